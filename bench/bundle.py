@@ -1,0 +1,89 @@
+"""A bundle of any size for measurements: `python -m bench.bundle --units 1000000 > big.ndjson`.
+
+Assets have 250 units on eight floors and one map, as a mid-rise property has. Units come in an
+order that is not that of their ids, as exports of property-management systems do.
+"""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import orjson
+
+UNITS_PER_ASSET = 250
+FLOORS_PER_ASSET = 8
+SCATTER = 7_368_787
+"""A prime: multiplying by it spreads ids over their range."""
+
+
+def members(units: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every member with its kind, owners first."""
+    assets = -(-units // UNITS_PER_ASSET)
+    for asset in range(assets):
+        yield "asset", {"id": _asset(asset), "name": f"Property {asset}"}
+    for asset in range(assets):
+        for floor in range(FLOORS_PER_ASSET):
+            yield "floor", _floor(asset, floor)
+    for asset in range(assets):
+        yield "map", {"id": f"map-{asset:06}", "asset_id": _asset(asset), "name": "Floor plates"}
+    for unit in range(units):
+        yield "unit", _unit(unit)
+
+
+def _asset(asset: int) -> str:
+    return f"asset-{asset:06}"
+
+
+def _floor(asset: int, floor: int) -> dict[str, Any]:
+    return {
+        "id": f"{_asset(asset)}-floor-{floor}",
+        "asset_id": _asset(asset),
+        "name": f"Floor {floor}",
+        "short_label": str(floor),
+        "sort": floor,
+    }
+
+
+def _unit(unit: int) -> dict[str, Any]:
+    asset, number = divmod(unit, UNITS_PER_ASSET)
+    floor, door = number % FLOORS_PER_ASSET, number // FLOORS_PER_ASSET
+    return {
+        "id": f"unit-{unit * SCATTER % 1_000_000_007:010}",
+        "asset_id": _asset(asset),
+        "floor_id": f"{_asset(asset)}-floor-{floor}",
+        "name": f"{floor}{door:02}",
+    }
+
+
+def write_lines(units: int) -> None:
+    """One member a line."""
+    for kind, member in members(units):
+        sys.stdout.buffer.write(orjson.dumps({"type": kind, **member}) + b"\n")
+
+
+def write_arrays(units: int) -> None:
+    """One object of arrays."""
+    current = None
+    sys.stdout.buffer.write(b"{")
+    for kind, member in members(units):
+        if kind == current:
+            sys.stdout.buffer.write(b",\n")
+        else:
+            close = b"" if current is None else b"],\n"
+            sys.stdout.buffer.write(close + b'"%ss":[\n' % kind.encode())
+            current = kind
+        sys.stdout.buffer.write(orjson.dumps(member))
+    sys.stdout.buffer.write(b"]}\n" if current else b"}\n")
+
+
+@click.command()
+@click.option("--units", type=click.IntRange(0), default=1_000_000, show_default=True)
+@click.option("--form", type=click.Choice(["lines", "arrays"]), default="lines", show_default=True)
+def main(units: int, form: str) -> None:
+    """Write a bundle of so many units to standard output."""
+    {"lines": write_lines, "arrays": write_arrays}[form](units)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""What importing costs: `python -m bench.importing --units 1000000`.
+
+Writes a bundle, imports it into an empty embedded MongoDB and a second time unchanged, exports it,
+and prints a line of JSON for each: seconds in all and by phase, CPU seconds and peak memory of
+this process. The machine's load says how far the seconds can be trusted.
+"""
+
+import asyncio
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from storage import driver
+from storage.connection import DriverName
+from storage.embedded import running
+from storage.exporting import export_bundle
+from storage.importing import Progress, import_bundles
+
+TIMEOUT_SECONDS = 60
+
+
+class Measurement:
+    """Seconds by phase, CPU seconds and peak memory from its beginning to its `lines`."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.cpu_began = time.process_time()
+        self.ends: dict[str, float] = {}
+
+    def report(self, progress: Progress) -> None:
+        """Notes that a phase has come this far."""
+        self.ends[progress.phase] = time.monotonic()
+
+    def line(self, name: str, **more: Any) -> str:
+        """What was measured, as JSON."""
+        starts = [self.began, *self.ends.values()]
+        phases = {
+            phase: round(end - start, 1)
+            for (phase, end), start in zip(self.ends.items(), starts, strict=False)
+        }
+        peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        measured = {
+            "name": name,
+            "seconds": round(time.monotonic() - self.began, 1),
+            "phase_seconds": phases,
+            "cpu_seconds": round(time.process_time() - self.cpu_began, 1),
+            "peak_mb": round(peak_kb / 1024),
+            "load": round(os.getloadavg()[0], 1),
+            **more,
+        }
+        return orjson.dumps(measured).decode()
+
+
+async def measure(url: str, driver_name: DriverName, bundle: Path) -> None:
+    """Imports twice and exports once."""
+    client = driver.connect(url, driver_name, TIMEOUT_SECONDS)
+    database = client["bench"]
+    for name in ("import", "import again"):
+        measurement = Measurement()
+        summary = await import_bundles(database, [bundle], progress=measurement.report)
+        click.echo(measurement.line(name, total=str(summary.total)))
+    measurement = Measurement()
+    size = 0
+    async for part in export_bundle(client, database.name):
+        size += len(part)
+    click.echo(measurement.line("export", bytes=size))
+    await driver.close(client)
+
+
+@click.command()
+@click.option("--units", type=click.IntRange(0), default=100_000, show_default=True)
+@click.option("--form", type=click.Choice(["lines", "arrays"]), default="lines", show_default=True)
+@click.option(
+    "--driver",
+    "driver_name",
+    type=click.Choice(["motor", "pymongo"]),
+    default="motor",
+    show_default=True,
+)
+def main(units: int, form: str, driver_name: DriverName) -> None:
+    """Measure an import of so many units."""
+    with tempfile.TemporaryDirectory() as directory:
+        bundle = Path(directory) / "bundle"
+        with bundle.open("wb") as file:
+            subprocess.run(
+                [sys.executable, "-m", "bench.bundle", f"--units={units}", f"--form={form}"],
+                stdout=file,
+                check=True,
+            )
+        with running(Path(directory)) as url:
+            asyncio.run(measure(url, driver_name, bundle))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""What a run needs of the machine: cores, CPU time, memory, and how busy it is.
+
+Linux only, as the embedded MongoDB is: everything is read from `/proc` (proc(5)).
+"""
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+PACKAGES = ("graphql-core", "motor", "orjson", "pymongo", "starlette", "strawberry-graphql")
+
+CORES = sorted(os.sched_getaffinity(0))
+SERVER_CORE, LOAD_CORE = CORES[0], CORES[-1]
+"""The server has a core to itself; load and mongod share the last one."""
+
+
+@contextmanager
+def pinned_to(core: int) -> Iterator[None]:
+    """Processes started inside inherit the core; this thread gets its own set back."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process and all its threads so far, in steps of 10 ms."""
+    # The second field is the program's name in parentheses and may hold spaces.
+    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    user_ticks, system_ticks = after_name[11:13]
+    return (int(user_ticks) + int(system_ticks)) / TICKS_PER_SECOND
+
+
+def memory_mb(pid: int) -> dict[str, float]:
+    """Resident memory in megabytes: `rss` all of it, `pss` with shared pages divided."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
+    kilobytes = {name: int(rest.split()[0]) for name, _, rest in (x.partition(":") for x in lines)}
+    return {"rss": kilobytes["Rss"] * 1024 / 1e6, "pss": kilobytes["Pss"] * 1024 / 1e6}
+
+
+def load_average() -> float:
+    """Processes that ran or waited to, over the last minute; above the cores it is crowded."""
+    return os.getloadavg()[0]
+
+
+def described() -> dict[str, Any]:
+    """What the figures were measured on."""
+    return {
+        "processor": _processor(),
+        "cores": len(CORES),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+    }
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()

@@ -1,0 +1,222 @@
+"""Speed, memory and accuracy of routing: `python -m bench.routing`.
+
+Every figure of a peer is taken on the same graph in the same process, turn by turn.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import click
+import igraph  # type: ignore[import-untyped]
+import numpy as np
+import scipy.sparse as sparse  # type: ignore[import-untyped]
+import shapely
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table as Sheet
+from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
+
+from bench.routing_plans import build_office
+from routing.costing import Mode
+from routing.network import Network
+from routing.plan import Plan
+from routing.processing import Processed, process_plan
+from routing.router import Router
+from tests.routing.buildings import build_demo
+from tests.routing.test_accuracy import compare_levels
+
+SEED = 7
+SHAPES = ((1, 50), (50, 1), (7, 7), (5, 10))
+SIZES = (10, 100, 1_000, 5_000)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """CPU milliseconds of one call: a busy machine does not stretch them."""
+
+    p50: float
+    p99: float
+
+    def __str__(self) -> str:
+        return f"{self.p50:.3f} / {self.p99:.3f}"
+
+
+def clock(calls: Sequence[Callable[[], Any]], rounds: int) -> list[Timing]:
+    """How long each of `calls` takes, turn by turn, in CPU time of this thread."""
+    taken: list[list[float]] = [[] for _ in calls]
+    for call in calls:
+        call()
+    for _ in range(rounds):
+        for call, times in zip(calls, taken, strict=True):
+            start = time.thread_time()
+            call()
+            times.append((time.thread_time() - start) * 1000)
+    return [Timing(*np.percentile(times, (50, 99)).tolist()) for times in taken]
+
+
+def process(plan: Plan) -> tuple[Processed, float]:
+    """The processed plan, and the CPU seconds that took: a busy machine does not stretch them."""
+    start = time.process_time()
+    processed = process_plan(plan)
+    return processed, time.process_time() - start
+
+
+class Peers:
+    """The whole map as one graph in seconds, as one would hand it to igraph or scipy."""
+
+    def __init__(self, network: Network) -> None:
+        first = np.cumsum([0, *(level.graph.vertex_count for level in network.levels)])
+        walks = list(zip(first, network.levels, strict=False))
+        gate = np.zeros(len(network.gates), dtype=np.int64)
+        for start, level in walks:
+            gate[level.gates] = level.gate_ids + start
+        rides = [(gate[link.start], gate[link.end], link.ride.seconds) for link in network.links]
+        speed = network.feet_per_second
+        one = [level.graph.first + start for start, level in walks]
+        other = [level.graph.second + start for start, level in walks]
+        seconds = [level.graph.feet / speed for _, level in walks]
+        tails = np.concatenate([*one, *other, [ride[0] for ride in rides]]).astype(np.int64)
+        heads = np.concatenate([*other, *one, [ride[1] for ride in rides]]).astype(np.int64)
+        weights = np.concatenate([*seconds, *seconds, [ride[2] for ride in rides]])
+        self.count = int(first[-1])
+        self.edges = len(tails)
+        self.graph: Any = igraph.Graph(
+            self.count, np.stack((tails, heads), axis=1).tolist(), directed=True
+        )
+        self.graph.es["seconds"] = weights.tolist()
+        shape = (self.count, self.count)
+        self.matrix = sparse.csr_matrix((weights, (tails, heads)), shape=shape)
+        self.vertex = {a.id: int(first[a.level]) + a.vertex for a in network.anchors}
+
+    def by_igraph(self, sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.float64]:
+        """Seconds alone; igraph refuses a target that is given twice."""
+        rows, columns = ([self.vertex[place] for place in side] for side in (sources, targets))
+        return np.array(self.graph.distances(rows, columns, weights="seconds"))
+
+    def by_scipy(self, sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.float64]:
+        rows, columns = ([self.vertex[place] for place in side] for side in (sources, targets))
+        return np.asarray(dijkstra(self.matrix, indices=rows)[:, columns])
+
+
+def show_processing(console: Console) -> None:
+    sheet = Sheet("plan", "levels", "rooms", "vertices a level", "nodes", "edges", "CPU seconds")
+    plans = {
+        "one floor": build_office(1, 128),
+        "six floors, 500 rooms": build_office(6, 84),
+        "demo building": build_demo(),
+    }
+    for name, plan in plans.items():
+        processed, seconds = process(plan)
+        foot = processed.report.self_checks[0]
+        free = [level.free for level in processed.networks[Mode.FOOT].levels]
+        rooms = sum(level.rooms for level in processed.report.levels)
+        largest = max(int(shapely.get_num_coordinates(area)) for area in free)
+        figures = (len(free), rooms, largest, foot.vertices, foot.edges, f"{seconds:.2f}")
+        sheet.add_row(name, *map(str, figures))
+    console.print("Processing, both modes with tables", sheet)
+
+
+def show_matrices(console: Console, rounds: int) -> None:
+    processed, _ = process(build_office(6, 55))
+    network = processed.networks[Mode.FOOT]
+    peers, searching = Peers(network), Router(processed.networks)
+    title = f"50 pairs on {peers.count:,} nodes, {peers.edges:,} arcs, 6 floors: CPU ms, p50 / p99"
+    sheet = Sheet("pairs", "table", "search", "igraph", "scipy", "igraph : search", title=title)
+    generator = random.Random(SEED)
+    ids = [anchor.id for anchor in network.anchors]
+    for rows, columns in SHAPES:
+        sources, targets = generator.sample(ids, rows), generator.sample(ids, columns)
+        check_peers(searching, peers, sources, targets)
+        timings = clock(
+            [
+                partial(searching.matrix, sources, targets),
+                partial(peers.by_igraph, sources, targets),
+                partial(peers.by_scipy, sources, targets),
+            ],
+            rounds,
+        )
+        looked_up = clock([partial(processed.router.matrix, sources, targets)], rounds)
+        ratio = f"{timings[1].p50 / timings[0].p50:.1f}"
+        sheet.add_row(f"{rows} x {columns}", *map(str, [*looked_up, *timings]), ratio)
+    console.print(sheet)
+
+
+def check_peers(
+    router: Router, peers: Peers, sources: Sequence[str], targets: Sequence[str]
+) -> None:
+    """All find the same seconds, or there is nothing to compare."""
+    own = router.matrix(sources, targets).seconds
+    for other in (peers.by_igraph(sources, targets), peers.by_scipy(sources, targets)):
+        np.testing.assert_allclose(own, other, rtol=1e-9)
+
+
+def show_growth(console: Console, rounds: int, sizes: Sequence[int]) -> None:
+    sheet = Sheet(
+        "locations", "processing CPU s", "table MB a mode", "answer 7 x 7 ms", "search 7 x 7 ms"
+    )
+    generator = random.Random(SEED)
+    for size in sizes:
+        levels = 1 if size <= 10 else 6
+        rooms = min(84, max(5, size // levels))
+        per_room = -(-size // (levels * rooms))
+        plan = build_office(levels, rooms, per_room)
+        processed, seconds = process(plan)
+        ids = [location.id for location in plan.locations]
+        ends = generator.sample(ids, 7)
+        searching = Router(processed.networks)
+        found = clock(
+            [partial(r.matrix, ends, ends) for r in (processed.router, searching)], rounds
+        )
+        table = processed.tables.get(Mode.FOOT)
+        size_mb = f"{(table.feet.nbytes + table.seconds.nbytes) / 1e6:.2f}" if table else "none"
+        sheet.add_row(f"{len(ids):,}", f"{seconds:.2f}", size_mb, *map(str, found))
+    console.print("Growth", sheet)
+
+
+def show_accuracy(console: Console) -> None:
+    sheet = Sheet("level", "pairs", "mean error %", "p95 %", "same nearest %", "straight line %")
+    processed, _ = process(build_demo())
+    for row in accuracy_rows(processed.networks[Mode.FOOT]):
+        sheet.add_row(*row)
+    console.print("Demo building against the exact geodesic", sheet)
+
+
+def accuracy_rows(network: Network) -> Iterator[tuple[str, ...]]:
+    for level, compared in zip(network.levels, compare_levels(network), strict=True):
+        errors = 100 * compared.errors
+        own = [a.vertex for a in network.anchors if a.level == network.level_index[level.id]]
+        xy = level.xy[own]
+        straight = np.linalg.norm(xy[None] - xy[:, None], axis=2)
+        pairs = np.isfinite(compared.exact) & (compared.exact > 0)
+        short = 100 * (straight[pairs] / compared.exact[pairs] - 1)
+        same = 100 * compared.same_nearest.mean()
+        figures = (errors.mean(), np.percentile(errors, 95))
+        yield (
+            level.id,
+            str(len(errors)),
+            *(f"{figure:.6f}" for figure in figures),
+            f"{same:.1f}",
+            f"{short.mean():.1f}",
+        )
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(1), default=1_000, show_default=True)
+@click.option("--size", "sizes", type=int, multiple=True, default=SIZES, show_default=True)
+def main(rounds: int, sizes: tuple[int, ...]) -> None:
+    """Measure processing, matrices beside igraph and scipy, growth, and accuracy."""
+    console = Console()
+    show_processing(console)
+    show_matrices(console, rounds)
+    show_growth(console, rounds // 4 + 1, sizes)
+    show_accuracy(console)
+
+
+if __name__ == "__main__":
+    main()

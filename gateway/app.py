@@ -1,0 +1,202 @@
+"""The ASGI application: what is served where, and what surrounds it."""
+
+import asyncio
+import contextlib
+import functools
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway import pages
+from gateway.access import Access
+from gateway.admission import Admission, RateLimiter
+from gateway.cross_origin import CrossOrigin
+from gateway.delivery import Delivery
+from gateway.errors import StartError
+from gateway.graphql import GraphQLEndpoint
+from gateway.keys import Authenticator, unavailable
+from gateway.proxy import BehindProxy
+from gateway.settings import Settings, from_environment
+from resolvers.caller import Caller
+from resolvers.context import Context
+from resolvers.routers import Routers
+from rest import endpoints, openapi
+from rest.endpoints import Service
+from rest.errors import not_found
+from rest.routing import PathRoute
+from schema.execution import Executor
+from schema.root import GRAPHQL
+from storage import driver, files
+from storage.connection import Connection
+from storage.database import opened
+from storage.errors import StorageError, Unavailable
+from storage.importing import finish_interrupted
+from storage.keyring import KeyRing
+from storage.store import Store
+
+JSON = "application/json"
+READY_SECONDS = 1.0
+RETRY_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class State:
+    """What lives as long as the application runs; set when it starts."""
+
+    store: Store
+    ring: KeyRing
+    routers: Routers
+
+
+class Gateway:
+    """One application with its settings; started by its lifespan."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.state: State | None = None
+        self._descriptions: dict[str, bytes] = {}
+        self.limiter = RateLimiter(settings.rate_limit, settings.rate_burst)
+        self.service = Service(
+            executor=Executor(GRAPHQL, settings.limits),
+            authenticate=self.authenticate,
+            context=self.context,
+            base_url=self.base_url,
+        )
+
+    @asynccontextmanager
+    async def lifespan(self, _: Router) -> AsyncIterator[None]:
+        """Opens the database, follows the keys, and closes both."""
+        async with AsyncExitStack() as stack:
+            client = await stack.enter_async_context(_connected(self.settings.connection))
+            store = Store(client, self.settings.database)
+            ring = await stack.enter_async_context(KeyRing(store.database).running())
+            routers = Routers(functools.partial(files.read, store.database))
+            self.state = State(store, ring, routers)
+            finishing = asyncio.create_task(_finish_imports(store))
+            try:
+                yield
+            finally:
+                self.state = None
+                finishing.cancel()
+                await asyncio.gather(finishing, return_exceptions=True)
+
+    async def authenticate(self, request: Request) -> Caller:
+        """The caller of a request. Raises HttpError."""
+        if self.state is None:
+            raise unavailable()
+        return await Authenticator(self.state.ring, self.limiter)(request)
+
+    def context(self, caller: Caller, request: Request) -> Context:
+        """A fresh context for one request."""
+        if self.state is None:
+            raise unavailable()
+        state = self.state
+        return Context(caller, state.store, self.base_url(request), state.routers)
+
+    def base_url(self, request: Request) -> str:
+        """The address that clients use: the configured one, else what the request was sent to."""
+        if self.settings.base_url:
+            return self.settings.base_url.rstrip("/")
+        return f"{request.scope['scheme']}://{request.headers.get('host', 'localhost')}"
+
+    async def live(self, _: Request) -> Response:
+        """Whether the process answers."""
+        return Response(orjson.dumps({"status": "live"}), media_type=JSON)
+
+    async def ready(self, _: Request) -> Response:
+        """Whether requests can be served: MongoDB is reachable."""
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                with driver.translating():
+                    if self.state is None:
+                        raise TimeoutError
+                    await self.state.store.database.command("ping")
+        except (TimeoutError, StorageError):
+            return unavailable().response()
+        return Response(orjson.dumps({"status": "ready"}), media_type=JSON)
+
+    async def describe_json(self, _: Request) -> Response:
+        """The OpenAPI description as JSON."""
+        return Response(self._described("json"), media_type=JSON)
+
+    async def describe_yaml(self, _: Request) -> Response:
+        """The OpenAPI description as YAML."""
+        return Response(self._described("yaml"), media_type="application/yaml")
+
+    async def reference(self, _: Request) -> Response:
+        """The interactive API reference."""
+        return pages.reference_response()
+
+    def _described(self, form: str) -> bytes:
+        # Made once: whoever asks has no key, and writing YAML takes long.
+        if form not in self._descriptions:
+            described = openapi.describe(self.service.executor.schema, self.settings.base_url)
+            self._descriptions = {
+                "json": orjson.dumps(described),
+                "yaml": openapi.to_yaml(described).encode(),
+            }
+        return self._descriptions[form]
+
+    def application(self) -> ASGIApp:
+        """The routes with everything around them, innermost first."""
+        app: ASGIApp = Router(
+            self.routes(), redirect_slashes=False, default=_unknown, lifespan=self.lifespan
+        )
+        app = Admission(Delivery(app), self.settings.requests_in_flight)
+        if self.settings.origins:
+            app = CrossOrigin(app, self.settings.origins)
+        if self.settings.behind_proxy:
+            app = BehindProxy(app)
+        return Access(app)
+
+    def routes(self) -> list[BaseRoute]:
+        """Everything that is served."""
+        graphql = GraphQLEndpoint(self.service)
+        return [
+            PathRoute("/health/live", {"GET": self.live}),
+            PathRoute("/health/ready", {"GET": self.ready}),
+            PathRoute("/v1/openapi.json", {"GET": self.describe_json}),
+            PathRoute("/v1/openapi.yaml", {"GET": self.describe_yaml}),
+            PathRoute("/v1/openapi", {"GET": self.reference}),
+            PathRoute("/graphql", {"GET": graphql, "POST": graphql}),
+            *endpoints.routes(self.service),
+            *pages.routes(),
+        ]
+
+
+def from_variables() -> ASGIApp:
+    """The application of a worker process, whose settings are in its environment."""
+    return Gateway(from_environment()).application()
+
+
+@asynccontextmanager
+async def _connected(connection: Connection) -> AsyncIterator[driver.Client]:
+    async with AsyncExitStack() as stack:
+        try:
+            client = await stack.enter_async_context(opened(connection))
+        except Unavailable as error:
+            raise StartError(f"{error}: is it running, and is --mongo-url right?") from error
+        except StorageError as error:
+            raise StartError(str(error)) from error
+        yield client
+
+
+async def _finish_imports(store: Store) -> None:
+    # An import that was killed holds its lease for a while: it may only be slow.
+    finished = False
+    while not finished:
+        with contextlib.suppress(StorageError):
+            finished = await finish_interrupted(store.database)
+        if not finished:
+            await asyncio.sleep(RETRY_SECONDS)
+
+
+async def _unknown(scope: Scope, receive: Receive, send: Send) -> None:
+    response = not_found().response()
+    await response(scope, receive, send)

@@ -1,0 +1,90 @@
+"""`floorgate import` and `floorgate export`: the catalog in and out as bundles."""
+
+import sys
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from gateway.cli.operator import with_database
+from gateway.settings import STORAGE, gather, options
+from resolvers.catalog import load
+from storage import driver
+from storage.exporting import export_bundle
+from storage.importing import Progress, Summary
+
+TIMEOUT_SECONDS = 120.0
+
+
+@click.command("import")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--dry-run", is_flag=True, help="Check everything and write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@options(*STORAGE)
+def import_(paths: tuple[str, ...], dry_run: bool, as_json: bool, **values: Any) -> None:
+    """Load catalog bundles: all of them, or nothing when anything is wrong.
+
+    A bundle is a JSON object or newline-delimited JSON, gzipped or not; - reads standard input.
+    """
+    with _bar() as bar:
+
+        async def work(database: driver.Database) -> Summary:
+            return await load(database, paths, dry_run=dry_run, progress=_reporter(bar))
+
+        summary = with_database(gather(values), work, TIMEOUT_SECONDS)
+    if as_json:
+        click.echo(msgspec.json.encode(summary))
+    else:
+        _show(summary, dry_run)
+
+
+@click.command()
+@click.option("--ndjson", is_flag=True, help="One member a line, for large catalogs.")
+@options(*STORAGE)
+def export(ndjson: bool, **values: Any) -> None:
+    """Write the whole catalog to standard output, as a bundle that import takes back."""
+
+    async def work(database: driver.Database) -> None:
+        async for part in export_bundle(database.client, database.name, lines=ndjson):
+            sys.stdout.buffer.write(part)
+        sys.stdout.buffer.flush()
+
+    with_database(gather(values), work, TIMEOUT_SECONDS)
+
+
+def _bar() -> Bar:
+    return Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        MofNCompleteColumn(),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    )
+
+
+def _reporter(bar: Bar) -> Any:
+    tasks: dict[str, Any] = {}
+
+    def report(progress: Progress) -> None:
+        if progress.phase not in tasks:
+            tasks[progress.phase] = bar.add_task(progress.phase, total=progress.total)
+        bar.update(tasks[progress.phase], completed=progress.done, total=progress.total)
+
+    return report
+
+
+def _show(summary: Summary, dry_run: bool) -> None:
+    table = Table("Kind", "Inserted", "Updated", "Unchanged")
+    for name, counts in (*summary.kinds.items(), ("total", summary.total)):
+        table.add_row(name, str(counts.inserted), str(counts.updated), str(counts.unchanged))
+    Console().print(table)
+    for note in summary.notes:
+        click.echo(f"Note: {note}", err=True)
+    if dry_run:
+        click.echo("Nothing was written: this was a dry run.", err=True)

@@ -1,0 +1,72 @@
+"""The command line `floorgate`: its commands, and how failures reach a person."""
+
+import importlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from gateway.errors import StartError, TlsError
+from storage.errors import StorageError, Unavailable
+
+DEBUG = "FLOORGATE_DEBUG"
+EXPECTED = (StorageError, TlsError, StartError)
+
+COMMANDS = {
+    "serve": "gateway.cli.serve:serve",
+    "import": "gateway.cli.catalog:import_",
+    "export": "gateway.cli.catalog:export",
+    "keys": "gateway.cli.keys:keys",
+    "maps": "gateway.cli.maps:maps",
+    "parse": "gateway.cli.parse:parse",
+    "schema": "gateway.cli.describe:schema",
+    "openapi": "gateway.cli.describe:openapi",
+}
+"""Where each command is; it is imported when it is asked for, so that none pays for the others."""
+
+
+class Commands(click.Group):
+    """A group whose commands end with a sentence, never with a traceback."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order in which a newcomer meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command. Status 1: the input or the surroundings are at fault; 2: usage."""
+        with _explained():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except Unavailable as error:
+        raise click.ClickException(f"{error}: is it running, and is --mongo-url right?") from error
+    except EXPECTED as error:
+        raise click.ClickException(str(error)) from error
+    except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+        raise
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            raise
+        raise click.ClickException(
+            f"a fault of floorgate itself ({type(error).__name__}: {error}); {DEBUG}=1 shows where"
+        ) from error
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="floorgate")
+def main() -> None:
+    """Floorgate: indoor maps and unit directories over REST and GraphQL."""

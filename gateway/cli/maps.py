@@ -1,0 +1,146 @@
+"""`floorgate maps process`: making a map routable."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from gateway.settings import STORAGE, Settings, gather, options
+from parsing.plans import FORMATS
+from resolvers.errors import RequestError
+from resolvers.processing import Outcome, Request, process
+from storage.database import opened
+from storage.store import Store
+
+TIMEOUT_SECONDS = 60.0
+
+
+@click.group()
+def maps() -> None:
+    """Work on unit maps."""
+
+
+@maps.command("process")
+@click.argument("map_id", metavar="MAP_ID")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path(path_type=Path))
+@click.option("--asset", "asset_id", metavar="ID", help="The asset of a new map.")
+@click.option("--format", "form", type=click.Choice(["auto", *FORMATS]), default="auto")
+@click.option(
+    "--feet-per-unit",
+    type=click.FloatRange(min=0, min_open=True, max=1e6),
+    help="Scale of a unit-map SVG.",
+)
+@click.option(
+    "--picture",
+    "pictures",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write an SVG of each level and mode there.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@options(*STORAGE)
+def process_(
+    map_id: str,
+    sources: tuple[Path, ...],
+    asset_id: str | None,
+    form: Any,
+    feet_per_unit: float | None,
+    pictures: Path | None,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Make a map routable: from its own drawing, or from a floor plan.
+
+    A SOURCE is a unit-map SVG, OpenStreetMap indoor data (.osm, GeoJSON), or an IMDF directory or
+    zip. Status 1 means that the map cannot be trusted; the report says why.
+    """
+    request = Request(
+        map_id,
+        _read(sources),
+        None if form == "auto" else form,
+        asset_id,
+        feet_per_unit,
+        pictures is not None,
+    )
+    outcome = _process(gather(values), request)
+    if pictures is not None:
+        _write(pictures, outcome.pictures)
+    if as_json:
+        click.echo(orjson.dumps(outcome.report, option=orjson.OPT_INDENT_2))
+    else:
+        show(outcome.report)
+    if not outcome.published:
+        raise click.exceptions.Exit(1)
+
+
+def _read(sources: tuple[Path, ...]) -> dict[str, bytes]:
+    files = [
+        (path, path.relative_to(source) if source.is_dir() else Path(path.name))
+        for source in sources
+        for path in (sorted(source.rglob("*")) if source.is_dir() else [source])
+        if not path.is_dir()
+    ]
+    try:
+        return {name.as_posix(): path.read_bytes() for path, name in files}
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
+
+
+def _process(settings: Settings, request: Request) -> Outcome:
+    async def run(bar: Progress) -> Outcome:
+        task = bar.add_task("processing", total=1.0)
+
+        def progress(share: float, step: str) -> None:
+            bar.update(task, completed=share, description=step)
+
+        async with opened(settings.connection, TIMEOUT_SECONDS) as client:
+            return await process(Store(client, settings.database), request, progress)
+
+    console = Console(stderr=True)
+    try:
+        with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+            return asyncio.run(run(bar))
+    except RequestError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _write(directory: Path, pictures: dict[str, str]) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, svg in pictures.items():
+        safe = "".join(each if each.isalnum() or each in "-_." else "_" for each in name)
+        (directory / f"{safe}.svg").write_text(svg, encoding="utf-8")
+
+
+def show(report: dict[str, Any]) -> None:
+    """Prints a report for people."""
+    console = Console(soft_wrap=True)
+    levels = Table("Level", "Rooms", "Locations", "Doors", "repaired", "inferred", "Walkable ft²")
+    for level in report["levels"]:
+        doors = level["doors_found"] + level["doors_repaired"] + level["doors_inferred"]
+        levels.add_row(
+            level["name"] or level["level_id"],
+            str(level["rooms"]),
+            str(level["locations"]),
+            str(doors),
+            str(level["doors_repaired"]),
+            str(level["doors_inferred"]),
+            f"{level['walkable_square_feet']:,.0f}",
+        )
+    console.print(levels)
+    for check in report["self_checks"]:
+        verdict = "passed" if check["passed"] else f"below {check['least_share']:.0%}"
+        console.print(
+            f"{check['mode']}: {check['share']:.1%} of the locations reach each other ({verdict}), "
+            f"{check['vertices']} vertices, {check['edges']} edges, "
+            f"{check['components']} components"
+        )
+    for problem in report["problems"]:
+        console.print(f"{problem['kind']}: {problem['part']}: {problem['message']}", markup=False)
+    for note in report["notes"]:
+        console.print(f"note: {note}", markup=False)
+    console.print("routable" if report["published"] else "not routable")

@@ -1,0 +1,50 @@
+"""The operator at the command line: the same operations as at `/graphql`, with every right."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import click
+
+from gateway.settings import Settings
+from resolvers.caller import FLAGS, PERMISSIONS, Caller
+from resolvers.context import Context
+from schema.execution import Executor
+from schema.root import GRAPHQL
+from storage import driver
+from storage.database import opened
+from storage.store import Store
+from storage.visibility import EVERYTHING
+
+T = TypeVar("T")
+
+OPERATOR = Caller("operator", EVERYTHING, frozenset(PERMISSIONS), frozenset(FLAGS))
+
+
+def with_database(
+    settings: Settings,
+    work: Callable[[driver.Database], Awaitable[T]],
+    timeout_seconds: float = 30.0,
+) -> T:
+    """Does some work on the catalog's database."""
+
+    async def run() -> T:
+        async with opened(settings.connection, timeout_seconds) as client:
+            return await work(client[settings.database])
+
+    return asyncio.run(run())
+
+
+def execute(settings: Settings, document: str, variables: dict[str, Any]) -> dict[str, Any]:
+    """The data that an operation comes to. Raises ClickException with its first error."""
+
+    async def run() -> dict[str, Any]:
+        async with opened(settings.connection) as client:
+            executor = Executor(GRAPHQL)
+            context = Context(OPERATOR, Store(client, settings.database))
+            result = await executor.run(executor.prepare(document), variables, context)
+            if result.errors or result.data is None:
+                raise click.ClickException(result.errors[0].message)
+            return result.data
+
+    return asyncio.run(run())

@@ -1,0 +1,128 @@
+"""`floorgate serve`: the service, with the demo property if asked for."""
+
+import importlib
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gateway.settings import EVERYTHING, Settings, gather, options
+from storage import embedded
+
+APPLICATION = "gateway.app:from_variables"
+DEMO_BUNDLE = Path(__file__).parents[2] / "samples" / "demo" / "bundle.json"
+DEMO_ASSET = "alder-court"
+DEMO_KEY_DAYS = 30
+
+
+@click.command()
+@click.option("--demo", is_flag=True, help="Load the demo property and print a key for it.")
+@options(*EVERYTHING)
+def serve(demo: bool, **values: Any) -> None:
+    """Serve /v1 and /graphql until SIGTERM; print one line when requests are served."""
+    settings = gather(values)
+    if bool(settings.tls_cert) != bool(settings.tls_key):
+        raise click.UsageError("--tls-cert and --tls-key go together")
+    if settings.behind_proxy and settings.tls_cert:
+        raise click.UsageError("--behind-proxy speaks plain HTTP: leave --tls-cert out")
+    with ExitStack() as stack:
+        _start_mongod_while_loading(settings, stack)
+        from gateway import server
+        from gateway.protocol import ProtocolLimits
+        from gateway.worker import Service
+
+        certificate = _certificate(settings)
+        on_ready: Callable[[str], None] = server.announce
+        if demo:
+            on_ready = _demo_announcement(_prepare_demo(settings), certificate)
+        status = server.serve(
+            Service(
+                APPLICATION,
+                certificate,
+                limits=ProtocolLimits(),
+                drain_seconds=settings.drain_seconds,
+                headers=server.security_headers(
+                    is_pinned=settings.behind_proxy or settings.tls_cert is not None
+                ),
+                log_level=settings.log_level,
+                log_format=settings.log_format,
+            ),
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            environment=settings.environment(),
+            on_ready=on_ready,
+        )
+    sys.exit(status)
+
+
+def _start_mongod_while_loading(settings: Settings, stack: ExitStack) -> None:
+    # mongod takes a second to start, the application as long to load.
+    with ThreadPoolExecutor(1) as pool:
+        starting = None
+        if not settings.mongo_url:
+            starting = pool.submit(stack.enter_context, embedded.running(settings.data_dir))
+        importlib.import_module(APPLICATION.partition(":")[0])
+        if starting is not None:
+            starting.result()
+
+
+def _certificate(settings: Settings) -> tuple[str, str] | None:
+    if settings.behind_proxy:
+        return None
+    if settings.tls_cert and settings.tls_key:
+        return str(settings.tls_cert), str(settings.tls_key)
+    from gateway import tls
+
+    certificate, key = tls.certificate(settings.data_dir)
+    return str(certificate), str(key)
+
+
+def _prepare_demo(settings: Settings) -> str:
+    """Loads the demo property, which changes nothing when it is there, and makes a key for it."""
+    from gateway.cli.keys import CREATE
+    from gateway.cli.operator import execute, with_database
+    from resolvers.caller import ADMIN, PERMISSIONS
+    from resolvers.catalog import load
+
+    with_database(settings, lambda database: load(database, [DEMO_BUNDLE]))
+    expires = datetime.now(UTC) + timedelta(days=DEMO_KEY_DAYS)
+    created = execute(
+        settings,
+        CREATE,
+        {
+            "name": "demo",
+            "permissions": [permission for permission in PERMISSIONS if permission != ADMIN],
+            "assetIds": [DEMO_ASSET],
+            "allAssets": False,
+            "expires": expires.isoformat(timespec="seconds"),
+        },
+    )
+    key: str = created["createApiKey"]["key"]
+    return key
+
+
+def _demo_announcement(key: str, certificate: tuple[str, str] | None) -> Callable[[str], None]:
+    from gateway import server
+
+    trust = f"--cacert {Path(certificate[0]).resolve()} " if certificate else ""
+
+    def announce(address: str) -> None:
+        server.announce(address)
+        click.echo(
+            f"""
+REST       {address}/v1/units
+GraphiQL   {address}/graphql
+Reference  {address}/v1/openapi
+API key    {key}  (ends in {DEMO_KEY_DAYS} days)
+
+curl {trust}-H 'API-Key: {key}' '{address}/v1/units?per-page=10'
+"""
+        )
+
+    return announce

@@ -1,0 +1,164 @@
+"""The GraphQL door: GraphQL over HTTP (the working group's specification) at `/graphql`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from graphql import GraphQLError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gateway.pages import graphiql_response
+from rest.bodies import parse_json, read
+from rest.endpoints import HEADERS, Service
+from rest.errors import RETRY_AFTER, HttpError, method_not_allowed
+from schema.execution import InvalidOperation, Operation, Result
+
+GRAPHQL_RESPONSE = "application/graphql-response+json"
+JSON = "application/json"
+MOST_BODY_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What a client asks to run."""
+
+    query: str
+    operation_name: str | None
+    variables: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphQLEndpoint:
+    """Runs what clients send; browsers that ask for a page get GraphiQL."""
+
+    service: Service
+
+    async def __call__(self, request: Request) -> Response:
+        """Answers a request; every failure is a GraphQL response with a code."""
+        if request.method != "POST" and _wants_page(request):
+            return graphiql_response()
+        media_type = JSON
+        try:
+            caller = await self.service.authenticate(request)
+            media_type = negotiate(", ".join(request.headers.getlist("accept")))
+            parameters = await _read(request)
+            operation = self._select(parameters, media_type)
+            if not operation.is_query and request.method != "POST":
+                raise method_not_allowed(["OPTIONS", "POST"])
+            result = await self.service.executor.run(
+                operation, parameters.variables, self.service.context(caller, request)
+            )
+        except HttpError as error:
+            return _refused(error, media_type)
+        except _Invalid as error:
+            return _answer(error.status, {"errors": error.errors}, media_type)
+        return _respond(result, media_type)
+
+    def _select(self, parameters: Parameters, media_type: str) -> Operation:
+        try:
+            return self.service.executor.select(
+                parameters.query, parameters.operation_name, parameters.variables
+            )
+        except InvalidOperation as error:
+            # A client that knows only JSON reads the errors in the body of a 200.
+            status = 400 if media_type == GRAPHQL_RESPONSE else 200
+            raise _Invalid(status, error.errors) from error
+
+
+class _Invalid(Exception):
+    def __init__(self, status: int, errors: list[GraphQLError]) -> None:
+        super().__init__()
+        self.status = status
+        self.errors = [error.formatted for error in errors]
+
+
+def negotiate(accept: str) -> str:
+    """The media type of the response. Raises HttpError 406.
+
+    A client that names none, or anything, gets `application/json`, which it surely reads.
+    """
+    if not accept.strip():
+        return JSON
+    weights: dict[str, float] = {}
+    for member in accept.lower().split(","):
+        name, *parameters = (part.strip() for part in member.split(";"))
+        weight = next((text[2:] for text in parameters if text.startswith("q=")), "1")
+        weights[name] = float(weight) if weight.replace(".", "", 1).isdigit() else 0.0
+    anything = max(weights.get("*/*", 0.0), weights.get("application/*", 0.0))
+    offered = {
+        GRAPHQL_RESPONSE: weights.get(GRAPHQL_RESPONSE, 0.0),
+        JSON: weights.get(JSON, anything),
+    }
+    best = max(offered, key=lambda media_type: offered[media_type])
+    if offered[best] <= 0:
+        raise HttpError(406, f"Accept must name {GRAPHQL_RESPONSE} or {JSON}", "NOT_ACCEPTABLE")
+    return best
+
+
+def _wants_page(request: Request) -> bool:
+    return "text/html" in request.headers.get("accept", "").lower()
+
+
+async def _read(request: Request) -> Parameters:
+    if request.method == "POST":
+        return _checked(parse_json(await read(request, JSON, MOST_BODY_BYTES)))
+    given: dict[str, Any] = dict(request.query_params)
+    for name in ("variables", "extensions"):
+        if name in given:
+            given[name] = parse_json(given[name].encode(errors="replace"), name)
+    return _checked(given)
+
+
+def _checked(given: Any) -> Parameters:
+    if isinstance(given, list):
+        raise _bad("Batches are not supported: send one operation per request")
+    if not isinstance(given, dict):
+        raise _bad("The body must be a JSON object with the member query")
+    query, name = given.get("query"), given.get("operationName")
+    variables, extensions = given.get("variables"), given.get("extensions")
+    if not isinstance(query, str) or not query:
+        raise _bad("query must be a GraphQL document")
+    if name is not None and not isinstance(name, str):
+        raise _bad("operationName must be a string")
+    for what, value in (("variables", variables), ("extensions", extensions)):
+        if value is not None and not isinstance(value, dict):
+            raise _bad(f"{what} must be an object")
+    return Parameters(query, name or None, variables or {})
+
+
+def _bad(message: str) -> HttpError:
+    return HttpError(400, message, "BAD_REQUEST")
+
+
+def _refused(error: HttpError, media_type: str) -> Response:
+    extensions: dict[str, Any] = {"code": error.code}
+    if error.fields:
+        extensions["fields"] = error.fields
+    body = {"errors": [{"message": error.message, "extensions": extensions}]}
+    return _answer(error.status, body, media_type, error.headers)
+
+
+def _respond(result: Result, media_type: str) -> Response:
+    body: dict[str, Any] = {}
+    if result.errors:
+        body["errors"] = [error.formatted for error in result.errors]
+    ran = result.data is not None or any(error.path for error in result.errors)
+    if ran:
+        body["data"] = result.data
+    codes = {(error.extensions or {}).get("code") for error in result.errors}
+    if "SERVICE_UNAVAILABLE" in codes:
+        return _answer(503, body, media_type, RETRY_AFTER)
+    return _answer(400 if not ran and media_type == GRAPHQL_RESPONSE else 200, body, media_type)
+
+
+def _answer(
+    status: int, body: Any, media_type: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    return Response(
+        orjson.dumps(body),
+        status,
+        {**HEADERS, "Vary": f"{HEADERS['Vary']}, Accept", **(headers or {})},
+        f"{media_type}; charset=utf-8",
+    )

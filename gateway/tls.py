@@ -1,0 +1,167 @@
+"""TLS: the certificate made for a first start, and a context without weak suites."""
+
+import contextlib
+import fcntl
+import ipaddress
+import os
+import ssl
+import tempfile
+from collections.abc import Generator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from gateway.errors import TlsError
+
+CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
+"""For TLS 1.2: forward secrecy and authenticated encryption only. All of TLS 1.3 has both."""
+
+_VALID_FOR = timedelta(days=825)  # the longest that Apple's platforms accept
+_RENEWED_BEFORE = timedelta(days=30)
+_CLOCKS_DIFFER_BY = timedelta(hours=1)
+_NAMES = [
+    x509.DNSName("localhost"),
+    x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+    x509.IPAddress(ipaddress.ip_address("::1")),
+]
+
+
+def certificate(data_dir: Path, now: datetime | None = None) -> tuple[Path, Path]:
+    """Paths of a self-signed certificate for this machine and of its key, made when missing.
+
+    The key is made once and kept, so that certificate and key match whenever they are read; a
+    certificate that ends within 30 days is made anew. Safe among processes that start at once.
+    """
+    directory = data_dir / "tls"
+    certificate_path, key_path = directory / "cert.pem", directory / "key.pem"
+    now = now or datetime.now(UTC)
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _locked(directory / "lock"):
+            key = _read_key(key_path)
+            if key is None:
+                key = ec.generate_private_key(ec.SECP256R1())
+                _write(key_path, _pem(key), mode=0o600)
+            if not _serves(certificate_path, key, now):
+                made = _self_signed(key, now).public_bytes(serialization.Encoding.PEM)
+                _write(certificate_path, made, mode=0o644)
+    except OSError as error:
+        raise TlsError(f"No certificate can be kept in {directory}: {error.strerror}") from error
+    return certificate_path, key_path
+
+
+def context(certificate_path: Path, key_path: Path) -> ssl.SSLContext:
+    """A server context: TLS 1.2 and later, `CIPHERS`, HTTP/1.1. `TlsError` names what is wrong."""
+    for kind, path in (("certificate", certificate_path), ("key", key_path)):
+        _require_readable(kind, path)
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    made.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
+    made.set_ciphers(CIPHERS)
+    made.set_alpn_protocols(["http/1.1"])
+    try:
+        made.load_cert_chain(certificate_path, key_path, password=_refuse_password)
+    except ssl.SSLError as error:
+        raise TlsError(_explanation(error, certificate_path, key_path)) from error
+    return made
+
+
+def _require_readable(kind: str, path: Path) -> None:
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise TlsError(f"The TLS {kind} {path} cannot be read: {error.strerror}") from error
+
+
+def _refuse_password() -> str:
+    raise TlsError("The TLS key is encrypted: give one without a passphrase")
+
+
+def _explanation(error: ssl.SSLError, certificate_path: Path, key_path: Path) -> str:
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return f"The TLS key {key_path} does not belong to the certificate {certificate_path}"
+    try:
+        x509.load_pem_x509_certificates(certificate_path.read_bytes())
+    except ValueError:
+        return f"{certificate_path} holds no TLS certificate in PEM form"
+    if _read_key(key_path) is None:
+        return f"{key_path} holds no TLS key in PEM form"
+    return f"The TLS certificate {certificate_path} cannot be used: {error.reason}"
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Generator[None]:
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _write(path: Path, content: bytes, *, mode: int) -> None:
+    """Replaces the file in one step, on the disk before it has its name."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+
+
+def _read_key(path: Path) -> ec.EllipticCurvePrivateKey | None:
+    try:
+        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+    return key if isinstance(key, ec.EllipticCurvePrivateKey) else None
+
+
+def _serves(path: Path, key: ec.EllipticCurvePrivateKey, now: datetime) -> bool:
+    """Whether the file holds a certificate of this key that is valid for a while yet."""
+    try:
+        held = x509.load_pem_x509_certificate(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return False
+    lasts = held.not_valid_before_utc <= now < held.not_valid_after_utc - _RENEWED_BEFORE
+    return lasts and held.public_key() == key.public_key()
+
+
+def _self_signed(key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:
+    """A leaf with every member that strict verifiers ask for (RFC 5280, 4.2)."""
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Floorgate on this machine")])
+    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    usage = x509.KeyUsage(True, False, False, False, False, False, False, False, False)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCKS_DIFFER_BY)
+        .not_valid_after(now - _CLOCKS_DIFFER_BY + _VALID_FOR)
+        .add_extension(x509.SubjectAlternativeName(_NAMES), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(identifier, critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier),
+            critical=False,
+        )
+        .sign(key, hashes.SHA256())
+    )

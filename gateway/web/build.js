@@ -1,0 +1,107 @@
+// Bundles the browser pages into dist/: one HTML file a page, and dist/assets/ with hashed names,
+// each text asset also gzipped beside itself. Run after `npm ci`; the pages then need no network.
+
+import { build } from 'esbuild'
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { gzipSync, constants } from 'node:zlib'
+
+const ASSETS = 'dist/assets'
+const SHARED = {
+  bundle: true,
+  minify: true,
+  metafile: true,
+  outdir: ASSETS,
+  entryNames: '[name]-[hash]',
+  chunkNames: 'chunk-[hash]',
+  assetNames: '[name]-[hash]',
+  target: 'es2022',
+  define: { 'process.env.NODE_ENV': '"production"' },
+  legalComments: 'linked',
+  logLevel: 'warning',
+}
+const WORKERS = {
+  editor: 'monaco-editor/esm/vs/editor/editor.worker.js',
+  graphql: 'monaco-graphql/esm/graphql.worker.js',
+  json: 'monaco-editor/esm/vs/language/json/json.worker.js',
+}
+const PAGES = {
+  graphiql: { title: 'Floorgate · GraphiQL', root: '.', current: 'graphql' },
+  reference: { title: 'Floorgate · API reference', root: '..', current: 'v1/openapi' },
+}
+const ICON = 'icon.svg'
+const COMPRESSED = ['.js', '.css', '.svg']
+
+// GraphiQL's own style sheet already holds Monaco's; taking Monaco's again would double it.
+const withoutMonacoStyles = {
+  name: 'without-monaco-styles',
+  setup({ onLoad }) {
+    onLoad({ filter: /monaco-editor[/\\]esm[/\\].*\.css$/ }, () => ({ loader: 'empty', contents: '' }))
+  },
+}
+
+/** Entry point -> the names of its file and style sheet under dist/assets/. */
+function outputs(metafile) {
+  const entries = Object.entries(metafile.outputs).filter(([, output]) => output.entryPoint)
+  return Object.fromEntries(
+    entries.map(([file, { entryPoint, cssBundle }]) => [
+      path.basename(entryPoint, '.js'),
+      { file: path.basename(file), style: cssBundle && path.basename(cssBundle) },
+    ]),
+  )
+}
+
+async function bundleWorkers() {
+  const { metafile } = await build({ ...SHARED, entryPoints: WORKERS, format: 'iife' })
+  const built = outputs(metafile)
+  return Object.fromEntries(
+    Object.entries(WORKERS).map(([label, entry]) => [label, built[path.basename(entry, '.js')].file]),
+  )
+}
+
+async function bundlePages(workers) {
+  const { metafile } = await build({
+    ...SHARED,
+    entryPoints: [...Object.keys(PAGES).map((page) => `${page}.js`), ICON],
+    format: 'esm',
+    splitting: true,
+    jsx: 'automatic',
+    loader: { '.js': 'jsx', '.svg': 'copy' },
+    define: { ...SHARED.define, WORKERS: JSON.stringify(workers) },
+    plugins: [withoutMonacoStyles],
+  })
+  return outputs(metafile)
+}
+
+/** Fills `{{name}}` slots; an unknown name is a mistake in the template. */
+function fill(template, values) {
+  return template.replace(/\{\{(\w+)\}\}/g, (slot, name) => {
+    if (!(name in values)) throw new Error(`page.html has a slot ${slot} that nothing fills`)
+    return values[name]
+  })
+}
+
+async function writePages(built) {
+  const template = await readFile('page.html', 'utf8')
+  for (const [page, { title, root, current }] of Object.entries(PAGES)) {
+    const body = await readFile(`${page}.html`, 'utf8')
+    const html = fill(template, { ...built[page], title, root, body, icon: built[ICON].file })
+    const marked = html.replace(`href="${root}/${current}"`, '$& aria-current="page"')
+    await writeFile(`dist/${page}.html`, marked)
+  }
+}
+
+async function compress() {
+  const files = await readdir(ASSETS)
+  for (const file of files.filter((name) => COMPRESSED.includes(path.extname(name)))) {
+    const content = await readFile(path.join(ASSETS, file))
+    const zipped = gzipSync(content, { level: constants.Z_BEST_COMPRESSION })
+    await writeFile(path.join(ASSETS, `${file}.gz`), zipped)
+  }
+}
+
+await rm('dist', { recursive: true, force: true })
+await mkdir(ASSETS, { recursive: true })
+const pages = await bundlePages(await bundleWorkers())
+await compress()
+await writePages(pages)

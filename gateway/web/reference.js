@@ -1,0 +1,67 @@
+// The interactive API reference, drawn by Swagger UI from the gateway's own description.
+
+import 'swagger-ui-dist/swagger-ui.css'
+import './bar.css'
+import SwaggerUI from 'swagger-ui-dist/swagger-ui-es-bundle.js'
+import { judgeKey, session, subscribe } from './session.js'
+
+const DESCRIPTION = new URL('openapi.json', location.href)
+
+/** The description with its servers at this page's own origin, the only one the page may call. */
+function atThisOrigin(description) {
+  const paths = (description.servers ?? [{ url: '/' }]).map(
+    ({ url }) => new URL(url, DESCRIPTION).pathname,
+  )
+  return {
+    ...description,
+    servers: [...new Set(paths)].map((path) => ({ url: location.origin + path.replace(/\/$/, '') })),
+  }
+}
+
+function keySchemes({ components }) {
+  const schemes = Object.entries(components?.securitySchemes ?? {})
+  return schemes.filter(([, { type, in: place }]) => type === 'apiKey' && place === 'header')
+}
+
+function authorize(ui, names) {
+  const { key } = session()
+  for (const name of names) {
+    if (key) ui.preauthorizeApiKey(name, key)
+    else if (ui.authSelectors.authorized().has(name)) ui.authActions.logout([name])
+  }
+}
+
+/** The key has one place, the field at the top; the style sheet hides Swagger UI's other one. */
+const withoutPadlocks = { wrapComponents: { authorizeOperationBtn: () => () => null } }
+
+function judge(response) {
+  judgeKey(response, response.body?.message)
+  return response
+}
+
+function draw(description) {
+  const names = keySchemes(description).map(([name]) => name)
+  const ui = SwaggerUI({
+    domNode: document.getElementById('page'),
+    spec: atThisOrigin(description),
+    deepLinking: true,
+    displayRequestDuration: true,
+    filter: true,
+    plugins: [withoutPadlocks],
+    responseInterceptor: judge,
+    tryItOutEnabled: true,
+    validatorUrl: null,
+    onComplete: () => authorize(ui, names),
+  })
+  subscribe(() => authorize(ui, names))
+}
+
+async function load() {
+  const response = await fetch(DESCRIPTION)
+  if (!response.ok) throw new Error(`${DESCRIPTION.pathname} answered ${response.status}`)
+  return response.json()
+}
+
+load().then(draw, (error) => {
+  document.getElementById('page').textContent = `The description could not be read: ${error.message}.`
+})

@@ -1,0 +1,66 @@
+// The API key and the experimental flags: what the caller typed, kept for this tab only.
+// The key goes nowhere but into sessionStorage and the API-Key header.
+
+const KEY = 'floorgate.key'
+const FLAGS = 'floorgate.flags'
+const HINT = 'Needed to read data'
+
+const field = document.getElementById('key')
+const state = document.getElementById('key-state')
+const boxes = [...document.querySelectorAll('#flags input')]
+const listeners = new Set()
+let current = read()
+
+function read() {
+  return {
+    key: sessionStorage.getItem(KEY) ?? '',
+    flags: sessionStorage.getItem(FLAGS) ?? '',
+  }
+}
+
+function typed() {
+  const checked = boxes.filter((box) => box.checked).map((box) => box.value)
+  return { key: field.value.trim(), flags: boxes.length ? checked.join(',') : current.flags }
+}
+
+function apply() {
+  const next = typed()
+  if (next.key === current.key && next.flags === current.flags) return
+  current = next
+  sessionStorage.setItem(KEY, next.key)
+  sessionStorage.setItem(FLAGS, next.flags)
+  showKeyState(next.key ? '' : HINT)
+  listeners.forEach((listener) => listener())
+}
+
+function showKeyState(text, tone = '') {
+  state.textContent = text
+  state.dataset.tone = tone
+}
+
+/** Says beside the field what an answer of the service means for the key. */
+export function judgeKey({ ok, status }, message) {
+  if (ok) showKeyState('Key accepted', 'good')
+  else if (status === 401 || status === 403) showKeyState(message ?? 'Key refused', 'bad')
+}
+
+/** The same object until the caller changes something: `{ key, flags }`. */
+export function session() {
+  return current
+}
+
+/** Calls `listener` after each change; returns the way to stop that. */
+export function subscribe(listener) {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+field.value = current.key
+boxes.forEach((box) => (box.checked = current.flags.split(',').includes(box.value)))
+showKeyState(current.key ? '' : HINT)
+field.addEventListener('change', apply)
+boxes.forEach((box) => box.addEventListener('change', apply))
+document.getElementById('key-form').addEventListener('submit', (event) => {
+  event.preventDefault()
+  apply()
+})

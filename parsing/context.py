@@ -1,0 +1,124 @@
+"""What the groups around a shape pass on to it."""
+
+from typing import Final, NamedTuple
+
+from parsing.cascade import Style
+from parsing.elements import Place
+from parsing.errors import Refused
+from parsing.lengths import Viewport, format_number, parse_length
+from parsing.names import GEOMETRY, PAINT
+from parsing.styles import Element
+from parsing.viewports import Frame
+
+EMPTY: Final[dict[str, str]] = {}
+TRANSFORM_CHARS: Final = 10_000
+HIDDEN: Final = frozenset({"hidden", "collapse"})
+RELATIVE: Final = GEOMETRY | {"stroke-width"}
+
+
+class Context(NamedTuple):
+    """The inherited part of the styling, and where in the drawing one is.
+
+    Groups have no attributes in the output, so all of this ends up on the shapes.
+    """
+
+    viewport: Viewport
+    paint: dict[str, str] = EMPTY
+    color: str = ""
+    opacity: float = 1.0
+    transform: str = ""
+    is_displayed: bool = True
+    visibility: str = "visible"
+    place: Place = Place()
+    is_inner: bool = False  # percentages refer to a viewport that the output does not have
+    uses: frozenset[str] = frozenset()
+    element: Element | None = None
+    chosen: list[bool] | None = None  # in a switch: holds something once a child was taken
+    is_plain: bool = True  # a shape here is drawn as its own attributes say
+    is_visible: bool = True
+
+    def shows(self, controls: dict[str, str]) -> bool:
+        """Whether a shape here with these own controls can be seen."""
+        return (
+            self.is_displayed
+            and controls.get("display") != "none"
+            and controls.get("visibility", self.visibility) not in HIDDEN
+        )
+
+    def enter(self, style: Style) -> "Context":
+        """The context inside a group of this own style."""
+        kept, controls = style
+        paint = without_inherit({name: value for name, value in kept.items() if name in PAINT})
+        color = controls.get("color", self.color)
+        opacity = self.opacity * parse_opacity(kept.get("opacity", "1"))
+        is_displayed = self.is_displayed and controls.get("display") != "none"
+        visibility = controls.get("visibility", self.visibility)
+        return self._replace(
+            paint=self.paint | paint,
+            color=color,
+            opacity=opacity,
+            is_displayed=is_displayed,
+            visibility=visibility,
+            chosen=None,
+            is_plain=self.is_plain and not (paint or color) and opacity == 1,
+            is_visible=is_displayed and visibility not in HIDDEN,
+        ).shift(kept.get("transform", ""))
+
+    def shift(self, transform: str) -> "Context":
+        """The context inside what is transformed like this, too."""
+        if not transform:
+            return self
+        return self._replace(transform=compose(self.transform, transform), is_plain=False)
+
+    def look_into(self, frame: Frame) -> "Context":
+        """The context inside an inner `svg`."""
+        inner = self.shift(frame.transform)
+        return inner._replace(viewport=frame.viewport, is_inner=True, is_plain=False)
+
+    def resolve(self, style: dict[str, str], color: str) -> dict[str, str]:
+        """The attributes of a shape here: its own in their order, then what comes from around."""
+        own = without_inherit(style)
+        attributes = own | self.paint | own if self.paint else own.copy()
+        if color:
+            for name in ("fill", "stroke"):
+                if attributes.get(name, "").lower() == "currentcolor":
+                    attributes[name] = color
+        if self.opacity != 1:
+            opacity = self.opacity * parse_opacity(own.get("opacity", "1"))
+            attributes["opacity"] = format_number(opacity)
+        if self.transform:
+            attributes["transform"] = compose(self.transform, own.get("transform", ""))
+        if self.is_inner:
+            return {name: self._absolute(name, value) for name, value in attributes.items()}
+        return attributes
+
+    def _absolute(self, name: str, value: str) -> str:
+        if "%" not in value or name not in RELATIVE:
+            return value
+        length = parse_length(value, self.viewport.hundred_percent(name))
+        return value if length is None else format_number(length)
+
+
+def without_inherit(style: dict[str, str]) -> dict[str, str]:
+    """A style without what says `inherit`, which is the same as not saying it."""
+    if "inherit" not in style.values():
+        return style
+    return {name: value for name, value in style.items() if value != "inherit"}
+
+
+def parse_opacity(text: str) -> float:
+    """A number or percentage between 0 and 1; what is neither counts as 1."""
+    opacity = parse_length(text, 1.0)
+    return 1.0 if opacity is None else min(max(opacity, 0.0), 1.0)
+
+
+def compose(outer: str, inner: str) -> str:
+    """Two transform lists as one: the matrix of the joined list is the product of theirs.
+
+    Raises `Refused` when groups add up to more than any drawing has.
+    """
+    if not (outer and inner):
+        return outer or inner
+    if len(outer) + len(inner) > TRANSFORM_CHARS:
+        raise Refused(f"nested transforms are longer than {TRANSFORM_CHARS:,} characters together")
+    return f"{outer} {inner}"

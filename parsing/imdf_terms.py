@@ -1,0 +1,90 @@
+"""IMDF's categories in OpenStreetMap's indoor terms (OGC 20-094, Categories).
+
+A category with a suffix (`restroom.female.wheelchair`) means what it means without, unless it has
+a row of its own.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from parsing.drawing import Tags
+
+ROOM: Final = {"indoor": "room"}
+CORRIDOR: Final = {"indoor": "corridor"}
+OPEN: Final = {"indoor": "area"}
+WALL: Final = {"indoor": "wall", "area": "yes"}
+
+UNITS: Final[Mapping[str, Tags]] = {
+    **dict.fromkeys(("walkway", "footbridge"), CORRIDOR),
+    **dict.fromkeys(
+        (
+            "fieldofplay", "lobby", "parking", "platform", "road", "terrace", "unenclosedarea",
+            "waitingroom",
+        ),
+        OPEN,
+    ),
+    **dict.fromkeys(
+        ("brick", "column", "concrete", "drywall", "glass", "structure", "vegetation", "wood"), WALL
+    ),
+    "opentobelow": {**WALL, "wall": "opentobelow"},
+    "elevator": {**ROOM, "highway": "elevator"},
+    "stairs": {**ROOM, "highway": "steps"},
+    "steps": {**OPEN, "stairs": "yes"},
+    "escalator": {**ROOM, "highway": "steps", "conveying": "yes"},
+    "ramp": {**ROOM, "ramp": "yes"},
+    "movingwalkway": CORRIDOR,
+    "nonpublic": {**ROOM, "access": "private"},
+    "restroom": {**ROOM, "room": "toilets", "amenity": "toilets"},
+    "foodservice": {**ROOM, "amenity": "food_court"},
+    "firstaid": {**ROOM, "amenity": "first_aid"},
+    "fitnessroom": {**ROOM, "leisure": "fitness_centre"},
+    "library": {**ROOM, "amenity": "library"},
+    "lounge": {**ROOM, "amenity": "lounge"},
+    "mailroom": {**ROOM, "amenity": "letter_box"},
+    "mothersroom": {**ROOM, "amenity": "baby_care"},
+    "movietheater": {**ROOM, "amenity": "cinema"},
+    "shower": {**ROOM, "amenity": "shower"},
+    "smokingarea": {**OPEN, "amenity": "smoking_area"},
+    "theater": {**ROOM, "amenity": "theatre"},
+    **dict.fromkeys(("room", "unspecified"), ROOM),
+    **{
+        name: {**ROOM, "room": name}
+        for name in (
+            "auditorium", "classroom", "conferenceroom", "huddleroom", "kitchen", "laboratory",
+            "office", "phoneroom", "privatelounge", "recreation", "serverroom", "storage",
+        )
+    },
+}  # fmt: skip
+
+OPENINGS: Final[Mapping[str, Tags]] = {
+    "pedestrian": {},
+    "pedestrian.principal": {"entrance": "main"},
+    "emergencyexit": {"entrance": "emergency"},
+    "service": {"entrance": "service", "access": "private"},
+    "automobile": {"access": "no"},
+    "bicycle": {},
+}
+
+# Where OpenStreetMap has a term of its own; any other category is its own term.
+AMENITIES: Final[Mapping[str, Tags]] = {
+    "restroom": {"amenity": "toilets"},
+    "babychanging": {"amenity": "baby_care"},
+    "drinkingfountain": {"amenity": "drinking_water"},
+    "wheelchairassist": {"amenity": "wheelchair_assistance"},
+    "parkingbicycle": {"amenity": "bicycle_parking"},
+    "defibrillator": {"emergency": "defibrillator"},
+    "aed": {"emergency": "defibrillator"},
+    "fireextinguisher": {"emergency": "fire_extinguisher"},
+    "information": {"tourism": "information"},
+    "swimmingpool": {"leisure": "swimming_pool"},
+    "firstaid": {"amenity": "first_aid"},
+    "vending": {"amenity": "vending_machine"},
+    "mailbox": {"amenity": "post_box"},
+}
+
+
+def lookup(table: Mapping[str, Tags], category: str) -> Tags | None:
+    """The row of a category or of what it is a kind of, None where there is neither."""
+    while category and category not in table:
+        category = category.rpartition(".")[0]
+    return table.get(category)

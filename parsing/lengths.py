@@ -1,0 +1,92 @@
+"""Numbers and lengths as SVG and CSS write them."""
+
+import re
+from typing import Final, NamedTuple
+
+from parsing.errors import InvalidMarkup
+from parsing.limits import bounded
+
+Number = int | float
+
+# CSS Values and Units 3, section 6. Font-relative units take the initial font size, 16 px.
+PX_PER_UNIT: Final = {
+    "": 1.0,
+    "px": 1.0,
+    "pt": 96 / 72,
+    "pc": 16.0,
+    "in": 96.0,
+    "cm": 96 / 2.54,
+    "mm": 96 / 25.4,
+    "q": 96 / 101.6,
+    "em": 16.0,
+    "rem": 16.0,
+    "ex": 8.0,
+    "ch": 8.0,
+}
+NUMBER: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+SPACE: Final = " \t\r\n"
+LENGTH: Final = re.compile(rf"((?>{NUMBER}))[{SPACE}]*(%|[a-zA-Z]*)")
+WIDTHS: Final = frozenset({"x", "width", "x1", "x2", "cx", "rx"})
+MEMO_ENTRIES: Final = 100_000
+HEIGHTS: Final = frozenset({"y", "height", "y1", "y2", "cy", "ry"})
+
+
+class Viewport(NamedTuple):
+    """What percentages refer to, in user units (SVG 2, section 8.9)."""
+
+    width: float
+    height: float
+
+    def hundred_percent(self, name: str) -> float:
+        """What 100 % of an attribute of this name is."""
+        if name in WIDTHS:
+            return self.width
+        if name in HEIGHTS:
+            return self.height
+        return float(((self.width**2 + self.height**2) / 2) ** 0.5)
+
+
+def parse_length(text: str, hundred_percent: float) -> float | None:
+    """A length in px, None when the text is no length."""
+    match = LENGTH.fullmatch(bounded(text.strip(SPACE), "a length", 100))
+    if match is None:
+        return None
+    number, unit = float(match[1]), match[2].lower()
+    if unit == "%":
+        return number * hundred_percent / 100
+    return number * PX_PER_UNIT[unit] if unit in PX_PER_UNIT else None
+
+
+def checked(number: float, name: str, magnitude: int) -> float:
+    """The number itself; raises `InvalidMarkup` when it is gigantic."""
+    if not -magnitude <= number <= magnitude:
+        raise InvalidMarkup(f"{name[:80]} is too large a number; at most {magnitude:,} is read")
+    return number
+
+
+def shortest(number: float) -> Number:
+    """An integer where the number is one: 10.0 -> 10."""
+    return int(number) if number == int(number) else number
+
+
+class NumberMemo(dict[str, Number | None]):
+    """Text -> the length it gives without knowing what 100 % is, None when it gives none.
+
+    Plans repeat few lengths many times. Raises `InvalidMarkup` for a gigantic one.
+    """
+
+    def __init__(self, magnitude: int) -> None:
+        self._magnitude = magnitude
+
+    def __missing__(self, text: str) -> Number | None:
+        length = None if "%" in text else parse_length(text, 0)
+        number = None if length is None else shortest(checked(length, text, self._magnitude))
+        if len(self) >= MEMO_ENTRIES:
+            self.clear()
+        self[text] = number
+        return number
+
+
+def format_number(number: float) -> str:
+    """A number as an attribute value, to nine significant digits beyond what is drawn."""
+    return f"{number:.12g}"

@@ -1,0 +1,15 @@
+"""Longitude and latitude that can be."""
+
+from parsing.drawing import Coordinate
+from parsing.errors import InvalidPlan
+
+
+def checked_place(longitude: float, latitude: float, of: str) -> Coordinate:
+    """Both in degrees of WGS 84; raises `InvalidPlan`, naming what they are `of`."""
+    if abs(longitude) <= 180 and abs(latitude) <= 90:
+        return longitude, latitude
+    if abs(longitude) <= 90 and abs(latitude) <= 180:
+        advice = "the two seem to have changed places"
+    else:
+        advice = "expected degrees of WGS 84, longitude up to 180 and latitude up to 90"
+    raise InvalidPlan(f"{of} is at longitude {longitude:g}, latitude {latitude:g}; {advice}")

@@ -1,0 +1,96 @@
+"""Floor plans in any of the formats that are read: which one it is, and the drawing in it."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias, get_args
+
+from parsing import geojson, imdf, osm, svg_plan
+from parsing.archives import ZIP_STARTS, unzip
+from parsing.drawing import Drawing
+from parsing.errors import InvalidPlan, ParsingError
+
+Format: TypeAlias = Literal["svg", "osm", "geojson", "imdf"]
+FORMATS: Final[tuple[Format, ...]] = get_args(Format)
+
+ROOT: Final = re.compile(r"<(?![?!])(?:[\w.-]+:)?(\w+)")
+ROOTS: Final[Mapping[str, Format]] = {"svg": "svg", "osm": "osm"}
+HEAD_BYTES: Final = 4096
+EXPECTED: Final = (
+    "expected a unit-map SVG, OpenStreetMap XML or GeoJSON with indoor tags, or an IMDF archive"
+)
+
+
+def detect(files: Mapping[str, bytes]) -> Format:
+    """The format of a plan in one file or several, by name. Raises `InvalidPlan`."""
+    if not files:
+        raise InvalidPlan(f"no file was given; {EXPECTED}")
+    if any(name.rpartition("/")[2] == "manifest.json" for name in files):
+        return "imdf"
+    found = {name: _detect_one(name, content) for name, content in files.items()}
+    if len(set(found.values())) > 1:
+        formats = ", ".join(f"{name}: {kind}" for name, kind in found.items())
+        raise InvalidPlan(f"the files have different formats ({formats}); a plan has one")
+    return next(iter(found.values()))
+
+
+def read(
+    files: Mapping[str, bytes], format: Format | None = None, feet_per_unit: float | None = None
+) -> Drawing:
+    """The drawing in a file, in an archive, or in several files that make one plan.
+
+    `files` are contents by name, a directory's or an archive's members among them.
+    `feet_per_unit` is the scale of a unit-map SVG; the other formats are in degrees, and are
+    read into feet. Raises `ParsingError`.
+    """
+    kind = format or detect(files)
+    if kind == "geojson":
+        return geojson.read(files)
+    if kind == "imdf":
+        return _read_imdf(files)
+    if len(files) > 1:
+        raise InvalidPlan(f"{len(files)} files of {kind}; this format takes one")
+    name, content = next(iter(files.items()))
+    try:
+        if kind == "osm":
+            return osm.read(content)
+        if feet_per_unit is None:
+            raise InvalidPlan("the scale is missing: give the map's feet_per_unit")
+        return svg_plan.read(content, feet_per_unit)
+    except ParsingError as error:
+        raise type(error)(f"{name}: {error}") from error
+
+
+def _read_imdf(files: Mapping[str, bytes]) -> Drawing:
+    if len(files) > 1:
+        return imdf.read(files)
+    name, archive = next(iter(files.items()))
+    try:
+        return imdf.read(unzip(archive))
+    except ParsingError as error:
+        raise type(error)(f"{name}: {error}") from error
+
+
+def _detect_one(name: str, content: bytes) -> Format:
+    if content.startswith(ZIP_STARTS):
+        return "imdf"
+    head = _text(content[:HEAD_BYTES]).lstrip("\ufeff \t\r\n")
+    if head.startswith("{"):
+        return "geojson"
+    root = ROOT.search(head) if head.startswith("<") else None
+    kind = ROOTS.get(root[1]) if root else None
+    if kind is None and not root and head.startswith("<"):
+        kind = ROOTS.get(name.rpartition(".")[2].lower())
+    if kind is None:
+        found = f"its root element is <{root[1]}>" if root else "it is none of the formats"
+        raise InvalidPlan(f"{name}: {found}; {EXPECTED}")
+    return kind
+
+
+def _text(head: bytes) -> str:
+    """Enough of a document's text to see how it starts, whatever its encoding."""
+    return (
+        head.replace(b"\0", b"")
+        .removeprefix(b"\xff\xfe")
+        .removeprefix(b"\xfe\xff")
+        .decode("utf-8", "replace")
+    )

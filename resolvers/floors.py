@@ -1,0 +1,28 @@
+"""Floors of an asset, and the floor of a unit."""
+
+import strawberry
+
+from resolvers.arguments import checked_id
+from resolvers.context import Info, Relation
+from resolvers.listing import listing
+from storage.assets import Asset
+from storage.floors import FLOORS, Floor
+from storage.units import Unit
+
+OF_ASSET = Relation(FLOORS, lambda asset_id: {"asset_id": asset_id})
+
+
+of_asset = listing(OF_ASSET, "The floors of an asset.")
+
+
+async def one_of_asset(
+    parent: strawberry.Parent[Asset], info: Info, id: strawberry.ID
+) -> Floor | None:
+    """One floor of an asset."""
+    floor = await info.context.one(FLOORS, checked_id("id", id))
+    return floor if floor and floor.asset_id == parent.id else None
+
+
+async def of_unit(parent: strawberry.Parent[Unit], info: Info) -> Floor | None:
+    """The floor that a unit is on."""
+    return await info.context.one(FLOORS, parent.floor_id)

@@ -1,0 +1,182 @@
+"""Features that lead from level to level -> connectors: drawings of one lift become one lift."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import shapely
+from shapely import LineString
+
+from parsing.drawing import Feature, Notebook, Tags
+from resolvers.plan_shapes import Layer, Shape, union
+from resolvers.plan_terms import OUT_OF_SERVICE, WHEELCHAIR, connector_kind, says
+from routing.plan import Connector, ConnectorKind, Direction
+
+STACKED_SHARE: Final = 0.5
+"""How much of the smaller shape must lie above the other for the two to be one shaft."""
+
+
+@dataclass(slots=True)
+class Group:
+    """What is taken for one connector."""
+
+    kind: ConnectorKind
+    features: list[Feature] = field(default_factory=list)
+    places: dict[str, Shape] = field(default_factory=dict)
+    direction: Direction | None = None
+
+    @property
+    def ref(self) -> str:
+        return next((f.tags["ref"] for f in self.features if f.tags.get("ref")), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Storeys:
+    """How high each level of a plan is, and what can be walked on there, by level."""
+
+    ordinals: Mapping[str, float]
+    grounds: Mapping[str, Layer]
+
+    def ranks(self) -> dict[str, int]:
+        """Levels counted from the lowest; those of equal height have one number."""
+        heights = sorted(set(self.ordinals.values()))
+        return {level: heights.index(ordinal) for level, ordinal in self.ordinals.items()}
+
+
+def connect(
+    drawn: Iterable[tuple[Feature, Shape]],
+    storeys: Storeys,
+    refs_are_unique: bool,
+    notebook: Notebook,
+) -> Iterator[Connector]:
+    """The connectors among features, each with its shape in feet.
+
+    Features with one `ref` are one; where `refs_are_unique` is false, as on a map of several
+    buildings, only where they serve different levels or lie at the same place. Features without a
+    `ref` are one where they lie above one another on neighbouring levels.
+    """
+    groups: list[Group] = []
+    rank = storeys.ranks()
+    parts = [
+        _part(feature, kind, shape, storeys)
+        for feature, shape in drawn
+        if (kind := connector_kind(feature)) is not None
+    ]
+    for part in sorted(parts, key=lambda part: min(map(rank.__getitem__, part.places))):
+        group = next((g for g in groups if _has_ref_of(g, part, refs_are_unique)), None)
+        if group is None:
+            group = next((g for g in groups if _is_at_place_of(g, part, rank)), None)
+            if group is not None:
+                notebook.add("connectors joined by their position", part.features[0].id)
+        if group is None:
+            groups.append(part)
+        else:
+            _merge(group, part)
+    yield from map(_connector, groups)
+
+
+def _part(feature: Feature, kind: ConnectorKind, shape: Shape, storeys: Storeys) -> Group:
+    levels = sorted(feature.levels, key=storeys.ordinals.__getitem__)
+    if not isinstance(shape, LineString) or len(levels) < 2:
+        direction = _direction(feature.tags, _rises(feature.tags))
+        return Group(kind, [feature], dict.fromkeys(levels, shape), direction)
+    rises = _rises(feature.tags)
+    if rises is None:
+        rises = _is_drawn_upwards(shape, levels, storeys)
+    ends = [shapely.Point(shape.coords[0]), shapely.Point(shape.coords[-1])]
+    low, high = ends if rises else reversed(ends)
+    places: dict[str, Shape] = {**dict.fromkeys(levels, shape), levels[0]: low, levels[-1]: high}
+    return Group(kind, [feature], places, _direction(feature.tags, rises))
+
+
+def _rises(tags: Tags) -> bool | None:
+    """Whether something leads up in the direction in which it is drawn; None: it does not say."""
+    incline = tags.get("incline", "")
+    if incline in ("up", "down"):
+        return incline == "up"
+    number = incline.rstrip("%° ")
+    try:
+        return float(number) > 0 if float(number) else None
+    except ValueError:
+        return None
+
+
+def _is_drawn_upwards(line: LineString, levels: Sequence[str], storeys: Storeys) -> bool:
+    """Whether a line's start fits the lower level's floor better than its end does."""
+    start, end = shapely.Point(line.coords[0]), shapely.Point(line.coords[-1])
+    low, high = (storeys.grounds.get(level) for level in (levels[0], levels[-1]))
+    if low is None or high is None:
+        return True
+    return low.distance(start) + high.distance(end) <= low.distance(end) + high.distance(start)
+
+
+def _direction(tags: Tags, rises: bool | None) -> Direction | None:
+    """The only way that an escalator moves, None where it may be either."""
+    conveying = tags.get("conveying")
+    if rises is None or conveying not in ("forward", "backward"):
+        return None
+    return Direction.UP if rises == (conveying == "forward") else Direction.DOWN
+
+
+def _has_ref_of(group: Group, part: Group, refs_are_unique: bool) -> bool:
+    if group.kind != part.kind or not part.ref or group.ref != part.ref:
+        return False
+    shared = group.places.keys() & part.places.keys()
+    return (
+        refs_are_unique
+        or not shared
+        or any(group.places[level].intersects(part.places[level]) for level in shared)
+    )
+
+
+def _is_at_place_of(group: Group, part: Group, rank: Mapping[str, int]) -> bool:
+    if group.kind != part.kind or (group.ref and part.ref):
+        return False
+    shared = group.places.keys() & part.places.keys()
+    if shared:
+        return any(_covers_middle(group.places[level], part.places[level]) for level in shared)
+    if len(part.places) > 1:
+        return False
+    (level,) = part.places
+    top = max(group.places, key=rank.__getitem__)
+    is_next = rank[level] - rank[top] == 1
+    return is_next and _is_above(part.places[level], group.places[top])
+
+
+def _covers_middle(one: Shape, other: Shape) -> bool:
+    """Whether an outline has the other's middle in it, as of a lift drawn as point and shaft."""
+    if 2 not in (shapely.get_dimensions(one), shapely.get_dimensions(other)):
+        return False
+    return bool(
+        one.covers(other.representative_point()) or other.covers(one.representative_point())
+    )
+
+
+def _is_above(one: Shape, other: Shape) -> bool:
+    smaller = min(one.area, other.area)
+    if not smaller:
+        return _covers_middle(one, other)
+    shared = union([one]).intersection(union([other])).area
+    return bool(shared >= STACKED_SHARE * smaller)
+
+
+def _merge(group: Group, part: Group) -> None:
+    group.features += part.features
+    group.direction = group.direction or part.direction
+    for level, shape in part.places.items():
+        if level not in group.places or shape.area > group.places[level].area:
+            group.places[level] = shape
+
+
+def _connector(group: Group) -> Connector:
+    tags = {key: value for f in reversed(group.features) for key, value in f.tags.items()}
+    wheelchair = [WHEELCHAIR.get(f.tags.get("wheelchair", "")) for f in group.features]
+    return Connector(
+        group.features[0].id,
+        group.kind,
+        group.places,
+        tags.get("name") or tags.get("ref", ""),
+        False if False in wheelchair else (True if True in wheelchair else None),
+        group.direction,
+        not any(says(OUT_OF_SERVICE, feature.tags) for feature in group.features),
+    )

@@ -1,0 +1,108 @@
+"""Which features become locations, where each stands, and what its tags are."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from shapely.geometry.base import BaseGeometry
+
+from parsing.drawing import Drawing, Feature, Notebook
+from parsing.surroundings import is_site
+from resolvers.plan_shapes import Layer, Shape, inner_point
+from resolvers.plan_terms import (
+    POINTS_OF_INTEREST,
+    connector_kind,
+    is_door,
+    name_of,
+    says,
+    space_kind,
+)
+from routing.plan import SpaceKind
+
+OUTSIDE_FEET: Final = 50.0
+"""A point this far from every space belongs to something else, such as the house next door."""
+DECIMALS: Final = 3
+LEFT_OUT: Final = frozenset({"name", "level", "repeat_on"})
+"""Tags that the location says by its own fields."""
+
+
+class Place(NamedTuple):
+    """A location to be, in the map's units; the first of its levels is the one it stands on.
+
+    `unit_id` is the unit that it stands for, None for one that is no unit.
+    """
+
+    id: str
+    feature: Feature
+    name: str
+    x: float
+    y: float
+    levels: tuple[str, ...]
+    tags: Mapping[str, str]
+    unit_id: str | None = None
+
+    @property
+    def level(self) -> str:
+        return self.levels[0]
+
+
+def find_places(
+    drawing: Drawing,
+    map_id: str,
+    shapes: Iterable[tuple[Feature, Shape]],
+    grounds: Mapping[str, Layer],
+    obstacles: Mapping[str, Layer],
+    notebook: Notebook,
+) -> Iterator[Place]:
+    """One for each unit and each amenity or other point of interest.
+
+    A drawing that keeps its features' ids knows no units: there each room becomes one.
+    """
+    ordinals = {level.id: level.ordinal or 0 for level in drawing.levels}
+    seen: set[str] = set()
+    for feature, shape in shapes:
+        is_unit = _is_unit(feature, drawing)
+        is_of_interest = says(POINTS_OF_INTEREST, feature.tags)
+        if not is_unit and (not is_of_interest or is_door(feature) or is_site(feature.tags)):
+            continue
+        level = min(feature.levels, key=lambda key: (abs(ordinals[key]), ordinals[key]))
+        if space_kind(feature) is None and not _is_near(shape, grounds.get(level)):
+            notebook.add("point of interest outside the plan", feature.id)
+            continue
+        if feature.unit_id is not None and feature.unit_id in seen:
+            notebook.add("unit drawn more than once, located at its first shape", feature.unit_id)
+            continue
+        seen.add(feature.unit_id or "")
+        place_id = f"{map_id}-{feature.id.replace('/', '-')}"
+        unit_id = (feature.unit_id or place_id) if is_unit else None
+        at = _position(shape, obstacles.get(level), drawing.feet_per_unit)
+        levels = (level, *(other for other in feature.levels if other != level))
+        tags = _tags(feature, drawing.id_key, unit_id)
+        yield Place(place_id, feature, name_of(feature), *at, levels, tags, unit_id)
+
+
+def _is_unit(feature: Feature, drawing: Drawing) -> bool:
+    if drawing.id_key is None:
+        return feature.unit_id is not None
+    is_room = feature.tags.get("indoor") == "room" and space_kind(feature) is SpaceKind.ROOM
+    return is_room and connector_kind(feature) is None
+
+
+def _is_near(shape: Shape, ground: Layer | None) -> bool:
+    return ground is None or ground.distance(shape) <= OUTSIDE_FEET
+
+
+def _position(shape: Shape, obstacles: Layer | None, feet_per_unit: float) -> tuple[float, float]:
+    sound: BaseGeometry = shape if shape.is_valid else shape.buffer(0)
+    left = obstacles.cut(sound) if obstacles is not None and sound.area else sound
+    point = inner_point(shape if left.is_empty else left)
+    return round(point.x / feet_per_unit, DECIMALS), round(point.y / feet_per_unit, DECIMALS)
+
+
+def _tags(feature: Feature, id_key: str | None, unit_id: str | None) -> dict[str, str]:
+    own = {key: value for key, value in feature.tags.items() if key not in LEFT_OUT and value}
+    marks = {"svc:id": unit_id, "svc:type": "unit", "indoor": "room"} if unit_id else {}
+    if says(POINTS_OF_INTEREST, feature.tags):
+        marks["svc:amenity"] = "yes"
+    if id_key:
+        marks[id_key] = feature.id
+    return marks | own

@@ -1,0 +1,199 @@
+"""Making a map routable: read its plan, build its network, publish both if they are sound."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+import orjson
+import strawberry
+
+from parsing.errors import ParsingError
+from parsing.plans import Format, read
+from resolvers import reporting
+from resolvers.arguments import checked_id
+from resolvers.catalog import load
+from resolvers.context import Info
+from resolvers.errors import InvalidInput, NotFound, RefusedDocument
+from resolvers.plan_adoption import Given, adopt
+from resolvers.plan_records import Member, directory_of, locations_of
+from resolvers.plans import plan_of
+from resolvers.reporting import Progress
+from routing.costing import Mode
+from routing.errors import RoutingError
+from routing.picture import draw_level
+from routing.processing import process_plan
+from routing.saving import save_router
+from storage import driver, files, networks
+from storage.errors import BundleError
+from storage.floors import FLOORS
+from storage.locations import Location
+from storage.maps import MAPS, Map
+from storage.store import Store
+from storage.units import UNITS
+from storage.visibility import EVERYTHING
+
+UNIT_ID = "svc:id"
+MANY = 10_000
+
+
+class Request(NamedTuple):
+    """What is to be processed: files by name, or without any the map's own drawing."""
+
+    map_id: str
+    files: Mapping[str, bytes]
+    format: Format | None = None
+    asset_id: str | None = None
+    feet_per_unit: float | None = None
+    with_pictures: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The report, whether the map is routable now, and an SVG for each level and mode by name."""
+
+    report: dict[str, Any]
+    published: bool
+    pictures: dict[str, str]
+
+
+class _Task(NamedTuple):
+    """What the process that builds the network needs to know."""
+
+    request: Request
+    asset_id: str
+    floor_sorts: dict[str, int] | None
+    unit_names: dict[str, str]
+    """What the catalog calls the units of a drawing that knows only their ids."""
+    given: list[Given]
+
+
+class _Built(NamedTuple):
+    network: bytes
+    report: dict[str, Any]
+    directory: dict[str, list[Member]]
+    locations: list[Member]
+    pictures: dict[str, str]
+
+
+def ignore(share: float, step: str) -> None:
+    """Nobody is watching."""
+
+
+class Result(NamedTuple):
+    """What became of a map."""
+
+    is_routable: bool
+    report: dict[str, Any]
+
+
+async def process_map(
+    info: Info,
+    id: strawberry.ID,
+    plan: str | None = None,
+    asset: strawberry.ID | None = None,
+    feet_per_unit: float | None = None,
+) -> Result:
+    """Makes a map routable: from its own drawing, or from the text of a floor plan.
+
+    The plan is a unit map in SVG, or OpenStreetMap indoor data in XML or GeoJSON. A map that cannot
+    be trusted stays as it was, and the report says why.
+    """
+    files = {} if plan is None else {"plan": plan.encode()}
+    asset_id = None if asset is None else checked_id("asset", asset)
+    request = Request(checked_id("id", id), files, None, asset_id, feet_per_unit)
+    outcome = await process(info.context.store, request)
+    return Result(outcome.published, outcome.report)
+
+
+async def process(store: Store, request: Request, progress: Progress = ignore) -> Outcome:
+    """Makes a map routable, or says in the report why it cannot be trusted to be.
+
+    Until the last step nothing changes; then readers see the new version at once. A plan that is
+    no unit map's own brings map, asset, floors and units with it. Raises NotFound, InvalidInput,
+    RefusedDocument, ImportRunning, Unavailable.
+    """
+    task = await _prepare(store, request)
+    try:
+        built = await reporting.run(_build, progress, task)
+    except (ParsingError, RoutingError, reporting.WorkerDied) as error:
+        raise RefusedDocument(str(error)) from error
+    passed = bool(built.report["passed"])
+    if passed:
+        await _publish(store.database, task, built)
+    return Outcome({**built.report, "published": passed}, passed, built.pictures)
+
+
+async def _prepare(store: Store, request: Request) -> _Task:
+    known = await store.get(MAPS, EVERYTHING, {"_id": request.map_id})
+    if known is None and not request.files:
+        raise NotFound
+    if known and request.asset_id not in (None, known.asset_id):
+        raise InvalidInput(asset=f"must be {known.asset_id!r}, to which the map belongs")
+    asset_id = known.asset_id if known else request.asset_id or request.map_id
+    is_own = not request.files or (known is not None and known.source is not None)
+    if not request.files and known is not None:
+        request = request._replace(files={"map.svg": await _drawing(store, known)}, format="svg")
+    if request.feet_per_unit is None and known is not None:
+        request = request._replace(feet_per_unit=known.feet_per_unit)
+    sorts = await _fields(store, FLOORS.name, asset_id, "sort") if is_own else None
+    names = await _fields(store, UNITS.name, asset_id, "name") if is_own else {}
+    given = await networks.given_locations(store.database, request.map_id)
+    return _Task(request, asset_id, sorts, names, [_given(each) for each in given if each.floors])
+
+
+async def _drawing(store: Store, known: Map) -> bytes:
+    content = await files.read(store.database, known.source) if known.source else None
+    if content is None:
+        raise InvalidInput(source=f"must be given: the map {known.id!r} has no drawing of its own")
+    return content
+
+
+async def _fields(store: Store, collection: str, asset_id: str, field: str) -> dict[str, Any]:
+    found = store.database[collection].find({"asset_id": asset_id}, {field: 1}, batch_size=MANY)
+    with driver.translating():
+        return {document["_id"]: document[field] for document in await found.to_list(None)}
+
+
+def _given(location: Location) -> Given:
+    unit = next((tag.value for tag in location.tags if tag.key == UNIT_ID), None)
+    return Given(location.id, location.name, location.x, location.y, location.floors[0].id, unit)
+
+
+def _build(progress: Progress, task: _Task) -> _Built:
+    """All that needs no database: in a process of its own."""
+    request = task.request
+    progress(0.0, "reading the plan")
+    drawing = read(request.files, request.format, request.feet_per_unit)
+    reading = plan_of(drawing, request.map_id, task.floor_sorts)
+    directory = {} if task.floor_sorts is not None else directory_of(reading, task.asset_id)
+    reading = adopt(reading, task.given)
+    processed = process_plan(reading.plan, progress=progress)
+    report = {
+        "map": request.map_id,
+        "feet_per_unit": drawing.feet_per_unit,
+        "notes": [str(note) for note in reading.notes],
+        **processed.report.as_dict(),
+    }
+    pictures: dict[str, str] = {}
+    if request.with_pictures:
+        pictures = {
+            f"{level.id}.{mode.value}": draw_level(processed, level.id, mode)
+            for level in processed.plan.levels
+            for mode in Mode
+        }
+    locations = [
+        member | {"name": task.unit_names.get(place.unit_id or "", member["name"])}
+        for member, place in zip(locations_of(reading, task.asset_id), reading.places, strict=True)
+    ]
+    return _Built(save_router(processed.router), report, directory, locations, pictures)
+
+
+async def _publish(database: driver.Database, task: _Task, built: _Built) -> None:
+    if built.directory:
+        try:
+            await load(database, [orjson.dumps(built.directory)])
+        except BundleError as error:
+            raise RefusedDocument(str(error)) from error
+    locations: Sequence[Location] = msgspec.convert(built.locations, list[Location])
+    await networks.publish(database, task.request.map_id, built.network, built.report, locations)

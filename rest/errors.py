@@ -1,0 +1,85 @@
+"""What a request is answered with instead of a resource: one shape, one table of statuses."""
+
+from collections.abc import Mapping, Sequence
+
+import orjson
+from graphql import GraphQLError
+from starlette.responses import Response
+
+from schema.execution import RequestError
+
+STATUS_OF_CODE = {
+    "INVALID_INPUT": 422,
+    "LIMIT_EXCEEDED": 422,
+    "REFUSED_DOCUMENT": 422,
+    "MALFORMED_DOCUMENT": 400,
+    "FLAG_REQUIRED": 400,
+    "PERMISSION_REQUIRED": 403,
+    "NOT_FOUND": 404,
+    "SERVICE_UNAVAILABLE": 503,
+    "SERVER_ERROR": 500,
+}
+"""The status of every code that an operation can end with."""
+
+RETRY_AFTER = {"Retry-After": "1"}
+
+
+class HttpError(Exception):
+    """A request that is answered with an error.
+
+    `code` names the failure in GraphQL; `fields` maps an input's name to what is wrong with it.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        code: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        fields: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.code = code
+        self.headers = dict(headers or {})
+        self.fields = fields
+
+    def response(self) -> Response:
+        """`{"message": ...}`, with `fields` where there are any."""
+        body: dict[str, object] = {"message": self.message}
+        if self.fields:
+            body["fields"] = self.fields
+        return Response(orjson.dumps(body), self.status, self.headers, "application/json")
+
+
+def not_found() -> HttpError:
+    """The answer to what does not exist, and to what the key may not see."""
+    return HttpError(404, "Not found", "NOT_FOUND")
+
+
+def method_not_allowed(allowed: Sequence[str]) -> HttpError:
+    """The answer to a method that the path does not have."""
+    return HttpError(
+        405, "Method not allowed", "METHOD_NOT_ALLOWED", headers={"Allow": ", ".join(allowed)}
+    )
+
+
+def invalid(fields: Mapping[str, Sequence[str]]) -> HttpError:
+    """The answer to input that cannot be, with every complaint."""
+    message = "; ".join(
+        f"{name} {complaint}" for name, complaints in fields.items() for complaint in complaints
+    )
+    return HttpError(422, message, "INVALID_INPUT", fields=fields)
+
+
+def of_graphql(error: GraphQLError | RequestError, names: Mapping[str, str]) -> HttpError:
+    """The answer to a failed operation. `names` maps its arguments to the inputs' REST names."""
+    extensions = error.extensions or {}
+    code = extensions.get("code", "SERVER_ERROR")
+    if "fields" in extensions:
+        return invalid({names.get(name, name): text for name, text in extensions["fields"].items()})
+    status = STATUS_OF_CODE.get(code, 500)
+    message = error.message if isinstance(error, GraphQLError) else str(error)
+    return HttpError(status, message, code, headers=RETRY_AFTER if status == 503 else None)

@@ -1,0 +1,203 @@
+"""The GraphQL operations behind the endpoints.
+
+Aliases give every field its REST name, so that an operation's result already is the response; the
+fragments are the resources of the specification, under their names in the OpenAPI description.
+"""
+
+FRAGMENTS = {
+    "Asset": """fragment Asset on Asset {
+        id market name created_at: createdAt updated_at: updatedAt
+    }""",
+    "Floor": """fragment Floor on Floor {
+        id asset_id: assetId name label short_label: shortLabel sort
+        created_at: createdAt updated_at: updatedAt
+    }""",
+    "Unit": """fragment Unit on Unit {
+        id asset_id: assetId floor_id: floorId name created_at: createdAt updated_at: updatedAt
+    }""",
+    "Map": """fragment Map on Map {
+        id asset_id: assetId background_id: backgroundId name style style_type: styleType tags
+        routing_tier: routingTier geojson_url: geojsonUrl url
+        created_at: createdAt updated_at: updatedAt
+    }""",
+    "Background": """fragment Background on Background {
+        id unit_map_id: unitMapId name created_at: createdAt updated_at: updatedAt
+    }""",
+    "LevelTag": """fragment LevelTag on LevelTag {
+        name key created_at: createdAt updated_at: updatedAt
+        values { name value created_at: createdAt updated_at: updatedAt }
+    }""",
+    "AssetReference": """fragment AssetReference on AssetReference {
+        id asset_id: assetId key value created_at: createdAt updated_at: updatedAt
+    }""",
+    "UnitReference": """fragment UnitReference on UnitReference {
+        group_id: groupId asset_id: assetId unit_id: unitId key value
+        created_at: createdAt updated_at: updatedAt
+    }""",
+    "AttributeGroup": """fragment AttributeGroup on AttributeGroup {
+        group_id: groupId group_name: groupName one_attribute_per_unit: oneAttributePerUnit
+        attributes {
+            attribute_id: attributeId attribute_name: attributeName attribute_key: attributeKey
+        }
+    }""",
+    "Assignment": """fragment Assignment on Assignment {
+        group_id: groupId attribute_id: attributeId asset_id: assetId unit_id: unitId
+    }""",
+    "DistanceMatrix": """fragment DistanceMatrix on DistanceMatrix {
+        distance_method: distanceMethod
+        sources {
+            id name x y floor_id: floorId index
+            targets { id name x y floor_id: floorId index distance time }
+        }
+    }""",
+    "Route": """fragment Route on Route {
+        mode feet seconds
+        legs {
+            floor_id: floorId to_floor_id: toFloorId feet seconds points
+            connector_id: connectorId connector_kind: connectorKind connector_name: connectorName
+        }
+    }""",
+    "NearLocation": """fragment NearLocation on NearLocation {
+        distance time location { ...Location }
+    }""",
+    "Location": """fragment Location on Location {
+        id asset_id: assetId unit_map_id: unitMapId name x y floors { id }
+        tags { key value created_at: createdAt updated_at: updatedAt }
+        created_at: createdAt updated_at: updatedAt
+    }""",
+}
+
+PAGING = "paging { per_page: perPage current_page: currentPage next }"
+SLICE = "page: $page, perPage: $perPage, after: $after"
+SLICED = "$page: Int, $perPage: Int, $after: String"
+FILTERED = "$asset: ID, $key: String"
+
+
+def document(operation: str) -> str:
+    """An operation followed by the fragments that it spreads, and those that they do."""
+    text = operation
+    for name, fragment in FRAGMENTS.items():
+        if f"...{name} " in text:
+            text += f"\n{fragment}"
+    return text
+
+
+LIST_ASSETS = document(f"""query ListAssets({SLICED}) {{
+    assets({SLICE}) {{ {PAGING} data {{ ...Asset }} }}
+}}""")
+
+GET_ASSET = document("""query GetAsset($asset: ID!) {
+    asset(id: $asset) { ...Asset }
+}""")
+
+LIST_FLOORS = document(f"""query ListFloors($asset: ID!, {SLICED}) {{
+    asset(id: $asset) {{ floors({SLICE}) {{ {PAGING} data {{ ...Floor }} }} }}
+}}""")
+
+GET_FLOOR = document("""query GetFloor($asset: ID!, $floor: ID!) {
+    asset(id: $asset) { floor(id: $floor) { ...Floor } }
+}""")
+
+LIST_UNITS = document(f"""query ListUnits({SLICED}) {{
+    units({SLICE}) {{ {PAGING} data {{ ...Unit }} }}
+}}""")
+
+GET_UNIT = document("""query GetUnit($unit: ID!) {
+    unit(id: $unit) { ...Unit }
+}""")
+
+LIST_MAPS = document(f"""query ListMaps({SLICED}, $asset: ID, $tags: String) {{
+    maps({SLICE}, asset: $asset, tags: $tags) {{ {PAGING} data {{ ...Map }} }}
+}}""")
+
+GET_MAP = document("""query GetMap($map: ID!) {
+    map(id: $map) { ...Map }
+}""")
+
+LIST_BACKGROUNDS = document(f"""query ListBackgrounds($map: ID!, {SLICED}) {{
+    map(id: $map) {{ backgrounds({SLICE}) {{ {PAGING} data {{ ...Background }} }} }}
+}}""")
+
+GET_BACKGROUND = document("""query GetBackground($map: ID!, $background: ID!) {
+    map(id: $map) { background(id: $background) { ...Background } }
+}""")
+
+LIST_LEVEL_TAGS = document("""query ListLevelTags($map: ID!) {
+    map(id: $map) { levelTags(perPage: 10000) { data { ...LevelTag } } }
+}""")
+
+LIST_MAP_UNITS = document(f"""query ListMapUnits($map: ID!, {SLICED}) {{
+    map(id: $map) {{ units({SLICE}) {{ {PAGING} data {{ ...Unit }} }} }}
+}}""")
+
+GET_MAP_UNIT = document("""query GetMapUnit($map: ID!, $unit: ID!) {
+    map(id: $map) { unit(id: $unit) { ...Unit } }
+}""")
+
+LIST_ASSET_REFERENCES = document(f"""query ListAssetReferences({SLICED}, {FILTERED}) {{
+    assetReferences({SLICE}, asset: $asset, key: $key) {{
+        {PAGING} data {{ ...AssetReference }}
+    }}
+}}""")
+
+LIST_UNIT_REFERENCES = document(f"""query ListUnitReferences({SLICED}, {FILTERED}) {{
+    unitReferences({SLICE}, asset: $asset, key: $key) {{
+        {PAGING} data {{ ...UnitReference }}
+    }}
+}}""")
+
+LIST_LOCATIONS = document(f"""query ListLocations($map: ID!, {SLICED}, $tags: String) {{
+    map(id: $map) {{ locations({SLICE}, tags: $tags) {{ {PAGING} data {{ ...Location }} }} }}
+}}""")
+
+LIST_ATTRIBUTE_GROUPS = document("""query ListAttributeGroups {
+    attributeGroups(perPage: 10000) { data { ...AttributeGroup } }
+}""")
+
+LIST_ASSIGNMENTS = document(f"""query ListAssignments($group: ID!, {SLICED}, $asset: ID) {{
+    attributeGroup(id: $group) {{
+        assignments({SLICE}, asset: $asset) {{ {PAGING} data {{ ...Assignment }} }}
+    }}
+}}""")
+
+ASSIGN = document("""mutation AssignUnitAttributes($group: ID!, $data: [AssignmentInput!]!) {
+    assignUnitAttributes(groupId: $group, data: $data) { ...Assignment }
+}""")
+
+UNASSIGN = document("""mutation UnassignUnitAttributes($group: ID!, $data: [AssignmentInput!]!) {
+    unassignUnitAttributes(groupId: $group, data: $data)
+}""")
+
+PARSE_MAP = document("""query ParseMap($svg: SvgDocument!) {
+    parsedUnitMap(svg: $svg)
+}""")
+
+GET_PARSED_MAP = document("""query GetParsedMap($map: ID!) {
+    map(id: $map) { parsed }
+}""")
+
+CALCULATE_DISTANCES = document("""query CalculateDistances(
+    $map: ID!, $sources: [WaypointInput!]!, $targets: [WaypointInput!]!, $costing: String,
+    $costingOptions: CostingOptions, $distanceMethod: String
+) {
+    map(id: $map) {
+        distanceMatrix(
+            sources: $sources, targets: $targets, costing: $costing,
+            costingOptions: $costingOptions, distanceMethod: $distanceMethod
+        ) { ...DistanceMatrix }
+    }
+}""")
+
+FIND_ROUTE = document("""query FindRoute(
+    $map: ID!, $from: WaypointInput!, $to: WaypointInput!, $mode: String
+) {
+    map(id: $map) { route(from: $from, to: $to, mode: $mode) { ...Route } }
+}""")
+
+FIND_NEAREST = document("""query FindNearest(
+    $map: ID!, $from: WaypointInput!, $tags: String, $limit: Int, $mode: String
+) {
+    map(id: $map) {
+        nearest(from: $from, tags: $tags, limit: $limit, mode: $mode) { ...NearLocation }
+    }
+}""")

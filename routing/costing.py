@@ -1,0 +1,73 @@
+"""What walking costs: one frozen object of settings for both modes of travel.
+
+The figures are the service's published ones; every length is in feet, every time in seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from routing.plan import Connector, ConnectorKind
+
+FEET_PER_METRE = 1 / 0.3048
+FEET_PER_SECOND_PER_KMH = FEET_PER_METRE * 1000 / 3600
+
+
+class Mode(StrEnum):
+    FOOT = "foot"
+    WHEELCHAIR = "wheelchair"
+
+
+class Ride(NamedTuple):
+    """What one way through a connector costs."""
+
+    feet: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Costing:
+    """Speeds, and what each kind of connector costs a storey."""
+
+    foot_kmh: float = 5.1
+    wheelchair_kmh: float = 4.0
+    steps_feet_per_storey: float = 20.0
+    steps_share_of_speed: float = 1 / 3
+    escalator_feet_per_storey: float = 20.0
+    ramp_feet_per_storey: float = 120.0
+    """A storey of ten feet at the slope of 1 in 12 that wheelchairs climb."""
+    elevator_entry_seconds: float = 30.0
+    elevator_seconds_per_storey: float = 5.0
+    wheelchair_door_feet: float = 0.80 * FEET_PER_METRE
+    attach_feet: float = 6.0
+    """How far outside the walkable space a waypoint may lie."""
+
+    def feet_per_second(self, mode: Mode) -> float:
+        kmh = self.foot_kmh if mode is Mode.FOOT else self.wheelchair_kmh
+        return kmh * FEET_PER_SECOND_PER_KMH
+
+    def admits(self, mode: Mode, connector: Connector) -> bool:
+        """Whether anybody travelling in `mode` takes the connector at all."""
+        if not connector.in_service:
+            return False
+        if mode is Mode.FOOT:
+            return True
+        steps = connector.kind in (ConnectorKind.STEPS, ConnectorKind.ESCALATOR)
+        return not steps and connector.wheelchair is not False
+
+    def ride(self, mode: Mode, kind: ConnectorKind, storeys: float) -> Ride:
+        """The cost of `storeys` (more than none) by a connector of this kind, one way."""
+        speed = self.feet_per_second(mode)
+        if kind is ConnectorKind.ELEVATOR:
+            seconds = self.elevator_entry_seconds + self.elevator_seconds_per_storey * storeys
+            return Ride(0.0, seconds)
+        if kind is ConnectorKind.STEPS:
+            feet = self.steps_feet_per_storey * storeys
+            return Ride(feet, feet / (speed * self.steps_share_of_speed))
+        if kind is ConnectorKind.ESCALATOR:
+            feet = self.escalator_feet_per_storey * storeys
+        else:
+            feet = self.ramp_feet_per_storey * storeys
+        return Ride(feet, feet / speed)

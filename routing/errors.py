@@ -1,0 +1,23 @@
+"""What routing refuses.
+
+RoutingError
+├── PlanError        the plan contradicts itself; says which part and what would be right
+├── WaypointError    a waypoint names a location or level that the map does not have
+└── FormatError      bytes that are no stored network or table of this version
+"""
+
+
+class RoutingError(Exception):
+    pass
+
+
+class PlanError(RoutingError):
+    pass
+
+
+class WaypointError(RoutingError):
+    pass
+
+
+class FormatError(RoutingError):
+    pass

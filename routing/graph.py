@@ -1,0 +1,77 @@
+"""Shortest walks on one level, found by igraph: the one module that knows it.
+
+Walking costs feet alone, alike in both directions, so that any search may start from the side
+with fewer ends. igraph sets up its arrays again for each call: calls here are few and large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import igraph  # type: ignore[import-untyped]
+import numpy as np
+
+from routing.visibility import Edges, Floats, Ints
+
+
+class WalkGraph:
+    """An undirected graph of `count` vertices whose edges are walked in straight lines."""
+
+    def __init__(self, count: int, edges: Iterable[Edges]) -> None:
+        self.first, self.second, self.feet = joined(edges)
+        pairs = np.stack((self.first, self.second), axis=1)
+        self.graph: Any = igraph.Graph(count, pairs)
+        self.graph.es["feet"] = self.feet.tolist()
+
+    @property
+    def vertex_count(self) -> int:
+        return int(self.graph.vcount())
+
+    @property
+    def edge_count(self) -> int:
+        return len(self.feet)
+
+    def extended(self, count: int, edges: Iterable[Edges]) -> WalkGraph:
+        """A copy with `count` more vertices and the given edges."""
+        own = Edges(self.first, self.second, self.feet)
+        return WalkGraph(self.vertex_count + count, [own, *edges])
+
+    def distances(self, sources: Ints, targets: Ints) -> Floats:
+        """Feet of the shortest walk from each source to each target; inf where there is none."""
+        if not len(sources) or not len(targets):
+            return np.empty((len(sources), len(targets)))
+        rows, row_of = np.unique(sources, return_inverse=True)
+        columns, column_of = np.unique(targets, return_inverse=True)
+        if len(rows) <= len(columns):
+            feet = self.search(rows, columns)
+        else:
+            feet = self.search(columns, rows).T
+        return feet[row_of[:, None], column_of[None, :]]
+
+    def search(self, sources: Ints, targets: Ints) -> Floats:
+        """As `distances`, for vertices that are each given once: one search a source."""
+        found = self.graph.distances(
+            sources.tolist(), targets.tolist(), weights="feet", algorithm="dijkstra"
+        )
+        return np.array(found, dtype=np.float64).reshape(len(sources), len(targets))
+
+    def path(self, source: int, target: int) -> list[int]:
+        """The vertices of the shortest walk; there must be one."""
+        found = self.graph.get_shortest_path(source, target, weights="feet", algorithm="dijkstra")
+        return [int(vertex) for vertex in found]
+
+
+def joined(edges: Iterable[Edges]) -> tuple[Ints, Ints, Floats]:
+    parts = list(edges)
+    none = np.empty(0, dtype=np.int64)
+    first = np.concatenate([none, *(part.first for part in parts)])
+    second = np.concatenate([none, *(part.second for part in parts)])
+    feet = np.concatenate([np.empty(0), *(part.feet for part in parts)])
+    return first, second, feet
+
+
+def join_components(count: int, pairs: Ints) -> Ints:
+    """For each of `count` vertices its component in the graph of the given pairs (n, 2)."""
+    graph = igraph.Graph(count, pairs)
+    return np.array(graph.connected_components().membership, dtype=np.int64)

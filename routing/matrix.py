@@ -1,0 +1,149 @@
+"""Walking distances between waypoints: feet and seconds of the fastest routes.
+
+On one level the fastest walk is the shortest. Every other route enters a gate on the source's
+level and leaves one on the target's, and what lies between is known beforehand. So a matrix takes
+one search on each level that holds both sources and targets, and two minima over gates.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from routing.gates import Closure
+from routing.network import Network
+from routing.stops import Stop, Waypoint, find_stop, place
+from routing.visibility import Floats, Ints, Singles
+
+BLOCK = 1 << 21
+"""Numbers per block of sums over gates: bounds memory at about 50 MB."""
+
+
+class Matrix(NamedTuple):
+    """Feet and seconds from each source (rows) to each target (columns); NaN: no path."""
+
+    feet: Floats | Singles
+    seconds: Floats | Singles
+
+
+class Approach(NamedTuple):
+    """The walks between stops (rows) and the gates of their levels (columns), in feet."""
+
+    gates: Ints
+    feet: Floats
+
+
+def compute_matrix(
+    network: Network, sources: Sequence[Waypoint], targets: Sequence[Waypoint]
+) -> Matrix:
+    """Raises WaypointError for a location or level that the network does not have."""
+    starts = [find_stop(network, waypoint) for waypoint in sources]
+    ends = [find_stop(network, waypoint) for waypoint in targets]
+    return measure(network, starts, ends)
+
+
+def measure(network: Network, starts: Sequence[Stop], ends: Sequence[Stop]) -> Matrix:
+    """The matrix of stops that have been found on the network."""
+    feet = np.full((len(starts), len(ends)), np.inf)
+    start_gates, end_gates = gates_of(network, starts), gates_of(network, ends)
+    for level, (rows, columns) in by_level(starts, ends).items():
+        stops = [*(starts[index] for index in rows), *(ends[index] for index in columns)]
+        if all(stop.vertex >= 0 for stop in stops) and not (rows and columns):
+            continue
+        placed = place(network.levels[level], stops)
+        legs = np.array([stop.leg_feet for stop in stops])
+        walks = placed.graph.distances(placed.ids[: len(rows)], placed.ids[len(rows) :])
+        feet[np.ix_(rows, columns)] = walks + legs[: len(rows), None] + legs[None, len(rows) :]
+        gates, gate_feet = network.levels[level].gates, placed.gate_feet.T + legs[:, None]
+        start_gates[np.array(rows, dtype=int)[:, None], gates] = gate_feet[: len(rows)]
+        end_gates[np.array(columns, dtype=int)[:, None], gates] = gate_feet[len(rows) :]
+    seconds = feet / network.feet_per_second
+    through_gates(network, approach(start_gates), approach(end_gates), feet, seconds)
+    same = coinciding(starts, ends)
+    feet[same] = seconds[same] = 0
+    none = ~np.isfinite(seconds)
+    feet[none] = seconds[none] = np.nan
+    return Matrix(feet, seconds)
+
+
+def gates_of(network: Network, stops: Sequence[Stop]) -> Floats:
+    """The walks from stops (rows) to gates (columns), as far as they are known beforehand."""
+    feet = np.full((len(stops), len(network.gates)), np.inf)
+    known = [row for row, stop in enumerate(stops) if stop.location >= 0]
+    feet[known] = network.location_gate_feet[[stops[row].location for row in known]]
+    return feet
+
+
+def by_level(
+    starts: Sequence[Stop], ends: Sequence[Stop]
+) -> dict[int, tuple[list[int], list[int]]]:
+    """The attached starts and ends of each level, by their index."""
+    found: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for side, stops in enumerate((starts, ends)):
+        for index, stop in enumerate(stops):
+            if stop.attached:
+                found[stop.level][side].append(index)
+    return found
+
+
+def approach(feet: Floats) -> Approach:
+    """The gates that any stop reaches, and the walks to them."""
+    gates = np.flatnonzero(np.isfinite(feet).any(axis=0))
+    return Approach(gates, feet[:, gates])
+
+
+def through_gates(
+    network: Network, start: Approach, end: Approach, feet: Floats, seconds: Floats
+) -> None:
+    """Lower `seconds`, with the `feet` that belong to them, where a way through gates is faster."""
+    if not len(start.gates) or not len(end.gates):
+        return
+    for rows in blocks(start, end):
+        via = from_gates(network.closure, start, end, rows, network.feet_per_second)
+        total = via.seconds[:, None, :] + end.feet[None] / network.feet_per_second
+        gate = total.argmin(axis=2)
+        fastest = np.take_along_axis(total, gate[..., None], axis=2)[..., 0]
+        faster = fastest < seconds[rows]
+        gate_feet = np.take_along_axis(via.feet, gate, axis=1)
+        way_feet = gate_feet + end.feet[np.arange(len(end.feet))[None, :], gate]
+        seconds[rows] = np.where(faster, fastest, seconds[rows])
+        feet[rows] = np.where(faster, way_feet, feet[rows])
+
+
+def blocks(start: Approach, end: Approach) -> Iterator[slice]:
+    """Rows of sources, few enough at a time."""
+    per_row = len(end.gates) * max(len(start.gates), len(end.feet))
+    rows = max(1, BLOCK // per_row)
+    for first in range(0, len(start.feet), rows):
+        yield slice(first, first + rows)
+
+
+def from_gates(
+    closure: Closure, start: Approach, end: Approach, rows: slice, feet_per_second: float
+) -> Matrix:
+    """The fastest ways from the sources in `rows` to each gate of the targets' levels, or inf."""
+    between = np.ix_(start.gates, end.gates)
+    total = start.feet[rows, :, None] / feet_per_second + closure.seconds[between][None]
+    gate = total.argmin(axis=1)
+    seconds = np.take_along_axis(total, gate[:, None, :], axis=1)[:, 0, :]
+    gate_feet = np.take_along_axis(start.feet[rows], gate, axis=1)
+    feet = gate_feet + closure.feet[start.gates[gate], end.gates[None, :]]
+    return Matrix(feet, seconds)
+
+
+def coinciding(starts: Sequence[Stop], ends: Sequence[Stop]) -> tuple[Ints, Ints]:
+    """The pairs of attached stops at the very same position."""
+    at: dict[tuple[int, float, float], list[int]] = {}
+    for column, stop in enumerate(ends):
+        at.setdefault((stop.level, stop.x, stop.y), []).append(column)
+    pairs = [
+        (row, column)
+        for row, stop in enumerate(starts)
+        if stop.attached
+        for column in at.get((stop.level, stop.x, stop.y), ())
+    ]
+    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]

@@ -1,0 +1,161 @@
+"""A level as a picture: walkable space, doors, connectors, graph, locations, what is cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from html import escape
+from itertools import chain
+
+import numpy as np
+import shapely
+from shapely import Point
+from shapely.geometry.base import BaseGeometry
+
+from routing.components import Components, find_cut_off
+from routing.costing import Mode
+from routing.doors import Opening, Origin
+from routing.network import Network
+from routing.plan import Area, ConnectorKind
+from routing.processing import Processed
+from routing.route import Route, Walk
+from routing.visibility import Floats
+from routing.walkable import WalkableLevel
+
+MARGIN_FEET = 6.0
+DOOR_FILLS = {Origin.FOUND: "#1a9641", Origin.REPAIRED: "#f08c00", Origin.INFERRED: "#1c7ed6"}
+CONNECTOR_SIGNS = {
+    ConnectorKind.ELEVATOR: "↕",
+    ConnectorKind.STEPS: "≡",
+    ConnectorKind.ESCALATOR: "⇗",
+    ConnectorKind.RAMP: "∠",
+}
+CUT_OFF_FILL = "#ff00c8"
+STYLE = (
+    ".floor{fill:#eef1ea;stroke:#343a40;stroke-width:.25}"
+    ".edge{stroke:#4263eb;stroke-width:.08;stroke-opacity:.35;fill:none}"
+    ".vertex{fill:#4263eb}"
+    ".location{fill:#212529}"
+    f".cut-off{{fill:{CUT_OFF_FILL};fill-opacity:.75;stroke:{CUT_OFF_FILL};stroke-width:1}}"
+    f".lost{{fill:{CUT_OFF_FILL};stroke:#000;stroke-width:.3}}"
+    ".gate{fill:#7048e8}.sign{fill:#fff;font:bold 3px sans-serif;text-anchor:middle}"
+    ".route{stroke:#e03131;stroke-width:.8;fill:none;stroke-linejoin:round}"
+    "text{font:3px sans-serif}"
+)
+
+
+def draw_level(
+    processed: Processed, level_id: str, mode: Mode = Mode.FOOT, route: Route | None = None
+) -> str:
+    """An SVG of one level at one unit a foot; with a `route`, the walks of it on this level.
+
+    Doors are green as drawn, orange where extended, blue where inferred; floor and locations that
+    the main part of the map does not reach are magenta. Raises KeyError for no such level.
+    """
+    network, components = processed.networks[mode], processed.components[mode]
+    index = network.level_index[level_id]
+    built = processed.walkable[index]
+    parts = chain(
+        draw_floor(network, index),
+        draw_cut_off(network, components, index),
+        draw_doors(built, built.passable(mode, network.costing)),
+        draw_graph(network, index),
+        draw_gates(network, index),
+        draw_locations(network, components, index),
+        draw_route(route, level_id),
+    )
+    return frame(built, network, index, parts)
+
+
+def frame(built: WalkableLevel, network: Network, index: int, parts: Iterable[str]) -> str:
+    own = [anchor for anchor in network.anchors if anchor.level == index]
+    points = [Point(anchor.x, anchor.y) for anchor in own]
+    shapes: list[BaseGeometry] = [network.levels[index].free, *network.levels[index].rooms, *points]
+    bounds = np.nan_to_num(shapely.total_bounds(shapes))
+    left, top = (bounds[:2] - (MARGIN_FEET, 3 * MARGIN_FEET)).tolist()
+    width, height = (bounds[2:] + MARGIN_FEET - (left, top)).tolist()
+    title = escape(built.level.name or built.level.id)
+    box = f'x="{left:.2f}" y="{top:.2f}" width="{width:.2f}" height="{height:.2f}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{4 * width:.0f}" height="{4 * height:.0f}"'
+        f' viewBox="{left:.2f} {top:.2f} {width:.2f} {height:.2f}"><title>{title}</title>'
+        f"<style>{STYLE}</style>"
+        f'<rect {box} fill="#fff"/>'
+        f'<g transform="translate({left + 2:.2f} {top + 5:.2f})">{draw_legend(title)}</g>'
+        f"{''.join(parts)}</svg>\n"
+    )
+
+
+def draw_legend(title: str) -> str:
+    """What the colours mean, in one line under the level's name."""
+    fills = {f"door {origin.value}": fill for origin, fill in DOOR_FILLS.items()}
+    fills["cut off"] = CUT_OFF_FILL
+    keys = [
+        f'<rect x="{24 * at}" y="3" width="3" height="3" fill="{fill}"/>'
+        f'<text x="{24 * at + 4}" y="5.6">{name}</text>'
+        for at, (name, fill) in enumerate(fills.items())
+    ]
+    return f'<text font-weight="bold">{title}</text>{"".join(keys)}'
+
+
+def outline(area: Area) -> str:
+    """The `d` of a path with all rings of an area."""
+    rings = shapely.get_rings(shapely.get_parts(area))
+    return "".join(f"M{pairs(shapely.get_coordinates(ring)[:-1])}Z" for ring in rings)
+
+
+def pairs(xy: Floats) -> str:
+    return " ".join(f"{x:.2f},{y:.2f}" for x, y in xy.tolist())
+
+
+def draw_floor(network: Network, index: int) -> Iterator[str]:
+    yield f'<path class="floor" fill-rule="evenodd" d="{outline(network.levels[index].free)}"/>'
+
+
+def draw_cut_off(network: Network, components: Components, index: int) -> Iterator[str]:
+    for part in find_cut_off(network, components, index):
+        yield f'<path class="cut-off" fill-rule="evenodd" d="{outline(part)}"/>'
+
+
+def draw_doors(built: WalkableLevel, passable: Collection[Opening]) -> Iterator[str]:
+    for opening in built.openings:
+        fill = DOOR_FILLS[opening.origin] if opening in passable else CUT_OFF_FILL
+        shape = outline(opening.shape)
+        title = escape(f"{opening.door_id} ({opening.origin}), {opening.width_feet:.1f} ft")
+        style = f'fill="{fill}" stroke="{fill}" stroke-width=".6"'
+        yield f'<path {style} d="{shape}"><title>{title}</title></path>'
+
+
+def draw_graph(network: Network, index: int) -> Iterator[str]:
+    level = network.levels[index]
+    starts, ends = level.xy[level.graph.first], level.xy[level.graph.second]
+    lines = np.stack((starts, ends), axis=1)
+    yield f'<path class="edge" d="{"".join(f"M{pairs(line)}" for line in lines)}"/>'
+    for x, y in level.xy.tolist():
+        yield f'<circle class="vertex" cx="{x:.2f}" cy="{y:.2f}" r=".3"/>'
+
+
+def draw_gates(network: Network, index: int) -> Iterator[str]:
+    for gate in network.gates:
+        if gate.level == index:
+            connector = network.connectors[gate.connector]
+            sign, title = CONNECTOR_SIGNS[connector.kind], escape(connector.name or connector.id)
+            yield (
+                f'<g transform="translate({gate.x:.2f} {gate.y:.2f})"><title>{title}</title>'
+                f'<circle class="gate" r="2"/><text class="sign" y="1.1">{sign}</text></g>'
+            )
+
+
+def draw_locations(network: Network, components: Components, index: int) -> Iterator[str]:
+    for anchor, reached in zip(network.anchors, components.in_main, strict=True):
+        if anchor.level == index:
+            style, radius = ("location", 0.7) if reached else ("lost", 2)
+            yield (
+                f'<circle class="{style}" cx="{anchor.x:.2f}" cy="{anchor.y:.2f}" r="{radius}">'
+                f"<title>{escape(anchor.id)}</title></circle>"
+            )
+
+
+def draw_route(route: Route | None, level_id: str) -> Iterator[str]:
+    for leg in route.legs if route else ():
+        if isinstance(leg, Walk) and leg.level_id == level_id:
+            yield f'<polyline class="route" points="{pairs(np.array(leg.points))}"/>'

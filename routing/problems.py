@@ -1,0 +1,36 @@
+"""What processing found wrong with a plan, as lines of the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What is wrong; the value stands in the report."""
+
+    SELF_CROSSING = "self-crossing"
+    NO_AREA = "no-area"
+    OVERLAP = "overlapping-rooms"
+    DUPLICATE_NAME = "duplicate-level-name"
+    SCALE = "implausible-scale"
+    EMPTY_LEVEL = "empty-level"
+    OUTLINE_GUESSED = "outline-guessed"
+    DOOR_JOINS_NOTHING = "door-joins-no-two-spaces"
+    DOOR_NOT_NEEDED = "door-in-open-space"
+    ROOM_ENCLOSED = "room-without-door"
+    CONNECTOR_ONE_END = "connector-with-one-end"
+    CONNECTOR_OUT_OF_REACH = "connector-out-of-reach"
+    CONNECTOR_OUT_OF_SERVICE = "connector-out-of-service"
+    UNROUTABLE = "unroutable-location"
+    COARSE = "coarse-graph"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One finding: `part` is the id of the feature, `message` says what was done about it."""
+
+    kind: Kind
+    part: str
+    message: str
+    level_id: str | None = None

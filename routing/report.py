@@ -1,0 +1,193 @@
+"""What processing made of a plan: counts, faults, and whether the map can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import shapely
+
+from routing.components import Components
+from routing.costing import Mode
+from routing.doors import Origin
+from routing.network import Network
+from routing.plan import Location, Plan
+from routing.problems import Kind, Problem
+from routing.walkable import WalkableLevel
+
+LEAST_SHARE = 0.95
+"""A map in which fewer locations reach one another is not offered for routing."""
+
+
+@dataclass(frozen=True)
+class LevelCounts:
+    level_id: str
+    name: str
+    ordinal: float
+    rooms: int
+    locations: int
+    doors_drawn: int
+    doors_locked: int
+    doors_found: int
+    doors_repaired: int
+    doors_inferred: int
+    walkable_square_feet: float
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """A location outside the main part of the map, and why."""
+
+    location_id: str
+    level_id: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SelfCheck:
+    """One mode: `share` of all locations lie in the main part, the largest of `components`."""
+
+    mode: Mode
+    vertices: int
+    edges: int
+    links: int
+    components: int
+    share: float
+    least_share: float
+    passed: bool
+    cut_off: tuple[CutOff, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    levels: tuple[LevelCounts, ...]
+    connectors: int
+    locations: int
+    self_checks: tuple[SelfCheck, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def passed(self) -> bool:
+        return all(check.passed for check in self.self_checks)
+
+    def count(self, kind: Kind) -> int:
+        return sum(problem.kind is kind for problem in self.problems)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as JSON has it."""
+        counts = {kind.value: self.count(kind) for kind in Kind if self.count(kind)}
+        return {"passed": self.passed, **asdict(self), "problem_counts": counts}
+
+
+def count_levels(plan: Plan, walkable: Sequence[WalkableLevel]) -> Iterator[LevelCounts]:
+    for built in walkable:
+        level, doors = built.level, [d for d in plan.doors if d.level_id == built.level.id]
+        yield LevelCounts(
+            level.id,
+            level.name,
+            level.ordinal,
+            rooms=len(built.floor.rooms),
+            locations=sum(place.level_id == level.id for place in plan.locations),
+            doors_drawn=len(doors),
+            doors_locked=sum(door.locked for door in doors),
+            doors_found=built.count(Origin.FOUND),
+            doors_repaired=built.count(Origin.REPAIRED),
+            doors_inferred=built.count(Origin.INFERRED),
+            walkable_square_feet=round(sum(shape.area for shape in built.floor.polygons), 1),
+        )
+
+
+def check_network(
+    plan: Plan,
+    walkable: Sequence[WalkableLevel],
+    network: Network,
+    components: Components,
+    least_share: float,
+) -> SelfCheck:
+    in_main = components.in_main
+    share = float(in_main.mean()) if len(in_main) else 0.0
+    cut_off = tuple(
+        CutOff(place.id, place.level_id, explain(place, walkable, network, int(index)))
+        for index, place in enumerate(plan.locations)
+        if not in_main[index]
+    )
+    return SelfCheck(
+        network.mode,
+        vertices=sum(level.graph.vertex_count for level in network.levels),
+        edges=sum(level.graph.edge_count for level in network.levels),
+        links=len(network.links),
+        components=components.count,
+        share=round(share, 4),
+        least_share=least_share,
+        passed=share >= least_share,
+        cut_off=cut_off,
+    )
+
+
+def explain(
+    place: Location, walkable: Sequence[WalkableLevel], network: Network, index: int
+) -> str:
+    """Why a location is outside the main part."""
+    anchor = network.anchors[index]
+    built = walkable[anchor.level]
+    if anchor.vertex < 0:
+        return f"lies {distance_out(place, network, anchor.level)} the nearest walkable floor"
+    x, y = network.levels[anchor.level].xy[anchor.vertex]
+    [own, *_] = built.floor.touching(shapely.Point(x, y), 0.2) or [-1]
+    room = built.floor.pieces[own].room_id
+    doors = [opening for opening in built.openings if own in opening.joins]
+    if room is None:
+        return "stands on floor that no door and no connector joins to the main part"
+    if not doors:
+        return f"room {room!r} has no door"
+    if not set(doors) & set(built.passable(network.mode, network.costing)):
+        widest = max(opening.width_feet for opening in doors)
+        return f"no door of room {room!r} lets a wheelchair through (the widest is {widest:.1f} ft)"
+    return f"no way leads on from the doors of room {room!r} to the main part"
+
+
+def distance_out(place: Location, network: Network, level: int) -> str:
+    free = network.levels[level].free
+    if free.is_empty:
+        return "on a level without"
+    feet = free.distance(shapely.Point(place.x, place.y))
+    return f"{feet:.1f} ft (more than {network.costing.attach_feet:g}) from"
+
+
+def list_unroutable(plan: Plan, checks: Sequence[SelfCheck]) -> Iterator[Problem]:
+    """One problem for each location that somebody cannot reach, foot before wheelchair."""
+    reasons: dict[str, str] = {}
+    for check in checks:
+        for found in check.cut_off:
+            reasons.setdefault(found.location_id, f"{check.mode.value}: {found.reason}")
+    for place in plan.locations:
+        if place.id in reasons:
+            yield Problem(Kind.UNROUTABLE, place.id, reasons[place.id], place.level_id)
+
+
+def list_loose_connectors(plan: Plan, network: Network) -> Iterator[Problem]:
+    """Connectors that join no two levels."""
+    attached = {(gate.connector, network.levels[gate.level].id) for gate in network.gates}
+    for index, connector in enumerate(plan.connectors):
+        levels = [level_id for level_id in connector.places if (index, level_id) in attached]
+        label = f"{connector.kind.value} {connector.id!r}"
+        for level_id in connector.places:
+            if level_id not in levels:
+                message = f"{label} is not near any walkable floor on level {level_id!r}"
+                yield Problem(Kind.CONNECTOR_OUT_OF_REACH, connector.id, message, level_id)
+        if len(levels) < 2:
+            served = f"only level {levels[0]!r}" if levels else "no level"
+            message = f"{label} serves {served}; it should join two or more"
+            yield Problem(Kind.CONNECTOR_ONE_END, connector.id, message)
+        if not connector.in_service:
+            message = f"{label} is out of service and left out"
+            yield Problem(Kind.CONNECTOR_OUT_OF_SERVICE, connector.id, message)
+
+
+def list_coarse(network: Network) -> Iterator[Problem]:
+    for level in network.levels:
+        if len(level.regions) > 1:
+            corners = sum(len(region.corners) for region in level.regions)
+            message = f"has {corners} corners; distances through doors are good to about 0.1 %"
+            yield Problem(Kind.COARSE, level.id, message, level.id)

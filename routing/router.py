@@ -1,0 +1,75 @@
+"""Questions to a routable map: matrices, straight lines, routes, what is nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from routing.costing import Mode
+from routing.matrix import Matrix, compute_matrix
+from routing.network import Network
+from routing.route import Route, find_route
+from routing.stops import Position, Waypoint, find_stop
+from routing.straight import measure_straight, points_of
+from routing.table import Table
+
+__all__ = ["Matrix", "Mode", "Near", "Position", "Route", "Router", "Waypoint"]
+
+
+class Near(NamedTuple):
+    """A location and how far it is by the fastest route."""
+
+    location_id: str
+    feet: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Router:
+    """A map's networks, and its tables where it has them.
+
+    Every method raises WaypointError for a location or level that the map does not have.
+    """
+
+    networks: Mapping[Mode, Network]
+    tables: Mapping[Mode, Table] = field(default_factory=dict)
+
+    def matrix(
+        self, sources: Sequence[Waypoint], targets: Sequence[Waypoint], mode: Mode = Mode.FOOT
+    ) -> Matrix:
+        """From the table if every waypoint is a location, else by search."""
+        table = self.tables.get(mode)
+        known = [place for place in (*sources, *targets) if isinstance(place, str)]
+        if table is not None and len(known) == len(sources) + len(targets):
+            return table.look_up(known[: len(sources)], known[len(sources) :])
+        return compute_matrix(self.networks[mode], sources, targets)
+
+    def straight(
+        self, sources: Sequence[Waypoint], targets: Sequence[Waypoint], mode: Mode = Mode.FOOT
+    ) -> Matrix:
+        """Straight lines on the plan, whatever stands in between."""
+        network = self.networks[mode]
+        starts, ends = points_of(network, sources), points_of(network, targets)
+        return measure_straight(starts, ends, network.feet_per_second)
+
+    def has_location(self, location_id: str) -> bool:
+        return location_id in self.networks[Mode.FOOT].anchor_index
+
+    def is_attached(self, waypoint: Waypoint, mode: Mode = Mode.FOOT) -> bool:
+        """Whether it lies in the walkable space, or near enough to it."""
+        return find_stop(self.networks[mode], waypoint).attached
+
+    def route(self, source: Waypoint, target: Waypoint, mode: Mode = Mode.FOOT) -> Route | None:
+        return find_route(self.networks[mode], source, target)
+
+    def nearest(
+        self, source: Waypoint, candidates: Sequence[str], limit: int, mode: Mode = Mode.FOOT
+    ) -> list[Near]:
+        """The first `limit` of `candidates` by seconds, without those that cannot be reached."""
+        feet, seconds = (cells[0] for cells in self.matrix([source], candidates, mode))
+        order = np.argsort(seconds, kind="stable")
+        reached = order[np.isfinite(seconds[order])][:limit]
+        return [Near(candidates[i], float(feet[i]), float(seconds[i])) for i in reached]

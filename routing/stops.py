@@ -1,0 +1,103 @@
+"""Waypoints found on a network: locations by id, and positions anywhere on a level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from routing.errors import WaypointError
+from routing.graph import WalkGraph
+from routing.network import LevelNetwork, Network
+from routing.region import attach, see_others, see_stops
+from routing.visibility import Floats, Ints
+
+
+class Position(NamedTuple):
+    """A place on a level, in feet."""
+
+    level_id: str
+    x: float
+    y: float
+
+
+Waypoint: TypeAlias = str | Position
+"""The id of a location, or a position."""
+
+
+class Stop(NamedTuple):
+    """A waypoint on the network.
+
+    `vertex` and `location`, its place among the network's locations, are -1 for a position, which
+    sees the graph from (`near_x`, `near_y`); a waypoint outside the walkable space lies `leg_feet`
+    from there. `attached` is False where nothing walkable is near.
+    """
+
+    level: int
+    x: float
+    y: float
+    near_x: float
+    near_y: float
+    leg_feet: float
+    vertex: int = -1
+    attached: bool = True
+    location: int = -1
+
+
+def find_stop(network: Network, waypoint: Waypoint) -> Stop:
+    """Raises WaypointError for a location or level that the network does not have."""
+    if isinstance(waypoint, str):
+        return stop_at_location(network, waypoint)
+    level_id, x, y = waypoint
+    index = network.level_index.get(level_id)
+    if index is None:
+        known = ", ".join(map(repr, network.level_index))
+        raise WaypointError(f"The map has no level {level_id!r}; it has {known}.")
+    if not np.isfinite((x, y)).all():
+        raise WaypointError(f"({x}, {y}) is no position; give finite numbers, in feet.")
+    level = network.levels[index]
+    found = attach(level.free, level.rooms, x, y, network.costing.attach_feet)
+    if found is None:
+        return Stop(index, x, y, x, y, 0.0, attached=False)
+    return Stop(index, x, y, *found)
+
+
+def stop_at_location(network: Network, location_id: str) -> Stop:
+    index = network.anchor_index.get(location_id)
+    if index is None:
+        raise WaypointError(f"The map has no location {location_id!r}.")
+    _, level, x, y, vertex, leg_feet = network.anchors[index]
+    if vertex < 0:
+        return Stop(level, x, y, x, y, 0.0, attached=False)
+    near_x, near_y = network.levels[level].xy[vertex].tolist()
+    return Stop(level, x, y, near_x, near_y, leg_feet, vertex, location=index)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A level's graph with the positions among `stops` added; `ids` are the stops' vertices."""
+
+    graph: WalkGraph
+    xy: Floats
+    ids: Ints
+    gate_feet: Floats
+    """The walks from each of the level's gates to each stop (gates, stops)."""
+
+
+def place(level: LevelNetwork, stops: Sequence[Stop]) -> Placed:
+    """Every one of `stops` as a vertex of the level's graph; all are on it and attached."""
+    ids = np.array([stop.vertex for stop in stops], dtype=np.int64)
+    if not len(ids) or ids.min() >= 0:
+        return Placed(level.graph, level.xy, ids, level.gate_feet[:, ids])
+    new = np.array([index for index, stop in enumerate(stops) if stop.vertex < 0])
+    count = level.graph.vertex_count
+    ids[new] = np.arange(count, count + len(new))
+    points = np.array([(stop.near_x, stop.near_y) for stop in stops if stop.vertex < 0])
+    others = np.unique(np.concatenate((level.gate_ids, ids[ids < count])))
+    edges = see_stops(level.regions, level.xy, points, ids[new])
+    edges += see_others(level.regions, points, ids[new], level.xy[others], others)
+    graph = level.graph.extended(len(new), edges)
+    gate_feet = graph.distances(level.gate_ids, ids)
+    return Placed(graph, np.concatenate((level.xy, points)), ids, gate_feet)

@@ -1,0 +1,90 @@
+"""The walkable space of each level in each mode: pieces of floor joined by the doors between."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeVar
+
+import numpy as np
+import shapely
+
+from routing.costing import Costing, Mode
+from routing.doors import Opening, Origin, fit_doors
+from routing.floor import Floor, lay_floor
+from routing.inference import infer_doors
+from routing.plan import Area, Barrier, Door, Level, Plan, Space
+from routing.problems import Problem
+from routing.soundness import as_area, polygons_of
+
+OnLevel = TypeVar("OnLevel", Space, Barrier, Door)
+WIDTH_TOLERANCE_FEET = 0.002
+"""Widths come from metres with two decimals."""
+
+
+@dataclass(frozen=True)
+class WalkableLevel:
+    floor: Floor
+    openings: tuple[Opening, ...]
+
+    @property
+    def level(self) -> Level:
+        return self.floor.level
+
+    def passable(self, mode: Mode, costing: Costing) -> tuple[Opening, ...]:
+        """The openings that somebody travelling in `mode` fits through."""
+        if mode is Mode.FOOT:
+            return self.openings
+        least_feet = costing.wheelchair_door_feet - WIDTH_TOLERANCE_FEET
+        return tuple(
+            opening
+            for opening in self.openings
+            if opening.wheelchair and opening.width_feet >= least_feet
+        )
+
+    def is_alike(self, mode: Mode, costing: Costing) -> bool:
+        """Whether `mode` passes all openings, as feet do."""
+        return len(self.passable(mode, costing)) == len(self.openings)
+
+    def free(self, openings: Iterable[Opening]) -> Area:
+        """The pieces of floor and the given openings as one area."""
+        shapes = [opening.shape for opening in openings]
+        return as_area(polygons_of(shapely.union_all([*self.floor.polygons, *shapes])))
+
+    def count(self, origin: Origin) -> int:
+        return sum(opening.origin is origin for opening in self.openings)
+
+
+def build_walkable(plan: Plan) -> tuple[list[WalkableLevel], list[Problem]]:
+    """One walkable level for each level of a sound plan, in the plan's order."""
+    spaces, barriers, doors = (by_level(plan.spaces), by_level(plan.barriers), by_level(plan.doors))
+    built: list[WalkableLevel] = []
+    problems: list[Problem] = []
+    for level in plan.levels:
+        floor, at_floor = lay_floor(level, spaces[level.id], barriers[level.id])
+        drawn, at_doors = fit_doors(floor, doors[level.id])
+        inferred, at_rooms = infer_doors(floor, drawn, find_shafts(plan, floor))
+        built.append(WalkableLevel(floor, (*drawn, *inferred)))
+        problems += chain(at_floor, at_doors, at_rooms)
+    return built, problems
+
+
+def by_level(parts: Iterable[OnLevel]) -> dict[str, list[OnLevel]]:
+    grouped: dict[str, list[OnLevel]] = defaultdict(list)
+    for part in parts:
+        grouped[part.level_id].append(part)
+    return grouped
+
+
+def find_shafts(plan: Plan, floor: Floor) -> list[str]:
+    """The rooms in which a connector is entered: those that hold the middle of its place."""
+    level_id = floor.level.id
+    places = [c.places[level_id] for c in plan.connectors if level_id in c.places]
+    middles = [place.representative_point() for place in places]
+    if not middles or not floor.rooms:
+        return []
+    rooms = shapely.STRtree([room.polygon for room in floor.rooms])
+    _, holding = rooms.query(np.array(middles), predicate="covered_by")
+    return sorted({floor.rooms[index].id for index in holding})

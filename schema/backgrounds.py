@@ -1,0 +1,18 @@
+"""Backgrounds of a unit map."""
+
+import strawberry
+
+import resolvers.maps
+from schema.fields import resolved
+from schema.lazy import LazyMap
+from schema.scalars import Timestamp
+
+
+@strawberry.type(description="A picture that can be shown beneath a unit map.")
+class Background:
+    id: strawberry.ID
+    unit_map_id: strawberry.ID
+    name: str
+    created_at: Timestamp
+    updated_at: Timestamp
+    map = resolved(resolvers.maps.of_background, LazyMap | None)

@@ -1,0 +1,26 @@
+"""Importing catalog bundles, for operators."""
+
+import strawberry
+
+import resolvers.catalog
+from schema.fields import resolved
+from schema.permissions import ADMINISTERS
+
+
+@strawberry.type(description="What became of the members of one kind.")
+class ImportedKind:
+    kind: str = strawberry.field(description="The array of the bundle, such as `units`.")
+    inserted: int
+    updated: int
+    unchanged: int
+
+
+@strawberry.type(description="What an import did, or would do.")
+class ImportSummary:
+    kinds: list[ImportedKind]
+    notes: list[str] = strawberry.field(description="What is allowed and yet worth a look.")
+
+
+@strawberry.type
+class CatalogMutations:
+    import_catalog = resolved(resolvers.catalog.import_text, ImportSummary, ADMINISTERS)

@@ -1,0 +1,252 @@
+"""Running operations: prepared once, answered with data or with errors that have codes.
+
+Both doors come through here: REST with operations prepared at start-up, `/graphql` with whatever a
+client sends, whose parsed and validated documents are kept in a bounded cache.
+"""
+
+import logging
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from inspect import isawaitable
+from typing import Any
+
+import graphql
+from graphql import (
+    DocumentNode,
+    GraphQLError,
+    GraphQLSchema,
+    OperationDefinitionNode,
+    OperationType,
+    TypeInfo,
+    TypeInfoVisitor,
+    Visitor,
+    visit,
+)
+from graphql.validation import specified_rules
+from strawberry.types.field import StrawberryField
+
+from resolvers.caller import Caller
+from resolvers.context import Context
+from resolvers.errors import RequestError, Unavailable
+from schema import limits
+from schema.bounds import Limits
+from schema.limits import TooLarge
+from schema.permissions import Demand, demand_of
+
+__all__ = [
+    "Caller",
+    "Context",
+    "Executor",
+    "InvalidOperation",
+    "Operation",
+    "RequestError",
+    "Result",
+]
+
+MOST_VALIDATION_ERRORS = 5
+MOST_DOCUMENTS = 1_000
+TOO_DEEP = "The document is nested too deeply"
+RECURSED = "Validation aborted."
+"""All that graphql-core says when Python's stack ends during validation."""
+MOST_DIGITS = 1_000
+"""Of a number in a document: Python refuses to read one of over 4,300."""
+_LONG_NUMBER = re.compile(rf"\d{{{MOST_DIGITS + 1}}}")
+
+logger = logging.getLogger("floorgate.graphql")
+
+
+class InvalidOperation(Exception):
+    """A document that cannot be run; `errors` tell why, as GraphQL wants them."""
+
+    def __init__(self, code: str, errors: list[GraphQLError]) -> None:
+        super().__init__("; ".join(error.message for error in errors))
+        for error in errors:
+            error.extensions = {**(error.extensions or {}), "code": code}
+        self.errors = errors
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation of a valid document."""
+
+    document: DocumentNode
+    node: OperationDefinitionNode
+    demands: tuple[Demand, ...] = ()
+    """What the fields of an operation of ours ask of the caller, each once, in their order."""
+
+    @property
+    def name(self) -> str | None:
+        """The operation's name, if it has one."""
+        return self.node.name.value if self.node.name else None
+
+    @property
+    def is_query(self) -> bool:
+        """Whether it only reads."""
+        return self.node.operation is OperationType.QUERY
+
+    def check(self, caller: Caller) -> None:
+        """Raises FlagRequired for any field before PermissionRequired for any."""
+        for demand in self.demands:
+            Demand(flag=demand.flag).check(caller)
+        for demand in self.demands:
+            demand.check(caller)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What an operation came to. `data` None with errors: nothing could be answered."""
+
+    data: dict[str, Any] | None
+    errors: list[GraphQLError]
+
+
+class Executor:
+    """Runs operations on one schema."""
+
+    def __init__(self, schema: GraphQLSchema, bounds: Limits | None = None) -> None:
+        self.schema = schema
+        self.limits = bounds or Limits()
+        self._documents: OrderedDict[str, DocumentNode] = OrderedDict()
+
+    def prepare(self, text: str, name: str | None = None) -> Operation:
+        """Parses and validates a document of ours, with no limit. Raises InvalidOperation."""
+        document = self._validated(self._parsed(text, max_tokens=None))
+        return replace(_operation(document, name), demands=self._demands(document))
+
+    def select(self, text: str, name: str | None, variables: Mapping[str, Any]) -> Operation:
+        """The operation that a client asks for, within the limits. Raises InvalidOperation."""
+        if len(text) > self.limits.characters:
+            most = self.limits.characters
+            raise _refusal(f"The document has {len(text)} characters, over the limit of {most}")
+        if _LONG_NUMBER.search(text):
+            raise _refusal(f"The document has a number of over {MOST_DIGITS} digits")
+        try:
+            document = self._documents.get(text)
+            if document is None:
+                document = self._parsed(text, self.limits.tokens)
+                self._check_size(document, name, variables)
+                self._remember(text, self._validated(document))
+            else:
+                self._documents.move_to_end(text)
+                self._check_size(document, name, variables)
+        except RecursionError as error:
+            raise _refusal(TOO_DEEP) from error
+        return _operation(document, name)
+
+    async def run(
+        self, operation: Operation, variables: Mapping[str, Any], context: Context
+    ) -> Result:
+        """Runs an operation. Faults of ours are logged, and told as no more than that."""
+        try:
+            outcome = graphql.execute(
+                self.schema,
+                operation.document,
+                context_value=context,
+                variable_values=dict(variables),
+                operation_name=operation.name,
+                hide_suggestions=True,
+                max_coercion_errors=MOST_VALIDATION_ERRORS,
+            )
+            result = await outcome if isawaitable(outcome) else outcome
+        except Exception as error:
+            return Result(None, [_told(GraphQLError(str(error), original_error=error))])
+        return Result(result.data, [_told(error) for error in result.errors or []])
+
+    def _parsed(self, text: str, max_tokens: int | None) -> DocumentNode:
+        try:
+            return graphql.parse(text, max_tokens=max_tokens)
+        except GraphQLError as error:
+            raise InvalidOperation("GRAPHQL_PARSE_FAILED", [error]) from error
+
+    def _validated(self, document: DocumentNode) -> DocumentNode:
+        errors = graphql.validate(
+            self.schema,
+            document,
+            specified_rules,
+            max_errors=MOST_VALIDATION_ERRORS,
+            hide_suggestions=True,
+        )
+        if [error.message for error in errors] == [RECURSED]:
+            raise _refusal(TOO_DEEP)
+        if errors:
+            raise InvalidOperation("GRAPHQL_VALIDATION_FAILED", errors)
+        return document
+
+    def _check_size(
+        self, document: DocumentNode, name: str | None, variables: Mapping[str, Any]
+    ) -> None:
+        for node in _operations(document):
+            if name is None or (node.name and node.name.value == name):
+                size = limits.measure(self.schema, document, node, variables)
+                try:
+                    limits.check(size, self.limits)
+                except TooLarge as error:
+                    raise _refusal(str(error)) from error
+
+    def _remember(self, text: str, document: DocumentNode) -> None:
+        self._documents[text] = document
+        if len(self._documents) > MOST_DOCUMENTS:
+            self._documents.popitem(last=False)
+
+    def _demands(self, document: DocumentNode) -> tuple[Demand, ...]:
+        collector = _DemandCollector(TypeInfo(self.schema))
+        visit(document, TypeInfoVisitor(collector.types, collector))
+        return tuple(collector.demands)
+
+
+class _DemandCollector(Visitor):
+    def __init__(self, types: TypeInfo) -> None:
+        super().__init__()
+        self.types = types
+        self.demands: dict[Demand, None] = {}
+
+    def enter_field(self, *_: Any) -> None:
+        definition = self.types.get_field_def()
+        field = definition.extensions.get("strawberry-definition") if definition else None
+        if isinstance(field, StrawberryField) and (demand := demand_of(field)) != Demand():
+            self.demands[demand] = None
+
+
+def _operation(document: DocumentNode, name: str | None) -> Operation:
+    found = [
+        node
+        for node in _operations(document)
+        if name is None or (node.name and node.name.value == name)
+    ]
+    if len(found) != 1:
+        which = "Name one of the document's operations in operationName"
+        message = which if name is None else f"{which}: there is none named {name!r}"
+        raise InvalidOperation("OPERATION_RESOLUTION_FAILURE", [GraphQLError(message)])
+    return Operation(document, found[0])
+
+
+def _operations(document: DocumentNode) -> Iterator[OperationDefinitionNode]:
+    for node in document.definitions:
+        if isinstance(node, OperationDefinitionNode):
+            yield node
+
+
+def _refusal(message: str) -> InvalidOperation:
+    return InvalidOperation("LIMIT_EXCEEDED", [GraphQLError(message)])
+
+
+def _told(error: GraphQLError) -> GraphQLError:
+    """The error as a client may see it."""
+    cause = error.original_error
+    if isinstance(cause, RequestError):
+        return error
+    if isinstance(cause, Unavailable):
+        message, code = "Service unavailable", "SERVICE_UNAVAILABLE"
+    elif cause is None or isinstance(cause, GraphQLError):
+        message, code = error.message, "INVALID_INPUT"
+    else:
+        logger.error("an operation failed", exc_info=cause)
+        message, code = "Server error", "SERVER_ERROR"
+    return GraphQLError(
+        message,
+        nodes=error.nodes,
+        path=error.path,
+        extensions={**(error.extensions or {}), "code": code},
+    )

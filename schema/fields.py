@@ -1,0 +1,22 @@
+"""How a resolver becomes a field: the type it shows, its demand, its docstring as description."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import strawberry
+
+from schema.permissions import Guard
+
+
+def resolved(resolver: Callable[..., Any], type: Any, *guards: Guard) -> Any:
+    """A field that `resolver` answers and that the schema shows as `type`.
+
+    Resolvers are annotated with storage records; the schema alone knows the GraphQL types.
+    """
+    return strawberry.field(
+        resolver=resolver,
+        graphql_type=type,
+        description=inspect.getdoc(resolver),
+        extensions=list(guards),
+    )

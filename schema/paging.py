@@ -1,0 +1,24 @@
+"""The envelope of every list."""
+
+from typing import Generic, TypeVar
+
+import strawberry
+
+T = TypeVar("T")
+
+
+@strawberry.type(description="Which page of a list this is.")
+class Paging:
+    per_page: int = strawberry.field(description="The page size used; at most 10000.")
+    current_page: int = strawberry.field(description="The page's number, from 1.")
+    has_next: bool = strawberry.field(description="Whether another page follows.")
+    next: str | None = strawberry.field(
+        description="Continues exactly behind this page when it is given as `after`, beside the "
+        "next page's number; it keeps deep pages as quick as the first."
+    )
+
+
+@strawberry.type(description="One page of a list, ordered by id.")
+class Page(Generic[T]):
+    paging: Paging
+    data: list[T]

@@ -1,0 +1,47 @@
+"""Scalars of the schema beyond GraphQL's own."""
+
+import re
+from typing import Any, NewType
+
+import strawberry
+from strawberry.types.scalar import ScalarDefinition
+
+from resolvers.unit_maps import SvgDocument
+
+Timestamp = NewType("Timestamp", str)
+
+ParsedMap = NewType("ParsedMap", bytes)
+
+_DECLARED_ENCODING = re.compile(r"""\A(\ufeff?<\?xml[^>]*?)\s+encoding=("[^"]*"|'[^']*')""")
+
+
+def _document(value: Any) -> bytes:
+    """XML from either door: bytes as they were sent, or text, whose declared encoding is over."""
+    if isinstance(value, bytes):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("must be the text of an SVG document")
+    return _DECLARED_ENCODING.sub(r"\1", value).encode()
+
+
+SCALARS: dict[Any, ScalarDefinition] = {
+    Timestamp: strawberry.scalar(
+        name="Timestamp",
+        description="ISO 8601 with an offset, such as `2026-01-31T12:00:00+00:00`.",
+        specified_by_url="https://datatracker.ietf.org/doc/html/rfc3339",
+        serialize=str,
+        parse_value=str,
+    ),
+    SvgDocument: strawberry.scalar(
+        name="SvgDocument",
+        description="The text of a unit map in SVG.",
+        serialize=str,
+        parse_value=_document,
+    ),
+    ParsedMap: strawberry.scalar(
+        name="ParsedMap",
+        description="A parsed unit map: an object with version, type, width, height and elements.",
+        serialize=lambda fragment: fragment,
+        parse_value=str,
+    ),
+}

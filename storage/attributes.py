@@ -1,0 +1,60 @@
+"""Unit attributes: groups of them, and which unit has which."""
+
+from storage.fields import Id, Record, Text
+from storage.kinds import Kind, Owner
+from storage.units import OF_ASSET
+
+
+class Attribute(Record, frozen=True, kw_only=True):
+    """An attribute that a unit can have."""
+
+    attribute_id: Id
+    attribute_name: Text
+    attribute_key: Text
+
+
+class AttributeGroup(Record, frozen=True, kw_only=True):
+    """Attributes of which a unit holds any number, or at most one."""
+
+    group_id: Id
+    group_name: Text
+    one_attribute_per_unit: bool = False
+    attributes: list[Attribute] = []
+
+
+class Assignment(Record, frozen=True, kw_only=True):
+    """A unit has an attribute."""
+
+    group_id: Id
+    attribute_id: Id
+    asset_id: Id
+    unit_id: Id
+
+
+ATTRIBUTE_GROUPS = Kind(
+    "attribute_groups",
+    "attribute_group",
+    AttributeGroup,
+    key=("group_id",),
+    fixed=(),
+    visible_by="",
+)
+
+ASSIGNMENTS = Kind(
+    "attribute_assignments",
+    "attribute_assignment",
+    Assignment,
+    key=("group_id", "unit_id", "attribute_id"),
+    owners=(
+        Owner(
+            "group_id",
+            "attribute_groups",
+            holds=("attribute_id", "attributes.attribute_id"),
+            lends=("one_attribute_per_unit",),
+        ),
+        Owner("asset_id", "assets"),
+        Owner("unit_id", "units", same=OF_ASSET),
+    ),
+    narrowed_by="one_attribute_per_unit",
+    indexes=(("group_id", "_id"), ("group_id", "asset_id", "_id"), ("unit_id", "_id")),
+)

@@ -1,0 +1,22 @@
+"""Backgrounds of a unit map."""
+
+from storage.fields import Id, Stamped, Text
+from storage.kinds import Kind, Owner
+
+
+class Background(Stamped, frozen=True, kw_only=True):
+    """A picture that can be shown beneath a unit map."""
+
+    id: Id
+    unit_map_id: Id
+    name: Text
+
+
+BACKGROUNDS = Kind(
+    "backgrounds",
+    "background",
+    Background,
+    owners=(Owner("unit_map_id", "maps", lends=("asset_id",)),),
+    fixed=("unit_map_id",),
+    indexes=(("unit_map_id", "_id"),),
+)

@@ -1,0 +1,98 @@
+"""The one module that knows the MongoDB driver: Motor, or PyMongo's own asyncio client.
+
+Both offer the same collections and cursors; where they differ (what must be awaited), the
+functions here hide it. Everything above speaks to MongoDB through them.
+"""
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeAlias, TypeVar
+
+import pymongo
+from motor.motor_asyncio import AsyncIOMotorClient
+from pymongo import AsyncMongoClient
+from pymongo.errors import ConnectionFailure, ExecutionTimeout, NetworkTimeout, PyMongoError
+
+from storage.connection import DriverName
+from storage.errors import Unavailable
+
+Client: TypeAlias = Any
+Database: TypeAlias = Any
+Collection: TypeAlias = Any
+Session: TypeAlias = Any
+T = TypeVar("T")
+
+UNREACHABLE = (ConnectionFailure, NetworkTimeout, ExecutionTimeout)
+
+
+def connect(url: str, driver: DriverName = "motor", timeout_seconds: float = 3.0) -> Client:
+    """A client that acknowledges by majority, retries once, and gives up in bounded time."""
+    create: Callable[..., Client] = {"motor": AsyncIOMotorClient, "pymongo": AsyncMongoClient}[
+        driver
+    ]
+    return create(
+        url,
+        appname="floorgate",
+        w="majority",
+        readConcernLevel="majority",
+        retryWrites=True,
+        retryReads=True,
+        serverSelectionTimeoutMS=2000,
+        timeoutMS=round(timeout_seconds * 1000),
+    )
+
+
+async def ping(client: Client, timeout_seconds: float) -> None:
+    """Whether MongoDB answers. Raises Unavailable, however patient the client is otherwise."""
+    with translating(), pymongo.timeout(timeout_seconds):
+        await client.admin.command("ping")
+
+
+async def close(client: Client) -> None:
+    """Closes the client's connections."""
+    await _awaited(client.close())
+
+
+async def aggregate(collection: Collection, pipeline: list[Any], **options: Any) -> list[Any]:
+    """All documents that the pipeline gives."""
+    cursor = await _awaited(collection.aggregate(pipeline, **options))
+    found: list[Any] = await cursor.to_list(None)
+    return found
+
+
+@asynccontextmanager
+async def watching(source: Any, pipeline: list[Any], **options: Any) -> AsyncIterator[Any]:
+    """An open change stream on a collection or database."""
+    stream = await _awaited(source.watch(pipeline, **options))
+    async with stream:
+        yield stream
+
+
+async def transact(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
+    """Runs `work` in a transaction, again and again while MongoDB calls its failure transient."""
+    async with await _awaited(client.start_session()) as session:
+        result: T = await session.with_transaction(work)
+        return result
+
+
+@asynccontextmanager
+async def snapshot(client: Client) -> AsyncIterator[Session]:
+    """A session whose reads all see the database as it is at the first of them."""
+    async with await _awaited(client.start_session(snapshot=True)) as session:
+        yield session
+
+
+@contextmanager
+def translating() -> Iterator[None]:
+    """Turns the driver's way of saying that MongoDB is away into `Unavailable`."""
+    try:
+        yield
+    except PyMongoError as error:
+        if error.timeout or isinstance(error, UNREACHABLE):
+            raise Unavailable("MongoDB cannot be reached") from error
+        raise
+
+
+async def _awaited(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value

@@ -1,0 +1,31 @@
+"""Floors of an asset."""
+
+from msgspec.structs import force_setattr
+
+from storage.fields import Id, Int32, Stamped, Text
+from storage.kinds import Kind, Owner
+
+
+class Floor(Stamped, frozen=True, kw_only=True):
+    """A storey of an asset; `sort` orders the storeys from the lowest up."""
+
+    id: Id
+    asset_id: Id
+    name: Text
+    label: Text = ""
+    short_label: Text = ""
+    sort: Int32 = 0
+
+    def __post_init__(self) -> None:
+        for label in ("label", "short_label"):
+            if not getattr(self, label):
+                force_setattr(self, label, self.name)
+
+
+FLOORS = Kind(
+    "floors",
+    "floor",
+    Floor,
+    owners=(Owner("asset_id", "assets"),),
+    indexes=(("asset_id", "_id"),),
+)

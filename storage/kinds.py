@@ -1,0 +1,112 @@
+"""What the catalog knows of a kind of record: its collection, key, owners and indexes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import msgspec
+
+from storage.fields import Record
+
+R = TypeVar("R", bound=Record)
+Document: TypeAlias = dict[str, Any]
+
+KEY_SEPARATOR = "\0"
+"""Sorts before every character that an id may hold, so that joined keys sort field by field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A field that must name an existing record of another kind.
+
+    `field` is a path (`floors.id` looks into an array). `same` pairs a field of the owned record
+    with one of the owner that must be equal: a unit's floor is a floor of the unit's asset.
+    `holds` names a field whose value must be among the owner's: an attribute is one of its group.
+    `lends` are fields of the owner that the document repeats, so that reads need no join.
+    """
+
+    field: str
+    kind: str
+    same: tuple[tuple[str, str], ...] = ()
+    holds: tuple[str, str] | None = None
+    lends: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[R]):
+    """One kind of record; `name` is its array in a bundle and its MongoDB collection."""
+
+    name: str
+    singular: str
+    record: type[R]
+    key: tuple[str, ...] = ("id",)
+    owners: tuple[Owner, ...] = ()
+    fixed: tuple[str, ...] = ("asset_id",)
+    """Fields that never change once written: members do not move between owners."""
+    indexes: tuple[tuple[str, ...], ...] = ()
+    visible_by: str = "asset_id"
+    """The field that says whose the record is; empty: every key sees it."""
+    narrowed_by: str = ""
+    """A lent flag: where it is true the last key field does not count, so that MongoDB's own
+    unique `_id` lets a unit hold one attribute of such a group, whoever writes at the same time."""
+
+    derived: tuple[str, ...] = ()
+    """Fields that a document has beside the record's and the lent ones."""
+    derive: Callable[[Document], Document] | None = None
+    """Computes derived fields from the record's, whenever a document is made."""
+    inherit: Callable[[Document, Document], Document] | None = None
+    """From a new document and the live one: the fields that importing must not take away."""
+
+    def key_of(self, document: Document) -> str:
+        """The `_id` of a document: its id, or its key fields joined."""
+        fields = self.key[:-1] if document.get(self.narrowed_by) else self.key
+        return KEY_SEPARATOR.join([document[field] for field in fields])
+
+    def read(self, document: Document) -> R:
+        """A record from its document."""
+        if self.key == ("id",):
+            document["id"] = document.pop("_id")
+        else:
+            del document["_id"]
+        if _nests(self.record):
+            return msgspec.convert(document, self.record)
+        return self.record(**document)
+
+    def document(self, record: R) -> Document:
+        """A record's document, without the fields that owners lend; its key is that of no group
+        in particular: `key_of` tells it once the lent fields are known."""
+        document: Document = msgspec.to_builtins(record)
+        key = self.key_of(document)
+        document.pop("id", None)
+        derived = self.derive(document) if self.derive else {}
+        return {"_id": key, **document, **derived}
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """Every field of a document but its key: the record's, the lent and the derived ones."""
+        own = (field.name for field in msgspec.structs.fields(self.record) if field.name != "id")
+        return (*own, *(field for owner in self.owners for field in owner.lends), *self.derived)
+
+    @property
+    def projection(self) -> dict[str, int]:
+        """Exactly the record's fields: what else a document holds is for the database."""
+        return _projection(self.record)
+
+
+@cache
+def _projection(record: type[Record]) -> dict[str, int]:
+    names = (field.name for field in msgspec.structs.fields(record))
+    return dict.fromkeys(("_id" if name == "id" else name for name in names), 1)
+
+
+@cache
+def _nests(record: type[Record]) -> bool:
+    """Whether a record holds others, which plain construction would leave as dictionaries."""
+    fields = msgspec.inspect.type_info(record)
+    assert isinstance(fields, msgspec.inspect.StructType)
+    return any(
+        isinstance(field.type, msgspec.inspect.ListType)
+        and isinstance(field.type.item_type, msgspec.inspect.StructType)
+        for field in fields.fields
+    )

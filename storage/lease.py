@@ -1,0 +1,136 @@
+"""The turn to import: one import at a time writes to a catalog, and a dead one is noticed.
+
+One document says who imports (`holder`), until when without a sign of life (`expires`, by the
+server's clock), and how far the import is:
+
+| state      | what an import that finds it expired must do                  |
+|------------|---------------------------------------------------------------|
+| `idle`     | nothing                                                       |
+| `staging`  | forget what was staged: the catalog is untouched              |
+| `applying` | apply the staged members to their end, with the same `now`    |
+"""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias
+
+from pymongo import ReturnDocument
+from pymongo.errors import PyMongoError
+
+from storage import driver
+from storage.errors import ImportInterrupted
+from storage.kinds import Document
+
+COLLECTION = "imports"
+CURRENT = {"_id": "current"}
+LEASE_SECONDS = 10.0
+BEAT_SECONDS = 2.0
+LONG_AGO = datetime.fromtimestamp(0, UTC)
+
+State: TypeAlias = Literal["idle", "staging", "applying"]
+
+
+class Lease:
+    """The turn of one import, kept alive by `beating`."""
+
+    def __init__(self, database: driver.Database) -> None:
+        self.holder = uuid.uuid4().hex
+        self.state: State = "idle"
+        self.import_id = ""
+        self.now = ""
+        self._imports: driver.Collection = database[COLLECTION]
+        self._good_until = 0.0
+
+    async def take(self) -> bool:
+        """Takes the turn if nobody alive has it; `state` tells what the last holder left."""
+        await self._imports.update_one(
+            CURRENT, {"$setOnInsert": {"expires": LONG_AGO, "state": "idle"}}, upsert=True
+        )
+        asked = time.monotonic()
+        found = await self._imports.find_one_and_update(
+            {**CURRENT, "$expr": {"$lt": ["$expires", "$$NOW"]}},
+            [{"$set": {"holder": self.holder, "expires": _soon()}}],
+            return_document=ReturnDocument.AFTER,
+        )
+        if found is None:
+            return False
+        self._good_until = asked + LEASE_SECONDS
+        self._read(found)
+        return True
+
+    async def begin(self) -> None:
+        """A new import begins: it stages members under `import_id`; `now` is its time."""
+        await self._set({"state": "staging", "import_id": self.holder, "now": "$$NOW"})
+
+    async def begin_applying(self) -> None:
+        """From here on the import is carried to its end, by whomever."""
+        await self._set({"state": "applying"})
+
+    async def end(self) -> None:
+        """Nothing is staged any more."""
+        await self._set({"state": "idle"})
+
+    async def release(self) -> None:
+        """Lets the next one have the turn at once."""
+        await self._imports.update_one(
+            {**CURRENT, "holder": self.holder}, {"$set": {"expires": LONG_AGO}}
+        )
+
+    def check(self) -> None:
+        """Raises ImportInterrupted when another process may have taken the turn.
+
+        To be called right before every write: a process that was stopped for long must not write
+        when it wakes.
+        """
+        if time.monotonic() > self._good_until:
+            raise ImportInterrupted(
+                f"the import stood still for more than {LEASE_SECONDS:.0f} seconds and lost its"
+                " turn; another one brings it to its end, then run it again"
+            )
+
+    @asynccontextmanager
+    async def beating(self) -> AsyncIterator[None]:
+        """Keeps the turn for as long as the context lasts, then releases it."""
+        beat = asyncio.create_task(self._beat())
+        try:
+            yield
+        finally:
+            beat.cancel()
+            with suppress(asyncio.CancelledError):
+                await beat
+            await self.release()
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT_SECONDS)
+            with suppress(ImportInterrupted, PyMongoError):
+                await self._set({})
+
+    async def _set(self, fields: Document) -> None:
+        asked = time.monotonic()
+        found = await self._imports.find_one_and_update(
+            {**CURRENT, "holder": self.holder},
+            [{"$set": {**fields, "expires": _soon()}}],
+            return_document=ReturnDocument.AFTER,
+        )
+        if found is None:
+            self._good_until = 0.0
+            self.check()
+            return
+        self._good_until = asked + LEASE_SECONDS
+        self._read(found)
+
+    def _read(self, found: Document) -> None:
+        self.state = found["state"]
+        self.import_id = found.get("import_id", "")
+        moment = found.get("now")
+        if moment is not None:
+            self.now = moment.replace(tzinfo=UTC, microsecond=0).isoformat()
+
+
+def _soon() -> Document:
+    return {"$add": ["$$NOW", round(LEASE_SECONDS * 1000)]}

@@ -1,0 +1,56 @@
+"""Locations: points of interest on a unit map."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from storage import terms
+from storage.fields import NOT_STAMPED, Id, Record, Stamped, Text, Timestamp
+from storage.kinds import Kind, Owner
+from storage.units import OF_ASSET
+
+Coordinate = Annotated[float, Meta(ge=-1e9, le=1e9)]
+
+
+class LocationFloor(Record, frozen=True, kw_only=True):
+    """A floor that a location is on."""
+
+    id: Id
+
+
+class LocationTag(Record, frozen=True, kw_only=True):
+    """A fact about a location; keys may contain colons."""
+
+    key: Id
+    value: Text
+    created_at: Timestamp = NOT_STAMPED
+    updated_at: Timestamp = NOT_STAMPED
+
+
+class Location(Stamped, frozen=True, kw_only=True):
+    """A point in the map's own coordinates, with tags that tell what is there."""
+
+    id: Id
+    asset_id: Id
+    unit_map_id: Id
+    name: Text
+    x: Coordinate
+    y: Coordinate
+    floors: list[LocationFloor] = []
+    tags: list[LocationTag] = []
+
+
+LOCATIONS = Kind(
+    "locations",
+    "location",
+    Location,
+    owners=(
+        Owner("asset_id", "assets"),
+        Owner("unit_map_id", "maps", same=OF_ASSET),
+        Owner("floors.id", "floors", same=OF_ASSET),
+    ),
+    fixed=("asset_id", "unit_map_id"),
+    derived=("words",),
+    derive=lambda document: {"words": terms.words(document["tags"])},
+    indexes=(("unit_map_id", "_id"), ("unit_map_id", "words", "_id"), ("asset_id", "words", "_id")),
+)

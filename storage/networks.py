@@ -1,0 +1,89 @@
+"""Routable maps: what processing makes of a map, published so that readers see old or new."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pymongo import DeleteMany, UpdateOne
+
+from storage import driver, files
+from storage.importing import taking_turns
+from storage.locations import LOCATIONS, Location
+from storage.maps import MAPS, NETWORK, PATHFINDING
+from storage.stamps import is_same, stamp
+from storage.visibility import Scope
+
+REPORT = "routing_report"
+PROCESSED = "processed"
+"""The field that marks locations which processing made, and may replace."""
+
+
+async def publish(
+    database: driver.Database,
+    map_id: str,
+    network: bytes,
+    report: dict[str, Any],
+    locations: Sequence[Location],
+) -> None:
+    """Makes a map routable at once: its network, its tag, its locations.
+
+    Locations that an earlier publishing made and this one does not are gone afterwards. Raises
+    ImportRunning, Unavailable.
+    """
+
+    async def work(session: driver.Session) -> None:
+        writes = await _location_writes(database, map_id, locations, session)
+        await database[LOCATIONS.name].bulk_write(writes, session=session)
+        await database[MAPS.name].update_one(
+            {"_id": map_id},
+            {"$set": {NETWORK: digest, REPORT: report}, "$addToSet": {"tags": PATHFINDING}},
+            session=session,
+        )
+
+    with driver.translating():
+        # Importing sweeps files that no map names, as this one is until the transaction ends.
+        async with taking_turns(database):
+            digest = await files.write(database, network)
+            await driver.transact(database.client, work)
+
+
+async def find_digest(database: driver.Database, scope: Scope, map_id: str) -> str | None:
+    """Under which digest a visible map's network is kept, if it is routable."""
+    with driver.translating():
+        found = await database[MAPS.name].find_one(
+            scope.limit(MAPS, {"_id": map_id}), {NETWORK: 1, "_id": 0}
+        )
+    return found.get(NETWORK) if found else None
+
+
+async def given_locations(database: driver.Database, map_id: str) -> list[Location]:
+    """The locations of a map that processing did not make."""
+    where = {"unit_map_id": map_id, PROCESSED: {"$ne": True}}
+    with driver.translating():
+        documents = await database[LOCATIONS.name].find(where, LOCATIONS.projection).to_list(None)
+    return [LOCATIONS.read(document) for document in documents]
+
+
+async def _location_writes(
+    database: driver.Database,
+    map_id: str,
+    locations: Sequence[Location],
+    session: driver.Session,
+) -> list[DeleteMany | UpdateOne]:
+    where = {"unit_map_id": map_id, PROCESSED: True}
+    found = await database[LOCATIONS.name].find(where, session=session).to_list(None)
+    live = {document["_id"]: document for document in found}
+    at = datetime.now(UTC).replace(microsecond=0).isoformat()
+    writes: list[DeleteMany | UpdateOne] = [
+        DeleteMany({**where, "_id": {"$nin": [location.id for location in locations]}})
+    ]
+    for location in locations:
+        document = LOCATIONS.document(location)
+        before = live.get(document["_id"])
+        if before is None or not is_same(LOCATIONS, document, before):
+            stamp(LOCATIONS, document, before, at)
+            key = document.pop("_id")
+            writes.append(
+                UpdateOne({"_id": key}, {"$set": {**document, PROCESSED: True}}, upsert=True)
+            )
+    return writes

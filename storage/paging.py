@@ -1,0 +1,110 @@
+"""Page numbers outside, keys inside: a slice of a list and the page that answers it."""
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import msgspec
+
+from storage.errors import InvalidSlice
+
+T = TypeVar("T")
+
+DEFAULT_PER_PAGE = 100
+MOST_PER_PAGE = 10_000
+INT32_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """Which page this is; `next` continues exactly behind its last record."""
+
+    per_page: int
+    current_page: int
+    next: str | None
+
+    @property
+    def has_next(self) -> bool:
+        """Whether a page follows."""
+        return self.next is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """One page of a list, in the order of the records' keys."""
+
+    paging: Paging
+    data: list[T]
+
+
+class Cursor(msgspec.Struct, frozen=True, array_like=True):
+    """Where a page ended; it counts only for the page and size that it was made for."""
+
+    page: int
+    per_page: int
+    last_key: str
+
+    def encode(self) -> str:
+        """An opaque, address-safe token."""
+        token = base64.urlsafe_b64encode(msgspec.msgpack.encode(self))
+        return token.rstrip(b"=").decode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The part of a list that is asked for."""
+
+    page: int
+    per_page: int
+    after_key: str | None = None
+
+    @classmethod
+    def of(cls, page: int | None, per_page: int | None, after: str | None = None) -> "Slice":
+        """Checked; a larger page than the largest is served as the largest.
+
+        Raises InvalidSlice.
+        """
+        page = _at_least_one("page", page, 1)
+        per_page = min(_at_least_one("perPage", per_page, DEFAULT_PER_PAGE), MOST_PER_PAGE)
+        cursor = _decode(after) if after else None
+        if cursor is None or (cursor.page, cursor.per_page) != (page, per_page):
+            return cls(page, per_page)
+        return cls(page, per_page, cursor.last_key)
+
+    @property
+    def skip(self) -> int:
+        """How many records to pass over, where no key says where to begin."""
+        return 0 if self.after_key is not None else (self.page - 1) * self.per_page
+
+    @property
+    def limit(self) -> int:
+        """One more than the page holds: whether there is one tells if a page follows."""
+        return self.per_page + 1
+
+    def paging(self, keys: list[str]) -> Paging:
+        """The paging of a page, from the keys of up to `limit` documents."""
+        more = len(keys) > self.per_page and self.page < INT32_MAX
+        after = Cursor(self.page + 1, self.per_page, keys[self.per_page - 1]) if more else None
+        return Paging(self.per_page, self.page, after.encode() if after else None)
+
+
+def _at_least_one(argument: str, number: int | None, default: int) -> int:
+    if number is None:
+        return default
+    if not 1 <= number <= INT32_MAX:
+        raise InvalidSlice(argument, f"must be from 1 to {INT32_MAX}, not {number}")
+    return number
+
+
+def _decode(token: str) -> Cursor:
+    try:
+        padded = token.encode("ascii") + b"=" * (-len(token) % 4)
+        raw = base64.b64decode(padded, altchars=b"-_", validate=True)
+        cursor = msgspec.msgpack.decode(raw, type=Cursor)
+        cursor.last_key.encode()
+    except (UnicodeError, binascii.Error, msgspec.DecodeError) as error:
+        raise InvalidSlice(
+            "after", "is not a cursor of this service; leave it out or take it from a page"
+        ) from error
+    return cursor

@@ -1,0 +1,59 @@
+"""Collections, validators and indexes: made when missing, left alone when right."""
+
+from typing import Any
+
+from pymongo import IndexModel
+from pymongo.errors import CollectionInvalid, OperationFailure
+
+from storage import driver, keys
+from storage.catalog import KINDS
+from storage.kinds import Document, Kind
+from storage.validators import validator
+
+NAMESPACE_EXISTS = 48
+
+
+KEY_INDEXES = [IndexModel([("digest", 1)], unique=True)]
+
+
+async def prepare(database: driver.Database) -> None:
+    """Makes the database ready to serve.
+
+    Idempotent, and safe while other gateways do the same: MongoDB makes each collection and index
+    once, whoever asks first, and a validator is only set when it differs.
+    """
+    with driver.translating():
+        existing = {info["name"]: info for info in await _collections(database)}
+        for kind in KINDS:
+            await _prepare_kind(database, kind, existing.get(kind.name))
+        await database[keys.COLLECTION].create_indexes(KEY_INDEXES)
+
+
+async def _collections(database: driver.Database) -> list[Any]:
+    reply = await database.command("listCollections")
+    batch: list[Any] = reply["cursor"]["firstBatch"]
+    return batch
+
+
+async def _prepare_kind(
+    database: driver.Database, kind: Kind[Any], existing: Document | None
+) -> None:
+    rule = validator(kind)
+    if existing is None:
+        await _create(database, kind, rule)
+    elif existing["options"].get("validator") != rule:
+        await database.command("collMod", kind.name, validator=rule)
+    if kind.indexes:
+        await database[kind.name].create_indexes(
+            [IndexModel([(field, 1) for field in index]) for index in kind.indexes]
+        )
+
+
+async def _create(database: driver.Database, kind: Kind[Any], rule: Document) -> None:
+    try:
+        await database.create_collection(kind.name, validator=rule)
+    except CollectionInvalid:
+        pass  # another gateway was faster
+    except OperationFailure as error:
+        if error.code != NAMESPACE_EXISTS:
+            raise

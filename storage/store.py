@@ -1,0 +1,146 @@
+"""Reading the catalog: by key, by page, and for many owners at once.
+
+Every read takes the caller's `Scope`. Values from outside are only ever compared (`$eq`, `$in`),
+never placed where MongoDB would read them as operators.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from storage import driver, files
+from storage.fields import Record
+from storage.kinds import Document, Kind
+from storage.maps import MAPS
+from storage.paging import Page, Slice
+from storage.visibility import Scope
+
+R = TypeVar("R", bound=Record)
+
+BY_KEY = [("_id", 1)]
+UNION_STAGES = 90
+"""Owners in one command; MongoDB allows 1,000 stages in all, of which each owner takes some."""
+
+
+class Store:
+    """The catalog in one MongoDB database, for reading."""
+
+    def __init__(self, client: driver.Client, database: str) -> None:
+        self.client = client
+        self.database: driver.Database = client[database]
+
+    async def get(self, kind: Kind[R], scope: Scope, where: Document) -> R | None:
+        """The one visible record that `where` picks out, or None."""
+        with driver.translating():
+            document = await self.database[kind.name].find_one(
+                scope.limit(kind, where), kind.projection
+            )
+        return None if document is None else kind.read(document)
+
+    async def get_many(self, kind: Kind[R], scope: Scope, keys: Iterable[str]) -> dict[str, R]:
+        """The visible records among `keys`, by key: one command, however many."""
+        wanted = sorted(set(keys))
+        where = scope.limit(kind, {"_id": {"$in": wanted}})
+        with driver.translating():
+            documents = await self._find(kind, where, limit=len(wanted)).to_list(None)
+        return {document["_id"]: kind.read(document) for document in documents}
+
+    async def page(self, kind: Kind[R], scope: Scope, where: Document, slice: Slice) -> Page[R]:
+        """The page of the visible records that `where` matches, in the order of their keys."""
+        cursor = self._find(kind, scope.limit(kind, _after(where, slice)), slice.limit)
+        with driver.translating():
+            documents = await cursor.sort(BY_KEY).skip(slice.skip).to_list(None)
+        return _page(kind, documents, slice)
+
+    async def page_each(
+        self, kind: Kind[R], scope: Scope, wheres: Sequence[Document], slice: Slice
+    ) -> list[Page[R]]:
+        """The same page for each of many conditions, such as the floors of many assets.
+
+        One command for up to `UNION_STAGES` conditions; each is the very query that `page` would
+        make, so that each uses its index and stops at its limit.
+        """
+        if len(wheres) == 1:
+            return [await self.page(kind, scope, wheres[0], slice)]
+        pages: list[Page[R]] = []
+        for start in range(0, len(wheres), UNION_STAGES):
+            part = wheres[start : start + UNION_STAGES]
+            first, *rest = [
+                self._branch(number, kind, scope, where, slice) for number, where in enumerate(part)
+            ]
+            unions = [{"$unionWith": {"coll": kind.name, "pipeline": branch}} for branch in rest]
+            with driver.translating():
+                documents = await driver.aggregate(
+                    self.database[kind.name], [*first, *unions], batchSize=slice.limit * len(part)
+                )
+            found: list[list[Document]] = [[] for _ in part]
+            for document in documents:
+                found[document.pop("_branch")].append(document)
+            pages += [_page(kind, documents, slice) for documents in found]
+        return pages
+
+    async def keys(self, kind: Kind[Any], scope: Scope, where: Document, most: int) -> list[str]:
+        """The keys of the first visible records that `where` matches, from an index alone."""
+        found = self.database[kind.name].find(
+            scope.limit(kind, where), {"_id": 1}, limit=most, batch_size=most
+        )
+        with driver.translating():
+            return [document["_id"] for document in await found.sort(BY_KEY).to_list(None)]
+
+    async def drawings(self, scope: Scope, map_ids: Iterable[str]) -> dict[str, bytes]:
+        """What the drawings of visible maps were parsed to, as JSON, by map."""
+        where = scope.limit(MAPS, {"_id": {"$in": sorted(set(map_ids))}})
+        with driver.translating():
+            maps = await self.database[MAPS.name].find(where, {"parsed": 1}).to_list(None)
+            digests = {each["_id"]: each["parsed"] for each in maps if each.get("parsed")}
+            contents = await files.read_each(self.database, set(digests.values()))
+        return {key: contents[digest] for key, digest in digests.items() if digest in contents}
+
+    async def count_each(self, kind: Kind[Any], wheres: Sequence[Document], most: int) -> list[int]:
+        """How many records meet each condition, counted no further than `most`.
+
+        For planning a read, never for showing: it counts what the caller may not see too.
+        """
+        counts: list[int] = []
+        for start in range(0, len(wheres), UNION_STAGES):
+            first, *rest = [
+                [
+                    {"$match": where},
+                    {"$limit": most},
+                    {"$group": {"_id": number, "count": {"$sum": 1}}},
+                ]
+                for number, where in enumerate(wheres[start : start + UNION_STAGES])
+            ]
+            unions = [{"$unionWith": {"coll": kind.name, "pipeline": branch}} for branch in rest]
+            with driver.translating():
+                found = await driver.aggregate(self.database[kind.name], [*first, *unions])
+            counted = {each["_id"]: each["count"] for each in found}
+            counts += [counted.get(number, 0) for number in range(len(rest) + 1)]
+        return counts
+
+    def _find(self, kind: Kind[Any], where: Document, limit: int) -> Any:
+        # MongoDB reads a limit of 0 as no limit, and its first batch is 101 documents unless told.
+        size = max(limit, 1)
+        return self.database[kind.name].find(where, kind.projection, limit=size, batch_size=size)
+
+    @staticmethod
+    def _branch(
+        number: int, kind: Kind[Any], scope: Scope, where: Document, slice: Slice
+    ) -> list[Document]:
+        return [
+            {"$match": scope.limit(kind, _after(where, slice))},
+            {"$sort": {"_id": 1}},
+            *([{"$skip": slice.skip}] if slice.skip else []),
+            {"$limit": slice.limit},
+            {"$project": {**kind.projection, "_branch": {"$literal": number}}},
+        ]
+
+
+def _after(where: Document, slice: Slice) -> Document:
+    if slice.after_key is None:
+        return where
+    return {"$and": [where, {"_id": {"$gt": slice.after_key}}]}
+
+
+def _page(kind: Kind[R], documents: list[Document], slice: Slice) -> Page[R]:
+    paging = slice.paging([document["_id"] for document in documents])
+    return Page(paging, [kind.read(document) for document in documents[: slice.per_page]])

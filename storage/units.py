@@ -1,0 +1,29 @@
+"""Units: apartments, shops, offices."""
+
+from storage.fields import Id, Stamped, Text
+from storage.kinds import Kind, Owner
+
+OF_ASSET = (("asset_id", "asset_id"),)
+
+
+class Unit(Stamped, frozen=True, kw_only=True):
+    """A unit on a floor; `map_ids` None means every map of its asset."""
+
+    id: Id
+    asset_id: Id
+    floor_id: Id
+    name: Text
+    map_ids: list[Id] | None = None
+
+
+UNITS = Kind(
+    "units",
+    "unit",
+    Unit,
+    owners=(
+        Owner("asset_id", "assets"),
+        Owner("floor_id", "floors", same=OF_ASSET),
+        Owner("map_ids", "maps", same=OF_ASSET),
+    ),
+    indexes=(("asset_id", "_id"), ("floor_id", "_id"), ("asset_id", "map_ids", "_id")),
+)

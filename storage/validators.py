@@ -1,0 +1,61 @@
+"""MongoDB's own guard: a `$jsonSchema` for each kind, made from its record's types."""
+
+from typing import Any
+
+import msgspec
+
+from storage.kinds import Document, Kind
+
+
+def validator(kind: Kind[Any]) -> Document:
+    """What `collMod` and `create` take as validator: types and required fields of the record.
+
+    Derived fields, which only the database sees, are allowed beside them.
+    """
+    info = msgspec.inspect.type_info(kind.record)
+    assert isinstance(info, msgspec.inspect.StructType)
+    schema = _object(info)
+    properties = schema["properties"]
+    if "id" in properties:
+        properties["_id"] = properties.pop("id")
+        schema["required"] = ["_id" if name == "id" else name for name in schema["required"]]
+    return {"$jsonSchema": schema}
+
+
+def _object(info: msgspec.inspect.StructType) -> Document:
+    return {
+        "bsonType": "object",
+        "required": [field.encode_name for field in info.fields],
+        "properties": {field.encode_name: _property(field.type) for field in info.fields},
+    }
+
+
+def _property(info: msgspec.inspect.Type) -> Document:
+    match info:
+        case msgspec.inspect.StrType():
+            return {"bsonType": "string", **_bounds(info.min_length, info.max_length)}
+        case msgspec.inspect.BoolType():
+            return {"bsonType": "bool"}
+        case msgspec.inspect.IntType():
+            return {"bsonType": ["int", "long"]}
+        case msgspec.inspect.FloatType():
+            return {"bsonType": ["double", "int", "long"]}
+        case msgspec.inspect.ListType():
+            return {"bsonType": "array", "items": _property(info.item_type)}
+        case msgspec.inspect.StructType():
+            return _object(info)
+        case msgspec.inspect.UnionType():
+            options = [option for option in info.types if not _is_none(option)]
+            schema = _property(options[0])
+            types = schema["bsonType"]
+            return {**schema, "bsonType": [*([types] if isinstance(types, str) else types), "null"]}
+    raise TypeError(f"no bsonType for {info}")
+
+
+def _bounds(least: int | None, most: int | None) -> Document:
+    bounds = {"minLength": least, "maxLength": most}
+    return {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+def _is_none(info: msgspec.inspect.Type) -> bool:
+    return isinstance(info, msgspec.inspect.NoneType)

@@ -1,0 +1,46 @@
+"""What every test may ask for: one real mongod for the whole run, a database of its own on it."""
+
+import os
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from pymongo import MongoClient
+
+from storage.embedded import running
+
+pytest_plugins = ["tests.world"]
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """For the whole session, so that fixtures may live as long and share its event loop."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def mongo_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The server of the whole run: every worker of pytest-xdist joins the same one.
+
+    FLOORGATE_TEST_MONGO_URL names another one, a replica set that may be written to.
+    """
+    if elsewhere := os.environ.get("FLOORGATE_TEST_MONGO_URL"):
+        yield elsewhere
+        return
+    run = tmp_path_factory.getbasetemp()
+    with running(run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) as url:
+        yield url
+
+
+@pytest.fixture
+def database_name(mongo_url: str) -> Iterator[str]:
+    """The name of a database that nobody else uses and that is gone afterwards."""
+    name = uuid.uuid4().hex
+    yield name
+    with MongoClient[dict[str, Any]](mongo_url) as client:
+        client.drop_database(name)

@@ -1,0 +1,56 @@
+"""Applications that the server tests serve in processes of their own."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import orjson
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.access import Access
+from gateway.errors import StartError
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    await receive()
+    if marker := os.environ.get("SMALL_APP_STARTING"):
+        Path(marker).touch()
+    await asyncio.sleep(float(os.environ.get("SMALL_APP_START_SECONDS", "0")))
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    sys.stderr.write("application stopped\n")
+    sys.stderr.flush()
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+async def _app(scope: Scope, receive: Receive, send: Send) -> None:
+    """`/pid` says which process answers; `/sleep/0.5` takes its time; `/exit` ends the process."""
+    if scope["type"] == "lifespan":
+        await _lifespan(receive, send)
+        return
+    word, _, seconds = scope["path"][1:].partition("/")
+    if word == "exit":
+        os._exit(7)
+    await asyncio.sleep(float(seconds or 0))
+    body = orjson.dumps({"pid": os.getpid(), "setting": os.environ.get("SMALL_APP_SETTING")})
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def create() -> ASGIApp:
+    return Access(_app)
+
+
+def create_expected_failure() -> ASGIApp:
+    """Its start fails with a sentence, as it does without MongoDB."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        raise StartError("MongoDB is not there: give another --mongo-url")
+
+    return app
+
+
+def create_fault() -> ASGIApp:
+    raise RuntimeError("a fault of ours")

@@ -1,0 +1,106 @@
+"""The application as a whole: health, what is open to everybody, and life without MongoDB."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from gateway.app import Gateway
+from gateway.errors import StartError
+from gateway.settings import Settings
+from storage import embedded
+from tests.world import create, running, serving
+
+pytestmark = pytest.mark.anyio
+
+PATIENCE_SECONDS = 60
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Waits for something that takes its time."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not await holds():
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("path", "content_type"),
+    [
+        ("/health/live", "application/json"),
+        ("/health/ready", "application/json"),
+        ("/v1/openapi.json", "application/json"),
+        ("/v1/openapi.yaml", "application/yaml"),
+        ("/v1/openapi", "text/html; charset=utf-8"),
+    ],
+)
+async def test_some_addresses_need_no_key(
+    stranger: httpx.AsyncClient, path: str, content_type: str
+) -> None:
+    response = await stranger.get(path, headers={"Accept": "text/html"})
+    assert response.headers["content-type"] == content_type
+    assert response.status_code in (200, 503 if content_type.startswith("text/html") else 200)
+
+
+async def test_every_response_has_the_id_of_its_request(stranger: httpx.AsyncClient) -> None:
+    for path in ("/health/live", "/v1/units", "/graphql", "/nothing"):
+        response = await stranger.get(path, headers={"X-Request-Id": "abc-1"})
+        assert response.headers["x-request-id"] == "abc-1"
+
+
+async def test_an_application_that_has_not_started_is_unavailable() -> None:
+    transport = httpx.ASGITransport(Gateway(Settings()).application())
+    async with httpx.AsyncClient(transport=transport, base_url="https://x") as client:
+        for path in ("/v1/units", "/graphql?query={__typename}", "/health/ready"):
+            response = await client.get(path, headers={"API-Key": "any"})
+            assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+        assert (await client.get("/health/live")).status_code == 200
+
+
+async def test_a_start_without_mongodb_is_a_sentence() -> None:
+    settings = Settings(mongo_url="mongodb://127.0.0.1:1/")
+    with pytest.raises(StartError, match="MongoDB cannot be reached"):
+        async with running(settings):
+            pass
+
+
+@pytest.mark.parametrize("driver", ["motor", "pymongo"])
+async def test_without_mongodb_both_doors_say_unavailable_until_it_is_back(
+    tmp_path: Path, driver: str
+) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        mongod = stack.enter_context(contextlib.ExitStack())
+        url = mongod.enter_context(embedded.running(tmp_path))
+        world = await create(url, "floorgate", tmp_path / "bundle.json")
+        settings = world.settings(mongo_driver=driver)
+        client = await stack.enter_async_context(serving(settings, world.keys.full))
+        assert (await client.get("/v1/units")).status_code == 200
+
+        mongod.close()
+        await until(lambda: is_closed(url))
+        for path in ("/v1/units", "/v1/units/none", "/graphql?query={units{data{id}}}"):
+            response = await client.get(path)
+            assert response.status_code == 503
+            assert response.headers["retry-after"] == "1"
+            assert "Service unavailable" in response.text
+        assert (await client.get("/health/ready")).status_code == 503
+        assert (await client.get("/health/live")).status_code == 200
+
+        assert stack.enter_context(embedded.running(tmp_path)) == url
+        await until(lambda: is_served(client, "/v1/units"))
+        await until(lambda: is_served(client, "/health/ready"))
+
+
+async def is_closed(url: str) -> bool:
+    """Whether nothing listens at a MongoDB's address any more."""
+    parts = urlsplit(url)
+    with socket.socket() as probe:
+        return probe.connect_ex((parts.hostname or "", parts.port or 0)) != 0
+
+
+async def is_served(client: httpx.AsyncClient, path: str) -> bool:
+    return (await client.get(path)).status_code == 200

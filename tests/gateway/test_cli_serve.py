@@ -1,0 +1,72 @@
+"""`floorgate serve` from its start to its end, and what outlives it."""
+
+import json
+import signal
+from pathlib import Path
+
+from tests.gateway.served import floorgate, serving
+
+DEMO_UNITS = 60
+BUNDLE = {
+    "assets": [{"id": "new", "name": "New House"}],
+    "floors": [{"id": "new-1", "asset_id": "new", "name": "First"}],
+    "units": [{"id": "new-101", "asset_id": "new", "floor_id": "new-1", "name": "101"}],
+}
+
+
+def test_a_directory_is_served_filled_killed_and_served_again(tmp_path: Path) -> None:
+    storage = ("--data-dir", str(tmp_path / "data"))
+    bundle = tmp_path / "bundle.json"
+    bundle.write_text(json.dumps(BUNDLE))
+    with serving(tmp_path / "data") as server:
+        assert server.address.startswith("https://127.0.0.1:")
+        made = floorgate("keys", "create", "--name", "n", "--all-assets", "--json", *storage)
+        key = json.loads(made.stdout)["key"]
+        with server.client(key) as client:
+            assert client.get("/v1/units/new-101").status_code == 404
+            assert floorgate("import", bundle, *storage).returncode == 0
+            assert client.get("/v1/units/new-101").json()["name"] == "101"  # at once
+            assert client.get("/health/ready").json() == {"status": "ready"}
+        status, _, errors = server.end(signal.SIGKILL)
+        assert status == -signal.SIGKILL
+        assert key[4:] not in errors
+    with serving(tmp_path / "data") as server:
+        with server.client(key) as client:
+            assert client.get("/v1/units/new-101").json()["name"] == "101"
+            query = {"query": "{ assets { data { name units { data { name } } } } }"}
+            (asset,) = client.post("/graphql", json=query).json()["data"]["assets"]["data"]
+            assert asset == {"name": "New House", "units": {"data": [{"name": "101"}]}}
+        status, _, errors = server.end(signal.SIGTERM)
+        assert status == 0
+        lines = [json.loads(line) for line in errors.splitlines()]
+        requests = [line for line in lines if line["message"] == "request"]
+        assert [(line["route"], line["status"]) for line in requests] == [
+            ("/v1/units/{unit}", 200),
+            ("/graphql", 200),
+        ]
+    (listed,) = json.loads(floorgate("keys", "list", "--json", *storage).stdout)
+    assert listed["last_used_at"]
+
+
+def test_the_demo_is_ready_to_be_pasted(tmp_path: Path) -> None:
+    with serving(tmp_path, "--demo") as server:
+        assert server.process.stdout is not None
+        printed = ""
+        while "curl" not in printed:
+            printed += server.process.stdout.readline()
+        key = next(word for word in printed.split() if word.startswith("fgk_"))
+        curl = next(line for line in printed.splitlines() if line.startswith("curl"))
+        assert key in curl
+        assert f"{server.address}/v1/units" in curl
+        assert str(server.certificate) in curl
+        with server.client(key) as client:
+            address, units = "/v1/units?per-page=7", []
+            while address:
+                page = client.get(address).json()
+                units += page["data"]
+                address = page["paging"]["next_url"]
+            assert len(units) >= DEMO_UNITS
+            assert len({unit["id"] for unit in units}) == len(units)
+            (asset,) = client.get("/v1/assets").json()["data"]  # of the two that there are
+            assert {unit["asset_id"] for unit in units} == {asset["id"]}
+            assert client.get("/v1/units", headers={"API-Key": ""}).status_code == 401

@@ -1,0 +1,237 @@
+"""Entity tags, conditional requests and compression, at every address that is read with GET."""
+
+import gzip
+
+import httpx
+import pytest
+import zstandard
+
+from gateway.app import Gateway
+from tests.world import World, connected, serving, speaking
+
+pytestmark = pytest.mark.anyio
+
+ADDRESSES = [
+    "/v1/units",
+    "/v1/units/unit-1",
+    "/v1/maps/plan-two/levels/tags",
+    "/v1/openapi.json",
+    "/v1/openapi.yaml",
+    "/graphql?query={units{data{id name}}}",
+    "/health/ready",
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+async def test_every_get_has_a_strong_tag_and_may_be_kept_only_by_its_client(
+    client: httpx.AsyncClient, address: str
+) -> None:
+    response = await client.get(address)
+    assert response.status_code == 200
+    assert response.headers["etag"].startswith('"')
+    assert response.headers["cache-control"] == "private, no-cache"
+    for name in ("API-Key", "Experimental-Flags", "Accept-Encoding"):
+        assert name in response.headers["vary"]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+async def test_a_tag_that_still_holds_is_answered_304_without_a_body(
+    client: httpx.AsyncClient, address: str
+) -> None:
+    first = await client.get(address)
+    again = await client.get(address, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    for name in ("etag", "cache-control", "vary"):
+        assert again.headers[name] == first.headers[name]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+async def test_head_has_the_headers_of_get_and_no_body(
+    client: httpx.AsyncClient, address: str
+) -> None:
+    for coding in ("identity", "gzip", "zstd"):
+        wanted = {"Accept-Encoding": coding}
+        got, headed = (
+            await client.get(address, headers=wanted),
+            await client.head(address, headers=wanted),
+        )
+        for each in (got, headed):
+            del each.headers["x-request-id"]
+        assert headed.headers == got.headers
+        assert (headed.status_code, headed.content) == (200, b"")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "{tag}",
+        "W/{tag}",  # weak comparison
+        "*",
+        '"other", {tag}',
+        'W/"other" ,W/{tag}, "third"',
+        '"with,comma", {tag}',
+    ],
+)
+async def test_if_none_match_names_a_tag_in_many_ways(
+    client: httpx.AsyncClient, condition: str
+) -> None:
+    tag = (await client.get("/v1/units")).headers["etag"]
+    headers = {"If-None-Match": condition.format(tag=tag)}
+    assert (await client.get("/v1/units", headers=headers)).status_code == 304
+    assert (await client.head("/v1/units", headers=headers)).status_code == 304
+
+
+@pytest.mark.parametrize("condition", ['"other"', "", "{bare}", '"{bare}', "**", 'W/"other"'])
+async def test_if_none_match_of_something_else_is_answered_in_full(
+    client: httpx.AsyncClient, condition: str
+) -> None:
+    bare = (await client.get("/v1/units")).headers["etag"].strip('"')
+    response = await client.get("/v1/units", headers={"If-None-Match": condition.format(bare=bare)})
+    assert response.status_code == 200
+
+
+async def test_conditions_in_several_header_lines_count_together(client: httpx.AsyncClient) -> None:
+    tag = (await client.get("/v1/units")).headers["etag"]
+    lines = [("If-None-Match", '"other"'), ("If-None-Match", tag)]
+    assert (await client.get("/v1/units", headers=lines)).status_code == 304
+
+
+async def test_an_error_is_never_answered_304(client: httpx.AsyncClient) -> None:
+    for address, status in (("/v1/units/none", 404), ("/v1/units?page=0", 422)):
+        response = await client.get(address, headers={"If-None-Match": "*"})
+        assert response.status_code == status
+        assert "etag" not in response.headers
+
+
+async def test_an_error_says_that_no_shared_cache_may_keep_it(client: httpx.AsyncClient) -> None:
+    for address in ("/v1/units/none", "/v1/nothing", "/v1/units?page=0"):
+        response = await client.get(address)
+        assert response.headers["cache-control"] == "private, no-cache"
+        assert "API-Key" in response.headers["vary"]
+
+
+async def test_two_keys_that_see_different_things_get_different_tags(
+    client: httpx.AsyncClient, narrow: httpx.AsyncClient
+) -> None:
+    tags = {(await each.get("/v1/units")).headers["etag"] for each in (client, narrow)}
+    assert len(tags) == 2
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+async def test_a_response_travels_in_the_coding_that_was_asked_for(
+    gateway: Gateway, world: World, coding: str
+) -> None:
+    async with speaking(gateway, world.keys.full) as client:
+        plain = await client.get("/v1/units")
+        async with client.stream(
+            "GET", "/v1/units", headers={"Accept-Encoding": coding}
+        ) as response:
+            sent = b"".join([part async for part in response.aiter_raw()])
+    assert response.headers["content-encoding"] == coding
+    assert response.headers["content-length"] == str(len(sent))
+    decoded = gzip.decompress(sent) if coding == "gzip" else zstandard.decompress(sent)
+    assert decoded == plain.content
+
+
+async def test_each_coding_has_a_strong_tag_of_its_own(client: httpx.AsyncClient) -> None:
+    tags = {
+        coding: (await client.get("/v1/units", headers={"Accept-Encoding": coding})).headers["etag"]
+        for coding in ("identity", "gzip", "zstd")
+    }
+    assert len(set(tags.values())) == 3
+    for coding, tag in tags.items():
+        headers = {"Accept-Encoding": coding, "If-None-Match": tag}
+        response = await client.get("/v1/units", headers=headers)
+        assert (response.status_code, response.headers["etag"]) == (304, tag)
+
+
+async def test_the_tag_of_another_coding_is_confirmed_as_that_very_tag(
+    client: httpx.AsyncClient,
+) -> None:
+    tag = (await client.get("/v1/units", headers={"Accept-Encoding": "gzip"})).headers["etag"]
+    response = await client.get("/v1/units", headers={"If-None-Match": tag})
+    assert (response.status_code, response.headers["etag"]) == (304, tag)
+
+
+async def test_a_small_response_travels_as_it_is(client: httpx.AsyncClient) -> None:
+    response = await client.get("/v1/units/unit-1", headers={"Accept-Encoding": "gzip, zstd"})
+    assert "content-encoding" not in response.headers
+
+
+async def test_a_304_repeats_the_link_to_the_next_page(client: httpx.AsyncClient) -> None:
+    first = await client.get("/v1/units?per-page=2")
+    again = await client.get("/v1/units?per-page=2", headers={"If-None-Match": "*"})
+    assert again.status_code == 304
+    assert again.headers["link"] == first.headers["link"]
+
+
+async def test_a_tag_changes_with_the_data(own_world: World) -> None:
+    async with (
+        serving(own_world.settings(), own_world.keys.full) as client,
+        connected(own_world) as database,
+    ):
+        tag = (await client.get("/v1/units/unit-1")).headers["etag"]
+        await database["units"].update_one({"_id": "unit-1"}, {"$set": {"name": "Renamed"}})
+        response = await client.get("/v1/units/unit-1", headers={"If-None-Match": tag})
+    assert response.status_code == 200
+    assert response.json()["name"] == "Renamed"
+
+
+async def test_a_post_is_compressed_but_has_no_tag(client: httpx.AsyncClient) -> None:
+    response = await client.post(
+        "/graphql",
+        json={"query": "{units{data{id name createdAt}}}"},
+        headers={"Accept-Encoding": "gzip", "If-None-Match": "*"},
+    )
+    assert response.status_code == 200
+    assert response.headers["content-encoding"] == "gzip"
+    assert "etag" not in response.headers
+
+
+ORIGIN = {"Origin": "https://app.example"}
+PREFLIGHT = {
+    **ORIGIN,
+    "Access-Control-Request-Method": "GET",
+    "Access-Control-Request-Headers": "api-key, experimental-flags",
+}
+
+
+async def test_pages_of_other_origins_are_not_let_in_by_default(client: httpx.AsyncClient) -> None:
+    response = await client.get("/v1/units", headers=ORIGIN)
+    assert not [name for name in response.headers if name.startswith("access-control")]
+    preflight = await client.options("/v1/units", headers=PREFLIGHT)
+    assert preflight.status_code == 204
+    assert not [name for name in preflight.headers if name.startswith("access-control")]
+
+
+async def test_pages_of_configured_origins_may_call(world: World) -> None:
+    settings = world.settings(cors_origins="https://app.example, https://other.example")
+    async with serving(settings) as client:
+        preflight = await client.options("/v1/units", headers=PREFLIGHT)
+        assert preflight.status_code == 204
+        assert preflight.headers["access-control-allow-origin"] == "https://app.example"
+        assert "api-key" in preflight.headers["access-control-allow-headers"].lower()
+        response = await client.get("/v1/units", headers=ORIGIN)
+        assert response.status_code == 401  # readable for the page, as any answer
+        assert response.headers["access-control-allow-origin"] == "https://app.example"
+        assert "ETag" in response.headers["access-control-expose-headers"]
+        assert "Origin" in response.headers["vary"]
+
+
+async def test_other_origins_are_refused_in_the_shape_of_every_error(world: World) -> None:
+    async with serving(world.settings(cors_origins="https://app.example")) as client:
+        for changed in (
+            {"Origin": "https://evil.example"},
+            {"Access-Control-Request-Method": "DELETE"},
+            {"Access-Control-Request-Headers": "x-unheard-of"},
+        ):
+            response = await client.options("/v1/units", headers={**PREFLIGHT, **changed})
+            assert response.status_code == 400
+            assert response.headers["content-type"] == "application/json"
+            assert list(response.json()) == ["message"]
+
+
+async def test_every_origin_may_be_let_in(world: World) -> None:
+    async with serving(world.settings(cors_origins="*")) as client:
+        response = await client.options("/v1/units", headers=PREFLIGHT)
+    assert response.headers["access-control-allow-origin"] == "*"

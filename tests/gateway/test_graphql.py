@@ -1,0 +1,276 @@
+"""The GraphQL door: GraphQL over HTTP, bodies of every kind, limits, and what errors tell."""
+
+import json
+import logging
+from typing import Any
+
+import httpx
+import pytest
+
+from resolvers.context import Context
+from tests.world import SEEN, UNIT, ask, data_of
+
+pytestmark = pytest.mark.anyio
+
+GRAPHQL_RESPONSE = "application/graphql-response+json"
+JSON = "application/json"
+
+
+async def post(client: httpx.AsyncClient, content: bytes, **headers: str) -> httpx.Response:
+    return await client.post("/graphql", content=content, headers={"Content-Type": JSON} | headers)
+
+
+def codes(body: dict[str, Any]) -> list[str]:
+    return [error["extensions"]["code"] for error in body["errors"]]
+
+
+async def test_a_unit_is_shown_with_its_floor_and_asset(client: httpx.AsyncClient) -> None:
+    data = await data_of(
+        client,
+        "query ($id: ID!) { unit(id: $id) { id floor { shortLabel } asset { name } } }",
+        {"id": UNIT},
+    )
+    assert data["unit"] == {
+        "id": UNIT,
+        "floor": {"shortLabel": "1"},
+        "asset": {"name": "North House"},
+    }
+
+
+async def test_every_list_has_paging_and_data(client: httpx.AsyncClient) -> None:
+    data = await data_of(
+        client,
+        "{ units(page: 2, perPage: 3) { paging { perPage currentPage hasNext } data { id } } }",
+    )
+    assert data["units"]["paging"] == {"perPage": 3, "currentPage": 2, "hasNext": True}
+    assert len(data["units"]["data"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type", "status"),
+    [
+        ("", JSON, 200),
+        ("*/*", JSON, 200),
+        ("application/*", JSON, 200),
+        (JSON, JSON, 200),
+        (GRAPHQL_RESPONSE, GRAPHQL_RESPONSE, 400),
+        (f"{GRAPHQL_RESPONSE}, {JSON};q=0.9", GRAPHQL_RESPONSE, 400),
+        (f"{JSON};q=0.1, {GRAPHQL_RESPONSE};q=0.9", GRAPHQL_RESPONSE, 400),
+    ],
+)
+async def test_the_media_type_is_negotiated_and_decides_the_status_of_a_faulty_document(
+    client: httpx.AsyncClient, accept: str, media_type: str, status: int
+) -> None:
+    headers = {"Accept": accept}
+    response = await client.post("/graphql", json={"query": "{"}, headers=headers)
+    assert response.headers["content-type"] == f"{media_type}; charset=utf-8"
+    assert response.status_code == status
+    assert codes(response.json()) == ["GRAPHQL_PARSE_FAILED"]
+
+
+async def test_a_media_type_that_nobody_speaks_is_refused(client: httpx.AsyncClient) -> None:
+    headers = {"Accept": "application/xml"}
+    response = await client.post("/graphql", json={"query": "{__typename}"}, headers=headers)
+    assert response.status_code == 406
+    assert GRAPHQL_RESPONSE in response.json()["errors"][0]["message"]
+
+
+async def test_get_runs_queries_with_variables(client: httpx.AsyncClient) -> None:
+    response = await client.get(
+        "/graphql",
+        params={
+            "query": "query A($id: ID!) { asset(id: $id) { id } } query B { __typename }",
+            "variables": json.dumps({"id": SEEN}),
+            "operationName": "A",
+        },
+    )
+    assert response.json() == {"data": {"asset": {"id": SEEN}}}
+
+
+async def test_get_never_runs_mutations(client: httpx.AsyncClient) -> None:
+    query = 'mutation { createApiKey(name: "n") { id } }'
+    response = await client.get("/graphql", params={"query": query})
+    assert response.status_code == 405
+    assert response.headers["allow"] == "OPTIONS, POST"
+    assert codes(response.json()) == ["METHOD_NOT_ALLOWED"]
+
+
+async def test_other_methods_are_refused(client: httpx.AsyncClient) -> None:
+    response = await client.put("/graphql", json={"query": "{ __typename }"})
+    assert response.status_code == 405
+    assert response.headers["allow"] == "GET, HEAD, OPTIONS, POST"
+    assert response.json() == {"message": "Method not allowed"}
+
+
+async def test_a_browser_gets_graphiql_without_a_key(stranger: httpx.AsyncClient) -> None:
+    headers = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    response = await stranger.get("/graphql", headers=headers)
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert response.headers["cache-control"] == "no-store"
+
+
+async def test_another_content_type_is_refused_by_name(client: httpx.AsyncClient) -> None:
+    for content_type in ("text/plain", "application/graphql", "multipart/form-data", ""):
+        response = await post(client, b'{"query":"{__typename}"}', **{"Content-Type": content_type})
+        assert response.status_code == 415
+        assert response.json()["errors"][0]["message"] == "Content-Type must be application/json"
+
+
+async def test_a_body_over_the_limit_is_refused_with_the_limit(client: httpx.AsyncClient) -> None:
+    response = await post(client, b" " * 1_000_001)
+    assert response.status_code == 413
+    assert "1000000 bytes" in response.json()["errors"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"1",
+        b"null",
+        b'"{__typename}"',
+        b"[]",
+        b'[{"query":"{__typename}"}]',  # a batch
+        b"{}",
+        b'{"query":""}',
+        b'{"query":1}',
+        b'{"query":null}',
+        b'{"query":"{__typename}","variables":[]}',
+        b'{"query":"{__typename}","variables":"{}"}',
+        b'{"query":"{__typename}","extensions":1}',
+        b'{"query":"{__typename}","operationName":1}',
+        b"{query:1}",
+        b"\xff\xfe{}",
+        b'{"query":"\xff"}',
+        b'{"query":"\\ud800"}',
+        b'{"query":"{__typename}","variables":{"n":"\\udfff"}}',
+        b'{"query":"{__typename}","variables":{"n":%s}}' % (b"9" * 5000),
+        b'{"query":"{__typename}","variables":{"n":NaN}}',
+        b"[" * 50_000,
+        b"[" * 50_000 + b"]" * 50_000,
+        b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
+    ],
+    ids=lambda content: content[:40].decode("ascii", "backslashreplace"),
+)
+async def test_a_body_that_is_no_request_is_refused_with_a_sentence(
+    client: httpx.AsyncClient, content: bytes
+) -> None:
+    response = await post(client, content)
+    assert response.status_code == 400
+    (error,) = response.json()["errors"]
+    assert error["extensions"]["code"] == "BAD_REQUEST"
+    assert 10 < len(error["message"]) < 200
+
+
+async def test_a_fault_in_the_json_is_told_with_line_and_column(client: httpx.AsyncClient) -> None:
+    response = await post(client, b'{\n  "query": }')
+    assert response.json()["errors"][0]["message"].endswith("line 2, column 12")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "{ units(perPage: %s) { data { id } } }" % ("9" * 5000),
+        "{ units(perPage: -%s) { data { id } } }" % ("9" * 5000),
+        "{ unit(id: %s) { id } }" % ("9" * 5000),
+        "{ units(perPage: 1e99999) { data { id } } }",
+        '{ unit(id: "\\ud800") { id } }',
+        "{ unit(id: %s) { id } }" % ("[" * 900),
+        "{ asset(id: 1) { floors { data " * 300,
+        "subscription { units }",
+        "{ __typename } { __typename }",
+        "fragment A on Query { ...A } { ...A }",
+        "\0",
+        "query ($a: [[[[Int]]]] = [[[[1]]]]) { __typename @skip(if: $a) }",
+    ],
+    ids=lambda document: document[:40].replace("\0", "NUL"),
+)
+async def test_a_document_that_cannot_run_is_refused_with_a_sentence(
+    client: httpx.AsyncClient, document: str
+) -> None:
+    body = await ask(client, document)
+    assert body.get("data") is None
+    for error in body["errors"]:
+        assert error["extensions"]["code"] != "SERVER_ERROR"
+        assert len(error["message"]) < 200
+        assert "sys." not in error["message"]
+
+
+def chain(levels: int) -> str:
+    """Fragments that spread each other, one in the next."""
+    links = (f"fragment F{level} on Query {{ ...F{level + 1} }}" for level in range(levels))
+    return f"{{ ...F0 }} {' '.join(links)} fragment F{levels} on Query {{ __typename }}"
+
+
+@pytest.mark.parametrize("levels", [10, 100, 150, 180, 200, 220, 235])
+async def test_a_long_chain_of_fragments_runs_or_is_refused(
+    client: httpx.AsyncClient, levels: int
+) -> None:
+    body = await ask(client, chain(levels))
+    assert body.get("data") == {"__typename": "Query"} or codes(body) == ["LIMIT_EXCEEDED"]
+
+
+async def test_a_wrong_operation_name_is_refused(client: httpx.AsyncClient) -> None:
+    for name, query in (("B", "query A { __typename }"), (None, "query A {a} query B {b}")):
+        body = {"query": query, "operationName": name}
+        response = await client.post("/graphql", json=body, headers={"Accept": GRAPHQL_RESPONSE})
+        assert response.status_code == 400
+
+
+async def test_no_message_suggests_names(client: httpx.AsyncClient) -> None:
+    for query in (
+        "{ unitz { data { id } } }",
+        "{ units(perPages: 1) { data { idd } } }",
+        "query ($n: Intt) { units(perPage: $n) { data { id } } }",
+        "{ ...F } fragment F on Querry { __typename }",
+        "{ units @inclood(if: true) { data { id } } }",
+    ):
+        body = await ask(client, query)
+        assert body["errors"]
+        assert "did you mean" not in json.dumps(body).lower()
+
+
+async def test_only_a_key_opens_introspection(
+    stranger: httpx.AsyncClient, narrow: httpx.AsyncClient
+) -> None:
+    query = "{ __schema { queryType { name } } }"
+    assert (await stranger.post("/graphql", json={"query": query})).status_code == 401
+    assert await data_of(narrow, query) == {"__schema": {"queryType": {"name": "Query"}}}
+
+
+async def test_a_fault_of_ours_is_masked_and_logged(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("secret detail")
+
+    monkeypatch.setattr(Context, "page", fail)
+    with caplog.at_level(logging.ERROR, "floorgate.graphql"):
+        body = await ask(client, "{ units { data { id } } }")
+        rest = await client.get("/v1/units")
+    assert body["data"] is None
+    assert [error["message"] for error in body["errors"]] == ["Server error"]
+    assert codes(body) == ["SERVER_ERROR"]
+    assert (rest.status_code, rest.json()) == (500, {"message": "Server error"})
+    assert "secret detail" not in json.dumps(body) + rest.text
+    assert len([record for record in caplog.records if record.exc_info]) == 2
+
+
+async def test_what_else_was_asked_is_answered_beside_a_fault(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Context, "listed", fail)
+    body = await ask(
+        client,
+        '{ asset(id: "north") { name } floors: asset(id: "north") { floors { data { id } } } }',
+    )
+    assert body["data"] == {"asset": {"name": "North House"}, "floors": None}
+    assert codes(body) == ["SERVER_ERROR"]
+
+
+async def test_what_a_key_may_not_see_is_null_without_an_error(narrow: httpx.AsyncClient) -> None:
+    assert await data_of(narrow, '{ unit(id: "unit-s") { id } }') == {"unit": None}
+    assert await data_of(narrow, '{ unit(id: "none") { id } }') == {"unit": None}

@@ -1,0 +1,33 @@
+"""What holds for any bytes at all; the suite and the long fuzz run check the same."""
+
+import pickle
+
+import orjson
+
+from parsing.errors import ParsingError
+from parsing.render import to_svg
+from parsing.unitmap import MEDIA_TYPE, VERSION, parse
+from tests.parsing.tree import elements_of, uid_faults
+
+
+def check(svg: bytes) -> None:
+    """Bytes are parsed, or refused with a place; what is parsed survives its own drawing."""
+    try:
+        parsed = parse(svg)
+    except ParsingError as error:
+        _check_error(error, svg)
+        return
+    members = orjson.loads(parsed.json)
+    assert (members["version"], members["type"]) == (VERSION, MEDIA_TYPE)
+    assert members["width"] >= 1 and members["height"] >= 1
+    assert uid_faults(members) == []
+    assert all(element["type"] for element in elements_of(members))
+    assert parse(to_svg(members).encode()) == parsed
+
+
+def _check_error(error: ParsingError, svg: bytes) -> None:
+    assert error.message
+    assert 1 <= error.line <= max(1, svg.count(b"\n") + svg.count(b"\r") + 1)
+    assert error.column >= 1
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), copy.args) == (type(error), error.args)

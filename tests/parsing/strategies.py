@@ -1,0 +1,160 @@
+"""Random drawings: mostly sensible, often odd, sometimes broken."""
+
+from xml.sax.saxutils import escape, quoteattr
+
+from hypothesis import strategies as st
+
+XML_TEXT = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), max_size=12
+)
+IDS = st.sampled_from(["a", "b", "c", "hit101", "101", "hit", "_x31_01_2_", "R 1;2", "é"])
+NUMBERS = st.sampled_from(
+    [
+        "0",
+        "10",
+        "-3.5",
+        "1e2",
+        "50%",
+        "2mm",
+        "1.5in",
+        " 7 ",
+        "+.5",
+        "1e400",
+        "1e-400",
+        "auto",
+        "",
+        "1 2",
+    ]
+)
+COLORS = st.sampled_from(
+    ["red", "#fff", "none", "currentColor", "inherit", "url(#a)", "rgb(1, 2, 3)"]
+)
+OPACITIES = st.sampled_from(["0", ".5", "1", "50%", "-1", "7", "x"])
+TRANSFORMS = st.sampled_from(
+    [
+        "translate(1,2)",
+        "rotate(45)",
+        "scale(2) skewX(3)",
+        "matrix(1 0 0 1 0 0)",
+        "none",
+        "",
+        "oops(",
+    ]
+)
+VALUES = {
+    "id": IDS,
+    "class": st.sampled_from(["wall", "room wall", "room", "", "  ", "x y z"]),
+    "fill": COLORS,
+    "stroke": COLORS,
+    "color": COLORS,
+    "stroke-width": NUMBERS,
+    "stroke-dasharray": st.sampled_from(["1 2", "none", "5%,1"]),
+    "opacity": OPACITIES,
+    "fill-opacity": OPACITIES,
+    "transform": TRANSFORMS,
+    "display": st.sampled_from(["none", "inline", "x"]),
+    "visibility": st.sampled_from(["hidden", "visible", "collapse", "inherit"]),
+    **{name: NUMBERS for name in ["x", "y", "width", "height", "x1", "y2", "cx", "r", "ry"]},
+    "points": st.sampled_from(["0,0 1,1", "", "1e999 NaN"]) | XML_TEXT,
+    "d": st.sampled_from(["M0 0h1v1z", "", "M"]) | XML_TEXT,
+    "viewBox": st.sampled_from(
+        ["0 0 10 10", "1,2,30,40", "0 0 0 1", "0 0 1e300 1", "a b c d", "-5 -5 9.5 9"]
+    ),
+    "preserveAspectRatio": st.sampled_from(["none", "xMinYMax slice", "xMidYMid", "oops"]),
+    "href": st.sampled_from(["#a", "#b", "#c", "#hit101", "other.svg#a", "#", ""]),
+    "data-type": st.sampled_from(["Level", "UnitLayer", "HitAreaLayer", "Georeference", "Other"]),
+    "data-tags": st.sampled_from(
+        ["building=1;floor=2", "a=\\;b; c = d\\ ;e=", "indoor=room", "", "x"]
+    ),
+    "data-id": IDS,
+    "data-name": IDS,
+    "data-target-id": IDS,
+    "data-target-type": st.sampled_from(["Unit", "Amenity", ""]),
+    "data-latitude": NUMBERS,
+    "data-longitude": NUMBERS,
+    "systemLanguage": st.sampled_from(["en", "de, en-GB", "tlh", ""]),
+    "requiredExtensions": st.sampled_from(["", "http://example.org/"]),
+    "odd": XML_TEXT,
+}
+SELECTORS = st.sampled_from(
+    [
+        "rect",
+        ".wall",
+        "#a",
+        "*",
+        "g rect",
+        "g > .room",
+        "rect.wall#a",
+        ".room.wall",
+        "a:hover",
+        "b, .wall",
+    ]
+)
+DECLARED = st.sampled_from(
+    [
+        "fill:red",
+        "stroke : blue !important",
+        "opacity:.5",
+        "display:none",
+        "x:3px",
+        "transform:rotate(.5turn)",
+        "fill:url('a;b')",
+        "color:#123",
+        "fill:",
+        ":",
+        "}",
+        "/*",
+        "visibility:hidden",
+        "FILL:GREEN",
+    ]
+)
+DECLARATIONS = st.lists(DECLARED, max_size=3).map(";".join)
+RULES = st.tuples(SELECTORS, DECLARATIONS).map("{0[0]}{{{0[1]}}}".format)
+STYLE = st.lists(RULES, max_size=4).map(lambda rules: f"<style>{escape(' '.join(rules))}</style>")
+SHAPES = st.sampled_from(["rect", "circle", "ellipse", "line", "polyline", "polygon", "path"])
+GROUPS = st.sampled_from(["g", "g", "g", "a", "svg", "switch", "symbol", "defs", "text", "script"])
+
+
+@st.composite
+def attributes(draw: st.DrawFn) -> str:
+    """Attributes of one element as markup, `style` among them at times."""
+    names = draw(st.lists(st.sampled_from(sorted(VALUES)), max_size=5, unique=True))
+    pairs = {name: draw(VALUES[name]) for name in names}
+    if draw(st.booleans()):
+        pairs["style"] = draw(DECLARATIONS)
+    return "".join(f" {name}={quoteattr(value)}" for name, value in pairs.items())
+
+
+def element(name: str, own: str, children: list[str]) -> str:
+    """The markup of an element."""
+    return f"<{name}{own}>{''.join(children)}</{name}>"
+
+
+SHAPE = st.builds(element, SHAPES, attributes(), st.just([]))
+USE = st.builds(element, st.just("use"), attributes(), st.just([]))
+CONTENT = st.recursive(
+    SHAPE | USE | STYLE | XML_TEXT.map(escape),
+    lambda children: st.builds(element, GROUPS, attributes(), st.lists(children, max_size=5)),
+    max_leaves=12,
+)
+
+
+@st.composite
+def drawings(draw: st.DrawFn) -> bytes:
+    """A whole document, well-formed."""
+    generator = draw(st.sampled_from(["", "<!-- Generator: Adobe Illustrator 27.0.0 -->"]))
+    content = draw(st.lists(CONTENT, min_size=1, max_size=6))
+    own = ' xmlns="http://www.w3.org/2000/svg"' + draw(attributes())
+    return (generator + element("svg", own, content)).encode()
+
+
+@st.composite
+def broken_drawings(draw: st.DrawFn) -> bytes:
+    """A document with some bytes cut out or put in."""
+    svg = draw(drawings())
+    start = draw(st.integers(0, len(svg)))
+    end = draw(st.integers(start, min(len(svg), start + 40)))
+    pieces = st.sampled_from(
+        [b"", b"<", b">", b"&", b"&#0;", b'"', b"\0", b"\xff", b"]]>", b"<!--"]
+    )
+    return svg[:start] + draw(pieces | st.binary(max_size=8)) + svg[end:]

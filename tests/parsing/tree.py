@@ -1,0 +1,47 @@
+"""Small drawings in, parsed maps out, walked as their readers do."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from parsing.unitmap import parse
+
+Members = dict[str, Any]
+
+
+def parse_drawing(content: str, root: str = 'viewBox="0 0 200 100"') -> Members:
+    """The parsed map of an SVG with this content."""
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" {root}>{content}</svg>'
+    return parse(svg.encode()).to_json()
+
+
+def parse_content(content: str) -> list[Members]:
+    """The elements of a drawing with this content."""
+    elements: list[Members] = parse_drawing(content)["elements"]
+    return elements
+
+
+def parse_shapes(content: str) -> list[Members]:
+    """The shapes of a drawing with this content, whatever groups they are in."""
+    return shapes_of(parse_drawing(content))
+
+
+def elements_of(parent: Members) -> Iterator[Members]:
+    """Every member of an `elements` array, parents first."""
+    for element in parent.get("elements", ()):
+        yield element
+        yield from elements_of(element)
+
+
+def uid_faults(parsed: Members) -> list[Members]:
+    """Elements whose uid is not `u` and their position, or that have one they should not."""
+    with_uid = {"Georeference", "Level", "HitArea", "Unit"}
+    return [
+        element
+        for position, element in enumerate(elements_of(parsed), 1)
+        if element.get("uid") != (f"u{position}" if element["type"] in with_uid else None)
+    ]
+
+
+def shapes_of(parsed: Members) -> list[Members]:
+    """The elements that have no children."""
+    return [element for element in elements_of(parsed) if "elements" not in element]

@@ -1,0 +1,382 @@
+"""Making maps routable, and what they answer then: E18, routes, what is nearest."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from resolvers.catalog import load
+from resolvers.errors import InvalidInput, NotFound, RefusedDocument
+from resolvers.processing import Request, process
+from storage.store import Store
+from tests.world import World, connected, data_of, serving
+
+pytestmark = pytest.mark.anyio
+
+FLAGS = {"Experimental-Flags": "distances,locations-resource"}
+
+# Two storeys, a foot a unit: on each a corridor 100 ft long with a room at either end, and a lift
+# in its middle. The upper right room has a door of 2 ft, too narrow for wheelchairs.
+LEVEL = """<g data-type="Level" data-tags="floor={floor}">
+  <g data-type="UnitLayer">
+    <rect id="{floor}-west" x="0" y="0" width="20" height="20"/>
+    <rect id="{floor}-east" x="80" y="0" width="20" height="20"/>
+  </g>
+  <g>
+    <rect data-tags="indoor=corridor" x="0" y="21" width="100" height="9"/>
+    <rect data-tags="indoor=room;highway=elevator;ref=lift" x="46" y="12" width="8" height="8"/>
+    <rect data-tags="door=yes" x="48" y="19" width="4" height="3"/>
+    <rect data-tags="door=yes" x="8" y="19" width="4" height="3"/>
+    <rect data-tags="door=yes" x="88" y="19" width="4" height="3"/>
+    {more}
+  </g>
+</g>"""
+CLOSET = """<rect data-tags="indoor=room" x="60" y="0" width="10" height="20"/>
+    <rect data-tags="door=yes;width=0.6" x="63" y="19" width="4" height="3"/>"""
+SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 30">'
+    + LEVEL.format(floor="lower", more="")
+    + LEVEL.format(floor="upper", more=CLOSET)
+    + "</svg>"
+)
+CATALOG: dict[str, list[dict[str, Any]]] = {
+    "assets": [{"id": "tower", "name": "Tower"}],
+    "floors": [
+        {"id": "lower", "asset_id": "tower", "name": "Lower", "sort": 1},
+        {"id": "upper", "asset_id": "tower", "name": "Upper", "sort": 2},
+    ],
+    "units": [
+        {"id": f"{floor}-{side}", "asset_id": "tower", "floor_id": floor, "name": f"{floor} {side}"}
+        for floor in ("lower", "upper")
+        for side in ("west", "east")
+    ],
+    "maps": [
+        {
+            "id": "tower",
+            "asset_id": "tower",
+            "name": "Tower",
+            "tags": ["ils"],
+            "feet_per_unit": 1,
+            "source": "tower.svg",
+        },
+        {"id": "plain", "asset_id": "tower", "name": "Plain", "feet_per_unit": 0.5},
+        {"id": "unscaled", "asset_id": "tower", "name": "Unscaled"},
+    ],
+    "locations": [
+        {
+            "id": "gym",
+            "asset_id": "tower",
+            "unit_map_id": "tower",
+            "name": "Gym",
+            "x": 90,
+            "y": 10,
+            "floors": [{"id": "lower"}],
+            "tags": [{"key": "svc:id", "value": "lower-east"}, {"key": "sport", "value": "yes"}],
+        },
+        {
+            "id": "p1",
+            "asset_id": "tower",
+            "unit_map_id": "plain",
+            "name": "One",
+            "x": 0,
+            "y": 0,
+            "floors": [{"id": "lower"}],
+        },
+    ],
+}
+
+
+def write(directory: Path, svg: str = SVG) -> Path:
+    (directory / "tower.svg").write_text(svg)
+    bundle = directory / "tower.json"
+    bundle.write_text(json.dumps(CATALOG))
+    return bundle
+
+
+@asynccontextmanager
+async def tower(world: World, directory: Path, svg: str = SVG) -> AsyncIterator[Store]:
+    """A store with the tower in it."""
+    async with connected(world) as database:
+        await load(database, [write(directory, svg)])
+        yield Store(database.client, database.name)
+
+
+@asynccontextmanager
+async def processed(world: World, directory: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a gateway whose tower is routable."""
+    async with tower(world, directory) as store:
+        outcome = await process(store, Request("tower", {}))
+        assert outcome.published, outcome.report
+    async with serving(world.settings(), world.keys.full) as client:
+        client.headers.update(FLAGS)
+        yield client
+
+
+async def ask_matrix(client: httpx.AsyncClient, map_id: str = "tower", **data: Any) -> Any:
+    path = f"/v1/unitmaps/{map_id}/distance-matrix"
+    return await client.post(path, json={"data": data})
+
+
+async def unit_locations(client: httpx.AsyncClient) -> dict[str, str]:
+    found = (await client.get("/v1/maps/tower/locations?tags=svc:id")).json()["data"]
+    return {
+        next(tag["value"] for tag in each["tags"] if tag["key"] == "svc:id"): each["id"]
+        for each in found
+    }
+
+
+async def test_a_processed_map_is_tagged_and_located(own_world: World, tmp_path: Path) -> None:
+    async with processed(own_world, tmp_path) as client:
+        found = (await client.get("/v1/maps?tags=pathfinding,ils")).json()["data"]
+        assert [each["id"] for each in found] == ["tower"]
+        located = await unit_locations(client)
+        assert sorted(located) == ["lower-east", "lower-west", "upper-east", "upper-west"]
+        assert located["lower-east"] == "gym"  # the map had it, under its own id
+        named = (await client.get("/v1/maps/tower/locations")).json()["data"]
+        assert {each["name"] for each in named} == {"Gym", "lower west", "upper west", "upper east"}
+
+
+async def test_distances_follow_the_walkable_space(own_world: World, tmp_path: Path) -> None:
+    async with processed(own_world, tmp_path) as client:
+        located = await unit_locations(client)
+        sources = [{"id": located["lower-west"]}]
+        targets = [{"id": "gym"}, {"id": located["upper-west"]}, {"id": located["lower-west"]}]
+        body = (await ask_matrix(client, sources=sources, targets=targets)).json()["data"]
+        assert body["distance_method"] == "pathfinding"
+        [source] = body["sources"]
+        assert (source["index"], source["floor_id"]) == (0, "lower")
+        gym, above, same = source["targets"]
+        # Down to one door, along the corridor, up through the other.
+        assert 96 < gym["distance"] < 101
+        assert gym["time"] == pytest.approx(gym["distance"] / (5.1 / 0.0003048 / 3600), rel=1e-3)
+        assert above["time"] > 35 > above["distance"] / 4.65 / 2  # the lift: 30 s and 5 s a storey
+        assert (same["distance"], same["time"]) == (0, 0)
+
+
+async def test_wheelchairs_take_no_narrow_door(own_world: World, tmp_path: Path) -> None:
+    async with processed(own_world, tmp_path) as client:
+        closet = {"x": 65, "y": 10, "floor_id": "upper"}
+        asked: dict[str, Any] = {"sources": [{"id": "gym"}], "targets": [closet]}
+        wheelchair: dict[str, Any] = {"costing_options": {"pedestrian": {"mode": "wheelchair"}}}
+        on_foot = (await ask_matrix(client, **asked)).json()["data"]["sources"][0]["targets"][0]
+        rolling = (await ask_matrix(client, **asked, **wheelchair)).json()["data"]
+        assert on_foot["distance"] > 0
+        assert rolling["distance_method"] == "pathfinding"
+        target = rolling["sources"][0]["targets"][0]
+        assert (target["distance"], target["time"]) == (None, None)
+
+
+async def test_coordinates_win_over_the_id_which_is_echoed(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with processed(own_world, tmp_path) as client:
+        body = await ask_matrix(
+            client,
+            sources=[{"id": "gym", "x": 10, "y": 25, "floor_id": "lower"}],
+            targets=[{"x": 60, "y": 25, "floorId": "lower"}],
+        )
+        [source] = body.json()["data"]["sources"]
+        assert (source["id"], source["name"], source["x"]) == ("gym", "Gym", 10)
+        target = source["targets"][0]
+        assert "id" not in target
+        assert (target["floor_id"], target["distance"]) == ("lower", 50)
+
+
+async def test_a_location_is_on_its_own_floors_only(own_world: World, tmp_path: Path) -> None:
+    async with processed(own_world, tmp_path) as client:
+        elsewhere = {"id": "gym", "floor_id": "upper"}
+        response = await ask_matrix(client, sources=[elsewhere], targets=[PLACE])
+        assert response.status_code == 422
+        assert list(response.json()["fields"]) == ["sources[0].floor_id"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["nearest?from=a&limit=101", "nearest?from=a&mode=car", "route?from=a&to=b&mode=car", "route"],
+)
+async def test_input_is_checked_before_existence(own_world: World, path: str) -> None:
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        assert (await client.get(f"/v1/maps/nope/{path}", headers=FLAGS)).status_code == 422
+        refused = await client.post(
+            "/v1/maps/nope/distance-matrix",
+            json={"data": {"sources": [], "targets": [PLACE]}},
+            headers=FLAGS,
+        )
+        assert refused.status_code == 422
+
+
+async def test_default_falls_back_to_straight_lines(own_world: World, tmp_path: Path) -> None:
+    async with processed(own_world, tmp_path) as client:
+        outside = {"x": 50, "y": 130, "floor_id": "lower"}  # 100 ft from the corridor
+        inside = {"x": 50, "y": 30, "floor_id": "upper"}
+        for given, used in (("default", "euclidean"), ("pathfinding", "pathfinding")):
+            body = await ask_matrix(
+                client, sources=[outside], targets=[inside], distance_method=given
+            )
+            data = body.json()["data"]
+            assert data["distance_method"] == used
+            distance = data["sources"][0]["targets"][0]["distance"]
+            assert distance == (100 if used == "euclidean" else None)
+
+
+async def test_a_map_that_was_not_processed_knows_straight_lines(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with processed(own_world, tmp_path) as client:
+        asked = {"sources": [{"id": "p1"}], "targets": [{"x": 3, "y": 4, "floor_id": "upper"}]}
+        data = (await ask_matrix(client, "plain", **asked)).json()["data"]
+        assert data["distance_method"] == "euclidean"
+        assert data["sources"][0]["targets"][0]["distance"] == 2.5
+        response = await ask_matrix(client, "plain", **asked, distance_method="pathfinding")
+        assert response.status_code == 422
+        response = await ask_matrix(
+            client, "unscaled", sources=asked["targets"], targets=asked["targets"]
+        )
+        assert response.status_code == 422
+        assert "feet_per_unit" in response.json()["message"]
+
+
+PLACE = {"x": 1, "y": 25, "floor_id": "lower"}
+
+
+@pytest.mark.parametrize(
+    ("data", "field"),
+    [
+        ({"sources": []}, "sources"),
+        ({"targets": []}, "targets"),
+        ({"sources": [PLACE] * 6, "targets": [PLACE] * 9}, "sources"),
+        ({"sources": [{}]}, "sources[0]"),
+        ({"sources": [{"x": 1, "floor_id": "lower"}]}, "sources[0]"),
+        ({"sources": [{"x": 1, "y": 2}]}, "sources[0]"),
+        ({"targets": [PLACE, {"id": "nope"}]}, "targets[1].id"),
+        ({"targets": [{"id": "p1"}]}, "targets[0].id"),  # of another map
+        ({"targets": [{**PLACE, "floor_id": "n-2"}]}, "targets[0].floor_id"),
+        ({"targets": [{**PLACE, "id": ""}]}, "targets[0].id"),
+        ({"costing": "auto"}, "costing"),
+        ({"costing_options": {"pedestrian": {"mode": "run"}}}, "costing_options.pedestrian.mode"),
+        ({"distance_method": "crow"}, "distance_method"),
+    ],
+)
+async def test_what_cannot_be_is_refused(
+    own_world: World, tmp_path: Path, data: dict[str, Any], field: str
+) -> None:
+    async with tower(own_world, tmp_path):
+        pass
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        client.headers.update(FLAGS)
+        response = await ask_matrix(client, **{"sources": [PLACE], "targets": [PLACE], **data})
+        assert response.status_code == 422, response.text
+        assert list(response.json()["fields"]) == [field]
+
+
+async def test_numbers_without_end_are_refused(own_world: World, tmp_path: Path) -> None:
+    async with tower(own_world, tmp_path):
+        pass
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        body = '{"data": {"sources": [{"x": 1e999, "y": 0, "floor_id": "lower"}], "targets": []}}'
+        response = await client.post(
+            "/v1/maps/tower/distance-matrix",
+            content=body,
+            headers={**FLAGS, "Content-Type": "application/json"},
+        )
+        assert response.status_code == 422
+
+
+async def test_the_way_is_told_leg_by_leg(own_world: World, tmp_path: Path) -> None:
+    async with processed(own_world, tmp_path) as client:
+        located = await unit_locations(client)
+        path = f"/v1/maps/tower/route?from=gym&to={located['upper-west']}"
+        way = (await client.get(path)).json()["data"]
+        assert [leg["floor_id"] for leg in way["legs"]] == ["lower", "lower", "upper"]
+        lift = way["legs"][1]
+        assert (lift["connector_kind"], lift["to_floor_id"]) == ("elevator", "upper")
+        assert lift["seconds"] == 35
+        assert way["legs"][0]["points"][0] == [90, 10]
+        assert way["feet"] == pytest.approx(sum(leg["feet"] for leg in way["legs"]), abs=0.01)
+        asked: dict[str, Any] = {
+            "sources": [{"id": "gym"}],
+            "targets": [{"id": located["upper-west"]}],
+        }
+        target = (await ask_matrix(client, **asked)).json()["data"]["sources"][0]["targets"][0]
+        assert way["feet"] == pytest.approx(target["distance"], abs=0.01)
+        assert way["seconds"] == pytest.approx(target["time"], abs=0.01)
+        nowhere = await client.get("/v1/maps/tower/route?from=gym&to=50,500,lower")
+        assert nowhere.json() == {"data": None}
+
+
+async def test_the_nearest_come_first(own_world: World, tmp_path: Path) -> None:
+    async with processed(own_world, tmp_path) as client:
+        response = await client.get("/v1/maps/tower/nearest?from=90,25,lower&tags=svc:id&limit=2")
+        found = response.json()["data"]
+        assert found[0]["location"]["id"] == "gym"
+        assert found[0]["time"] <= found[1]["time"]
+        assert len(found) == 2
+        refused = await client.get("/v1/maps/plain/nearest?from=p1")
+        assert refused.status_code == 422
+        data = await data_of(
+            client,
+            '{ map(id: "tower") { nearest(from: {id: "gym"}, limit: 1) { location { id } } } }',
+        )
+        assert len(data["map"]["nearest"]) == 1
+
+
+async def test_processing_again_changes_nothing_and_importing_keeps_it(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with tower(own_world, tmp_path) as store:
+        await process(store, Request("tower", {}))
+        before = await store.database.locations.find({}).to_list(None)
+        await process(store, Request("tower", {}))
+        assert await store.database.locations.find({}).to_list(None) == before
+        summary = await load(store.database, [tmp_path / "tower.json"])
+        assert summary.total.changed == 0
+        kept = await store.database.maps.find_one({"_id": "tower"})
+        assert kept is not None
+        assert kept["tags"] == ["ils", "pathfinding"]
+
+
+async def test_a_map_that_cannot_be_trusted_stays_as_it_was(
+    own_world: World, tmp_path: Path
+) -> None:
+    doorless = SVG.replace('x="8" y="19" width="4" height="3"', 'x="8" y="5" width="4" height="3"')
+    async with tower(own_world, tmp_path, doorless) as store:
+        outcome = await process(store, Request("tower", {}))
+        assert not outcome.published
+        assert outcome.report["problems"]
+        kept = await store.database.maps.find_one({"_id": "tower"})
+        assert kept is not None
+        assert kept["tags"] == ["ils"]
+
+
+async def test_what_cannot_be_processed_says_why(own_world: World, tmp_path: Path) -> None:
+    async with tower(own_world, tmp_path) as store:
+        with pytest.raises(NotFound):
+            await process(store, Request("nope", {}))
+        with pytest.raises(InvalidInput, match="no drawing of its own"):
+            await process(store, Request("plain", {}))
+        with pytest.raises(InvalidInput, match="belongs"):
+            await process(store, Request("tower", {}, asset_id="other"))
+        with pytest.raises(RefusedDocument, match="line 1"):
+            await process(store, Request("new", {"plan.osm": b"<osm><"}))
+
+
+async def test_a_level_that_names_no_floor_is_told_from_the_worker_process(
+    own_world: World, tmp_path: Path
+) -> None:
+    lost = SVG.replace("floor=upper", "storey=upper")
+    async with tower(own_world, tmp_path, lost) as store:
+        with pytest.raises(InvalidInput, match="floor"):
+            await process(store, Request("tower", {}))
+
+
+async def test_operators_process_through_graphql(own_world: World, tmp_path: Path) -> None:
+    async with tower(own_world, tmp_path):
+        pass
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        data = await data_of(client, 'mutation { processMap(id: "tower") { isRoutable report } }')
+        assert data["processMap"]["isRoutable"] is True
+        assert data["processMap"]["report"]["map"] == "tower"

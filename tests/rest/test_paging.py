@@ -1,0 +1,329 @@
+"""Pages of lists: numbers outside, keys inside, addresses that can be followed."""
+
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlsplit
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rest.errors import HttpError
+from rest.parameters import SLICE, read
+from rest.shapes import Address
+from tests.world import BASE_URL, MAP, UNIT_IDS, World, connected, serving
+
+pytestmark = pytest.mark.anyio
+
+EVERY_UNIT = sorted([*UNIT_IDS, "unit-s", "!unit-s"])
+
+
+async def walk(client: httpx.AsyncClient, address: str, towards: str = "next_url") -> list[Any]:
+    """The pages from an address on, following their own addresses."""
+    pages = []
+    while address:
+        pages.append((await client.get(address)).json())
+        address = pages[-1]["paging"][towards]
+    return pages
+
+
+def ids(pages: list[Any]) -> list[str]:
+    return [record["id"] for page in pages for record in page["data"]]
+
+
+def query_of(address: str) -> dict[str, str]:
+    return dict(parse_qsl(urlsplit(address).query, keep_blank_values=True))
+
+
+async def test_a_list_is_in_the_order_of_code_points(client: httpx.AsyncClient) -> None:
+    page = (await client.get("/v1/units")).json()
+    assert ids([page]) == EVERY_UNIT
+    assert page["paging"] == {
+        "per_page": 100,
+        "current_page": 1,
+        "prev_url": None,
+        "next_url": None,
+    }
+
+
+@pytest.mark.parametrize("per_page", [1, 2, 7, len(EVERY_UNIT) - 1, len(EVERY_UNIT)])
+async def test_following_next_url_gives_the_whole_list_once(
+    client: httpx.AsyncClient, per_page: int
+) -> None:
+    pages = await walk(client, f"/v1/units?per-page={per_page}")
+    assert ids(pages) == EVERY_UNIT
+    assert [page["paging"]["current_page"] for page in pages] == [*range(1, len(pages) + 1)]
+    assert {page["paging"]["per_page"] for page in pages} == {per_page}
+    assert len(pages) == -(-len(EVERY_UNIT) // per_page)
+
+
+async def test_following_prev_url_leads_back_to_the_first_page(client: httpx.AsyncClient) -> None:
+    forward = await walk(client, "/v1/units?per-page=4")
+    back = await walk(client, f"/v1/units?per-page=4&page={len(forward)}", "prev_url")
+    assert [page["data"] for page in back] == [page["data"] for page in reversed(forward)]
+
+
+async def test_a_page_by_number_is_the_page_reached_by_walking(client: httpx.AsyncClient) -> None:
+    for number, page in enumerate(await walk(client, "/v1/units?per-page=3"), 1):
+        jumped = (await client.get(f"/v1/units?per-page=3&page={number}")).json()
+        assert jumped["data"] == page["data"]
+        assert jumped["paging"] == page["paging"]
+
+
+@pytest.mark.parametrize("page", [2, 100, 2**31 - 1])
+@pytest.mark.parametrize("path", ["/v1/units", "/v1/assets/north/floors"])
+async def test_a_page_past_the_end_is_empty(
+    client: httpx.AsyncClient, path: str, page: int
+) -> None:
+    response = await client.get(f"{path}?page={page}&per-page=10000")
+    assert response.status_code == 200
+    assert response.json() == {
+        "paging": {
+            "per_page": 10000,
+            "current_page": page,
+            "prev_url": f"{BASE_URL}{path}?per-page=10000&page={page - 1}",
+            "next_url": None,
+        },
+        "data": [],
+    }
+
+
+@pytest.mark.parametrize("per_page", [10_001, 2**31 - 1])
+async def test_a_larger_page_than_the_largest_is_served_as_the_largest(
+    client: httpx.AsyncClient, per_page: int
+) -> None:
+    paging = (await client.get(f"/v1/units?per-page={per_page}&page=2")).json()["paging"]
+    assert paging["per_page"] == 10_000
+    assert query_of(paging["prev_url"]) == {"per-page": "10000", "page": "1"}
+
+
+async def test_addresses_start_with_the_base_address_whatever_the_host_header_says(
+    client: httpx.AsyncClient,
+) -> None:
+    response = await client.get("/v1/units?per-page=1", headers={"Host": "evil.example"})
+    assert response.json()["paging"]["next_url"].startswith(f"{BASE_URL}/v1/units?")
+    assert "evil.example" not in response.text + response.headers["link"]
+
+
+async def test_without_a_base_address_they_start_with_the_host_of_the_request(
+    world: World,
+) -> None:
+    async with serving(world.settings(base_url=None), world.keys.full) as client:
+        page = (await client.get("/v1/units?per-page=1", headers={"Host": "maps.example"})).json()
+    assert page["paging"]["next_url"].startswith("https://maps.example/v1/units?")
+
+
+async def test_a_base_address_may_have_a_path(world: World) -> None:
+    settings = world.settings(base_url="https://maps.example/directory")
+    async with serving(settings, world.keys.full) as client:
+        page = (await client.get("/v1/units?per-page=1")).json()
+    assert page["paging"]["next_url"].startswith("https://maps.example/directory/v1/units?")
+
+
+async def test_addresses_never_carry_the_key(stranger: httpx.AsyncClient, world: World) -> None:
+    response = await stranger.get(f"/v1/units?per-page=1&page=2&api-key={world.keys.full}")
+    assert response.status_code == 200
+    assert world.keys.full not in response.text + str(response.headers)
+    assert "api-key" not in response.text
+
+
+async def test_addresses_repeat_every_filter_and_nothing_unknown(
+    client: httpx.AsyncClient,
+) -> None:
+    response = await client.get("/v1/maps?asset=north&tags=ils&per-page=1&colour=red")
+    next_url = response.json()["paging"]["next_url"]
+    query = query_of(next_url)
+    assert query.pop("after")
+    assert query == {"per-page": "1", "page": "2", "tags": "ils", "asset": "north"}
+    following = (await client.get(next_url)).json()
+    assert ids([response.json(), following]) == ["plan-two", "plan/one"]
+    assert query_of(following["paging"]["prev_url"])["tags"] == "ils"
+
+
+async def test_a_filter_of_odd_characters_survives_the_walk(client: httpx.AsyncClient) -> None:
+    tags = quote("ils,\u00e4 &#%+", safe="")
+    page = (await client.get(f"/v1/maps?tags={tags}&page=2")).json()
+    assert query_of(page["paging"]["prev_url"])["tags"] == "ils,\u00e4 &#%+"
+
+
+async def test_the_path_of_an_address_keeps_odd_ids(client: httpx.AsyncClient) -> None:
+    path = f"/v1/maps/{quote(MAP, safe='')}/backgrounds"
+    pages = await walk(client, f"{path}?per-page=1")
+    assert ids(pages) == ["b g/1", "bg-2"]
+    assert urlsplit(pages[0]["paging"]["next_url"]).path == path
+
+
+async def test_link_names_the_neighbours(client: httpx.AsyncClient) -> None:
+    first, middle, last = [
+        await client.get(f"/v1/units?per-page=9&page={page}") for page in (1, 2, 3)
+    ]
+    for response, relations in ((first, ["next"]), (middle, ["next", "prev"]), (last, ["prev"])):
+        paging = response.json()["paging"]
+        assert [*response.links] == relations
+        for relation in relations:
+            assert response.links[relation]["url"] == paging[f"{relation}_url"]
+    assert "link" not in (await client.get("/v1/units")).headers
+
+
+async def test_a_list_without_paging_has_links_all_the_same(client: httpx.AsyncClient) -> None:
+    headers = {"Experimental-Flags": "locations-resource"}
+    path = f"/v1/unitmaps/{quote(MAP, safe='')}/locations"
+    first = await client.get(f"{path}?per-page=1&tags=-x", headers=headers)
+    assert list(first.json()) == ["data"]
+    following = await client.get(first.links["next"]["url"], headers=headers)
+    assert [*ids([first.json()]), *ids([following.json()])] == ["loc-1", "loc-2"]
+    assert query_of(following.links["prev"]["url"])["tags"] == "-x"
+
+
+@pytest.mark.parametrize("repeated", ["page=1&page=1", "per-page=1&per-page=2", "tags=a&tags=b"])
+async def test_a_known_parameter_is_given_once(client: httpx.AsyncClient, repeated: str) -> None:
+    response = await client.get(f"/v1/maps?{repeated}")
+    assert response.status_code == 422
+    (complaint,) = response.json()["fields"].values()
+    assert complaint == ["must be given once, not 2 times"]
+
+
+async def test_every_faulty_parameter_is_told(client: httpx.AsyncClient) -> None:
+    response = await client.get("/v1/maps?page=0&per-page=x")
+    assert list(response.json()["fields"]) == ["page", "per-page"]
+
+
+async def test_unknown_parameters_are_ignored(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/v1/units?colour=red&colour=blue&=&Page=0")).status_code == 200
+    assert (await client.get("/v1/units/unit-1?page=0&page=x")).status_code == 200
+
+
+async def test_a_query_that_is_no_text_is_refused(client: httpx.AsyncClient) -> None:
+    for query in ("tags=%ff", "x=%ed%a0%80", "&".join(f"x{number}" for number in range(101))):
+        response = await client.get(f"/v1/maps?{query}")
+        assert response.status_code == 422
+        assert list(response.json()["fields"]) == ["query"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("asset", ""),
+        ("asset", "x" * 256),
+        ("asset", "a\0"),
+        ("tags", ""),
+        ("tags", ","),
+        ("tags", "ils,"),
+        ("tags", "x" * 256),
+        ("tags", "a\0"),
+    ],
+)
+async def test_a_filter_that_cannot_be_is_refused(
+    client: httpx.AsyncClient, name: str, value: str
+) -> None:
+    response = await client.get("/v1/maps", params={name: value})
+    assert response.status_code == 422
+    assert list(response.json()["fields"]) == [name]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("tags=ils", ["plan-two", "plan/one"]),
+        ("tags=ils,mls", ["plan/one"]),
+        ("tags=mls, ils", ["plan/one"]),
+        ("tags=IlS", ["plan-two"]),  # exact
+        ("tags=il", []),
+        ("tags=$gt", []),
+        ("asset=north", ["plan-two", "plan/one"]),
+        ("asset=NORTH", []),
+        ("asset=none", []),
+        ("asset=north&tags=mls", ["plan/one"]),
+        ("asset[$ne]=north", ["plan-two", "plan/one", "south-plan"]),  # an unknown parameter
+    ],
+)
+async def test_maps_are_filtered_by_asset_and_by_every_tag(
+    client: httpx.AsyncClient, query: str, found: list[str]
+) -> None:
+    assert ids([(await client.get(f"/v1/maps?{query}")).json()]) == found
+
+
+async def test_an_asset_that_a_key_may_not_see_is_no_filter_that_finds(
+    narrow: httpx.AsyncClient,
+) -> None:
+    hidden, unknown = [
+        (await narrow.get("/v1/maps", params={"asset": asset})).content
+        for asset in ("south/ %", "none")
+    ]
+    assert hidden == unknown
+
+
+async def test_a_key_pages_through_what_it_sees_alone(narrow: httpx.AsyncClient) -> None:
+    pages = await walk(narrow, "/v1/units?per-page=4")
+    assert ids(pages) == UNIT_IDS
+    assert [len(page["data"]) for page in pages[:-1]] == [4] * (len(pages) - 1)
+
+
+async def test_a_cursor_of_another_key_shows_nothing_more(
+    client: httpx.AsyncClient, narrow: httpx.AsyncClient
+) -> None:
+    # The first page of everything ends with a unit that the narrow key may not see.
+    page = (await client.get("/v1/units?per-page=1")).json()
+    assert ids([page]) == ["!unit-s"]
+    assert ids(await walk(narrow, page["paging"]["next_url"])) == UNIT_IDS
+
+
+async def test_a_cursor_counts_only_for_its_own_page(client: httpx.AsyncClient) -> None:
+    next_url = (await client.get("/v1/units?per-page=2")).json()["paging"]["next_url"]
+    after = query_of(next_url)["after"]
+    for query in ("per-page=2&page=3", "per-page=3&page=2"):
+        with_cursor = await client.get(f"/v1/units?{query}&after={after}")
+        assert with_cursor.json() == (await client.get(f"/v1/units?{query}")).json()
+
+
+@given(text=st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: quote(raw)))
+def test_a_cursor_of_anybody_s_making_is_a_page_or_a_refusal(text: str) -> None:
+    try:
+        variables, _ = read(SLICE, [("after", text)])
+    except HttpError as error:
+        assert error.status == 422
+        assert "after" in (error.fields or {})
+    else:
+        assert variables == {"after": text}
+
+
+async def test_a_cursor_with_a_bit_changed_is_a_page_or_a_refusal(
+    client: httpx.AsyncClient,
+) -> None:
+    after = query_of((await client.get("/v1/units?per-page=2")).json()["paging"]["next_url"])[
+        "after"
+    ]
+    for position in range(len(after)):
+        changed = (
+            f"{after[:position]}{'A' if after[position] != 'A' else 'B'}{after[position + 1 :]}"
+        )
+        response = await client.get(
+            "/v1/units", params={"per-page": "2", "page": "2", "after": changed}
+        )
+        assert response.status_code in (200, 422)
+        assert response.status_code == 422 or set(ids([response.json()])) <= set(EVERY_UNIT)
+
+
+async def test_what_is_inserted_and_removed_during_a_walk_moves_no_other_record(
+    own_world: World,
+) -> None:
+    async with (
+        connected(own_world) as database,
+        serving(own_world.settings(), own_world.keys.full) as client,
+    ):
+        first = (await client.get("/v1/units?per-page=5")).json()
+        await database["units"].delete_one({"_id": first["data"][0]["id"]})
+        rest = await walk(client, first["paging"]["next_url"])
+    assert ids([first, *rest]) == EVERY_UNIT
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["asset", "tags"]), st.text()), max_size=3),
+    st.integers(1, 2**31 - 1),
+)
+def test_an_address_reads_back_as_what_it_was_made_of(
+    filters: list[tuple[str, str]], page: int
+) -> None:
+    address = Address(f"{BASE_URL}/v1/maps", filters).of_page(page, 7, "abc")
+    pairs = parse_qsl(urlsplit(address).query, keep_blank_values=True)
+    assert pairs == [("per-page", "7"), ("page", str(page)), *filters, ("after", "abc")]

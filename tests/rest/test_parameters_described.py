@@ -1,0 +1,37 @@
+"""What the description says of a parameter is what the service takes."""
+
+import re
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rest.parameters import LOCATION_TAGS
+from storage import terms
+
+ALPHABET = st.text(st.sampled_from("ab:\n -,=\\é"), max_size=12)
+
+
+def is_term_list(text: str) -> bool:
+    try:
+        terms.parse(text)
+    except terms.InvalidTerm:
+        return False
+    return True
+
+
+@given(ALPHABET)
+@example("svc:amenity==yes,-amenity")
+@example("--a")
+@example(r"\--a,\=")
+@example("a==b==c")
+@example("")
+def test_the_pattern_of_location_tags_is_the_language_of_terms(text: str) -> None:
+    described = re.fullmatch(LOCATION_TAGS.schema["pattern"][1:-1], text)
+    assert bool(described) == is_term_list(text)
+
+
+def test_as_many_terms_are_described_as_are_taken() -> None:
+    pattern = LOCATION_TAGS.schema["pattern"]
+    most, too_many = (",".join("a" * count) for count in (terms.MOST_TERMS, terms.MOST_TERMS + 1))
+    assert re.match(pattern, most)
+    assert not re.match(pattern, too_many)

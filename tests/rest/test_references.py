@@ -1,0 +1,90 @@
+"""E5 and E8: ids of assets and units in third-party systems."""
+
+import httpx
+import pytest
+
+from tests.world import ALL_FLAGS, SEEN, UNIT, World, connected, data_of, make_key, serving
+
+pytestmark = pytest.mark.anyio
+
+FLAG = {"Experimental-Flags": "references"}
+
+
+async def listed(client: httpx.AsyncClient, path: str) -> list[tuple[str, str]]:
+    response = await client.get(path, headers=FLAG)
+    assert response.status_code == 200, response.text
+    return [
+        (each.get("unit_id", each["asset_id"]), each["key"]) for each in response.json()["data"]
+    ]
+
+
+async def test_asset_references_have_every_field(client: httpx.AsyncClient) -> None:
+    response = await client.get("/v1/assets/references", headers=FLAG)
+    first = response.json()["data"][0]
+    stamps = {name: first[name] for name in ("created_at", "updated_at")}
+    assert first == {"id": "ref-1", "asset_id": SEEN, "key": "crm", "value": "N", **stamps}
+
+
+async def test_unit_references_are_ordered_by_unit_then_key(client: httpx.AsyncClient) -> None:
+    assert await listed(client, f"/v1/units/references?asset={SEEN}") == [
+        ("a/b", "crm"),
+        (UNIT, "crm"),
+        (UNIT, "crm-unit-ids"),
+    ]
+
+
+async def test_one_provider_may_offer_two_keys_for_a_unit(client: httpx.AsyncClient) -> None:
+    assert await listed(client, "/v1/units/references?key=crm-unit-ids") == [(UNIT, "crm-unit-ids")]
+
+
+async def test_filters_hold_together(client: httpx.AsyncClient) -> None:
+    assert await listed(client, f"/v1/assets/references?asset={SEEN}&key=erp") == [(SEEN, "erp")]
+    assert await listed(client, "/v1/assets/references?asset=nope") == []
+
+
+@pytest.mark.parametrize("key", ["", "a", "A1", "1a", "a_b", "a" * 256, "%24gt"])
+@pytest.mark.parametrize("path", ["/v1/assets/references", "/v1/units/references"])
+async def test_a_key_out_of_its_pattern_is_refused(
+    client: httpx.AsyncClient, path: str, key: str
+) -> None:
+    response = await client.get(f"{path}?key={key}", headers=FLAG)
+    assert response.status_code == 422
+    assert list(response.json()["fields"]) == ["key"]
+
+
+async def test_a_list_holds_only_what_the_key_may_access(world: World) -> None:
+    permissions = ("service.asset-references.read", "service.unit-references.read")
+    async with connected(world) as database:
+        _, key = await make_key(database, "reader", permissions=permissions, asset_ids=[SEEN])
+    async with serving(world.settings(), key) as client:
+        assert await listed(client, "/v1/assets/references") == [(SEEN, "crm"), (SEEN, "erp")]
+        assert ("unit-s", "crm") not in await listed(client, "/v1/units/references")
+        assert await listed(client, "/v1/units/references?asset=south%2F%20%25") == []
+
+
+@pytest.mark.parametrize("path", ["/v1/assets/references", "/v1/units/references"])
+async def test_the_flag_comes_before_the_permission(narrow: httpx.AsyncClient, path: str) -> None:
+    response = await narrow.get(path)
+    assert response.status_code == 400
+    assert response.json() == {"message": "Experimental-Flags header must include references"}
+    response = await narrow.get(path, headers=ALL_FLAGS)
+    assert response.status_code == 403
+    kind = path.split("/")[2].removesuffix("s")
+    assert response.json() == {
+        "message": f"Access denied: this key lacks the permission service.{kind}-references.read"
+    }
+
+
+async def test_references_hang_on_assets_and_units_in_graphql(client: httpx.AsyncClient) -> None:
+    query = """query ($asset: ID!, $unit: ID!) {
+        asset(id: $asset) { references { data { key value } } }
+        unit(id: $unit) { references { data { key value unit { id } asset { id } } } }
+    }"""
+    data = await data_of(client, query, {"asset": SEEN, "unit": UNIT})
+    assert [each["key"] for each in data["asset"]["references"]["data"]] == ["crm", "erp"]
+    assert data["unit"]["references"]["data"][0] == {
+        "key": "crm",
+        "value": "1_2",
+        "unit": {"id": UNIT},
+        "asset": {"id": SEEN},
+    }

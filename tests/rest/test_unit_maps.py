@@ -1,0 +1,123 @@
+"""E10 and the parsed drawings of maps."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from parsing.unitmap import parse
+from resolvers.catalog import load
+from storage.errors import BundleError
+from tests.world import SEEN, World, ask, connected, data_of, serving
+
+pytestmark = pytest.mark.anyio
+
+XML = {"Content-Type": "application/vnd.map+xml"}
+SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10">
+  <g data-type="Level" data-tags="floor=n/1 %">
+    <g data-type="UnitLayer"><rect id="unit-1" x="1" y="2" width="3" height="4"/></g>
+    <g data-type="HitAreaLayer"><rect id="hitunit-1" x="1" y="2" width="3" height="4"/></g>
+  </g>
+</svg>"""
+
+LEVELS = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
+BOMB = f'<!DOCTYPE svg [<!ENTITY e0 "lol">{LEVELS}]><svg>&e9;</svg>'
+
+
+async def test_a_unit_map_is_parsed(client: httpx.AsyncClient) -> None:
+    response = await client.post("/v1/maps/parse", content=SVG, headers=XML)
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/vnd.map+json"
+    assert response.json() == parse(SVG.encode()).to_json()
+
+
+async def test_graphql_parses_the_same(client: httpx.AsyncClient) -> None:
+    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) }"
+    declared = f'<?xml version="1.0" encoding="ISO-8859-1"?>{SVG}'
+    for svg in (SVG, declared):
+        data = await data_of(client, query, {"svg": svg})
+        assert data["parsedUnitMap"] == parse(SVG.encode()).to_json()
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "said"),
+    [
+        (b"", 400, "line 1"),
+        (b"<svg\n <", 400, "line 2, column 2"),
+        (b"<html/>", 400, "line 1"),
+        (BOMB.encode(), 422, "entit"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'>" + b"<g>" * 300, 422, "nest"),
+    ],
+)
+async def test_bad_drawings_are_refused_with_their_place_at_both_doors(
+    client: httpx.AsyncClient, content: bytes, status: int, said: str
+) -> None:
+    response = await client.post("/v1/maps/parse", content=content, headers=XML)
+    assert response.status_code == status
+    assert said in response.json()["message"]
+    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) }"
+    body = await ask(client, query, {"svg": content.decode()})
+    assert body["errors"][0]["message"] == response.json()["message"]
+
+
+async def test_other_media_types_are_not_taken(client: httpx.AsyncClient) -> None:
+    response = await client.post(
+        "/v1/maps/parse", content=SVG, headers={"Content-Type": "image/svg+xml"}
+    )
+    assert response.status_code == 415
+    assert response.json() == {"message": "Content-Type must be application/vnd.map+xml"}
+
+
+async def test_a_drawing_over_20_mb_is_not_even_read(client: httpx.AsyncClient) -> None:
+    response = await client.post("/v1/maps/parse", content=b" " * ((20 << 20) + 1), headers=XML)
+    assert response.status_code == 413
+    assert "20971520" in response.json()["message"]
+
+
+async def test_the_permission_is_needed(narrow: httpx.AsyncClient) -> None:
+    response = await narrow.post("/v1/maps/parse", content=SVG, headers=XML)
+    assert response.status_code == 403
+    assert response.json()["message"].endswith("service.unit-maps.parse")
+
+
+def drawn(directory: Path, svg: str = SVG) -> Path:
+    (directory / "drawn.svg").write_text(svg)
+    bundle = directory / "drawn.json"
+    drawn_map: dict[str, Any] = {"id": "drawn/1", "asset_id": SEEN, "name": "Drawn"}
+    bundle.write_text(json.dumps({"maps": [{**drawn_map, "source": "drawn.svg"}]}))
+    return bundle
+
+
+async def test_a_map_carries_its_parse(own_world: World, tmp_path: Path) -> None:
+    async with connected(own_world) as database:
+        summary = await load(database, [drawn(tmp_path)])
+    assert summary.notes == []
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        url = (await client.get("/v1/maps/drawn%2F1")).json()["url"]
+        assert url == "https://directory.test/v1/maps/drawn%2F1/parsed"
+        response = await client.get(url)
+        assert response.json() == parse(SVG.encode()).to_json()
+        again = await client.get(url, headers={"If-None-Match": response.headers["etag"]})
+        assert again.status_code == 304
+        data = await data_of(client, "{ maps { data { id url parsed } } }")
+        parsed = {each["id"]: each["parsed"] for each in data["maps"]["data"]}
+        assert parsed["drawn/1"] == response.json()
+        assert parsed["plan-two"] is None
+        assert (await client.get("/v1/maps/plan-two/parsed")).status_code == 404
+
+
+async def test_drawn_units_that_there_are_not_are_reported(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with connected(own_world) as database:
+        summary = await load(database, [drawn(tmp_path, SVG.replace("unit-1", "nobody"))])
+    assert "nobody" in summary.notes[0]
+
+
+async def test_a_broken_drawing_stops_the_import(own_world: World, tmp_path: Path) -> None:
+    async with connected(own_world) as database:
+        with pytest.raises(BundleError, match=r"drawn\.json.*maps\[0\]\.source.*line 2"):
+            await load(database, [drawn(tmp_path, "<svg>\n<")])
+        assert await database.maps.find_one({"_id": "drawn/1"}) is None

@@ -1,0 +1,122 @@
+"""Distances equal the exact geodesic of the walkable space, on drawn, random and real plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from routing.costing import Mode
+from routing.graph import WalkGraph
+from routing.network import Network
+from routing.region import find_regions, see_stops, see_within
+from tests.routing.buildings import process_caserne, process_demo
+from tests.routing.oracle import geodesic_feet
+from tests.routing.world import process_drawing
+
+MEAN, P95, NEAREST = 0.002, 0.01, 0.99
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Walks on one level: as found, and as they are; (n, n) feet, inf where there is none."""
+
+    found: Floats
+    exact: Floats
+
+    @property
+    def errors(self) -> Floats:
+        """The relative error of each pair of different places that is connected."""
+        pairs = np.isfinite(self.exact) & (self.exact > 0)
+        return np.asarray(np.abs(self.found[pairs] / self.exact[pairs] - 1))
+
+    @property
+    def same_nearest(self) -> Floats:
+        """For each place whether its nearest other place is the same."""
+        found, exact = self.found.copy(), self.exact.copy()
+        np.fill_diagonal(found, np.inf)
+        np.fill_diagonal(exact, np.inf)
+        return np.asarray(found.argmin(axis=1) == exact.argmin(axis=1))
+
+
+def compare_levels(network: Network) -> list[Comparison]:
+    """For each level its locations, walking on the level alone."""
+    compared = []
+    for index, level in enumerate(network.levels):
+        own = [a for a in network.anchors if a.level == index and a.vertex >= 0]
+        if len(own) < 2:
+            continue
+        ids = np.array([anchor.vertex for anchor in own], dtype=np.int64)
+        exact = geodesic_feet(level.free, [tuple(at) for at in level.xy[ids].tolist()])
+        compared.append(Comparison(level.graph.distances(ids, ids), exact))
+    return compared
+
+
+def check(network: Network) -> None:
+    compared = compare_levels(network)
+    errors = np.concatenate([each.errors for each in compared])
+    nearest = np.concatenate([each.same_nearest for each in compared])
+    assert errors.mean() <= MEAN
+    assert np.percentile(errors, 95) <= P95
+    assert nearest.mean() >= NEAREST
+    for each in compared:
+        assert (np.isfinite(each.found) == np.isfinite(each.exact)).all()
+
+
+def test_the_demo_building_is_measured_exactly() -> None:
+    check(process_demo().networks[Mode.FOOT])
+
+
+def test_a_real_shopping_centre_is_measured_exactly() -> None:
+    check(process_caserne().networks[Mode.FOOT])
+
+
+def test_pillars_and_corners_are_walked_around() -> None:
+    processed = process_drawing(
+        """
+        ###############
+        #A.....#......#
+        #.###..+..##.B#
+        #.#C#..#..##..#
+        #...#..#......#
+        ####+#####+####
+        #,,,,,,,,,,,,,#
+        #D,##,,,,##,,E#
+        ###############
+        """
+    )
+    (level,) = compare_levels(processed.networks[Mode.FOOT])
+    assert level.errors.max() < 1e-6
+
+
+def test_the_coarse_graph_of_huge_levels_is_nearly_exact() -> None:
+    processed = process_demo()
+    for index, built in enumerate(processed.walkable[:2]):
+        network = processed.networks[Mode.FOOT].levels[index]
+        regions, own = find_regions(built.floor, built.openings, network.free, most_corners=0)
+        places = network.xy[network.gate_ids[-1] + 1 :]
+        ids = np.arange(len(own), len(own) + len(places))
+        edges = see_within(regions, own) + see_stops(regions, own, places, ids)
+        found = WalkGraph(len(own) + len(places), edges).distances(ids, ids)
+        exact = geodesic_feet(network.free, [tuple(at) for at in places.tolist()])
+        compared = Comparison(found, exact)
+        assert (np.isfinite(found) == np.isfinite(exact)).all()
+        assert (found >= exact - 1e-3).all()
+        assert compared.errors.mean() <= MEAN
+        assert np.percentile(compared.errors, 95) <= P95
+
+
+def test_distances_are_those_measured_on_the_drawing_by_hand() -> None:
+    processed = process_drawing(
+        """
+        #A#
+        #+#
+        #,#
+        #B#
+        """
+    )
+    assert processed.router.matrix(["A"], ["B"]).feet[0, 0] == pytest.approx(3 * 4.0)

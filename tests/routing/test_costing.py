@@ -1,0 +1,86 @@
+"""What travel costs, in feet and seconds, by mode and connector."""
+
+import pytest
+
+from routing.costing import Costing, Mode
+from routing.plan import Connector, ConnectorKind
+from tests.routing.world import CELL_FEET, process_drawing
+
+COSTING = Costing()
+WALK = COSTING.feet_per_second(Mode.FOOT)
+ROLL = COSTING.feet_per_second(Mode.WHEELCHAIR)
+
+
+def between_floors(sign: str, mode: Mode = Mode.FOOT, storeys: int = 1) -> tuple[float, float]:
+    """Feet and seconds from A up to B, which stand four cells from a connector."""
+    blank = [sign] * (storeys - 1)
+    router = process_drawing(f"{sign},,,A", *blank, f"{sign},,,B").router
+    feet, seconds = router.matrix(["A"], ["B"], mode)
+    return float(feet[0, 0]), float(seconds[0, 0])
+
+
+def test_walking_speeds() -> None:
+    assert pytest.approx(5.1 * 1000 / 3600 / 0.3048) == WALK
+    assert pytest.approx(4.0 * 1000 / 3600 / 0.3048) == ROLL
+
+
+@pytest.mark.parametrize("storeys", [1, 3])
+def test_stairs_are_twenty_feet_a_storey_at_a_third_of_the_speed(storeys: int) -> None:
+    feet, seconds = between_floors("s", storeys=storeys)
+    walked = 8 * CELL_FEET
+    assert feet == pytest.approx(walked + 20 * storeys)
+    assert seconds == pytest.approx(walked / WALK + 3 * 20 * storeys / WALK)
+
+
+@pytest.mark.parametrize("storeys", [1, 3])
+@pytest.mark.parametrize("mode", Mode)
+def test_a_lift_takes_half_a_minute_and_five_seconds_a_storey_and_no_feet(
+    storeys: int, mode: Mode
+) -> None:
+    feet, seconds = between_floors("e", mode, storeys)
+    assert feet == pytest.approx(8 * CELL_FEET)
+    assert seconds == pytest.approx(feet / COSTING.feet_per_second(mode) + 30 + 5 * storeys)
+
+
+def test_an_escalator_is_twenty_feet_at_full_speed() -> None:
+    feet, seconds = between_floors("m")
+    assert feet == pytest.approx(8 * CELL_FEET + 20)
+    assert seconds == pytest.approx(feet / WALK)
+
+
+def test_a_ramp_is_rolled_up_at_full_speed() -> None:
+    feet, seconds = between_floors("r", Mode.WHEELCHAIR)
+    assert feet == pytest.approx(8 * CELL_FEET + COSTING.ramp_feet_per_storey)
+    assert seconds == pytest.approx(feet / ROLL)
+
+
+@pytest.mark.parametrize("sign", "sm")
+def test_a_wheelchair_takes_no_stairs_and_no_escalator(sign: str) -> None:
+    router = process_drawing(f"{sign},,A", f"{sign},,B").router
+    assert router.route("A", "B", Mode.WHEELCHAIR) is None
+
+
+def test_an_escalator_runs_one_way() -> None:
+    router = process_drawing("m,,A", "m,,B").router
+    assert router.route("A", "B") is not None
+    assert router.route("B", "A") is None
+
+
+@pytest.mark.parametrize(
+    ("connector", "mode", "admitted"),
+    [
+        (Connector("a", ConnectorKind.ELEVATOR, {}), Mode.WHEELCHAIR, True),
+        (Connector("a", ConnectorKind.ELEVATOR, {}, wheelchair=False), Mode.WHEELCHAIR, False),
+        (Connector("a", ConnectorKind.ELEVATOR, {}, wheelchair=False), Mode.FOOT, True),
+        (Connector("a", ConnectorKind.ELEVATOR, {}, in_service=False), Mode.FOOT, False),
+        (Connector("a", ConnectorKind.STEPS, {}, wheelchair=True), Mode.WHEELCHAIR, False),
+    ],
+)
+def test_who_takes_a_connector(connector: Connector, mode: Mode, admitted: bool) -> None:
+    assert COSTING.admits(mode, connector) is admitted
+
+
+def test_every_figure_is_a_setting() -> None:
+    slow = Costing(foot_kmh=1.0, elevator_entry_seconds=60.0)
+    assert slow.feet_per_second(Mode.FOOT) == pytest.approx(WALK / 5.1)
+    assert slow.ride(Mode.FOOT, ConnectorKind.ELEVATOR, 2).seconds == 70

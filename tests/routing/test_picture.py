@@ -1,0 +1,62 @@
+"""Pictures show the floor, the doors, the graph, and what is cut off."""
+
+import pytest
+from lxml import etree
+
+from routing.costing import Mode
+from routing.doors import Origin
+from routing.picture import CUT_OFF_FILL, DOOR_FILLS, draw_level
+from tests.routing.world import process_drawing
+
+PROCESSED = process_drawing(
+    """
+    #######
+    #A#B#C#
+    #+#n###
+    #,,,,e#
+    #######
+    """,
+    "#,,,,e#",
+)
+
+
+def count(picture: str, path: str) -> int:
+    root = etree.fromstring(picture.encode())
+    found = root.xpath(path, namespaces={"s": "http://www.w3.org/2000/svg"})
+    assert isinstance(found, list)
+    return len(found)
+
+
+def test_a_picture_shows_floor_doors_graph_gates_and_locations() -> None:
+    picture = draw_level(PROCESSED, "0")
+    network = PROCESSED.networks[Mode.FOOT].levels[0]
+    assert count(picture, "//s:path[@class='floor']") == 1
+    assert count(picture, f"//s:path[@fill='{DOOR_FILLS[Origin.FOUND]}']") == 2
+    assert count(picture, "//s:circle[@class='vertex']") == network.graph.vertex_count
+    assert count(picture, "//s:circle[@class='gate']") == 1
+    assert count(picture, "//s:circle[@class='location']") == 2
+
+
+def test_what_is_cut_off_stands_out() -> None:
+    on_foot = draw_level(PROCESSED, "0")
+    assert count(on_foot, "//s:path[@class='cut-off']") == 1
+    assert count(on_foot, "//s:circle[@class='lost']") == 1
+    on_wheels = draw_level(PROCESSED, "0", Mode.WHEELCHAIR)
+    assert count(on_wheels, "//s:path[@class='cut-off']") == 2
+    assert count(on_wheels, f"//s:path[@fill='{CUT_OFF_FILL}']") == 1
+
+
+def test_a_route_is_drawn_on_its_levels() -> None:
+    route = PROCESSED.router.route("A", "B")
+    picture = draw_level(PROCESSED, "0", route=route)
+    assert count(picture, "//s:polyline[@class='route']") == 1
+    assert count(draw_level(PROCESSED, "1", route=route), "//s:polyline") == 0
+
+
+def test_a_level_without_anything_has_a_picture() -> None:
+    assert draw_level(process_drawing("A.", "##"), "1").startswith("<svg")
+
+
+def test_an_unknown_level_is_refused() -> None:
+    with pytest.raises(KeyError):
+        draw_level(PROCESSED, "9")

@@ -1,0 +1,110 @@
+"""The report says what was found, what is cut off and why, and whether the map can be trusted."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from shapely import box
+
+from routing.costing import Mode
+from routing.plan import Connector, ConnectorKind, Plan
+from routing.problems import Kind
+from routing.processing import process_plan
+from routing.report import SelfCheck
+from tests.routing.world import draw_plan, process_drawing
+
+OFFICE = """
+    ###########
+    #A#B#C#D#E#
+    #+#+#n#x#+#
+    #,,,,,,,,,#
+    ###########
+    """
+
+
+def self_check(plan: Plan, mode: Mode) -> SelfCheck:
+    return next(check for check in process_plan(plan).report.self_checks if check.mode is mode)
+
+
+def test_levels_are_counted() -> None:
+    [level] = process_drawing(OFFICE).report.levels
+    assert (level.rooms, level.locations) == (5, 5)
+    assert (level.doors_drawn, level.doors_locked, level.doors_found) == (5, 1, 4)
+    assert level.walkable_square_feet == pytest.approx((5 + 9) * 16, abs=5)
+
+
+def test_each_mode_has_its_share_of_locations_in_the_main_part() -> None:
+    plan = draw_plan(OFFICE)
+    assert self_check(plan, Mode.FOOT).share == pytest.approx(0.8)
+    assert self_check(plan, Mode.WHEELCHAIR).share == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(
+    ("mode", "location", "reason"),
+    [
+        (Mode.FOOT, "D", "room 'room D' has no door"),
+        (Mode.WHEELCHAIR, "C", "lets a wheelchair through (the widest is 2.5 ft)"),
+    ],
+)
+def test_a_location_that_is_cut_off_has_its_reason(mode: Mode, location: str, reason: str) -> None:
+    reasons = {cut.location_id: cut.reason for cut in self_check(draw_plan(OFFICE), mode).cut_off}
+    assert location in reasons
+    assert reason in reasons[location]
+
+
+def test_a_location_far_outside_says_how_far() -> None:
+    plan = draw_plan(OFFICE)
+    lost = replace(plan.locations[0], id="lost", x=-50.0)
+    found = process_plan(replace(plan, locations=(*plan.locations, lost))).report.problems
+    [message] = [problem.message for problem in found if problem.part == "lost"]
+    assert message == "foot: lies 54.0 ft (more than 6) from the nearest walkable floor"
+
+
+def test_a_map_of_which_too_little_is_joined_is_not_passed() -> None:
+    assert not process_drawing(OFFICE).report.passed
+    assert process_plan(draw_plan(OFFICE), least_share=0.6).report.passed
+
+
+def test_the_part_with_the_most_locations_is_the_main_one() -> None:
+    report = process_drawing("A#######", "B,C,D,,e").report
+    assert [cut.location_id for cut in report.self_checks[0].cut_off] == ["A"]
+
+
+def test_a_connector_with_one_end_is_reported() -> None:
+    report = process_drawing("e,A", "###").report
+    assert report.count(Kind.CONNECTOR_ONE_END) == 1
+
+
+def test_a_connector_that_stops_nowhere_is_reported() -> None:
+    plan = draw_plan("A,,", "B,,")
+    lift = Connector(
+        "lift", ConnectorKind.ELEVATOR, {"0": box(90, 0, 95, 5), "1": box(9, 0, 95, 5)}
+    )
+    report = process_plan(replace(plan, connectors=(lift,))).report
+    messages = {problem.kind: problem.message for problem in report.problems}
+    assert "not near any walkable floor on level '0'" in messages[Kind.CONNECTOR_OUT_OF_REACH]
+    assert "serves only level '1'" in messages[Kind.CONNECTOR_ONE_END]
+
+
+def test_a_lift_out_of_service_serves_nobody_and_is_reported() -> None:
+    plan = draw_plan("A,e", "B,e")
+    stopped = replace(plan.connectors[0], in_service=False)
+    processed = process_plan(replace(plan, connectors=(stopped,)))
+    assert processed.report.count(Kind.CONNECTOR_OUT_OF_SERVICE) == 1
+    assert all(processed.router.route("A", "B", mode) is None for mode in Mode)
+
+
+def test_the_report_is_json() -> None:
+    report = process_drawing(OFFICE).report
+    written = json.loads(json.dumps(report.as_dict()))
+    assert written["passed"] is False
+    assert written["problem_counts"] == {"room-without-door": 1, "unroutable-location": 2}
+    assert [check["mode"] for check in written["self_checks"]] == ["foot", "wheelchair"]
+
+
+def test_progress_is_told_from_nothing_to_all() -> None:
+    told: list[float] = []
+    process_plan(draw_plan(OFFICE), progress=lambda share, _: told.append(share))
+    assert told[0] == 0.0
+    assert told == sorted(told)
+    assert told[-1] == 1.0

@@ -1,0 +1,105 @@
+"""The schema as a whole: its committed SDL, and the promises that every type keeps."""
+
+from pathlib import Path
+
+import graphql
+import pytest
+from graphql import GraphQLList, GraphQLObjectType, get_named_type, is_object_type
+
+from schema import root
+from schema.root import GRAPHQL
+
+SDL = Path(root.__file__).parent / "schema.graphql"
+
+TYPES = [
+    type
+    for name, type in GRAPHQL.type_map.items()
+    if isinstance(type, GraphQLObjectType) and not name.startswith("__")
+]
+
+
+def test_the_committed_sdl_is_that_of_the_schema() -> None:
+    """`floorgate schema > schema/schema.graphql` brings it up to date."""
+    assert SDL.read_text() == root.sdl()
+
+
+def test_the_sdl_is_a_schema() -> None:
+    graphql.build_schema(SDL.read_text())
+
+
+@pytest.mark.parametrize("type", TYPES, ids=lambda type: type.name)
+def test_names_are_in_camel_case(type: GraphQLObjectType) -> None:
+    assert type.name[0].isupper()
+    for name, field in type.fields.items():
+        for each in (name, *field.args):
+            assert each[0].islower()
+            assert "_" not in each
+
+
+PAGES = [
+    (type.name, name)
+    for type in TYPES
+    for name, field in type.fields.items()
+    if get_named_type(field.type).name.endswith("Page")
+]
+
+
+@pytest.mark.parametrize(("type_name", "name"), PAGES)
+def test_every_list_takes_page_and_per_page(type_name: str, name: str) -> None:
+    type = GRAPHQL.type_map[type_name]
+    assert isinstance(type, GraphQLObjectType)
+    field = type.fields[name]
+    assert {"page", "perPage", "after"} <= set(field.args)
+    page = get_named_type(field.type)
+    assert isinstance(page, GraphQLObjectType)
+    assert set(page.fields) == {"paging", "data"}
+    paging = get_named_type(page.fields["paging"].type)
+    assert isinstance(paging, GraphQLObjectType)
+    assert {"perPage", "currentPage", "hasNext"} <= set(paging.fields)
+
+
+def test_a_list_of_records_is_always_a_page() -> None:
+    def is_record(type: graphql.GraphQLNamedType) -> bool:
+        return isinstance(type, GraphQLObjectType) and "id" in type.fields
+
+    unpaged = {
+        f"{type.name}.{name}"
+        for type in TYPES
+        for name, field in type.fields.items()
+        if isinstance(graphql.get_nullable_type(field.type), GraphQLList)
+        and is_record(get_named_type(field.type))
+        and not type.name.endswith("Page")
+    }
+    # the floors of a location are part of it; a matrix holds at most 50 pairs
+    assert unpaged == {"Location.floors", "DistanceMatrix.sources", "MatrixSource.targets"}
+
+
+WALKABLE = {
+    "Asset": {"floors", "units", "maps", "references"},
+    "Floor": {"asset", "units"},
+    "Unit": {"asset", "floor", "maps", "attributes", "references", "location"},
+    "Map": {"asset", "levelTags", "backgrounds", "units", "locations"},
+    "Background": {"map"},
+    "Location": {"asset", "map", "unit"},
+}
+
+
+@pytest.mark.parametrize("type_name", WALKABLE)
+def test_the_graph_is_walkable_in_every_direction(type_name: str) -> None:
+    type = GRAPHQL.type_map[type_name]
+    assert isinstance(type, GraphQLObjectType)
+    for name in WALKABLE[type_name]:
+        assert is_object_type(get_named_type(type.fields[name].type))
+
+
+def test_experimental_fields_say_so_in_the_sdl() -> None:
+    sdl = SDL.read_text()
+    assert "directive @experimental(flag: String!) on FIELD_DEFINITION" in sdl
+    for flag in ("references", "unit-attributes-resource", "locations-resource"):
+        assert f'@experimental(flag: "{flag}")' in sdl
+
+
+def test_only_queries_and_mutations_are_offered() -> None:
+    assert GRAPHQL.subscription_type is None
+    assert GRAPHQL.mutation_type is not None
+    assert {"createApiKey", "revokeApiKey"} <= set(GRAPHQL.mutation_type.fields)

@@ -1,0 +1,109 @@
+"""Catalogs for tests, as bundles hold them."""
+
+import copy
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+Bundle = dict[str, list[dict[str, Any]]]
+
+SMALL: Bundle = {
+    "assets": [{"id": "a", "name": "Alder Court"}, {"id": "b", "name": "Birch House"}],
+    "floors": [
+        {"id": "a1", "asset_id": "a", "name": "First", "sort": 1},
+        {"id": "b1", "asset_id": "b", "name": "First", "sort": 1},
+    ],
+    "maps": [
+        {"id": "am", "asset_id": "a", "name": "Plates", "background_id": "ab", "tags": ["ils"]},
+        {"id": "bm", "asset_id": "b", "name": "Plates"},
+    ],
+    "backgrounds": [
+        {"id": "ab", "unit_map_id": "am", "name": "Daylight"},
+        {"id": "bb", "unit_map_id": "bm", "name": "Daylight"},
+    ],
+    "units": [
+        {"id": "u1", "asset_id": "a", "floor_id": "a1", "name": "101", "map_ids": ["am"]},
+        {"id": "u2", "asset_id": "a", "floor_id": "a1", "name": "102"},
+        {"id": "v1", "asset_id": "b", "floor_id": "b1", "name": "101"},
+    ],
+    "level_tags": [
+        {
+            "map_id": "am",
+            "key": "floor",
+            "name": "Floor",
+            "values": [{"name": "First", "value": "a1"}, {"name": "Roof", "value": "roof"}],
+        }
+    ],
+    "asset_references": [{"id": "r", "asset_id": "a", "key": "keyring", "value": "KR-1"}],
+    "unit_references": [
+        {"group_id": "g", "asset_id": "a", "unit_id": "u1", "key": "keyring", "value": "1_2"}
+    ],
+    "attribute_groups": [
+        {
+            "group_id": "plan",
+            "group_name": "Floor plan",
+            "one_attribute_per_unit": True,
+            "attributes": [
+                {"attribute_id": "s", "attribute_name": "Studio", "attribute_key": "studio"},
+                {"attribute_id": "t", "attribute_name": "Two rooms", "attribute_key": "two"},
+            ],
+        },
+        {
+            "group_id": "extras",
+            "group_name": "Extras",
+            "attributes": [
+                {"attribute_id": "view", "attribute_name": "View", "attribute_key": "view"},
+                {"attribute_id": "quiet", "attribute_name": "Quiet", "attribute_key": "quiet"},
+            ],
+        },
+    ],
+    "attribute_assignments": [
+        {"group_id": "plan", "attribute_id": "s", "asset_id": "a", "unit_id": "u1"},
+        {"group_id": "extras", "attribute_id": "view", "asset_id": "a", "unit_id": "u1"},
+        {"group_id": "extras", "attribute_id": "quiet", "asset_id": "a", "unit_id": "u1"},
+    ],
+    "locations": [
+        {
+            "id": "l",
+            "asset_id": "a",
+            "unit_map_id": "am",
+            "name": "Pool",
+            "x": 1.5,
+            "y": -2,
+            "floors": [{"id": "a1"}],
+            "tags": [{"key": "svc:amenity", "value": "yes"}],
+        }
+    ],
+}
+"""Two properties with something of every kind."""
+
+
+def small() -> Bundle:
+    """A copy of `SMALL` to change."""
+    return copy.deepcopy(SMALL)
+
+
+def write_arrays(path: Path, bundle: Bundle) -> Path:
+    """Writes the JSON form."""
+    path.write_text(json.dumps(bundle))
+    return path
+
+
+def write_lines(path: Path, bundle: Bundle) -> Path:
+    """Writes the line form."""
+    members = [{"type": kind, **member} for kind, array in bundle.items() for member in array]
+    path.write_text("".join(json.dumps(member) + "\n" for member in members))
+    return path
+
+
+async def contents(database: Any) -> dict[str, list[dict[str, Any]]]:
+    """Everything in every collection that holds something, but for the turn to import."""
+    names = sorted(set(await database.list_collection_names()) - {"imports"})
+    found = {name: await database[name].find().sort("_id", 1).to_list(None) for name in names}
+    return {name: documents for name, documents in found.items() if documents}
+
+
+async def text_of(parts: AsyncIterator[bytes]) -> bytes:
+    """The whole of what comes in parts."""
+    return b"".join([part async for part in parts])

@@ -1,0 +1,147 @@
+"""Imports that are killed or stopped, as real processes, and what is found afterwards."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.importing import Counts, finish_interrupted, import_bundles
+from storage.staging import PREFIX
+from tests.storage.catalogs import SMALL, contents, small, write_lines
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.parametrize("client", ["motor"], indirect=True),
+]
+
+UNITS = 3500
+MEMBERS = sum(len(array) for array in SMALL.values()) + UNITS
+
+IMPORT = """
+import asyncio, os, signal, sys
+from storage import driver, lease
+from storage.errors import ImportInterrupted
+from storage.importing import import_bundles
+
+url, name, path, phase, times, signal_name = sys.argv[1:]
+lease.LEASE_SECONDS, lease.BEAT_SECONDS = 1.0, 0.2
+left = int(times)
+
+def stop_in_time(progress):
+    global left
+    left -= progress.phase == phase
+    if left == 0:
+        left = -1
+        print("here", flush=True)
+        os.kill(os.getpid(), signal.Signals[signal_name])
+
+async def main():
+    client = driver.connect(url, timeout_seconds=30)
+    try:
+        await import_bundles(client[name], [path], progress=stop_in_time)
+    except ImportInterrupted:
+        sys.exit("interrupted")
+    finally:
+        await driver.close(client)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    bundle = small()
+    bundle["units"] += [
+        {"id": f"n{number:05}", "asset_id": "a", "floor_id": "a1", "name": str(number)}
+        for number in range(UNITS)
+    ]
+    return write_lines(tmp_path / "b.ndjson", bundle)
+
+
+@contextmanager
+def importing(
+    url: str, name: str, path: Path, phase: str, times: int, by: signal.Signals
+) -> Iterator[subprocess.Popen[str]]:
+    """A process that imports and is signalled when it has reported a phase so many times."""
+    command = [sys.executable, "-c", IMPORT, url, name, str(path), phase, str(times), by.name]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout and process.stdout.readline() == "here\n"
+            yield process
+        finally:
+            process.kill()
+
+
+async def finish(database: Any) -> None:
+    while not await finish_interrupted(database):
+        await asyncio.sleep(0.1)
+
+
+async def kill(database: Any, url: str, path: Path, phase: str, times: int) -> None:
+    with importing(url, database.name, path, phase, times, signal.SIGKILL) as process:
+        process.wait()
+    await finish(database)
+    assert not [name for name in await database.list_collection_names() if name.startswith(PREFIX)]
+
+
+@pytest.mark.parametrize(("phase", "times"), [("reading", 1), ("reading", 3), ("checking", 5)])
+async def test_an_import_killed_before_it_applies_has_changed_nothing(
+    database: Any, mongo_url: str, path: Path, phase: str, times: int
+) -> None:
+    await kill(database, mongo_url, path, phase, times)
+    assert await contents(database) == {}
+    assert (await import_bundles(database, [path])).total == Counts(inserted=MEMBERS)
+
+
+@pytest.mark.parametrize("times", [1, 4, 7, 14])
+async def test_an_import_killed_while_it_applies_is_carried_to_its_end(
+    database: Any, mongo_url: str, path: Path, times: int
+) -> None:
+    await import_bundles(database, [write_lines(path.parent / "before.ndjson", renamed())])
+    await kill(database, mongo_url, path, "writing", times)
+    assert (await import_bundles(database, [path])).total == Counts(unchanged=MEMBERS)
+    # One import has one time, whoever ends it.
+    assert len(await database["units"].distinct("updated_at")) == 1
+    assert (await database["assets"].find_one({"_id": "a"}))["name"] == "Alder Court"
+
+
+async def test_the_next_import_finishes_a_killed_one_first(
+    database: Any, mongo_url: str, path: Path
+) -> None:
+    with importing(mongo_url, database.name, path, "writing", 2, signal.SIGKILL) as process:
+        process.wait()
+    summary = await import_bundles(
+        database, [write_lines(path.parent / "next.ndjson", {"assets": renamed()["assets"]})]
+    )
+    assert summary.total == Counts(updated=2)
+    assert await database["units"].count_documents({}) == UNITS + len(SMALL["units"])
+
+
+async def test_an_import_that_stood_still_does_not_write_over_a_later_one(
+    database: Any, mongo_url: str, path: Path
+) -> None:
+    with importing(mongo_url, database.name, path, "writing", 1, signal.SIGSTOP) as process:
+        await finish(database)
+        await import_bundles(database, [write_lines(path.parent / "next.ndjson", renamed())])
+        before = await contents(database)
+        process.send_signal(signal.SIGCONT)
+        _, error = process.communicate()
+    assert error == "interrupted\n"
+    assert await contents(database) == before
+
+
+def renamed() -> dict[str, list[dict[str, Any]]]:
+    bundle = small()
+    for array in bundle.values():
+        for member in array:
+            if "name" in member:
+                member["name"] += " (renamed)"
+    return bundle

@@ -1,0 +1,248 @@
+"""Reading the catalog: what is visible, in pages, by indexes."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage import driver
+from storage.assets import ASSETS, Asset
+from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, AttributeGroup
+from storage.connection import DriverName
+from storage.errors import Unavailable
+from storage.floors import FLOORS, Floor
+from storage.kinds import Kind
+from storage.level_tags import LEVEL_TAGS, LevelTag, LevelTagValue
+from storage.paging import Slice
+from storage.setup import prepare
+from storage.store import UNION_STAGES, Store
+from storage.units import UNITS, Unit
+from storage.visibility import EVERYTHING, NOTHING, Scope
+
+pytestmark = pytest.mark.anyio
+
+NOW = "2026-01-31T12:00:00+00:00"
+ONLY_A = Scope(frozenset({"a"}))
+ODD_IDS = ["$gt", '{"$ne": null}', "a.b", "$where", "é/%2F", "\N{GRINNING FACE}", "x" * 255]
+
+
+def asset(id: str) -> Asset:
+    return Asset(id=id, name="Alder", created_at=NOW, updated_at=NOW)
+
+
+def floor(id: str, asset_id: str) -> Floor:
+    return Floor(id=id, asset_id=asset_id, name="First", created_at=NOW, updated_at=NOW)
+
+
+def unit(id: str, asset_id: str, floor_id: str) -> Unit:
+    return Unit(
+        id=id, asset_id=asset_id, floor_id=floor_id, name="101", created_at=NOW, updated_at=NOW
+    )
+
+
+@pytest.fixture
+async def store(client: Any, database_name: str) -> Store:
+    store = Store(client, database_name)
+    await prepare(store.database)
+    return store
+
+
+async def fill(store: Store, kind: Kind[Any], records: list[Any], **lent: Any) -> None:
+    await store.database[kind.name].insert_many(
+        [kind.document(record) | lent for record in records]
+    )
+
+
+async def profiled(store: Store, work: Any) -> list[dict[str, Any]]:
+    """What MongoDB noted of the commands that the work makes."""
+    await store.database.command("profile", 2)
+    await work
+    await store.database.command("profile", 0)
+    notes = store.database["system.profile"].find({"ns": {"$regex": r"\.(?!system\.)"}})
+    return [note for note in await notes.to_list(None) if note["op"] in ("query", "command")]
+
+
+async def test_a_record_is_got_by_its_key(store: Store) -> None:
+    await fill(store, ASSETS, [asset("a"), asset("b")])
+    assert await store.get(ASSETS, EVERYTHING, {"_id": "a"}) == asset("a")
+    assert await store.get(ASSETS, EVERYTHING, {"_id": "A"}) is None
+
+
+async def test_nested_records_are_got_whole(store: Store) -> None:
+    value = LevelTagValue(name="First", value="f", created_at=NOW, updated_at=NOW)
+    tag = LevelTag(
+        map_id="m", key="floor", name="Floor", values=[value], created_at=NOW, updated_at=NOW
+    )
+    await fill(store, LEVEL_TAGS, [tag], asset_id="a")
+    assert await store.get(LEVEL_TAGS, EVERYTHING, {"_id": "m\0floor"}) == tag
+
+
+@pytest.mark.parametrize("id", ODD_IDS)
+async def test_an_id_that_looks_like_an_operator_is_an_id(store: Store, id: str) -> None:
+    await fill(store, FLOORS, [floor(id, "a"), floor("other", "b")])
+    assert await store.get(FLOORS, EVERYTHING, {"_id": id}) == floor(id, "a")
+    assert await store.get_many(FLOORS, EVERYTHING, [id]) == {id: floor(id, "a")}
+    page = await store.page(FLOORS, EVERYTHING, {"asset_id": "a"}, Slice(1, 1))
+    assert page.data == [floor(id, "a")]
+    assert (await store.page(FLOORS, EVERYTHING, {"asset_id": id}, Slice(1, 1))).data == []
+
+
+async def test_what_a_caller_cannot_see_is_not_there(store: Store) -> None:
+    await fill(store, ASSETS, [asset("a"), asset("b")])
+    await fill(store, FLOORS, [floor("a1", "a"), floor("b1", "b")])
+    assert await store.get(FLOORS, ONLY_A, {"_id": "b1"}) is None
+    assert list(await store.get_many(FLOORS, ONLY_A, ["a1", "b1"])) == ["a1"]
+    assert (await store.page(FLOORS, ONLY_A, {"asset_id": "b"}, Slice(1, 10))).data == []
+    assert (await store.page(ASSETS, ONLY_A, {}, Slice(1, 10))).data == [asset("a")]
+    assert (await store.page(ASSETS, NOTHING, {}, Slice(1, 10))).data == []
+    both = await store.page_each(
+        FLOORS, ONLY_A, [{"asset_id": "a"}, {"asset_id": "b"}], Slice(1, 10)
+    )
+    assert [page.data for page in both] == [[floor("a1", "a")], []]
+
+
+async def test_attribute_groups_are_for_everybody(store: Store) -> None:
+    group = AttributeGroup(group_id="g", group_name="Group")
+    await fill(store, ATTRIBUTE_GROUPS, [group])
+    assert (await store.page(ATTRIBUTE_GROUPS, NOTHING, {}, Slice(1, 10))).data == [group]
+
+
+async def test_many_records_are_got_in_one_command(store: Store) -> None:
+    await fill(store, ASSETS, [asset(f"a{number:03}") for number in range(300)])
+    wanted = [f"a{number:03}" for number in range(250)]
+    (note,) = await profiled(store, store.get_many(ASSETS, EVERYTHING, [*wanted, *wanted, "none"]))
+    assert note["nreturned"] == 250
+    assert await store.get_many(ASSETS, EVERYTHING, []) == {}
+
+
+@pytest.mark.parametrize("by_cursor", [True, False])
+@pytest.mark.parametrize("per_page", [1, 3, 10, 11])
+async def test_walking_the_pages_meets_every_record_once_in_the_order_of_keys(
+    store: Store, per_page: int, by_cursor: bool
+) -> None:
+    ids = ["a", "B", "é", "\uffee", "\N{GRINNING FACE}", "$", "a/b", "0", "10", "9"]
+    await fill(store, ASSETS, [asset(id) for id in ids])
+    found: list[str] = []
+    number, after = 1, None
+    while True:
+        page = await store.page(ASSETS, EVERYTHING, {}, Slice.of(number, per_page, after))
+        assert (page.paging.current_page, page.paging.per_page) == (number, per_page)
+        found += [record.id for record in page.data]
+        if not page.paging.has_next:
+            break
+        number, after = number + 1, page.paging.next if by_cursor else None
+    assert found == sorted(ids)
+
+
+async def test_a_page_past_the_end_is_empty(store: Store) -> None:
+    await fill(store, ASSETS, [asset("a")])
+    page = await store.page(ASSETS, EVERYTHING, {}, Slice.of(2**31 - 1, 10_000))
+    assert (page.data, page.paging.has_next) == ([], False)
+
+
+async def test_a_cursor_goes_on_behind_a_record_that_has_gone(store: Store) -> None:
+    await fill(store, ASSETS, [asset(id) for id in "abcd"])
+    first = await store.page(ASSETS, EVERYTHING, {}, Slice(1, 2))
+    await store.database["assets"].delete_one({"_id": "b"})
+    second = await store.page(ASSETS, EVERYTHING, {}, Slice.of(2, 2, first.paging.next))
+    assert [record.id for record in second.data] == ["c", "d"]
+
+
+WHERES: list[tuple[Kind[Any], dict[str, Any]]] = [
+    (UNITS, {}),
+    (UNITS, {"asset_id": "a"}),
+    (UNITS, {"floor_id": "a1"}),
+    (UNITS, {"asset_id": "a", "map_ids": {"$in": [None, "m"]}}),
+    (FLOORS, {"asset_id": "a"}),
+    (ASSIGNMENTS, {"group_id": "g"}),
+    (ASSIGNMENTS, {"group_id": "g", "asset_id": "a"}),
+    (ASSIGNMENTS, {"unit_id": "u0001"}),
+]
+
+
+async def fill_in_bulk(store: Store) -> None:
+    """More of two assets, evenly mixed, than any page holds."""
+    units = [
+        unit(f"u{number:04}", "ab"[number % 2], "a1" if number % 2 == 0 else "b1")
+        for number in range(1000)
+    ]
+    await fill(store, UNITS, units)
+    await fill(store, FLOORS, [floor(f"f{number:04}", "ab"[number % 2]) for number in range(1000)])
+    await store.database["attribute_assignments"].insert_many(
+        [
+            {
+                "_id": f"g\0{record.id}\0s",
+                "group_id": "g",
+                "unit_id": record.id,
+                "attribute_id": "s",
+                "asset_id": record.asset_id,
+                "one_attribute_per_unit": False,
+            }
+            for record in units
+        ]
+    )
+
+
+async def test_a_page_reads_no_more_than_it_holds(store: Store) -> None:
+    await fill_in_bulk(store)
+    for kind, where in WHERES:
+        await store.database["system.profile"].drop()
+        (note,) = await profiled(store, store.page(kind, EVERYTHING, where, Slice(1, 10)))
+        assert not re.search("COLLSCAN", note["planSummary"]), (kind.name, where)
+        assert not note.get("hasSortStage"), (kind.name, where)
+        assert note["docsExamined"] <= 12, (kind.name, where, note["planSummary"])
+
+
+async def test_a_deep_page_by_cursor_costs_what_the_first_does(store: Store) -> None:
+    await fill_in_bulk(store)
+    slice = Slice(40, 10, after_key="u0790")
+    for where in ({}, {"asset_id": "a"}, {"floor_id": "a1"}):
+        await store.database["system.profile"].drop()
+        (note,) = await profiled(store, store.page(UNITS, EVERYTHING, where, slice))
+        assert note["keysExamined"] <= 12
+        assert note["docsExamined"] <= 12
+
+
+async def test_pages_of_many_owners_come_in_one_command(store: Store) -> None:
+    await fill_in_bulk(store)
+    wheres = [{"asset_id": id} for id in ("a", "none", "b", "a")]
+    pages = await store.page_each(UNITS, EVERYTHING, wheres, Slice(2, 5))
+    assert pages == [await store.page(UNITS, EVERYTHING, where, Slice(2, 5)) for where in wheres]
+    notes = await profiled(store, store.page_each(UNITS, EVERYTHING, wheres, Slice(1, 5)))
+    assert sum(note["command"].get("aggregate") == "units" for note in notes) == 1
+    assert max(note["docsExamined"] for note in notes) <= 4 * 6
+
+
+async def test_owners_beyond_one_command_are_answered_too(store: Store) -> None:
+    owners = [f"a{number:03}" for number in range(2 * UNION_STAGES + 1)]
+    await fill(store, FLOORS, [floor(f"{owner}-1", owner) for owner in owners])
+    wheres = [{"asset_id": owner} for owner in owners]
+    pages = await store.page_each(FLOORS, EVERYTHING, wheres, Slice(1, 2))
+    assert [page.data[0].asset_id for page in pages] == owners
+
+
+async def test_a_mongodb_that_is_away_is_told_so(anyio_backend: str) -> None:
+    drivers: tuple[DriverName, ...] = ("motor", "pymongo")
+    for name in drivers:
+        client = driver.connect("mongodb://127.0.0.1:9", name, timeout_seconds=0.2)
+        try:
+            with pytest.raises(Unavailable, match="MongoDB cannot be reached"):
+                await Store(client, "none").get(ASSETS, EVERYTHING, {"_id": "a"})
+        finally:
+            await driver.close(client)
+
+
+@given(st.sets(st.sampled_from("abcdef")), st.sampled_from("abcdef"))
+def test_a_scope_sees_exactly_its_assets(assets: set[str], asset_id: str) -> None:
+    assert Scope(frozenset(assets)).sees(asset_id) == (asset_id in assets)
+    assert EVERYTHING.sees(asset_id)
+
+
+def test_a_scope_never_takes_the_place_of_a_condition() -> None:
+    assert ONLY_A.limit(FLOORS, {"asset_id": "b"}) == {
+        "$and": [{"asset_id": "b"}, {"asset_id": {"$in": ["a"]}}]
+    }
+    assert ONLY_A.limit(ASSETS, {}) == {"_id": {"$in": ["a"]}}
+    assert EVERYTHING.limit(FLOORS, {}) == {}

@@ -1,0 +1,377 @@
+"""The same truth through both doors: `/v1` and `/graphql`."""
+
+from collections import Counter
+from typing import Any
+
+import graphql
+import httpx
+import pytest
+
+from gateway.app import Gateway
+from resolvers import errors
+from rest.errors import STATUS_OF_CODE
+from rest.parameters import PATH_VARIABLES
+from rest.routing import PathRoute
+from rest.shapes import Listed, One, Paged, Unenveloped
+from rest.table import ROWS, Row
+from schema.execution import Executor
+from schema.root import GRAPHQL
+from tests.world import (
+    ALL_FLAGS,
+    BACKGROUND,
+    FLOOR,
+    HIDDEN,
+    HIDDEN_MAP,
+    MAP,
+    SEEN,
+    UNIT,
+    ask,
+    data_of,
+)
+
+pytestmark = pytest.mark.anyio
+
+SPECIFIED = {
+    ("E1", "GET", "/v1/assets"),
+    ("E2", "GET", "/v1/assets/{asset}"),
+    ("E3", "GET", "/v1/assets/{asset}/floors"),
+    ("E4", "GET", "/v1/assets/{asset}/floors/{floor}"),
+    ("E5", "GET", "/v1/assets/references"),
+    ("E6", "GET", "/v1/units"),
+    ("E7", "GET", "/v1/units/{unit}"),
+    ("E8", "GET", "/v1/units/references"),
+    ("E9", "GET", "/v1/maps"),
+    ("E10", "POST", "/v1/maps/parse"),
+    ("E10", "POST", "/v1/maps/parse"),
+    ("E11", "GET", "/v1/maps/{map}"),
+    ("E12", "GET", "/v1/maps/{map}/backgrounds"),
+    ("E13", "GET", "/v1/maps/{map}/backgrounds/{background}"),
+    ("E14", "GET", "/v1/maps/{map}/levels/tags"),
+    ("E15", "GET", "/v1/maps/{map}/units"),
+    ("E16", "GET", "/v1/maps/{map}/units/{unit}"),
+    ("E17", "GET", "/v1/unitmaps/{unitMapId}/locations"),
+    ("E17", "GET", "/v1/maps/{map}/locations"),
+    ("E18", "POST", "/v1/unitmaps/{unitMapId}/distance-matrix"),
+    ("E18", "POST", "/v1/maps/{map}/distance-matrix"),
+    ("E19", "GET", "/v1/units/attribute-groups"),
+    ("E20", "GET", "/v1/units/attribute-groups/{group-id}/assignments"),
+    ("E21", "PUT", "/v1/units/attribute-groups/{group-id}/assignments"),
+    ("E22", "POST", "/v1/units/attribute-groups/{group-id}/assignments/remove"),
+}
+
+NAMED = {
+    "asset": SEEN,
+    "floor": FLOOR,
+    "map": MAP,
+    "unitMapId": MAP,
+    "background": BACKGROUND,
+    "unit": UNIT,
+    "group-id": "view",
+}
+"""What a path parameter names in the tests' world."""
+
+READS = [
+    row
+    for row in ROWS
+    if row.method == "GET" and not any(parameter.is_required for parameter in row.query)
+]
+"""Routes need a routable map, which tests/resolvers/test_processing.py makes."""
+LISTS = [row for row in READS if isinstance(row.shape, Paged)]
+
+
+def name_of(row: Row) -> str:
+    return f"{row.number}-{row.path}"
+
+
+def parameters(row: Row) -> list[str]:
+    """The names of a path's parameters."""
+    return [part[1:-1] for part in row.path.split("/") if part.startswith("{")]
+
+
+def address(row: Row, named: dict[str, str] = NAMED) -> str:
+    """The path of a row with the parameters filled in."""
+    encoded = {
+        name: "".join(f"%{byte:02X}" for byte in value.encode()) for name, value in named.items()
+    }
+    return row.path.format_map(encoded)
+
+
+def variables(row: Row, named: dict[str, str] = NAMED) -> dict[str, Any]:
+    """The same parameters as variables of the row's operation."""
+    return {PATH_VARIABLES.get(name, name): named[name] for name in parameters(row)}
+
+
+def test_every_endpoint_of_the_specification_is_in_the_table() -> None:
+    assert {(row.number, row.method, row.path) for row in ROWS} >= SPECIFIED
+
+
+def test_no_endpoint_is_in_the_table_twice() -> None:
+    assert max(Counter((row.method, row.path) for row in ROWS).values()) == 1
+
+
+def test_every_operation_has_a_name_of_its_own() -> None:
+    names = Counter(
+        node.name.value
+        for row in ROWS
+        for node in graphql.parse(row.document).definitions
+        if isinstance(node, graphql.OperationDefinitionNode) and node.name
+    )
+    assert len(names) == len(ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=name_of)
+def test_the_operation_of_an_endpoint_fits_the_schema(row: Row) -> None:
+    assert graphql.validate(GRAPHQL, graphql.parse(row.document)) == []
+
+
+@pytest.mark.parametrize("row", ROWS, ids=name_of)
+def test_the_inputs_of_an_endpoint_are_the_variables_of_its_operation(row: Row) -> None:
+    (operation,) = (
+        node
+        for node in graphql.parse(row.document).definitions
+        if isinstance(node, graphql.OperationDefinitionNode)
+    )
+    declared = {node.variable.name.value for node in operation.variable_definitions or ()}
+    given = {parameter.variable for parameter in row.query} | set(variables(row))
+    assert given == declared if row.body is None else given <= declared
+
+
+@pytest.mark.parametrize("page", [{}, {"page": 1, "perPage": 2}, {"page": 2, "perPage": 1}])
+@pytest.mark.parametrize("row", READS, ids=name_of)
+async def test_an_endpoint_says_what_its_operation_says(
+    client: httpx.AsyncClient, row: Row, page: dict[str, int]
+) -> None:
+    page = page if isinstance(row.shape, Paged) else {}
+    query = {"per-page" if name == "perPage" else name: value for name, value in page.items()}
+    rest = await client.get(address(row), params=query, headers=ALL_FLAGS)
+    assert rest.status_code == 200
+    picked = row.shape.pick(await data_of(client, row.document, {**variables(row), **page}))
+    body = rest.json()
+    match row.shape:
+        case Unenveloped() | Listed():
+            assert body == {"data": picked["data"]}
+        case Paged():
+            paging = body.pop("paging")
+            assert body == {"data": picked["data"]}
+            assert paging["per_page"] == picked["paging"]["per_page"]
+            assert paging["current_page"] == picked["paging"]["current_page"]
+            assert bool(paging["next_url"]) == bool(picked["paging"]["next"])
+        case One():
+            assert body == picked
+
+
+@pytest.mark.parametrize("row", LISTS, ids=name_of)
+async def test_a_list_in_the_world_is_not_empty(client: httpx.AsyncClient, row: Row) -> None:
+    assert (await client.get(address(row), headers=ALL_FLAGS)).json()["data"]
+
+
+def demands(row: Row) -> tuple[str | None, str | None]:
+    """The flag and the permission that a row asks for, from its operation."""
+    found = Executor(GRAPHQL).prepare(row.document).demands
+    flags = [demand.flag for demand in found if demand.flag]
+    permissions = [demand.permission for demand in found if demand.permission]
+    return next(iter(flags), None), next(iter(permissions), None)
+
+
+DEMANDED = {
+    "E5": ("references", "service.asset-references.read"),
+    "E8": ("references", "service.unit-references.read"),
+    "E10": (None, "service.unit-maps.parse"),
+    "E17": ("locations-resource", None),
+    "E18": ("distances", "service.distances.calculate"),
+    "E19": ("unit-attributes-resource", "service.unit-attributes.read"),
+    "E20": ("unit-attributes-resource", "service.unit-attributes.read"),
+    "E21": ("unit-attributes-resource", "service.unit-attributes.write"),
+    "E22": ("unit-attributes-resource", "service.unit-attributes.write"),
+}
+"""Flags and permissions of the specification."""
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.number.startswith("E")], ids=name_of)
+def test_an_endpoint_demands_what_the_specification_says(row: Row) -> None:
+    assert demands(row) == DEMANDED.get(row.number, (None, None))
+
+
+FLAGGED = [row for row in ROWS if demands(row)[0]]
+PERMITTED = [row for row in ROWS if demands(row)[1]]
+
+
+@pytest.mark.parametrize("sent", [None, "", "References", "references2", "distance,x;y"])
+@pytest.mark.parametrize("row", FLAGGED, ids=name_of)
+async def test_an_experimental_endpoint_wants_its_flag_before_all_else(
+    narrow: httpx.AsyncClient, row: Row, sent: str | None
+) -> None:
+    headers = {} if sent is None else {"Experimental-Flags": sent}
+    url = address(row, dict.fromkeys(NAMED, "none")) + "?page=x"
+    response = await narrow.request(row.method, url, headers=headers)
+    assert response.status_code == 400
+    flag, _ = demands(row)
+    assert response.json() == {"message": f"Experimental-Flags header must include {flag}"}
+
+
+@pytest.mark.parametrize("row", PERMITTED, ids=name_of)
+async def test_an_endpoint_wants_its_permission_before_it_looks_at_the_input(
+    narrow: httpx.AsyncClient, row: Row
+) -> None:
+    url = address(row, dict.fromkeys(NAMED, "none")) + "?page=x"
+    response = await narrow.request(row.method, url, headers=ALL_FLAGS)
+    assert response.status_code == 403
+    _, permission = demands(row)
+    assert response.json() == {
+        "message": f"Access denied: this key lacks the permission {permission}"
+    }
+
+
+async def test_flags_are_split_at_commas_and_may_come_in_several_lines(
+    client: httpx.AsyncClient,
+) -> None:
+    for lines in (
+        ["references"],
+        ["distances,references"],
+        [" distances ,\treferences "],
+        ["distances", "references"],
+        [",,references,"],
+    ):
+        headers = [("Experimental-Flags", line) for line in lines]
+        assert (await client.get("/v1/assets/references", headers=headers)).status_code == 200
+
+
+GUARDED = [
+    ("{ assetReferences { data { id } } }", {}),
+    ("{ unitReferences { data { key } } }", {}),
+    ("{ attributeGroups { data { groupId } } }", {}),
+    ("query ($id: ID!) { map(id: $id) { locations { data { id } } } }", {"id": MAP}),
+    ("query ($id: ID!) { unit(id: $id) { location { id } } }", {"id": UNIT}),
+    ("query ($id: ID!) { unit(id: $id) { references { data { key } } } }", {"id": UNIT}),
+    ("query ($id: ID!) { unit(id: $id) { attributes { data { groupId } } } }", {"id": UNIT}),
+    ("query ($id: ID!) { asset(id: $id) { references { data { id } } } }", {"id": SEEN}),
+]
+
+
+@pytest.mark.parametrize(("query", "given"), GUARDED)
+async def test_experimental_fields_want_their_flag_and_permission(
+    client: httpx.AsyncClient, narrow: httpx.AsyncClient, query: str, given: dict[str, str]
+) -> None:
+    body = {"query": query, "variables": given}
+    (error,) = (await client.post("/graphql", json=body)).json()["errors"]
+    assert error["extensions"]["code"] == "FLAG_REQUIRED"
+    assert error["message"].startswith("Experimental-Flags header must include ")
+    assert "errors" not in await ask(client, query, given)
+    if "location" not in query:
+        (error,) = (await ask(narrow, query, given))["errors"]
+        assert error["extensions"]["code"] == "PERMISSION_REQUIRED"
+
+
+INVISIBLE = {
+    "asset": HIDDEN,
+    "floor": "s-1",
+    "map": HIDDEN_MAP,
+    "unitMapId": HIDDEN_MAP,
+    "background": "bg-s",
+    "unit": "unit-s",
+}
+
+BY_ID = [row for row in READS if parameters(row) and "group-id" not in parameters(row)]
+
+
+@pytest.mark.parametrize("row", BY_ID, ids=name_of)
+async def test_what_a_key_may_not_see_is_answered_as_what_does_not_exist(
+    narrow: httpx.AsyncClient, client: httpx.AsyncClient, row: Row
+) -> None:
+    assert (await client.get(address(row, INVISIBLE), headers=ALL_FLAGS)).status_code == 200
+    answers = []
+    for named in (INVISIBLE, dict.fromkeys(NAMED, "none"), dict.fromkeys(NAMED, "x" * 256)):
+        rest = await narrow.get(address(row, named), headers=ALL_FLAGS)
+        del rest.headers["x-request-id"]
+        answers.append((rest.status_code, rest.headers.multi_items(), rest.content))
+    assert answers[0][0] == 404
+    assert answers[0][2] == b'{"message":"Not found"}'
+    assert answers == [answers[0]] * 3
+
+
+@pytest.mark.parametrize("row", BY_ID, ids=name_of)
+async def test_what_a_key_may_not_see_is_null_where_what_does_not_exist_is(
+    narrow: httpx.AsyncClient, row: Row
+) -> None:
+    bodies = [
+        await ask(narrow, row.document, variables(row, named))
+        for named in (INVISIBLE, dict.fromkeys(NAMED, "none"))
+    ]
+    assert bodies[0] == bodies[1]
+    assert "errors" not in bodies[0]
+
+
+async def test_a_record_is_found_only_under_its_own_owner(client: httpx.AsyncClient) -> None:
+    for path in (
+        "/v1/assets/south%2F%20%25/floors/n-2",  # of north
+        "/v1/maps/plan-two/backgrounds/bg-2",  # of plan/one
+        "/v1/maps/south-plan/units/unit-1",  # of another asset
+        "/v1/maps/plan%2Fone/units/" + "%F0%9F%98%80",  # on plan-two alone
+    ):
+        assert (await client.get(path)).status_code == 404
+    assert (await client.get("/v1/maps/plan-two/units/%F0%9F%98%80")).status_code == 200
+
+
+@pytest.mark.parametrize("row", LISTS, ids=name_of)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("page", "0"),
+        ("page", "-1"),
+        ("page", ""),
+        ("page", "1.0"),
+        ("page", "+1"),
+        ("page", "\u0661"),
+        ("page", "1_0"),
+        ("page", "2147483648"),
+        ("per-page", "0"),
+        ("per-page", "x"),
+        ("per-page", "9" * 5000),
+        ("after", "!"),
+        ("after", "AAAA"),
+    ],
+)
+async def test_a_page_that_cannot_be_is_refused_before_anything_is_looked_for(
+    client: httpx.AsyncClient, row: Row, name: str, value: str
+) -> None:
+    response = await client.get(
+        address(row, dict.fromkeys(NAMED, "none")), params={name: value}, headers=ALL_FLAGS
+    )
+    assert response.status_code == 422
+    body = response.json()
+    assert list(body["fields"]) == [name]
+    assert body["message"] == f"{name} {body['fields'][name][0]}"
+    assert len(body["message"]) < 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ("page: 0", "page"),
+        ("perPage: -1", "perPage"),
+        ('after: "!"', "after"),
+        ('asset: ""', "asset"),
+        (f'asset: "{"x" * 256}"', "asset"),
+        ('tags: ""', "tags"),
+        ('tags: "ils,,mls"', "tags"),
+    ],
+)
+async def test_graphql_refuses_the_same_input(
+    client: httpx.AsyncClient, arguments: str, field: str
+) -> None:
+    (error,) = (await ask(client, f"{{ maps({arguments}) {{ data {{ id }} }} }}"))["errors"]
+    assert error["extensions"]["code"] == "INVALID_INPUT"
+    assert list(error["extensions"]["fields"]) == [field]
+
+
+def test_every_code_of_an_operation_has_a_status() -> None:
+    kinds = [errors.RequestError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    codes = {kind.code for kind in kinds[1:]}
+    assert codes <= set(STATUS_OF_CODE)
+
+
+def test_the_gateway_starts_only_with_operations_that_fit(gateway: Gateway) -> None:
+    routed = {route.path for route in gateway.routes() if isinstance(route, PathRoute)}
+    assert {row.path for row in ROWS} <= routed

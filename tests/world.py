@@ -1,0 +1,365 @@
+"""The smallest world to ask about: two assets, of which the narrow key sees one.
+
+Imported once a process into a database of its own. Tests that only read share it through
+`client`; tests that write ask for `own_world`.
+"""
+
+import asyncio
+import base64
+import json
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from pymongo import MongoClient
+
+from gateway.app import Gateway
+from gateway.settings import Settings
+from resolvers.caller import FLAGS, PERMISSIONS
+from resolvers.catalog import load
+from storage import driver, keys
+
+BASE_URL = "https://directory.test"
+
+SEEN = "north"
+HIDDEN = "south/ %"
+FLOOR = "n/1 %"
+MAP = "plan/one"
+OTHER_MAP = "plan-two"
+BACKGROUND = "b g/1"
+HIDDEN_MAP = "south-plan"
+UNIT = "unit-1"
+
+ODD_IDS = (
+    "a/b",
+    "/",
+    "50%",
+    "%2F",
+    "x y",
+    "a+b",
+    "a?b#c&d=e",
+    "$gt",
+    "$where",
+    '"quoted\\"',
+    "<b>",
+    "case",
+    "CASE",
+    "tab\tnewline\n",
+    "\u00fcn\u00efcode",
+    "\u65e5\u672c",
+    "\uff5e",  # after 日本 and before the emoji by code point, behind it in UTF-16
+    "\U0001f600",
+    "u" * 255,
+    "\u00df" * 255,
+)
+"""Ids that something between a client and MongoDB could take for something else."""
+
+UNIT_IDS = sorted([*ODD_IDS, *(f"unit-{number}" for number in range(1, 6))])
+
+DRAWING = "data:image/svg+xml;base64," + base64.b64encode(
+    b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8">'
+    b'<g data-type="UnitLayer"><rect id="unit-1" width="4" height="8" fill="red"/></g></svg>'
+).decode("ascii")
+
+CATALOG: dict[str, list[dict[str, Any]]] = {
+    "assets": [
+        {"id": SEEN, "name": "North House"},
+        {"id": HIDDEN, "name": "South House", "market": "office"},
+    ],
+    "floors": [
+        {"id": FLOOR, "asset_id": SEEN, "name": "First", "short_label": "1", "sort": 1},
+        {"id": "n-2", "asset_id": SEEN, "name": "Second", "sort": 2},
+        {"id": "s-1", "asset_id": HIDDEN, "name": "First"},
+    ],
+    "backgrounds": [
+        {"id": BACKGROUND, "unit_map_id": MAP, "name": "Plain"},
+        {"id": "bg-2", "unit_map_id": MAP, "name": "Night"},
+        {"id": "bg-s", "unit_map_id": HIDDEN_MAP, "name": "South"},
+    ],
+    "maps": [
+        {
+            "id": MAP,
+            "asset_id": SEEN,
+            "name": "All floors",
+            "tags": ["ils", "mls"],
+            "background_id": BACKGROUND,
+            "source": DRAWING,
+        },
+        {"id": OTHER_MAP, "asset_id": SEEN, "name": "Second floor", "tags": ["ils", "IlS"]},
+        {"id": HIDDEN_MAP, "asset_id": HIDDEN, "name": "South", "source": DRAWING},
+    ],
+    "units": [
+        *({"id": id, "asset_id": SEEN, "floor_id": FLOOR, "name": id[:20]} for id in UNIT_IDS[:-1]),
+        {
+            "id": UNIT_IDS[-1],
+            "asset_id": SEEN,
+            "floor_id": "n-2",
+            "name": "On one map",
+            "map_ids": [OTHER_MAP],
+        },
+        {"id": "unit-s", "asset_id": HIDDEN, "floor_id": "s-1", "name": "South 1"},
+        {"id": "!unit-s", "asset_id": HIDDEN, "floor_id": "s-1", "name": "South 2"},
+    ],
+    "level_tags": [
+        {
+            "map_id": MAP,
+            "key": "floor",
+            "name": "Floor",
+            "values": [{"name": "First", "value": FLOOR}, {"name": "Second", "value": "n-2"}],
+        },
+        {"map_id": MAP, "key": "building", "name": "Building"},
+        {"map_id": HIDDEN_MAP, "key": "floor", "name": "Floor"},
+    ],
+    "asset_references": [
+        {"id": "ref-1", "asset_id": SEEN, "key": "crm", "value": "N"},
+        {"id": "ref-2", "asset_id": SEEN, "key": "erp", "value": "1"},
+        {"id": "ref-s", "asset_id": HIDDEN, "key": "crm", "value": "S"},
+    ],
+    "unit_references": [
+        {"group_id": "g", "asset_id": SEEN, "unit_id": UNIT, "key": "crm", "value": "1_2"},
+        {"group_id": "g", "asset_id": SEEN, "unit_id": UNIT, "key": "crm-unit-ids", "value": "2"},
+        {"group_id": "g", "asset_id": SEEN, "unit_id": "a/b", "key": "crm", "value": "3"},
+        {"group_id": "g", "asset_id": HIDDEN, "unit_id": "unit-s", "key": "crm", "value": "S"},
+    ],
+    "attribute_groups": [
+        {
+            "group_id": "view",
+            "group_name": "View",
+            "one_attribute_per_unit": True,
+            "attributes": [
+                {"attribute_id": "sea", "attribute_name": "Sea", "attribute_key": "sea"},
+                {"attribute_id": "yard", "attribute_name": "Yard", "attribute_key": "yard"},
+            ],
+        },
+        {
+            "group_id": "fit/out %",
+            "group_name": "Fittings",
+            "one_attribute_per_unit": False,
+            "attributes": [
+                {"attribute_id": "oven", "attribute_name": "Oven", "attribute_key": "oven"}
+            ],
+        },
+    ],
+    "attribute_assignments": [
+        {"group_id": "view", "attribute_id": "sea", "asset_id": SEEN, "unit_id": UNIT},
+        {"group_id": "view", "attribute_id": "yard", "asset_id": SEEN, "unit_id": "a/b"},
+        {"group_id": "view", "attribute_id": "sea", "asset_id": HIDDEN, "unit_id": "unit-s"},
+    ],
+    "locations": [
+        {
+            "id": "loc-1",
+            "asset_id": SEEN,
+            "unit_map_id": MAP,
+            "name": "Unit 1",
+            "x": 1.5,
+            "y": 2,
+            "floors": [{"id": FLOOR}],
+            "tags": [{"key": "svc:id", "value": UNIT}, {"key": "svc:type", "value": "unit"}],
+        },
+        {
+            "id": "loc-2",
+            "asset_id": SEEN,
+            "unit_map_id": MAP,
+            "name": "Pool",
+            "x": 3,
+            "y": 4,
+            "floors": [{"id": "n-2"}],
+            "tags": [{"key": "svc:amenity", "value": "yes"}],
+        },
+        {
+            "id": "loc-s",
+            "asset_id": HIDDEN,
+            "unit_map_id": HIDDEN_MAP,
+            "name": "South pool",
+            "x": 3,
+            "y": 4,
+            "floors": [{"id": "s-1"}],
+            "tags": [{"key": "svc:amenity", "value": "yes"}],
+        },
+    ],
+}
+
+ALL_FLAGS = {"Experimental-Flags": ", ".join(FLAGS)}
+
+
+@dataclass(frozen=True)
+class Keys:
+    """One key of each sort; all see both assets but `narrow`, which sees `SEEN`."""
+
+    full: str
+    narrow: str
+    """Sees one asset and has no permission."""
+    revoked: str
+    expired: str
+
+
+@dataclass(frozen=True)
+class World:
+    """A database with the catalog and keys in it."""
+
+    mongo_url: str
+    database: str
+    keys: Keys
+
+    def settings(self, **given: Any) -> Settings:
+        """A gateway's settings for this world."""
+        given = {"base_url": BASE_URL, **given}
+        return Settings(mongo_url=self.mongo_url, database=self.database, **given)
+
+
+@asynccontextmanager
+async def connected(world: World) -> AsyncIterator[driver.Database]:
+    """The world's database, beside the gateway's own connection."""
+    client = driver.connect(world.mongo_url)
+    yield client[world.database]
+    await driver.close(client)
+
+
+async def make_key(
+    database: driver.Database,
+    name: str,
+    *,
+    permissions: tuple[str, ...] = (),
+    asset_ids: list[str] | None = None,
+    expires_at: datetime | None = None,
+) -> tuple[str, str]:
+    """A new key: its id and its text."""
+    record, key = await keys.create(
+        database,
+        name=name,
+        permissions=[*permissions],
+        asset_ids=asset_ids,
+        expires_at=expires_at,
+    )
+    return record.id, key
+
+
+async def create(
+    mongo_url: str, database_name: str, bundle: Path, catalog: dict[str, Any] = CATALOG
+) -> World:
+    """Imports the catalog, by way of a file at `bundle`, and makes the keys."""
+    bundle.write_text(json.dumps(catalog))
+    client = driver.connect(mongo_url, timeout_seconds=30)
+    database = client[database_name]
+    await load(database, [bundle])
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    revoked_id, revoked = await make_key(database, "revoked", permissions=PERMISSIONS)
+    await keys.revoke(database, revoked_id)
+    made = Keys(
+        full=(await make_key(database, "full", permissions=PERMISSIONS))[1],
+        narrow=(await make_key(database, "narrow", asset_ids=[SEEN]))[1],
+        revoked=revoked,
+        expired=(await make_key(database, "expired", expires_at=past))[1],
+    )
+    await driver.close(client)
+    return World(mongo_url, database_name, made)
+
+
+@pytest.fixture(scope="session")
+def world(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """The world that tests only read."""
+    bundle = tmp_path_factory.mktemp("world") / "bundle.json"
+    world = asyncio.run(create(mongo_url, uuid.uuid4().hex, bundle))
+    yield world
+    drop(world)
+
+
+@pytest.fixture
+def own_world(mongo_url: str, database_name: str, tmp_path: Path) -> World:
+    """A world that the test may change."""
+    return asyncio.run(create(mongo_url, database_name, tmp_path / "bundle.json"))
+
+
+def drop(world: World) -> None:
+    """Removes the world's database."""
+    with MongoClient[dict[str, Any]](world.mongo_url) as client:
+        client.drop_database(world.database)
+
+
+@asynccontextmanager
+async def serving(settings: Settings, key: str | None = None) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a gateway of its own, in this process; `key` goes with every request."""
+    async with running(settings) as gateway, speaking(gateway, key) as client:
+        yield client
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[Gateway]:
+    """A gateway that has started."""
+    gateway = Gateway(settings)
+    async with gateway.lifespan(None):  # type: ignore[arg-type]
+        yield gateway
+
+
+@asynccontextmanager
+async def speaking(gateway: Gateway, key: str | None) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the gateway's application."""
+    transport = httpx.ASGITransport(gateway.application())
+    headers = {} if key is None else {"API-Key": key}
+    async with httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers) as client:
+        # httpx asks for gzip unless told; what a test does not ask for it shall not get
+        client.headers["Accept-Encoding"] = "identity"
+        yield client
+
+
+@pytest.fixture(scope="session")
+async def gateway(world: World, anyio_backend: str) -> AsyncIterator[Gateway]:
+    """The gateway of the shared world."""
+    async with running(world.settings()) as gateway:
+        yield gateway
+
+
+@pytest.fixture(scope="session")
+async def clients(gateway: Gateway, world: World) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
+    """Clients of the shared gateway by the name of their key; `stranger` has none."""
+    async with AsyncExitStack() as stack:
+        named = {"full": world.keys.full, "narrow": world.keys.narrow, "stranger": None}
+        yield {
+            name: await stack.enter_async_context(speaking(gateway, key))
+            for name, key in named.items()
+        }
+
+
+@pytest.fixture
+def client(clients: dict[str, httpx.AsyncClient]) -> httpx.AsyncClient:
+    """Sees everything and may do everything."""
+    return clients["full"]
+
+
+@pytest.fixture
+def narrow(clients: dict[str, httpx.AsyncClient]) -> httpx.AsyncClient:
+    """Sees `SEEN` alone and has no permission."""
+    return clients["narrow"]
+
+
+@pytest.fixture
+def stranger(clients: dict[str, httpx.AsyncClient]) -> httpx.AsyncClient:
+    """Has no key."""
+    return clients["stranger"]
+
+
+async def ask(
+    client: httpx.AsyncClient, query: str, variables: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The body of the answer to a GraphQL operation, with every experimental flag set."""
+    response = await client.post(
+        "/graphql", json={"query": query, "variables": variables or {}}, headers=ALL_FLAGS
+    )
+    body: dict[str, Any] = response.json()
+    return body
+
+
+async def data_of(
+    client: httpx.AsyncClient, query: str, variables: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The data of a GraphQL operation that has no error."""
+    body = await ask(client, query, variables)
+    assert "errors" not in body, body["errors"]
+    data: dict[str, Any] = body["data"]
+    return data
