@@ -51,7 +51,7 @@ EAST_INNER_FLATS = (
 
 NARROW_DOOR_STOREY = 3
 NARROW_DOOR_FEET = 2.5
-"""0.76 m: too narrow for a wheelchair, as some old storage rooms have it."""
+"""0.76 m: too narrow for a wheelchair, so that this store serves the house and is no amenity."""
 
 
 def build_structure(number: int, name: str) -> Storey:
@@ -78,7 +78,7 @@ def add_cores(storey: Storey, room: Room) -> None:
     narrow = storey.number == NARROW_DOOR_STOREY
     door_feet = NARROW_DOOR_FEET if narrow else 3.0
     laundry = Room("Laundry", 28, {"amenity": "laundry"}, depth_feet=14)
-    storage_tags = {"room": "storage", "amenity": "storage"}
+    storage_tags = {"room": "storage"} | ({} if narrow else {"amenity": "storage"})
     storage = Room("Storage", 13.5, storage_tags, door_width_feet=door_feet)
     recycling = Room("Recycling", 13.5, {"room": "waste", "amenity": "recycling"})
     lay_out(storey, NORTH_WEST_CORE, [laundry])

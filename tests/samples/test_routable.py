@@ -1,0 +1,51 @@
+"""Whoever lives in the demo property reaches everything in it, in either mode."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from parsing import plans
+from resolvers.plans import plan_of
+from routing.costing import Mode
+from routing.processing import Processed, process_plan
+
+DEMO = Path(__file__).parents[2] / "samples" / "demo"
+
+
+@cache
+def process_drawing() -> tuple[Processed, list[str], list[str]]:
+    """The committed drawing made routable, and the locations of its units and its amenities."""
+    bundle = json.loads((DEMO / "bundle.json").read_bytes())
+    sorts = {f["id"]: f["sort"] for f in bundle["floors"] if f["asset_id"] == "alder-court"}
+    drawing = plans.read({"a.svg": (DEMO / "alder-court.svg").read_bytes()}, feet_per_unit=0.1)
+    reading = plan_of(drawing, "alder-court-floor-plates", sorts)
+    units = [place.id for place in reading.places if place.unit_id is not None]
+    amenities = [place.id for place in reading.places if place.unit_id is None]
+    return process_plan(reading.plan), units, amenities
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_every_unit_reaches_every_amenity(mode: Mode) -> None:
+    processed, units, amenities = process_drawing()
+    found = processed.router.matrix(units, amenities, mode)
+    assert found.feet.shape == (86, 41)
+    assert np.isfinite(found.feet).all()
+    assert np.isfinite(found.seconds).all()
+
+
+def test_nothing_in_the_drawing_needs_repair() -> None:
+    processed, _, _ = process_drawing()
+    assert [check.share for check in processed.report.self_checks] == [1.0, 1.0]
+    assert processed.report.problems == ()
+
+
+def test_the_way_by_wheelchair_is_never_shorter_in_time() -> None:
+    processed, units, amenities = process_drawing()
+    walking = processed.router.matrix(units, amenities, Mode.FOOT)
+    rolling = processed.router.matrix(units, amenities, Mode.WHEELCHAIR)
+    assert (rolling.seconds >= walking.seconds).all()
