@@ -1,10 +1,12 @@
 """Assets, and the asset that a record belongs to."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import strawberry
 
 from resolvers.arguments import checked_id
+from resolvers.batching import batched
 from resolvers.context import Info
 from storage.assets import ASSETS, Asset
 from storage.paging import Page
@@ -29,6 +31,7 @@ async def by_id(info: Info, id: strawberry.ID) -> Asset | None:
     return await info.context.one(ASSETS, checked_id("id", id))
 
 
-async def of(parent: strawberry.Parent[OfAsset], info: Info) -> Asset | None:
+@batched
+async def of(parents: Sequence[OfAsset], info: Info) -> list[Asset | None]:
     """The asset that a record belongs to."""
-    return await info.context.one(ASSETS, parent.asset_id)
+    return await info.context.each(ASSETS, [parent.asset_id for parent in parents])

@@ -1,8 +1,11 @@
 """Unit attributes: their groups, and which unit has which."""
 
+from collections.abc import Sequence
+
 import strawberry
 
 from resolvers.arguments import checked_id
+from resolvers.batching import batched
 from resolvers.context import Info, Relation
 from resolvers.errors import InvalidInput, NotFound
 from resolvers.listing import listing
@@ -51,27 +54,37 @@ async def group_by_id(info: Info, id: strawberry.ID) -> AttributeGroup | None:
     return await info.context.one(ATTRIBUTE_GROUPS, checked_id("id", id))
 
 
+@batched
 async def of_group(
-    parent: strawberry.Parent[AttributeGroup],
+    parents: Sequence[AttributeGroup],
     info: Info,
     page: int | None = 1,
     per_page: int | None = 100,
     after: str | None = None,
     asset: strawberry.ID | None = None,
-) -> Page[Assignment]:
+) -> list[Page[Assignment]]:
     """Which unit has which attribute of a group, ordered by unit, then attribute."""
     asset_id = "" if asset is None else checked_id("asset", asset)
-    return await info.context.listed(IN_GROUP, (parent.group_id, asset_id), page, per_page, after)
+    keys = [(parent.group_id, asset_id) for parent in parents]
+    return await info.context.lists(IN_GROUP, keys, page, per_page, after)
 
 
 of_unit = listing(OF_UNIT, "The attributes that a unit has.")
 
 
-async def attribute_of(parent: strawberry.Parent[Assignment], info: Info) -> Attribute | None:
+@batched
+async def attribute_of(parents: Sequence[Assignment], info: Info) -> list[Attribute | None]:
     """The attribute that is assigned."""
-    group = await info.context.one(ATTRIBUTE_GROUPS, parent.group_id)
+    groups = await info.context.each(ATTRIBUTE_GROUPS, [parent.group_id for parent in parents])
+    return [
+        _attribute(group, parent.attribute_id)
+        for group, parent in zip(groups, parents, strict=True)
+    ]
+
+
+def _attribute(group: AttributeGroup | None, attribute_id: str) -> Attribute | None:
     attributes = group.attributes if group else []
-    return next((each for each in attributes if each.attribute_id == parent.attribute_id), None)
+    return next((each for each in attributes if each.attribute_id == attribute_id), None)
 
 
 async def assign(

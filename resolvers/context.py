@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import strawberry
-from strawberry.dataloader import DataLoader
 
 from resolvers.arguments import checked_slice
 from resolvers.caller import Caller
 from resolvers.errors import TooManyRecords
+from resolvers.loading import Load, Loader
 from resolvers.routers import Routers
 from routing.router import Router
 from storage.fields import Record
 from storage.kinds import Document, Kind
+from storage.maps import MAPS
 from storage.networks import find_digest
 from storage.paging import Page
 from storage.store import Store
@@ -47,33 +48,52 @@ class Context:
     """One request's context; made afresh for each."""
 
     caller: Caller
-    store: Store
+    _store: Store
     base_url: str = ""
     """Where clients reach the service, for addresses within responses."""
     routers: Routers | None = None
     """Shared by all requests of a gateway."""
-    _loaders: dict[Any, DataLoader[Any, Any]] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
+    """The collections that the answer so far comes from."""
+    is_kept_track_of: bool = True
+    """Whether `read` names all that the answer comes from."""
+    _loaders: dict[Any, Loader[Any, Any]] = field(default_factory=dict)
     _records: int = 0
+
+    @property
+    def store(self) -> Store:
+        """For what the methods here do not offer; nobody keeps track of what is read with it."""
+        self.is_kept_track_of = False
+        return self._store
+
+    def _reading(self, kind: Kind[Any]) -> Store:
+        self.read.add(kind.name)
+        return self._store
 
     async def one(self, kind: Kind[R], key: str) -> R | None:
         """The visible record with this key; batched with its siblings'."""
-
-        async def load(keys: list[str]) -> Sequence[R | None]:
-            found = await self.store.get_many(kind, self.caller.scope, keys)
-            return [found.get(key) for key in keys]
-
-        record: R | None = await self._loader(kind.name, load).load(key)
+        [record] = await self.each(kind, [key])
         return record
 
-    async def listed(
+    async def each(self, kind: Kind[R], keys: Sequence[str | None]) -> list[R | None]:
+        """The visible record for each key, None where there is none; None for no key."""
+
+        async def load(keys: list[str | None]) -> Sequence[R | None]:
+            wanted = [key for key in keys if key is not None]
+            found = await self.store.get_many(kind, self.caller.scope, wanted) if wanted else {}
+            return [None if key is None else found.get(key) for key in keys]
+
+        return await self._loader(kind.name, load).load(keys)
+
+    async def lists(
         self,
         relation: Relation[R],
-        parent: Parent,
+        parents: Sequence[Parent],
         page: int | None,
         per_page: int | None,
         after: str | None,
-    ) -> Page[R]:
-        """A page of the parent's list; batched with those of the parent's siblings.
+    ) -> list[Page[R]]:
+        """A page of each parent's list; batched with those of the parents' siblings.
 
         Raises InvalidInput.
         """
@@ -84,44 +104,46 @@ class Context:
             pages = await self.store.page_each(relation.kind, self.caller.scope, wheres, slice)
             return self._counted(pages)
 
-        result: Page[R] = await self._loader((relation, slice), load).load(parent)
-        return result
+        return await self._loader((relation, slice), load).load(parents)
 
     async def many(self, kind: Kind[R], keys: Iterable[str]) -> dict[str, R]:
         """The visible records among `keys`, by key."""
         wanted = set(keys)
-        return await self.store.get_many(kind, self.caller.scope, wanted) if wanted else {}
+        if not wanted:
+            return {}
+        return await self._reading(kind).get_many(kind, self.caller.scope, wanted)
 
     async def keys(self, kind: Kind[Any], where: Document, most: int) -> list[str]:
         """The keys of up to `most` visible records that meet a condition."""
-        return await self.store.keys(kind, self.caller.scope, where, most)
+        return await self._reading(kind).keys(kind, self.caller.scope, where, most)
 
     async def router(self, map_id: str) -> Router | None:
         """What answers questions about the ways of a visible map; None where it is not routable."""
-        digest = await find_digest(self.store.database, self.caller.scope, map_id)
+        digest = await find_digest(self._reading(MAPS).database, self.caller.scope, map_id)
         if digest is None or self.routers is None:
             return None
         return await self.routers.get(digest)
 
-    async def drawing(self, map_id: str) -> bytes | None:
-        """What a map's drawing was parsed to, as JSON; batched with its siblings'."""
+    async def drawings(self, map_ids: Sequence[str | None]) -> list[bytes | None]:
+        """What each map's drawing was parsed to, as JSON; None for no map."""
 
-        async def load(map_ids: list[str]) -> Sequence[bytes | None]:
-            found = await self.store.drawings(self.caller.scope, map_ids)
-            return [found.get(map_id) for map_id in map_ids]
+        async def load(map_ids: list[str | None]) -> Sequence[bytes | None]:
+            wanted = [map_id for map_id in map_ids if map_id is not None]
+            found = await self.store.drawings(self.caller.scope, wanted) if wanted else {}
+            return [None if map_id is None else found.get(map_id) for map_id in map_ids]
 
-        content: bytes | None = await self._loader("drawings", load).load(map_id)
-        return content
+        return await self._loader("drawings", load).load(map_ids)
 
-    async def count(self, relation: Relation[Any], parent: Parent, most: int) -> int:
-        """How long a list is, counted no further than `most`; for planning, never for showing."""
+    async def counts(
+        self, relation: Relation[Any], parents: Sequence[Parent], most: int
+    ) -> list[int]:
+        """How long each list is, counted no further than `most`; for planning, not for showing."""
 
         async def load(parents: list[Parent]) -> list[int]:
             wheres = [relation.where(*parent) for parent in parents]
             return await self.store.count_each(relation.kind, wheres, most)
 
-        count: int = await self._loader((relation, most), load).load(parent)
-        return count
+        return await self._loader((relation, most), load).load(parents)
 
     async def page(
         self,
@@ -133,7 +155,8 @@ class Context:
     ) -> Page[R]:
         """A page of all visible records that meet a condition. Raises InvalidInput."""
         slice = checked_slice(page, per_page, after)
-        return self._counted([await self.store.page(kind, self.caller.scope, where, slice)])[0]
+        store = self._reading(kind)
+        return self._counted([await store.page(kind, self.caller.scope, where, slice)])[0]
 
     def _counted(self, pages: list[Page[R]]) -> list[Page[R]]:
         self._records += sum(len(page.data) for page in pages)
@@ -141,9 +164,9 @@ class Context:
             raise TooManyRecords(MOST_RECORDS)
         return pages
 
-    def _loader(self, name: Any, load: Callable[[list[Any]], Any]) -> DataLoader[Any, Any]:
+    def _loader(self, name: Any, load: Load[Any, Any]) -> Loader[Any, Any]:
         if name not in self._loaders:
-            self._loaders[name] = DataLoader(load_fn=load, max_batch_size=MOST_KEYS)
+            self._loaders[name] = Loader(load, MOST_KEYS)
         return self._loaders[name]
 
 

@@ -1,8 +1,11 @@
 """Floors of an asset, and the floor of a unit."""
 
+from collections.abc import Sequence
+
 import strawberry
 
 from resolvers.arguments import checked_id
+from resolvers.batching import batched
 from resolvers.context import Info, Relation
 from resolvers.listing import listing
 from storage.assets import Asset
@@ -15,14 +18,16 @@ OF_ASSET = Relation(FLOORS, lambda asset_id: {"asset_id": asset_id})
 of_asset = listing(OF_ASSET, "The floors of an asset.")
 
 
+@batched
 async def one_of_asset(
-    parent: strawberry.Parent[Asset], info: Info, id: strawberry.ID
-) -> Floor | None:
+    parents: Sequence[Asset], info: Info, id: strawberry.ID
+) -> list[Floor | None]:
     """One floor of an asset."""
     floor = await info.context.one(FLOORS, checked_id("id", id))
-    return floor if floor and floor.asset_id == parent.id else None
+    return [floor if floor and floor.asset_id == parent.id else None for parent in parents]
 
 
-async def of_unit(parent: strawberry.Parent[Unit], info: Info) -> Floor | None:
+@batched
+async def of_unit(parents: Sequence[Unit], info: Info) -> list[Floor | None]:
     """The floor that a unit is on."""
-    return await info.context.one(FLOORS, parent.floor_id)
+    return await info.context.each(FLOORS, [parent.floor_id for parent in parents])

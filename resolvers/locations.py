@@ -1,11 +1,12 @@
 """Locations on a map, filtered by their tags."""
 
-import asyncio
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import strawberry
 
 from resolvers.arguments import checked_id
+from resolvers.batching import batched
 from resolvers.context import Context, Info, Relation
 from resolvers.errors import InvalidInput
 from storage import terms
@@ -45,64 +46,76 @@ ON_MAP = Relation(LOCATIONS, _on_map)
 OF_UNIT = Relation(LOCATIONS, _of_unit)
 
 
+@batched
 async def of_map(
-    parent: strawberry.Parent[Map],
+    parents: Sequence[Map],
     info: Info,
     page: int | None = 1,
     per_page: int | None = 100,
     after: str | None = None,
     tags: str | None = None,
-) -> Page[Location]:
+) -> list[Page[Location]]:
     """The locations on a map whose tags meet every term, such as `svc:amenity==yes,-amenity`."""
-    wanted, unwanted = ((), ()) if tags is None else checked_terms(tags)
-    if len(wanted) > 1:
-        wanted = await _rarest_first(info.context, parent.id, wanted)
-    return await info.context.listed(ON_MAP, (parent.id, wanted, unwanted), page, per_page, after)
+    sought = await _sought(info.context, [parent.id for parent in parents], tags)
+    return await info.context.lists(ON_MAP, sought, page, per_page, after)
 
 
 async def matching(context: Context, map_id: str, tags: str | None, most: int) -> list[str]:
     """The ids of up to `most` locations on a map whose tags meet every term."""
-    wanted, unwanted = await _sought(context, map_id, tags)
-    return await context.keys(LOCATIONS, _on_map(map_id, wanted, unwanted), most)
+    [sought] = await _sought(context, [map_id], tags)
+    return await context.keys(LOCATIONS, _on_map(*sought), most)
 
 
+@batched
 async def of_unit(
-    parent: strawberry.Parent[Unit], info: Info, map: strawberry.ID | None = None
-) -> Location | None:
+    parents: Sequence[Unit], info: Info, map: strawberry.ID | None = None
+) -> list[Location | None]:
     """Where a unit is: on one map, or on the first of its maps that says so."""
     map_id = "" if map is None else checked_id("map", map)
-    found = await info.context.listed(OF_UNIT, (parent.id, parent.asset_id, map_id), 1, 1, None)
-    return found.data[0] if found.data else None
+    keys = [(parent.id, parent.asset_id, map_id) for parent in parents]
+    pages = await info.context.lists(OF_UNIT, keys, 1, 1, None)
+    return [page.data[0] if page.data else None for page in pages]
 
 
-async def map_of(parent: strawberry.Parent[Location], info: Info) -> Map | None:
+@batched
+async def map_of(parents: Sequence[Location], info: Info) -> list[Map | None]:
     """The map that a location is on."""
-    return await info.context.one(MAPS, parent.unit_map_id)
+    return await info.context.each(MAPS, [parent.unit_map_id for parent in parents])
 
 
-async def unit_of(parent: strawberry.Parent[Location], info: Info) -> Unit | None:
+@batched
+async def unit_of(parents: Sequence[Location], info: Info) -> list[Unit | None]:
     """The unit that a location stands for, if it does."""
-    ids = [tag.value for tag in parent.tags if tag.key == UNIT_ID]
-    return await info.context.one(UNITS, ids[0]) if ids else None
+    return await info.context.each(UNITS, [*map(_unit_id, parents)])
 
 
-async def floor_of(parent: strawberry.Parent[LocationFloor], info: Info) -> Floor | None:
+@batched
+async def floor_of(parents: Sequence[LocationFloor], info: Info) -> list[Floor | None]:
     """The floor itself."""
-    return await info.context.one(FLOORS, parent.id)
+    return await info.context.each(FLOORS, [parent.id for parent in parents])
 
 
-async def _sought(context: Context, map_id: str, tags: str | None) -> tuple[Words, Words]:
+def _unit_id(location: Location) -> str | None:
+    return next((tag.value for tag in location.tags if tag.key == UNIT_ID), None)
+
+
+async def _sought(
+    context: Context, map_ids: Sequence[str], tags: str | None
+) -> list[tuple[str, Words, Words]]:
     wanted, unwanted = ((), ()) if tags is None else checked_terms(tags)
-    if len(wanted) > 1:
-        wanted = await _rarest_first(context, map_id, wanted)
-    return wanted, unwanted
+    ordered = await _rarest_first(context, map_ids, wanted)
+    return [(map_id, words, unwanted) for map_id, words in zip(map_ids, ordered, strict=True)]
 
 
-async def _rarest_first(context: Context, map_id: str, words: Words) -> Words:
-    counts = await asyncio.gather(
-        *(context.count(ON_MAP, (map_id, (word,)), ENOUGH_TO_COUNT) for word in words)
-    )
-    return tuple(word for _, word in sorted(zip(counts, words, strict=True)))
+async def _rarest_first(context: Context, map_ids: Sequence[str], words: Words) -> list[Words]:
+    """The words in the best order for each map."""
+    if len(words) < 2:
+        return [words] * len(map_ids)
+    sought = [(map_id, (word,)) for map_id in map_ids for word in words]
+    counts = iter(await context.counts(ON_MAP, sought, ENOUGH_TO_COUNT))
+    return [
+        tuple(word for _, word in sorted((next(counts), word) for word in words)) for _ in map_ids
+    ]
 
 
 def checked_terms(tags: str) -> tuple[Words, Words]:

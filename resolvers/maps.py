@@ -1,8 +1,11 @@
 """Unit maps: all of them, those of an asset, those that a unit is on."""
 
+from collections.abc import Sequence
+
 import strawberry
 
 from resolvers.arguments import checked_id
+from resolvers.batching import batched
 from resolvers.context import Info, Relation
 from resolvers.errors import InvalidInput
 from resolvers.listing import listing
@@ -17,11 +20,12 @@ MOST_FILTER_CHARACTERS = 255
 OF_ASSET = Relation(MAPS, lambda asset_id: {"asset_id": asset_id})
 
 
-def _holding_unit(asset_id: str, *map_ids: str) -> Document:
-    return {"asset_id": asset_id, "_id": {"$in": list(map_ids)}}
+def _holding_unit(asset_id: str, map_ids: tuple[str, ...] | None) -> Document:
+    # A unit that names no maps is on every map of its asset.
+    return {"asset_id": asset_id} | ({} if map_ids is None else {"_id": {"$in": [*map_ids]}})
 
 
-OF_PLACED_UNIT = Relation(MAPS, _holding_unit)
+OF_UNIT = Relation(MAPS, _holding_unit)
 
 
 async def every(
@@ -49,23 +53,26 @@ async def by_id(info: Info, id: strawberry.ID) -> Map | None:
 of_asset = listing(OF_ASSET, "The maps of an asset.")
 
 
+@batched
 async def of_unit(
-    parent: strawberry.Parent[Unit],
+    parents: Sequence[Unit],
     info: Info,
     page: int | None = 1,
     per_page: int | None = 100,
     after: str | None = None,
-) -> Page[Map]:
+) -> list[Page[Map]]:
     """The maps that a unit is on: those it names, else every map of its asset."""
-    if parent.map_ids is None:
-        return await info.context.listed(OF_ASSET, (parent.asset_id,), page, per_page, after)
-    placed = (parent.asset_id, *parent.map_ids)
-    return await info.context.listed(OF_PLACED_UNIT, placed, page, per_page, after)
+    keys = [
+        (parent.asset_id, None if parent.map_ids is None else tuple(parent.map_ids))
+        for parent in parents
+    ]
+    return await info.context.lists(OF_UNIT, keys, page, per_page, after)
 
 
-async def of_background(parent: strawberry.Parent[Background], info: Info) -> Map | None:
+@batched
+async def of_background(parents: Sequence[Background], info: Info) -> list[Map | None]:
     """The map that a background is for."""
-    return await info.context.one(MAPS, parent.unit_map_id)
+    return await info.context.each(MAPS, [parent.unit_map_id for parent in parents])
 
 
 def _checked_tags(text: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Unit maps as their designers draw them: parsing, and what a map's drawing was parsed to."""
 
+from collections.abc import Sequence
 from typing import NewType
 from urllib.parse import quote
 
@@ -10,6 +11,7 @@ from parsing.errors import ParsingError, Refused
 from parsing.unitmap import ParsedMap
 from parsing.unitmap import parse as parse_svg
 from resolvers import processes
+from resolvers.batching import batched
 from resolvers.context import Info
 from resolvers.errors import MalformedDocument, RefusedDocument
 from storage.maps import Map
@@ -39,10 +41,12 @@ async def parse_drawing(svg: bytes) -> ParsedMap:
         ) from error
 
 
-async def parsed(parent: strawberry.Parent[Map], info: Info) -> orjson.Fragment | None:
+@batched
+async def parsed(parents: Sequence[Map], info: Info) -> list[orjson.Fragment | None]:
     """What the map's drawing describes; null when it has none."""
-    content = await info.context.drawing(parent.id) if parent.source else None
-    return None if content is None else orjson.Fragment(content)
+    drawn = [parent.id if parent.source else None for parent in parents]
+    contents = await info.context.drawings(drawn)
+    return [None if content is None else orjson.Fragment(content) for content in contents]
 
 
 def url(parent: strawberry.Parent[Map], info: Info) -> str | None:

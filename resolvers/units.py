@@ -1,10 +1,12 @@
 """Units: all of them, and those of an asset, a floor or a map."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import strawberry
 
 from resolvers.arguments import checked_id
+from resolvers.batching import batched
 from resolvers.context import Info, Relation
 from resolvers.listing import listing
 from storage.kinds import Document
@@ -44,9 +46,10 @@ async def by_id(info: Info, id: strawberry.ID) -> Unit | None:
     return await info.context.one(UNITS, checked_id("id", id))
 
 
-async def of(parent: strawberry.Parent[OfUnit], info: Info) -> Unit | None:
+@batched
+async def of(parents: Sequence[OfUnit], info: Info) -> list[Unit | None]:
     """The unit that a record is about."""
-    return await info.context.one(UNITS, parent.unit_id)
+    return await info.context.each(UNITS, [parent.unit_id for parent in parents])
 
 
 of_asset = listing(OF_ASSET, "The units of an asset.")
@@ -54,9 +57,14 @@ of_floor = listing(OF_FLOOR, "The units on a floor.")
 of_map = listing(OF_MAP, "The units on a map.", "id", "asset_id")
 
 
-async def one_of_map(parent: strawberry.Parent[Map], info: Info, id: strawberry.ID) -> Unit | None:
+@batched
+async def one_of_map(parents: Sequence[Map], info: Info, id: strawberry.ID) -> list[Unit | None]:
     """One unit on a map."""
     unit = await info.context.one(UNITS, checked_id("id", id))
-    if unit is None or unit.asset_id != parent.asset_id:
-        return None
-    return unit if unit.map_ids is None or parent.id in unit.map_ids else None
+    return [unit if unit and _is_on(parent, unit) else None for parent in parents]
+
+
+def _is_on(map: Map, unit: Unit) -> bool:
+    if unit.asset_id != map.asset_id:
+        return False
+    return unit.map_ids is None or map.id in unit.map_ids
