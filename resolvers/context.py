@@ -14,8 +14,8 @@ from resolvers.arguments import checked_slice
 from resolvers.caller import Caller
 from resolvers.errors import TooManyRecords
 from resolvers.loading import Load, Loader
+from resolvers.routables import Routable
 from resolvers.routers import Routers
-from routing.router import Router
 from storage.fields import Record
 from storage.kinds import Document, Kind
 from storage.maps import MAPS
@@ -117,7 +117,7 @@ class Context:
         """The keys of up to `most` visible records that meet a condition."""
         return await self._reading(kind).keys(kind, self.caller.scope, where, most)
 
-    async def router(self, map_id: str) -> Router | None:
+    async def routable(self, map_id: str) -> Routable | None:
         """What answers questions about the ways of a visible map; None where it is not routable."""
         digest = await find_digest(self._reading(MAPS).database, self.caller.scope, map_id)
         if digest is None or self.routers is None:

@@ -10,7 +10,7 @@ import strawberry
 
 from parsing.errors import ParsingError
 from parsing.plans import Format, read
-from resolvers import reporting
+from resolvers import reporting, routables
 from resolvers.arguments import checked_id
 from resolvers.catalog import load
 from resolvers.context import Info
@@ -19,11 +19,11 @@ from resolvers.plan_adoption import Given, adopt
 from resolvers.plan_records import Member, directory_of, locations_of
 from resolvers.plans import plan_of
 from resolvers.reporting import Progress
+from resolvers.routables import Placement, placement_of
 from routing.costing import Mode
 from routing.errors import RoutingError
 from routing.picture import draw_level
 from routing.processing import process_plan
-from routing.saving import save_router
 from storage import driver, files, networks
 from storage.errors import BundleError
 from storage.floors import FLOORS
@@ -66,6 +66,8 @@ class _Task(NamedTuple):
     unit_names: dict[str, str]
     """What the catalog calls the units of a drawing that knows only their ids."""
     given: list[Given]
+    placements: list[Placement]
+    """Of the locations that the map has already, and keeps."""
 
 
 class _Built(NamedTuple):
@@ -139,7 +141,9 @@ async def _prepare(store: Store, request: Request) -> _Task:
     sorts = await _fields(store, FLOORS.name, asset_id, "sort") if is_own else None
     names = await _fields(store, UNITS.name, asset_id, "name") if is_own else {}
     given = await networks.given_locations(store.database, request.map_id)
-    return _Task(request, asset_id, sorts, names, [_given(each) for each in given if each.floors])
+    adopted = [_given(each) for each in given if each.floors]
+    placements = [placement_of(each) for each in given]
+    return _Task(request, asset_id, sorts, names, adopted, placements)
 
 
 async def _drawing(store: Store, known: Map) -> bytes:
@@ -186,7 +190,13 @@ def _build(progress: Progress, task: _Task) -> _Built:
         member | {"name": task.unit_names.get(place.unit_id or "", member["name"])}
         for member, place in zip(locations_of(reading, task.asset_id), reading.places, strict=True)
     ]
-    return _Built(save_router(processed.router), report, directory, locations, pictures)
+    network = routables.save(processed.router, [*task.placements, *map(_placement, locations)])
+    return _Built(network, report, directory, locations, pictures)
+
+
+def _placement(member: Member) -> Placement:
+    floor_ids = tuple(floor["id"] for floor in member["floors"])
+    return Placement(member["id"], member["name"], member["x"], member["y"], floor_ids)
 
 
 async def _publish(database: driver.Database, task: _Task, built: _Built) -> None:

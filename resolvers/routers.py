@@ -1,24 +1,28 @@
 """Routers in memory: those of the maps that were asked for last, up to a number of bytes."""
 
 import asyncio
+import logging
 import mmap
 import tempfile
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from routing.router import Router
-from routing.saving import load_router
+from resolvers import routables
+from resolvers.routables import Routable
+from routing.errors import FormatError
 
 MOST_BYTES = 512 << 20
 
 ReadFile = Callable[[str], Awaitable[bytes | None]]
 
+logger = logging.getLogger("floorgate.routers")
+
 
 class Loaded(NamedTuple):
-    """A router and the size of the archive that it was loaded from."""
+    """A map's router and the size of the archive that it was loaded from."""
 
-    router: Router
+    routable: Routable
     bytes: int
 
 
@@ -35,16 +39,16 @@ class Routers:
         self._loaded: OrderedDict[str, Loaded] = OrderedDict()
         self._loading: dict[str, asyncio.Task[Loaded | None]] = {}
 
-    async def get(self, digest: str) -> Router | None:
-        """The router of an archive; None when the archive is gone."""
+    async def get(self, digest: str) -> Routable | None:
+        """What an archive holds; None when it is gone, or was made by another version of this."""
         loaded = self._loaded.get(digest)
         if loaded is not None:
             self._loaded.move_to_end(digest)
-            return loaded.router
+            return loaded.routable
         if digest not in self._loading:
             self._loading[digest] = asyncio.create_task(self._load(digest))
         loaded = await asyncio.shield(self._loading[digest])
-        return loaded.router if loaded else None
+        return loaded.routable if loaded else None
 
     async def _load(self, digest: str) -> Loaded | None:
         try:
@@ -55,6 +59,9 @@ class Routers:
             self._loaded[digest] = loaded
             self._make_room()
             return loaded
+        except FormatError as error:
+            logger.warning("the network %s is not used: %s", digest, error)
+            return None
         finally:
             del self._loading[digest]
 
@@ -66,8 +73,8 @@ class Routers:
         return sum(loaded.bytes for loaded in self._loaded.values())
 
 
-def _map(content: bytes) -> Router:
+def _map(content: bytes) -> Routable:
     with tempfile.TemporaryFile() as file:
         file.write(content)
         file.flush()
-        return load_router(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return routables.load(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

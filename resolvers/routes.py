@@ -7,13 +7,14 @@ from typing import Annotated
 import strawberry
 
 from resolvers.context import Context, Info
-from resolvers.distances import WaypointInput, find_waypoints, parse_mode, rounded, to_stop
+from resolvers.distances import parse_mode, rounded
 from resolvers.errors import InvalidInput
 from resolvers.locations import matching
+from resolvers.routables import Routable
+from resolvers.waypoints import WaypointInput, find_waypoints, to_stop
 from routing.route import Leg as Found
 from routing.route import Route as Way
 from routing.route import Walk
-from routing.router import Router
 from storage.locations import LOCATIONS, Location
 from storage.maps import Map
 
@@ -63,8 +64,10 @@ async def route(
 ) -> Route | None:
     """The fastest way from one waypoint to another; null where no path leads."""
     travel = parse_mode("mode", mode)
-    waypoints = await find_waypoints(info.context, parent, [("from", source), ("to", target)])
-    router = await _router(info.context, parent)
+    routable = await info.context.routable(parent.id)
+    named = [("from", source), ("to", target)]
+    waypoints = await find_waypoints(info.context, parent, routable, named)
+    router = _required(parent, routable).router
     start, end = (to_stop(router, parent, waypoint) for waypoint in waypoints)
     way = router.route(start, end, travel)
     return None if way is None else _shown(way, travel.value, parent.feet_per_unit or 1.0)
@@ -81,11 +84,12 @@ async def nearest(
     """The locations whose tags meet every term, nearest first by walking time."""
     travel = parse_mode("mode", mode)
     most = checked_limit(limit)
-    [waypoint] = await find_waypoints(info.context, parent, [("from", source)])
+    routable = await info.context.routable(parent.id)
+    [waypoint] = await find_waypoints(info.context, parent, routable, [("from", source)])
     candidates = await matching(info.context, parent.id, tags, MOST_CANDIDATES)
     if len(candidates) == MOST_CANDIDATES:
         raise InvalidInput(tags=f"must leave fewer than {MOST_CANDIDATES} locations; add a term")
-    router = await _router(info.context, parent)
+    router = _required(parent, routable).router
     known = [key for key in candidates if router.has_location(key) and key != waypoint.id]
     found = router.nearest(to_stop(router, parent, waypoint), known, most, travel) if known else []
     return await _located(info.context, [(n.location_id, n.feet, n.seconds) for n in found])
@@ -99,11 +103,10 @@ def checked_limit(limit: int | None) -> int:
     return most
 
 
-async def _router(context: Context, parent: Map) -> Router:
-    router = await context.router(parent.id)
-    if router is None:
+def _required(parent: Map, routable: Routable | None) -> Routable:
+    if routable is None:
         raise InvalidInput(map=f"has not been processed for pathfinding: {parent.id!r}")
-    return router
+    return routable
 
 
 async def _located(context: Context, found: Sequence[tuple[str, float, float]]) -> list[Near]:

@@ -2,7 +2,7 @@
 
 RoutingError
 ├── PlanError        the plan contradicts itself; says which part and what would be right
-├── WaypointError    a waypoint names a location or level that the map does not have
+├── WaypointError    a waypoint is no location of the map, or no position at all
 └── FormatError      bytes that are no stored network or table of this version
 """
 

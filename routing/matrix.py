@@ -39,7 +39,7 @@ class Approach(NamedTuple):
 def compute_matrix(
     network: Network, sources: Sequence[Waypoint], targets: Sequence[Waypoint]
 ) -> Matrix:
-    """Raises WaypointError for a location or level that the network does not have."""
+    """Raises WaypointError for a location that the network does not have."""
     starts = [find_stop(network, waypoint) for waypoint in sources]
     ends = [find_stop(network, waypoint) for waypoint in targets]
     return measure(network, starts, ends)

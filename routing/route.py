@@ -60,7 +60,7 @@ class Route:
 def find_route(network: Network, source: Waypoint, target: Waypoint) -> Route | None:
     """The fastest route, None if there is none; feet and seconds are those of the matrix.
 
-    Raises WaypointError for a location or level that the network does not have.
+    Raises WaypointError for a location that the network does not have.
     """
     start, end = find_stop(network, source), find_stop(network, target)
     if not (start.attached and end.attached):

@@ -31,7 +31,8 @@ class Near(NamedTuple):
 class Router:
     """A map's networks, and its tables where it has them.
 
-    Every method raises WaypointError for a location or level that the map does not have.
+    Every method raises WaypointError for a location that the map does not have. A position on a
+    level that it does not have is like one that lies far from everything walkable.
     """
 
     networks: Mapping[Mode, Network]
@@ -57,6 +58,9 @@ class Router:
 
     def has_location(self, location_id: str) -> bool:
         return location_id in self.networks[Mode.FOOT].anchor_index
+
+    def has_level(self, level_id: str) -> bool:
+        return level_id in self.networks[Mode.FOOT].level_index
 
     def is_attached(self, waypoint: Waypoint, mode: Mode = Mode.FOOT) -> bool:
         """Whether it lies in the walkable space, or near enough to it."""

@@ -27,8 +27,11 @@ Waypoint: TypeAlias = str | Position
 """The id of a location, or a position."""
 
 
+NO_LEVEL = -1
+
+
 class Stop(NamedTuple):
-    """A waypoint on the network.
+    """A waypoint on the network, or on none of its levels.
 
     `vertex` and `location`, its place among the network's locations, are -1 for a position, which
     sees the graph from (`near_x`, `near_y`); a waypoint outside the walkable space lies `leg_feet`
@@ -47,16 +50,15 @@ class Stop(NamedTuple):
 
 
 def find_stop(network: Network, waypoint: Waypoint) -> Stop:
-    """Raises WaypointError for a location or level that the network does not have."""
+    """Raises WaypointError for a location that the network does not have."""
     if isinstance(waypoint, str):
         return stop_at_location(network, waypoint)
     level_id, x, y = waypoint
     index = network.level_index.get(level_id)
-    if index is None:
-        known = ", ".join(map(repr, network.level_index))
-        raise WaypointError(f"The map has no level {level_id!r}; it has {known}.")
     if not np.isfinite((x, y)).all():
         raise WaypointError(f"({x}, {y}) is no position; give finite numbers, in feet.")
+    if index is None:
+        return Stop(NO_LEVEL, x, y, x, y, 0.0, attached=False)
     level = network.levels[index]
     found = attach(level.free, level.rooms, x, y, network.costing.attach_feet)
     if found is None:

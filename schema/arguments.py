@@ -6,11 +6,12 @@ Each raises RequestError, as the field itself would.
 from collections.abc import Mapping
 from typing import Any
 
-from resolvers import distances
+from resolvers import distances, waypoints
 from resolvers.arguments import checked_id, checked_slice
-from resolvers.distances import CostingOptions, PedestrianOptions, WaypointInput, parse_mode
+from resolvers.distances import CostingOptions, PedestrianOptions, parse_mode
 from resolvers.locations import checked_terms
 from resolvers.routes import checked_limit
+from resolvers.waypoints import WaypointInput
 
 
 def check_cursor(text: str) -> None:
@@ -40,7 +41,7 @@ def check_limit(number: int) -> None:
 
 def check_waypoint(name: str, variable: Mapping[str, Any]) -> None:
     """Whether a waypoint has the form of one."""
-    distances.check_waypoint(name, _waypoint(variable))
+    waypoints.check_waypoint(name, _waypoint(variable))
 
 
 def check_matrix(variables: Mapping[str, Any]) -> None:
@@ -52,8 +53,8 @@ def check_matrix(variables: Mapping[str, Any]) -> None:
     costing_options = CostingOptions(pedestrian=PedestrianOptions(mode=pedestrian.get("mode")))
     distances.checked_mode(variables.get("costing"), costing_options)
     distances.checked_method(variables.get("distanceMethod"))
-    for name, waypoints in (("sources", sources), ("targets", targets)):
-        for index, waypoint in enumerate(waypoints):
+    for name, given in (("sources", sources), ("targets", targets)):
+        for index, waypoint in enumerate(given):
             check_waypoint(f"{name}[{index}]", waypoint)
 
 

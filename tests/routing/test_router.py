@@ -67,7 +67,6 @@ def test_a_position_in_the_wall_belongs_to_the_room_it_is_in() -> None:
     ("waypoint", "complaint"),
     [
         ("X", "no location 'X'"),
-        (Position("9", 0, 0), "no level '9'; it has '0'"),
         (Position("0", float("nan"), 0), "give finite numbers"),
     ],
 )
@@ -75,6 +74,15 @@ def test_unknown_waypoints_are_refused(waypoint: str | Position, complaint: str)
     for router in (FLAT.router, Router(FLAT.networks)):
         with pytest.raises(WaypointError, match=complaint):
             router.matrix([waypoint], ["A"])
+
+
+def test_a_level_that_the_map_does_not_have_is_out_of_reach() -> None:
+    nowhere = Position("9", 0, 0)
+    for router in (FLAT.router, Router(FLAT.networks)):
+        assert not router.has_level("9")
+        assert not router.is_attached(nowhere)
+        assert np.isnan(router.matrix([nowhere, "A"], ["A", nowhere]).feet[:, 1]).all()
+        assert router.route("A", nowhere) is None
 
 
 def test_a_straight_line_ignores_walls() -> None:

@@ -1,0 +1,184 @@
+"""The whole E18 request beside one that returns a constant: `python -m bench.matrix_requests`.
+
+Both take the same body and return as many bytes through the same front door, key check and delivery
+included; the constant reads no database and computes nothing. One server, on a core of its own,
+answers both in turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table as Sheet
+
+from bench import constant
+from bench.machine import LOAD_CORE, SERVER_CORE, cpu_seconds, load_average, pinned_to
+from bench.serving import CHECKOUT, stopped_at_the_end
+from resolvers import catalog, processing
+from resolvers.caller import CALCULATE_DISTANCES
+from storage import driver, embedded, keys, setup
+from storage.locations import LOCATIONS
+from storage.store import Store
+
+DEMO = CHECKOUT / "samples" / "demo" / "bundle.json"
+MAP = "alder-court-floor-plates"
+MATRIX = f"/v1/maps/{MAP}/distance-matrix"
+DATABASE, SEED = "floorgate", 7
+SHAPES = ((1, 1), (7, 7), (1, 50), (50, 1))
+BODIES = 50
+"""Different ones of each shape, so that an answer cannot be one that was given before."""
+
+Waypoint = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Client:
+    """One connection to the server."""
+
+    connection: http.client.HTTPConnection
+    headers: dict[str, str]
+    pid: int
+
+    def post(self, path: str, body: bytes, size: int = 0) -> bytes:
+        """What a request is answered, which must be 200; `size` is the constant's."""
+        self.connection.request("POST", path, body, self.headers | {constant.SIZE: str(size)})
+        response = self.connection.getresponse()
+        content = response.read()
+        if response.status != 200:
+            raise click.ClickException(f"{path}: {response.status} {content.decode()}")
+        return content
+
+    def cpu_ms(self, path: str, bodies: Sequence[bytes], size: int, repeats: int) -> float:
+        """Server CPU per request."""
+        before = cpu_seconds(self.pid)
+        for _ in range(repeats):
+            for body in bodies:
+                self.post(path, body, size)
+        return (cpu_seconds(self.pid) - before) * 1000 / (repeats * len(bodies))
+
+
+async def fill(mongo_url: str) -> tuple[str, list[Waypoint]]:
+    """The demo property, routable: a key for it, and its locations as waypoints."""
+    client = driver.connect(mongo_url)
+    try:
+        database = client[DATABASE]
+        await setup.prepare(database)
+        await catalog.load(database, [DEMO])
+        await processing.process(Store(client, DATABASE), processing.Request(MAP, {}))
+        _, key = await keys.create(
+            database,
+            name="bench",
+            permissions=[CALCULATE_DISTANCES],
+            asset_ids=None,
+            expires_at=None,
+        )
+        found = await database[LOCATIONS.name].find({"unit_map_id": MAP}).to_list(None)
+    finally:
+        await driver.close(client)
+    return key, [waypoint(each) for each in found]
+
+
+def waypoint(location: dict[str, Any]) -> Waypoint:
+    floor_id = location["floors"][0]["id"]
+    return {"id": location["_id"], "floor_id": floor_id} | {
+        name: location[name] for name in ("name", "x", "y")
+    }
+
+
+@contextmanager
+def serving(mongo_url: str, key: str) -> Iterator[Client]:
+    """A client of a server that has its core to itself."""
+    settings = {"FLOORGATE_MONGO_URL": mongo_url, "FLOORGATE_DATABASE": DATABASE}
+    with pinned_to(SERVER_CORE):
+        process = subprocess.Popen(
+            [sys.executable, "-m", constant.__name__],
+            cwd=CHECKOUT,
+            env=os.environ | settings,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+    assert process.stdout is not None
+    with process.stdout, stopped_at_the_end(process):
+        _, _, port = process.stdout.readline().decode().strip().rpartition(":")
+        if not port:
+            raise click.ClickException("the server does not start: python -m bench.constant")
+        headers = {
+            "API-Key": key,
+            "Experimental-Flags": "distances",
+            "Content-Type": "application/json",
+        }
+        yield Client(http.client.HTTPConnection("127.0.0.1", int(port)), headers, process.pid)
+
+
+def bodies_of(waypoints: Sequence[Waypoint], rows: int, columns: int) -> list[bytes]:
+    """Requests for matrices of a shape between waypoints drawn at random."""
+    generator = random.Random(SEED)
+    return [
+        json.dumps(
+            {
+                "data": {
+                    "sources": generator.sample(waypoints, rows),
+                    "targets": generator.sample(waypoints, columns),
+                }
+            }
+        ).encode()
+        for _ in range(BODIES)
+    ]
+
+
+def compare(
+    client: Client, bodies: Sequence[bytes], rounds: int, repeats: int
+) -> tuple[int, float, float]:
+    """Bytes of an answer, and the medians of both requests' CPU milliseconds, round by round."""
+    sizes = [len(client.post(MATRIX, body)) for body in bodies]
+    size = round(sum(sizes) / len(sizes))
+    taken = [
+        [client.cpu_ms(path, bodies, size, repeats) for path in (MATRIX, constant.PATH)]
+        for _ in range(rounds)
+    ]
+    matrix_ms, constant_ms = (median(times) for times in zip(*taken, strict=True))
+    return size, matrix_ms, constant_ms
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True)
+@click.option("--repeats", type=click.IntRange(1), default=20, show_default=True)
+def main(rounds: int, repeats: int) -> None:
+    """Measure both requests with waypoints by id, and with waypoints as E17 lists them."""
+    sheet = Sheet("waypoints", "pairs", "bytes", "E18", "constant", "E18 : constant")
+    with (
+        tempfile.TemporaryDirectory(prefix="floorgate-bench-") as scratch,
+        pinned_to(LOAD_CORE),
+        embedded.running(Path(scratch)) as mongo_url,
+    ):
+        key, listed = asyncio.run(fill(mongo_url))
+        forms = {"by id": [{"id": each["id"]} for each in listed], "as listed": listed}
+        with serving(mongo_url, key) as client:
+            for form, waypoints in forms.items():
+                for rows, columns in SHAPES:
+                    bodies = bodies_of(waypoints, rows, columns)
+                    size, matrix_ms, constant_ms = compare(client, bodies, rounds, repeats)
+                    figures = (f"{matrix_ms:.2f}", f"{constant_ms:.2f}")
+                    ratio = f"{matrix_ms / constant_ms:.1f}"
+                    sheet.add_row(form, f"{rows} x {columns}", f"{size:,}", *figures, ratio)
+    console = Console()
+    console.print("Server CPU, ms a request; load average", f"{load_average():.1f}", sheet)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Waypoints: as clients give them, completed from locations, and as routing knows them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import strawberry
+
+from resolvers.arguments import checked_id
+from resolvers.context import Context
+from resolvers.errors import InvalidInput
+from resolvers.routables import Placement, Routable, placement_of
+from routing.router import Router
+from routing.stops import Position
+from routing.stops import Waypoint as Stop
+from storage.floors import FLOORS
+from storage.locations import LOCATIONS
+from storage.maps import Map
+
+MOST_NAME_CHARACTERS = 2048
+FARTHEST = 1e9
+"""The largest coordinate, as for locations; NaN is not smaller, nor is what has no end."""
+
+
+@strawberry.input(description="A location of the map, or a place on one of its floors, or both.")
+class WaypointInput:
+    id: strawberry.ID | None = None
+    name: str | None = None
+    x: float | None = None
+    y: float | None = None
+    floor_id: strawberry.ID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waypoint:
+    """A waypoint as it was given, completed from its location."""
+
+    id: str | None
+    name: str | None
+    x: float
+    y: float
+    floor_id: str
+    is_location: bool
+    """Whether it is where the location `id` is, and not merely named after one."""
+
+    @property
+    def shown(self) -> tuple[str | None, str | None, float, float, str]:
+        """What a response repeats of it."""
+        return self.id, self.name, self.x, self.y, self.floor_id
+
+
+async def find_waypoints(
+    context: Context,
+    parent: Map,
+    routable: Routable | None,
+    named: Sequence[tuple[str, WaypointInput]],
+) -> list[Waypoint]:
+    """The waypoints, in their order, each given with its name. Raises InvalidInput."""
+    for place, waypoint in named:
+        check_waypoint(place, waypoint)
+    ids = {way.id for _, way in named if way.id is not None}
+    floor_ids = {way.floor_id for _, way in named if way.floor_id is not None}
+    placements = await _placements(context, parent, routable, ids)
+    floors = await _floors(context, parent, routable, floor_ids)
+    faults: dict[str, str] = {}
+    found = []
+    for place, waypoint in named:
+        placement = placements.get(waypoint.id or "")
+        if waypoint.floor_id is not None and waypoint.floor_id not in floors:
+            faults[f"{place}.floor_id"] = f"is no floor of this map: {waypoint.floor_id!r}"
+        elif not _is_placed(waypoint) and placement is None:
+            faults[f"{place}.id"] = f"is no location of this map: {waypoint.id!r}"
+        elif _is_elsewhere(waypoint, placement):
+            faults[f"{place}.floor_id"] = f"is no floor of the location {waypoint.id!r}"
+        else:
+            found.append(_completed(waypoint, placement))
+    if faults:
+        raise InvalidInput(**faults)
+    return found
+
+
+def to_stop(router: Router, parent: Map, waypoint: Waypoint) -> Stop:
+    """A waypoint as routing knows it: a location by id, else a position in feet."""
+    if waypoint.is_location and waypoint.id is not None and router.has_location(waypoint.id):
+        return waypoint.id
+    scale = parent.feet_per_unit or 1.0
+    return Position(waypoint.floor_id, waypoint.x * scale, waypoint.y * scale)
+
+
+def check_waypoint(place: str, waypoint: WaypointInput) -> None:
+    """Whether a waypoint has the form of one. Raises InvalidInput."""
+    for name in ("id", "floor_id"):
+        if (value := getattr(waypoint, name)) is not None:
+            checked_id(f"{place}.{name}", value)
+    for name in ("x", "y"):
+        number = getattr(waypoint, name)
+        if number is not None and not abs(number) <= FARTHEST:
+            raise InvalidInput(
+                **{f"{place}.{name}": f"must be from -{FARTHEST:.0f} to {FARTHEST:.0f}"}
+            )
+    if len(waypoint.name or "") > MOST_NAME_CHARACTERS:
+        raise InvalidInput(
+            **{f"{place}.name": f"must have at most {MOST_NAME_CHARACTERS} characters"}
+        )
+    if (waypoint.x is None) != (waypoint.y is None):
+        raise InvalidInput(**{place: "must have both x and y, or neither"})
+    if waypoint.id is None and not _is_placed(waypoint):
+        raise InvalidInput(**{place: "must have the id of a location, or x, y and floor_id"})
+
+
+async def _placements(
+    context: Context, parent: Map, routable: Routable | None, ids: Iterable[str]
+) -> Mapping[str, Placement]:
+    """The map's locations among `ids`; only those it was not processed with are read."""
+    known = routable.placements if routable else {}
+    read = await context.many(LOCATIONS, [key for key in ids if key not in known])
+    if not read:
+        return known
+    others = {key: each for key, each in read.items() if each.unit_map_id == parent.id}
+    return {**known, **{key: placement_of(each) for key, each in others.items()}}
+
+
+async def _floors(
+    context: Context, parent: Map, routable: Routable | None, floor_ids: Iterable[str]
+) -> set[str]:
+    """Which of `floor_ids` are floors of the map's asset; only those off the map are read."""
+    known = {key for key in floor_ids if routable and routable.router.has_level(key)}
+    read = await context.many(FLOORS, [key for key in floor_ids if key not in known])
+    return known | {key for key, floor in read.items() if floor.asset_id == parent.asset_id}
+
+
+def _is_placed(waypoint: WaypointInput) -> bool:
+    return None not in (waypoint.x, waypoint.y, waypoint.floor_id)
+
+
+def _is_elsewhere(given: WaypointInput, placement: Placement | None) -> bool:
+    """Whether the location is on other floors than the one that goes with it."""
+    if placement is None or given.floor_id is None or _is_placed(given):
+        return False
+    return given.floor_id not in placement.floor_ids
+
+
+def _completed(given: WaypointInput, placement: Placement | None) -> Waypoint:
+    """On another of its floors, too, a location is a place like any other."""
+    if placement is None:
+        assert given.x is not None
+        assert given.y is not None
+        return Waypoint(given.id, given.name, given.x, given.y, given.floor_id or "", False)
+    name = placement.name if given.name is None else given.name
+    x = placement.x if given.x is None else given.x
+    y = placement.y if given.y is None else given.y
+    floor_id = given.floor_id or placement.floor_id
+    is_there = (x, y, floor_id) == (placement.x, placement.y, placement.floor_id)
+    return Waypoint(given.id, name, x, y, floor_id, is_there)
