@@ -12,6 +12,7 @@ import pytest
 from resolvers.catalog import load
 from resolvers.errors import InvalidInput, NotFound, RefusedDocument
 from resolvers.processing import Request, process
+from storage import networks
 from storage.store import Store
 from tests.world import World, connected, data_of, serving
 
@@ -116,6 +117,13 @@ async def processed(world: World, directory: Path) -> AsyncIterator[httpx.AsyncC
         yield client
 
 
+async def import_more(world: World, directory: Path, **members: list[dict[str, Any]]) -> None:
+    bundle = directory / "more.json"
+    bundle.write_text(json.dumps(members))
+    async with connected(world) as database:
+        await load(database, [bundle])
+
+
 async def ask_matrix(client: httpx.AsyncClient, map_id: str = "tower", **data: Any) -> Any:
     path = f"/v1/unitmaps/{map_id}/distance-matrix"
     return await client.post(path, json={"data": data})
@@ -184,6 +192,64 @@ async def test_coordinates_win_over_the_id_which_is_echoed(
         target = source["targets"][0]
         assert "id" not in target
         assert (target["floor_id"], target["distance"]) == ("lower", 50)
+
+
+async def test_a_location_as_it_is_listed_is_that_location(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with processed(own_world, tmp_path) as client:
+        listed = (await client.get("/v1/maps/tower/locations")).json()["data"]
+        whole = [{**each, "floor_id": each["floors"][0]["id"]} for each in listed]
+        by_id = [{"id": each["id"]} for each in listed]
+        told = await ask_matrix(client, sources=whole, targets=whole)
+        assert told.json() == (await ask_matrix(client, sources=by_id, targets=by_id)).json()
+
+
+async def test_an_id_of_the_clients_own_is_echoed_beside_coordinates(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with processed(own_world, tmp_path) as client:
+        body = await ask_matrix(client, sources=[{**PLACE, "id": "me"}], targets=[{"id": "gym"}])
+        assert body.json()["data"]["sources"][0]["id"] == "me"
+
+
+async def test_a_location_that_came_after_processing_is_a_place_like_any_other(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with processed(own_world, tmp_path) as client:
+        desk = {**CATALOG["locations"][0], "id": "desk", "x": 10, "y": 25, "tags": []}
+        await import_more(own_world, tmp_path, locations=[desk])
+        body = await ask_matrix(client, sources=[{"id": "desk"}], targets=[{**PLACE, "x": 60}])
+        data = body.json()["data"]
+        assert data["distance_method"] == "pathfinding"
+        assert data["sources"][0]["targets"][0]["distance"] == 50
+
+
+async def test_a_floor_that_the_plan_does_not_show_is_out_of_reach(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with processed(own_world, tmp_path) as client:
+        attic = {"id": "attic", "asset_id": "tower", "name": "Attic", "sort": 3}
+        await import_more(own_world, tmp_path, floors=[attic])
+        asked = {"sources": [{**PLACE, "floor_id": "attic"}], "targets": [PLACE, {"id": "gym"}]}
+        for method, used in (("default", "euclidean"), ("pathfinding", "pathfinding")):
+            data = (await ask_matrix(client, **asked, distance_method=method)).json()["data"]
+            assert data["distance_method"] == used
+            distance = data["sources"][0]["targets"][0]["distance"]
+            assert distance == (0 if used == "euclidean" else None)
+        route = await client.get("/v1/maps/tower/route?from=1,25,attic&to=gym")
+        assert route.json() == {"data": None}
+
+
+async def test_a_network_of_another_version_is_as_good_as_none(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with tower(own_world, tmp_path) as store:
+        await networks.publish(store.database, "tower", b"of another version", {}, [])
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        client.headers.update(FLAGS)
+        data = (await ask_matrix(client, sources=[PLACE], targets=[{"id": "gym"}])).json()["data"]
+        assert data["distance_method"] == "euclidean"
 
 
 async def test_a_location_is_on_its_own_floors_only(own_world: World, tmp_path: Path) -> None:
