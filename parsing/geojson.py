@@ -40,7 +40,10 @@ def read(files: Mapping[str, bytes]) -> Drawing:
             if sketch.id in sketches:
                 raise InvalidPlan(f"{name}: {sketch.id} is there twice; ids are unique")
             sketches[sketch.id] = sketch
-    return draw(sketches.values(), notebook)
+    try:
+        return draw(sketches.values(), notebook)
+    except InvalidPlan as error:
+        raise InvalidPlan(f"{', '.join(files)}: {error}") from error
 
 
 def load_json(json: bytes, name: str) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from parsing.drawing import Area, Coordinate, Drawing, Lines, Notebook, Point
-from parsing.errors import InvalidMarkup, InvalidPlan
+from parsing.errors import InvalidMarkup, InvalidPlan, NotWellFormed
 from parsing.indoor import INDOOR_KEYS, draw
 from parsing.limits import Limits
 from parsing.places import checked_place
@@ -18,6 +18,8 @@ from parsing.surroundings import Sketch
 from parsing.tokens import Target, feed
 
 LIMITS: Final = Limits(source_bytes=64 * 1024 * 1024, elements=2_000_000)
+END: Final = b"</osm>"
+LAST_BYTES: Final = 1024
 KINDS: Final = frozenset({"node", "way", "relation"})
 MISSING: Final = "which the file does not have; download the area with all members of its ways"
 MULTIPOLYGON_ROLES: Final = frozenset({"outer", "inner", ""})
@@ -26,7 +28,13 @@ MULTIPOLYGON_ROLES: Final = frozenset({"outer", "inner", ""})
 def read(xml: bytes, limits: Limits = LIMITS) -> Drawing:
     """Raises `ParsingError`, with line and column or the id of the element at fault."""
     reader = _Reader(limits)
-    feed(read_document(xml, limits), reader)
+    try:
+        feed(read_document(xml, limits), reader)
+    except NotWellFormed as error:
+        if END not in xml[-LAST_BYTES:]:
+            message = f"{error.message}; the file does not end with </osm>: it may be cut off"
+            raise NotWellFormed(message, error.line, error.column) from error
+        raise
     notebook = Notebook()
     return draw(_sketches(reader.extract, notebook), notebook)
 

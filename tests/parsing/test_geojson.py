@@ -126,6 +126,11 @@ def test_a_broken_geometry_is_an_error_with_file_and_feature(geometry: Any, mess
         (collection([1]), InvalidPlan, r"features\[0\] is not a GeoJSON Feature"),
         (collection([room(properties=3)]), InvalidPlan, "properties that are no object"),
         (collection([room(), room()]), InvalidPlan, "way/1 is there twice"),
+        (
+            collection([room(properties={"indoor": "room", "level": "G"})]),
+            InvalidPlan,
+            r"^plan\.geojson: no feature .* not read, level=G; .* \(way/1\)",
+        ),
         (collection([]), InvalidPlan, "no feature has both an indoor tag and a level"),
     ],
 )

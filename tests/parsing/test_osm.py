@@ -143,6 +143,22 @@ def test_an_unreadable_level_leaves_out_that_feature_with_its_id() -> None:
     assert note.examples == (lost,)
 
 
+def test_a_file_without_any_readable_level_says_what_it_has_instead() -> None:
+    book = Sketchbook()
+    lost = book.way(box(0, 0, 5, 5), indoor="room", level="ground")
+    with pytest.raises(InvalidPlan, match=f"Found instead: not read, level=ground.*{lost}"):
+        osm.read(book.osm())
+
+
+def test_a_file_that_was_cut_off_says_so() -> None:
+    book = Sketchbook()
+    book.way(box(0, 0, 5, 5), indoor="room", level="0")
+    whole = book.osm()
+    for size in range(len(whole) // 2, len(whole) - 10, 50):
+        with pytest.raises(NotWellFormed, match="line .* may be cut off"):
+            osm.read(whole[:size])
+
+
 def test_a_wall_is_a_line_even_when_closed_and_an_open_room_is_closed() -> None:
     book = Sketchbook()
     wall = book.way(box(0, 0, 5, 5), indoor="wall", level="0")

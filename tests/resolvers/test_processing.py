@@ -231,7 +231,10 @@ async def test_a_floor_that_the_plan_does_not_show_is_out_of_reach(
     async with processed(own_world, tmp_path) as client:
         attic = {"id": "attic", "asset_id": "tower", "name": "Attic", "sort": 3}
         await import_more(own_world, tmp_path, floors=[attic])
-        asked = {"sources": [{**PLACE, "floor_id": "attic"}], "targets": [PLACE, {"id": "gym"}]}
+        asked: dict[str, Any] = {
+            "sources": [{**PLACE, "floor_id": "attic"}],
+            "targets": [PLACE, {"id": "gym"}],
+        }
         for method, used in (("default", "euclidean"), ("pathfinding", "pathfinding")):
             data = (await ask_matrix(client, **asked, distance_method=method)).json()["data"]
             assert data["distance_method"] == used
