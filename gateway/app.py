@@ -63,7 +63,7 @@ class Gateway:
         self._descriptions: dict[str, bytes] = {}
         self.limiter = RateLimiter(settings.rate_limit, settings.rate_burst)
         self.service = Service(
-            executor=Executor(GRAPHQL, settings.limits),
+            executor=Executor(GRAPHQL, settings.limits, compiles=not settings.interpret_queries),
             authenticate=self.authenticate,
             context=self.context,
             base_url=self.base_url,

@@ -119,6 +119,8 @@ class Settings:
     graphql_breadth: int = _setting(_BOUNDS.breadth, COUNT, "Fields of one object in an operation.")
     graphql_cost: int = _setting(_BOUNDS.cost, COUNT, "Records that an operation may ask for.")
 
+    interpret_queries: bool = _flag("Leave GraphQL queries to graphql-core; do not compile them.")
+
     @property
     def connection(self) -> Connection:
         """Where the catalog is."""

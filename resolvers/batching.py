@@ -32,7 +32,7 @@ def batched(each: Each) -> Resolver:
     return resolve
 
 
-def each_of(resolver: Callable[..., Any]) -> Each | None:
+def each_of(resolver: object) -> Each | None:
     """The form of a resolver that answers for many parents; None where it has none."""
     each: Each | None = vars(resolver).get(_EACH)
     return each

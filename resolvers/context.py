@@ -70,6 +70,11 @@ class Context:
         self.read.add(kind.name)
         return self._store
 
+    def forget(self) -> None:
+        """Drops what was read, so that the request may be answered from the start."""
+        self._loaders.clear()
+        self._records = 0
+
     async def one(self, kind: Kind[R], key: str) -> R | None:
         """The visible record with this key; batched with its siblings'."""
         [record] = await self.each(kind, [key])

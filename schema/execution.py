@@ -1,14 +1,15 @@
 """Running operations: prepared once, answered with data or with errors that have codes.
 
 Both doors come through here: REST with operations prepared at start-up, `/graphql` with whatever a
-client sends, whose parsed and validated documents are kept in a bounded cache.
+client sends, which is kept parsed and validated in a bounded cache. Queries run compiled
+(`schema.compiling`): those of REST always, a client's from the second time on.
 """
 
 import logging
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any
 
@@ -32,6 +33,7 @@ from resolvers.context import Context
 from resolvers.errors import RequestError, Unavailable
 from schema import limits
 from schema.bounds import Limits
+from schema.compiling import Compiled
 from schema.limits import TooLarge
 from schema.permissions import Demand, demand_of
 
@@ -46,7 +48,7 @@ __all__ = [
 ]
 
 MOST_VALIDATION_ERRORS = 5
-MOST_DOCUMENTS = 1_000
+MOST_OPERATIONS = 1_000
 TOO_DEEP = "The document is nested too deeply"
 RECURSED = "Validation aborted."
 """All that graphql-core says when Python's stack ends during validation."""
@@ -67,14 +69,19 @@ class InvalidOperation(Exception):
         self.errors = errors
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Operation:
     """One operation of a valid document."""
 
+    text: str
+    """The document; with the operation's name, it tells one operation from another."""
     document: DocumentNode
     node: OperationDefinitionNode
-    demands: tuple[Demand, ...] = ()
-    """What the fields of an operation of ours ask of the caller, each once, in their order."""
+    demands: tuple[Demand, ...]
+    """What its fields ask of the caller, each once, in their order."""
+    has_fixed_size: bool
+    """Whether variables cannot make it ask for more."""
+    compiled: Compiled | None = None
 
     @property
     def name(self) -> str | None:
@@ -93,6 +100,10 @@ class Operation:
         for demand in self.demands:
             demand.check(caller)
 
+    def admits(self, caller: Caller) -> bool:
+        """Whether `check` would raise nothing."""
+        return all(demand.is_met(caller) for demand in self.demands)
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -103,42 +114,57 @@ class Result:
 
 
 class Executor:
-    """Runs operations on one schema."""
+    """Runs operations on one schema; `compiles` False leaves all to graphql-core."""
 
-    def __init__(self, schema: GraphQLSchema, bounds: Limits | None = None) -> None:
+    def __init__(
+        self, schema: GraphQLSchema, bounds: Limits | None = None, *, compiles: bool = True
+    ) -> None:
         self.schema = schema
         self.limits = bounds or Limits()
-        self._documents: OrderedDict[str, DocumentNode] = OrderedDict()
+        self.compiles = compiles
+        self._operations: OrderedDict[tuple[str, str | None], Operation] = OrderedDict()
 
     def prepare(self, text: str, name: str | None = None) -> Operation:
-        """Parses and validates a document of ours, with no limit. Raises InvalidOperation."""
-        document = self._validated(self._parsed(text, max_tokens=None))
-        return replace(_operation(document, name), demands=self._demands(document))
+        """An operation of ours, with no limit, compiled at once. Raises InvalidOperation."""
+        operation = self._operation(
+            text, self._validated(self._parsed(text, max_tokens=None)), name
+        )
+        self._compile(operation)
+        return operation
 
     def select(self, text: str, name: str | None, variables: Mapping[str, Any]) -> Operation:
         """The operation that a client asks for, within the limits. Raises InvalidOperation."""
-        if len(text) > self.limits.characters:
-            most = self.limits.characters
-            raise _refusal(f"The document has {len(text)} characters, over the limit of {most}")
-        if _LONG_NUMBER.search(text):
-            raise _refusal(f"The document has a number of over {MOST_DIGITS} digits")
+        operation = self._operations.get((text, name))
         try:
-            document = self._documents.get(text)
-            if document is None:
-                document = self._parsed(text, self.limits.tokens)
-                self._check_size(document, name, variables)
-                self._remember(text, self._validated(document))
-            else:
-                self._documents.move_to_end(text)
-                self._check_size(document, name, variables)
+            if operation is None:
+                return self._first_seen(text, name, variables)
+            self._operations.move_to_end((text, name))
+            if not operation.has_fixed_size:
+                self._check_size(operation.document, name, variables)
+            self._compile(operation)
         except RecursionError as error:
             raise _refusal(TOO_DEEP) from error
-        return _operation(document, name)
+        return operation
 
     async def run(
         self, operation: Operation, variables: Mapping[str, Any], context: Context
     ) -> Result:
         """Runs an operation. Faults of ours are logged, and told as no more than that."""
+        if operation.compiled is not None and operation.admits(context.caller):
+            try:
+                data = await operation.compiled.run(variables, context)
+            except Unavailable as error:  # asking twice would take twice as long
+                return Result(None, [_told(GraphQLError(str(error), original_error=error))])
+            except Exception:
+                context.forget()
+            else:
+                if data is not None:
+                    return Result(data, [])
+        return await self._interpret(operation, variables, context)
+
+    async def _interpret(
+        self, operation: Operation, variables: Mapping[str, Any], context: Context
+    ) -> Result:
         try:
             outcome = graphql.execute(
                 self.schema,
@@ -153,6 +179,29 @@ class Executor:
         except Exception as error:
             return Result(None, [_told(GraphQLError(str(error), original_error=error))])
         return Result(result.data, [_told(error) for error in result.errors or []])
+
+    def _first_seen(self, text: str, name: str | None, variables: Mapping[str, Any]) -> Operation:
+        if len(text) > self.limits.characters:
+            most = self.limits.characters
+            raise _refusal(f"The document has {len(text)} characters, over the limit of {most}")
+        if _LONG_NUMBER.search(text):
+            raise _refusal(f"The document has a number of over {MOST_DIGITS} digits")
+        document = self._parsed(text, self.limits.tokens)
+        self._check_size(document, name, variables)
+        operation = self._operation(text, self._validated(document), name)
+        self._operations[text, name] = operation
+        if len(self._operations) > MOST_OPERATIONS:
+            self._operations.popitem(last=False)
+        return operation
+
+    def _operation(self, text: str, document: DocumentNode, name: str | None) -> Operation:
+        node = _chosen(document, name)
+        has_fixed_size = not limits.depends_on_variables(document)
+        return Operation(text, document, node, self._demands(document, node), has_fixed_size)
+
+    def _compile(self, operation: Operation) -> None:
+        if self.compiles and operation.compiled is None and operation.is_query:
+            operation.compiled = Compiled(self.schema, operation.document, operation.node)
 
     def _parsed(self, text: str, max_tokens: int | None) -> DocumentNode:
         try:
@@ -185,14 +234,11 @@ class Executor:
                 except TooLarge as error:
                     raise _refusal(str(error)) from error
 
-    def _remember(self, text: str, document: DocumentNode) -> None:
-        self._documents[text] = document
-        if len(self._documents) > MOST_DOCUMENTS:
-            self._documents.popitem(last=False)
-
-    def _demands(self, document: DocumentNode) -> tuple[Demand, ...]:
+    def _demands(self, document: DocumentNode, node: OperationDefinitionNode) -> tuple[Demand, ...]:
         collector = _DemandCollector(TypeInfo(self.schema))
-        visit(document, TypeInfoVisitor(collector.types, collector))
+        for definition in document.definitions:
+            if definition is node or not isinstance(definition, OperationDefinitionNode):
+                visit(definition, TypeInfoVisitor(collector.types, collector))
         return tuple(collector.demands)
 
 
@@ -209,7 +255,7 @@ class _DemandCollector(Visitor):
             self.demands[demand] = None
 
 
-def _operation(document: DocumentNode, name: str | None) -> Operation:
+def _chosen(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
     found = [
         node
         for node in _operations(document)
@@ -219,7 +265,7 @@ def _operation(document: DocumentNode, name: str | None) -> Operation:
         which = "Name one of the document's operations in operationName"
         message = which if name is None else f"{which}: there is none named {name!r}"
         raise InvalidOperation("OPERATION_RESOLUTION_FAILURE", [GraphQLError(message)])
-    return Operation(document, found[0])
+    return found[0]
 
 
 def _operations(document: DocumentNode) -> Iterator[OperationDefinitionNode]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphql import (
+    ArgumentNode,
     DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
@@ -21,7 +22,9 @@ from graphql import (
     OperationDefinitionNode,
     SelectionSetNode,
     VariableNode,
+    Visitor,
     get_named_type,
+    visit,
 )
 
 from resolvers.arguments import DEFAULT_PER_PAGE, MOST_PER_PAGE
@@ -89,6 +92,20 @@ def measure(
     }
     root = schema.get_root_type(operation.operation)
     return _Walk(schema, fragments, variables, root).selection(operation.selection_set, root)
+
+
+def depends_on_variables(document: DocumentNode) -> bool:
+    """Whether an operation of the document may have another size with other variables."""
+    finder = _VariablePageSizes()
+    visit(document, finder)
+    return finder.found
+
+
+class _VariablePageSizes(Visitor):
+    found = False
+
+    def enter_argument(self, node: ArgumentNode, *_: Any) -> None:
+        self.found |= node.name.value == PAGE_SIZE and isinstance(node.value, VariableNode)
 
 
 @dataclass(slots=True)

@@ -60,6 +60,12 @@ class Demand:
         if self.permission is not None and self.permission not in caller.permissions:
             raise PermissionRequired(self.permission)
 
+    def is_met(self, caller: Caller) -> bool:
+        """Whether `check` would raise nothing."""
+        return (self.flag is None or self.flag in caller.flags) and (
+            self.permission is None or self.permission in caller.permissions
+        )
+
 
 class Guard(FieldExtension):
     """Checks a demand before the field's resolver runs."""

@@ -262,7 +262,7 @@ async def test_what_else_was_asked_is_answered_beside_a_fault(
     async def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Context, "listed", fail)
+    monkeypatch.setattr(Context, "lists", fail)
     body = await ask(
         client,
         '{ asset(id: "north") { name } floors: asset(id: "north") { floors { data { id } } } }',

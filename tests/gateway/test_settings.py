@@ -35,6 +35,7 @@ CHANGED = Settings(
     graphql_tokens=3,
     graphql_breadth=4,
     graphql_cost=5,
+    interpret_queries=True,
 )
 
 

@@ -191,12 +191,12 @@ async def test_a_list_longer_than_was_estimated_is_cut_off_by_the_request_itself
     assert "perPage" in body["errors"][0]["message"]
 
 
-def test_documents_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("schema.execution.MOST_DOCUMENTS", 3)
+def test_operations_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schema.execution.MOST_OPERATIONS", 3)
     executor = Executor(GRAPHQL)
     for number in range(5):
         executor.select(f"query Q{number} {{ __typename }}", None, {})
-    assert len(executor._documents) == 3
+    assert len(executor._operations) == 3
 
 
 def test_few_of_many_faults_are_told() -> None:

@@ -1,0 +1,191 @@
+"""Which fields an operation asks of each object: fragments flattened, `@skip` and `@include` done.
+
+As graphql-core collects them (section 6.3.2 of the GraphQL specification), but once, when an
+operation is compiled.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from graphql import (
+    BooleanValueNode,
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLField,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLSchema,
+    InlineFragmentNode,
+    SelectionNode,
+    SelectionSetNode,
+    VariableNode,
+    get_named_type,
+)
+from strawberry.types.field import StrawberryField
+
+from schema.permissions import Guard
+
+TYPENAME = "__typename"
+MOST_FIELDS = 2_000
+"""In a compiled operation, every spread of a fragment counted; longer ones are interpreted."""
+
+
+class NotCovered(Exception):
+    """Part of an operation that is left to graphql-core."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """One response key of an object: a field with what is selected beneath it."""
+
+    key: str
+    node: FieldNode
+    """The first of the nodes that ask for it; all have the same arguments."""
+    parent: GraphQLObjectType
+    definition: GraphQLField
+    field: StrawberryField
+    children: "Selection"
+    """Empty for a leaf."""
+
+    @property
+    def type(self) -> GraphQLOutputType:
+        """What the schema says that its value is."""
+        return self.definition.type
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether its values come from a resolver that is called for a whole level."""
+        resolver = self.field.base_resolver
+        return resolver is not None and (resolver.is_async or bool(self.field.arguments))
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether something beneath it is awaited."""
+        return any(child.is_awaited or child.is_deep for child in self.selected)
+
+    @property
+    def selected(self) -> "Iterator[Selected]":
+        """The fields beneath it."""
+        return (child for child in self.children if isinstance(child, Selected))
+
+
+@dataclass(frozen=True, slots=True)
+class Typename:
+    """`__typename` under a response key."""
+
+    key: str
+    name: str
+
+
+Selection: TypeAlias = tuple[Selected | Typename, ...]
+
+
+@dataclass(slots=True)
+class Collector:
+    """Collects the fields of one operation for one outcome of its conditions."""
+
+    schema: GraphQLSchema
+    fragments: Mapping[str, FragmentDefinitionNode]
+    conditions: Mapping[str, bool]
+    """The variables that `@skip` and `@include` look at."""
+    collected: int = 0
+
+    def collect(self, sets: list[SelectionSetNode], parent: GraphQLObjectType) -> Selection:
+        """The fields of one object, in the order of their first appearance. Raises NotCovered."""
+        grouped: dict[str, list[FieldNode]] = {}
+        visited: set[str] = set()
+        for selection_set in sets:
+            self._group(selection_set, parent, grouped, visited)
+        return tuple(self._selected(key, nodes, parent) for key, nodes in grouped.items())
+
+    def _selected(
+        self, key: str, nodes: list[FieldNode], parent: GraphQLObjectType
+    ) -> Selected | Typename:
+        self.collected += 1
+        if self.collected > MOST_FIELDS:
+            raise NotCovered(f"more than {MOST_FIELDS} fields")
+        node = nodes[0]
+        if node.name.value == TYPENAME:
+            return Typename(key, parent.name)
+        definition = parent.fields.get(node.name.value)
+        if definition is None:
+            raise NotCovered(f"introspection by {node.name.value}")
+        beneath = [each.selection_set for each in nodes if each.selection_set]
+        children = self.collect(beneath, _object(definition)) if beneath else ()
+        return Selected(key, node, parent, definition, _described(definition), children)
+
+    def _group(
+        self,
+        selection_set: SelectionSetNode,
+        parent: GraphQLObjectType,
+        grouped: dict[str, list[FieldNode]],
+        visited: set[str],
+    ) -> None:
+        for node in selection_set.selections:
+            if not self._is_included(node):
+                continue
+            if isinstance(node, FieldNode):
+                key = (node.alias or node.name).value
+                grouped.setdefault(key, []).append(node)
+            elif isinstance(node, InlineFragmentNode):
+                if node.type_condition is None or self._matches(node, parent):
+                    self._group(node.selection_set, parent, grouped, visited)
+            elif isinstance(node, FragmentSpreadNode) and node.name.value not in visited:
+                visited.add(node.name.value)
+                fragment = self.fragments[node.name.value]
+                if self._matches(fragment, parent):
+                    self._group(fragment.selection_set, parent, grouped, visited)
+
+    def _matches(
+        self, node: InlineFragmentNode | FragmentDefinitionNode, parent: GraphQLObjectType
+    ) -> bool:
+        condition = node.type_condition
+        if condition is None or condition.name.value == parent.name:
+            return True
+        if isinstance(self.schema.get_type(condition.name.value), GraphQLObjectType):
+            return False
+        raise NotCovered(f"the abstract type {condition.name.value}")
+
+    def _is_included(self, node: SelectionNode) -> bool:
+        return not self._says(node, "skip", False) and self._says(node, "include", True)
+
+    def _says(self, node: SelectionNode, directive: str, default: bool) -> bool:
+        for each in node.directives or ():
+            if each.name.value == directive:
+                return self._truth((each.arguments or ())[0].value)
+        return default
+
+    def _truth(self, value: Any) -> bool:
+        if isinstance(value, VariableNode):
+            return self.conditions[value.name.value]
+        if isinstance(value, BooleanValueNode):
+            return value.value
+        raise NotCovered("a condition that is neither a variable nor a boolean")
+
+
+def fragments_of(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
+    """The fragments that a document defines, by name."""
+    return {
+        node.name.value: node
+        for node in document.definitions
+        if isinstance(node, FragmentDefinitionNode)
+    }
+
+
+def _object(definition: GraphQLField) -> GraphQLObjectType:
+    named = get_named_type(definition.type)
+    if not isinstance(named, GraphQLObjectType) or named.is_type_of is not None:
+        raise NotCovered(f"the type {named.name}, whose objects must be asked what they are")
+    return named
+
+
+def _described(definition: GraphQLField) -> StrawberryField:
+    field = definition.extensions.get("strawberry-definition")
+    if not isinstance(field, StrawberryField):
+        raise NotCovered("a field that strawberry did not make")
+    if not all(isinstance(extension, Guard) for extension in field.extensions):
+        raise NotCovered(f"the field {field.python_name}, which has extensions")
+    return field
