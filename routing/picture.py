@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from html import escape
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import shapely
@@ -30,23 +31,49 @@ CONNECTOR_SIGNS = {
     ConnectorKind.RAMP: "∠",
 }
 CUT_OFF_FILL = "#ff00c8"
+LEGEND_FEET = 110.0
+PIXELS_PER_FOOT, MOST_PIXELS = 4.0, 1600.0
+PLAIN_FEET = 300.0
+"""Signs keep their size on pictures of levels up to this long, and grow with longer ones."""
 STYLE = (
-    ".floor{fill:#eef1ea;stroke:#343a40;stroke-width:.25}"
-    ".edge{stroke:#4263eb;stroke-width:.08;stroke-opacity:.35;fill:none}"
-    ".vertex{fill:#4263eb}"
-    ".location{fill:#212529}"
-    f".cut-off{{fill:{CUT_OFF_FILL};fill-opacity:.75;stroke:{CUT_OFF_FILL};stroke-width:1}}"
-    f".lost{{fill:{CUT_OFF_FILL};stroke:#000;stroke-width:.3}}"
-    ".gate{fill:#7048e8}.sign{fill:#fff;font:bold 3px sans-serif;text-anchor:middle}"
-    ".route{stroke:#e03131;stroke-width:.8;fill:none;stroke-linejoin:round}"
-    "text{font:3px sans-serif}"
+    ".floor{{fill:#eef1ea;stroke:#343a40;stroke-width:{0:.2f}}}"
+    ".edge{{stroke:#4263eb;stroke-width:{1:.2f};stroke-opacity:.15;fill:none}}"
+    ".vertex{{fill:#4263eb}}"
+    ".location{{fill:#212529}}"
+    ".cut-off{{fill:{cut_off};fill-opacity:.75;stroke:{cut_off};stroke-width:{2:.2f}}}"
+    ".lost{{fill:{cut_off};stroke:#000;stroke-width:.3}}"
+    ".gate{{fill:#7048e8}}.sign{{fill:#fff;font:bold 3px sans-serif;text-anchor:middle}}"
+    ".door{{stroke-width:{3:.2f}}}"
+    ".route{{stroke:#e03131;stroke-width:{4:.2f};fill:none;stroke-linejoin:round}}"
+    "text{{font:3px sans-serif}}"
 )
+WIDTHS_FEET = (0.25, 0.08, 1.0, 0.6, 0.8)
+"""Of the lines around floor, of edges, around what is cut off, around doors, of a route."""
+
+
+class Sheet(NamedTuple):
+    """What a picture shows of the plan, in feet, and how much larger than usual its signs are."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+    @property
+    def sign(self) -> float:
+        return max(1.0, self.width / PLAIN_FEET, self.height / PLAIN_FEET)
+
+    @property
+    def pixels_per_foot(self) -> float:
+        return min(PIXELS_PER_FOOT, MOST_PIXELS / max(self.width, self.height))
 
 
 def draw_level(
     processed: Processed, level_id: str, mode: Mode = Mode.FOOT, route: Route | None = None
 ) -> str:
-    """An SVG of one level at one unit a foot; with a `route`, the walks of it on this level.
+    """An SVG of one level at one unit a foot, at most 1,600 pixels wide and high.
+
+    With a `route` it shows the walks of it on this level.
 
     Doors are green as drawn, orange where extended, blue where inferred; floor and locations that
     the main part of the map does not reach are magenta. Raises KeyError for no such level.
@@ -54,33 +81,43 @@ def draw_level(
     network, components = processed.networks[mode], processed.components[mode]
     index = network.level_index[level_id]
     built = processed.walkable[index]
+    names = {location.id: location.name for location in processed.plan.locations}
+    sheet = find_sheet(network, index)
     parts = chain(
         draw_floor(network, index),
         draw_cut_off(network, components, index),
         draw_doors(built, built.passable(mode, network.costing)),
-        draw_graph(network, index),
-        draw_gates(network, index),
-        draw_locations(network, components, index),
+        draw_graph(network, index, sheet.sign),
+        draw_gates(network, index, sheet.sign),
+        draw_locations(network, components, index, names, sheet.sign),
         draw_route(route, level_id),
     )
-    return frame(built, network, index, parts)
+    return frame(built.level.name or level_id, sheet, parts)
 
 
-def frame(built: WalkableLevel, network: Network, index: int, parts: Iterable[str]) -> str:
+def find_sheet(network: Network, index: int) -> Sheet:
     own = [anchor for anchor in network.anchors if anchor.level == index]
     points = [Point(anchor.x, anchor.y) for anchor in own]
     shapes: list[BaseGeometry] = [network.levels[index].free, *network.levels[index].rooms, *points]
     bounds = np.nan_to_num(shapely.total_bounds(shapes))
-    left, top = (bounds[:2] - (MARGIN_FEET, 3 * MARGIN_FEET)).tolist()
-    width, height = (bounds[2:] + MARGIN_FEET - (left, top)).tolist()
-    title = escape(built.level.name or built.level.id)
+    west, north, east, south = bounds.tolist()
+    plain = Sheet(0, 0, max(east - west, LEGEND_FEET), south - north)
+    head = 3 * MARGIN_FEET * plain.sign
+    width, height = plain.width + 2 * MARGIN_FEET, plain.height + head + MARGIN_FEET
+    return Sheet(west - MARGIN_FEET, north - head, width, height)
+
+
+def frame(name: str, sheet: Sheet, parts: Iterable[str]) -> str:
+    left, top, width, height = sheet
+    scale, sign, title = sheet.pixels_per_foot, sheet.sign, escape(name)
+    style = STYLE.format(*(feet * sign for feet in WIDTHS_FEET), cut_off=CUT_OFF_FILL)
+    place = f"translate({left + 2 * sign:.2f} {top + 5 * sign:.2f}) scale({sign:.2f})"
     box = f'x="{left:.2f}" y="{top:.2f}" width="{width:.2f}" height="{height:.2f}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{4 * width:.0f}" height="{4 * height:.0f}"'
-        f' viewBox="{left:.2f} {top:.2f} {width:.2f} {height:.2f}"><title>{title}</title>'
-        f"<style>{STYLE}</style>"
-        f'<rect {box} fill="#fff"/>'
-        f'<g transform="translate({left + 2:.2f} {top + 5:.2f})">{draw_legend(title)}</g>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{scale * width:.0f}"'
+        f' height="{scale * height:.0f}" viewBox="{left:.2f} {top:.2f} {width:.2f} {height:.2f}">'
+        f"<title>{title}</title><style>{style}</style>"
+        f'<rect {box} fill="#fff"/><g transform="{place}">{draw_legend(title)}</g>'
         f"{''.join(parts)}</svg>\n"
     )
 
@@ -121,37 +158,41 @@ def draw_doors(built: WalkableLevel, passable: Collection[Opening]) -> Iterator[
         fill = DOOR_FILLS[opening.origin] if opening in passable else CUT_OFF_FILL
         shape = outline(opening.shape)
         title = escape(f"{opening.door_id} ({opening.origin}), {opening.width_feet:.1f} ft")
-        style = f'fill="{fill}" stroke="{fill}" stroke-width=".6"'
-        yield f'<path {style} d="{shape}"><title>{title}</title></path>'
+        style = f'fill="{fill}" stroke="{fill}"'
+        yield f'<path class="door" {style} d="{shape}"><title>{title}</title></path>'
 
 
-def draw_graph(network: Network, index: int) -> Iterator[str]:
+def draw_graph(network: Network, index: int, sign: float) -> Iterator[str]:
     level = network.levels[index]
     starts, ends = level.xy[level.graph.first], level.xy[level.graph.second]
     lines = np.stack((starts, ends), axis=1)
     yield f'<path class="edge" d="{"".join(f"M{pairs(line)}" for line in lines)}"/>'
     for x, y in level.xy.tolist():
-        yield f'<circle class="vertex" cx="{x:.2f}" cy="{y:.2f}" r=".3"/>'
+        yield f'<circle class="vertex" cx="{x:.2f}" cy="{y:.2f}" r="{0.3 * sign:.2f}"/>'
 
 
-def draw_gates(network: Network, index: int) -> Iterator[str]:
+def draw_gates(network: Network, index: int, size: float) -> Iterator[str]:
     for gate in network.gates:
         if gate.level == index:
             connector = network.connectors[gate.connector]
             sign, title = CONNECTOR_SIGNS[connector.kind], escape(connector.name or connector.id)
             yield (
-                f'<g transform="translate({gate.x:.2f} {gate.y:.2f})"><title>{title}</title>'
-                f'<circle class="gate" r="2"/><text class="sign" y="1.1">{sign}</text></g>'
+                f'<g transform="translate({gate.x:.2f} {gate.y:.2f}) scale({size:.2f})">'
+                f'<title>{title}</title><circle class="gate" r="2"/>'
+                f'<text class="sign" y="1.1">{sign}</text></g>'
             )
 
 
-def draw_locations(network: Network, components: Components, index: int) -> Iterator[str]:
+def draw_locations(
+    network: Network, components: Components, index: int, names: Mapping[str, str], sign: float
+) -> Iterator[str]:
     for anchor, reached in zip(network.anchors, components.in_main, strict=True):
         if anchor.level == index:
-            style, radius = ("location", 0.7) if reached else ("lost", 2)
+            style, radius = ("location", 0.7 * sign) if reached else ("lost", 2 * sign)
+            name = names[anchor.id] or anchor.id
             yield (
-                f'<circle class="{style}" cx="{anchor.x:.2f}" cy="{anchor.y:.2f}" r="{radius}">'
-                f"<title>{escape(anchor.id)}</title></circle>"
+                f'<circle class="{style}" cx="{anchor.x:.2f}" cy="{anchor.y:.2f}" r="{radius:.2f}">'
+                f"<title>{escape(name)} ({escape(anchor.id)})</title></circle>"
             )
 
 

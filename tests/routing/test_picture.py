@@ -2,10 +2,13 @@
 
 import pytest
 from lxml import etree
+from shapely import box
 
 from routing.costing import Mode
 from routing.doors import Origin
 from routing.picture import CUT_OFF_FILL, DOOR_FILLS, draw_level
+from routing.plan import Level, Location, Plan, Space, SpaceKind
+from routing.processing import process_plan
 from tests.routing.world import process_drawing
 
 PROCESSED = process_drawing(
@@ -60,3 +63,14 @@ def test_a_level_without_anything_has_a_picture() -> None:
 def test_an_unknown_level_is_refused() -> None:
     with pytest.raises(KeyError):
         draw_level(PROCESSED, "9")
+
+
+def test_a_picture_of_a_huge_level_fits_a_screen_and_its_signs_grow() -> None:
+    corridor = Space("hall", "0", box(0, 0, 3000, 20), SpaceKind.CORRIDOR, "Hall")
+    places = (Location("a", "0", 5, 10, "West & co"), Location("b", "0", 2990, 10))
+    plan = Plan((Level("0", 0),), (corridor,), locations=places)
+    root = etree.fromstring(draw_level(process_plan(plan), "0").encode())
+    assert root.get("width") == "1600"
+    circles = [each for each in root.iter() if each.get("class") == "location"]
+    assert [each.get("r") for each in circles] == ["7.03", "7.03"]
+    assert [each[0].text for each in circles] == ["West & co (a)", "b (b)"]
