@@ -16,15 +16,21 @@ SPACES: Final[Mapping[str, SpaceKind]] = {
 FOOTWAYS: Final = frozenset({"footway", "corridor", "pedestrian", "path"})
 
 
+VACANT: Final = frozenset({"disused", "vacant"})
+"""What mappers write instead of what a room is for while it is for nothing."""
+
+
 class Term(NamedTuple):
-    """A tag that decides; without values, any but `no`."""
+    """A tag that decides; without values, any but `no` and those of what is vacant."""
 
     key: str
     values: frozenset[str] = frozenset()
 
     def is_in(self, tags: Tags) -> bool:
         value = tags.get(self.key)
-        return value in self.values if self.values else value not in (None, "no")
+        if self.values:
+            return value in self.values
+        return value not in (None, "no") and value not in VACANT
 
 
 CONNECTORS: Final[tuple[tuple[Term, ConnectorKind], ...]] = (
@@ -141,9 +147,10 @@ def width_feet(tags: Tags) -> float | None:
 
 
 def name_of(feature: Feature) -> str:
-    """What people call it, else what it is, else its id."""
+    """What people call it, else what it is, else its id; nothing is called after its vacancy."""
     tags = feature.tags
     if feature.unit_id:
         return tags.get("name") or feature.unit_id
     keys = ("name", "ref", "addr:unit", "room", "amenity", "shop", "leisure", "occupant")
-    return next((tags[key] for key in keys if tags.get(key)), feature.id)
+    found = (tags[key] for key in keys if tags.get(key))
+    return next((text for text in found if text not in VACANT), feature.id)

@@ -424,6 +424,26 @@ def test_of_geographic_plans_every_room_but_lifts_and_stairs_is_a_unit() -> None
     assert machine.tags == {"svc:amenity": "yes", "osm:id": cash, "amenity": "atm"}
 
 
+@pytest.mark.parametrize(
+    ("tags", "name", "is_of_interest"),
+    [
+        ({"room": "disused"}, "way/", False),
+        ({"room": "shop", "shop": "vacant", "name": "Books"}, "Books", False),
+        ({"room": "shop", "shop": "vacant"}, "shop", False),
+        ({"room": "shop", "disused:shop": "books", "ref": "12"}, "12", False),
+        ({"room": "shop", "shop": "books"}, "shop", True),
+    ],
+)
+def test_a_vacant_shop_is_a_room_without_anything_of_interest(
+    tags: dict[str, str], name: str, is_of_interest: bool
+) -> None:
+    book = Sketchbook()
+    book.way(box(0, 0, 9, 9), indoor="room", level="0", **tags)
+    (place,) = of_osm(book).places
+    assert place.name.startswith(name)
+    assert ("svc:amenity" in place.tags) is is_of_interest
+
+
 def test_a_point_of_interest_far_from_the_plan_is_noted_and_left_out() -> None:
     book = Sketchbook()
     book.way(box(0, 0, 9, 9), indoor="room", level="0")
