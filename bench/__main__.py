@@ -2,10 +2,11 @@
 
 import signal
 import sys
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -13,83 +14,159 @@ from pymongo import MongoClient
 from rich.console import Console
 from rich.progress import track
 
-from bench import machine, report, starting
+from bench import machine, report, staleness, starting
 from bench.directory import Directory, fill
-from bench.load import LoadError
-from bench.peers.by_hand import BY_HAND
-from bench.peers.floorgate import FLOORGATE
-from bench.rates import Effort, Sample, measure, warm_up
-from bench.report import Memory, Results
-from bench.serving import PeerError, Server, agree, serving
-from bench.shapes import SHAPES
+from bench.load import LoadError, loading
+from bench.peers.floorgate import UNCACHED
+from bench.peers.peer import Peer
+from bench.peers.registry import all_peers
+from bench.rates import Effort, Field, Sample, measure, warm_up
+from bench.results import Memory, Results
+from bench.serving import PeerError, Server, agree, keep_answers, serving
+from bench.shapes import SHAPES, Shape
 from bench.starting import scratch_directory
 from storage import embedded
 
-PEERS = (FLOORGATE, BY_HAND)
-REFERENCE = BY_HAND
+T = TypeVar("T")
+
 DATABASE = "floorgate"
 RESULTS = Path(__file__).parents[1] / "build" / "bench" / "results.json"
 
 
 @click.command()
-@click.option("--units", type=click.IntRange(1), default=10_000, show_default=True)
-@click.option("--rounds", type=click.IntRange(1), default=7, show_default=True)
-@click.option("--seconds", type=click.FloatRange(0.1), default=2.0, show_default=True)
-@click.option("--starts", type=click.IntRange(0), default=5, show_default=True)
+@click.option("--units", type=click.IntRange(1_000), default=20_000, show_default=True)
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.1),
+    default=1.0,
+    show_default=True,
+    help="Of each load; there are two a round for each shape and peer.",
+)
+@click.option("--starts", type=click.IntRange(0), default=3, show_default=True)
+@click.option("--writes", type=click.IntRange(0), default=200, show_default=True)
+@click.option("--peer", "peer_names", multiple=True, help="Only these, besides Floorgate.")
+@click.option("--shape", "shape_names", multiple=True, help="Only these.")
 @click.option(
     "--output", type=click.Path(path_type=Path), default=RESULTS, help="Where the figures go."
 )
-def main(units: int, rounds: int, seconds: float, starts: int, output: Path) -> None:
+@click.option(
+    "--from",
+    "earlier",
+    type=click.Path(path_type=Path, exists=True),
+    help="Show the figures of an earlier run instead.",
+)
+@click.option("--write-docs", is_flag=True, help="Write tables and chart into docs/ and README.md.")
+def main(
+    units: int,
+    rounds: int,
+    seconds: float,
+    starts: int,
+    writes: int,
+    peer_names: tuple[str, ...],
+    shape_names: tuple[str, ...],
+    output: Path,
+    earlier: Path | None,
+    write_docs: bool,
+) -> None:
     """Measure speed and memory; print tables and write the figures as JSON."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # leaves no peer behind
-    effort = Effort(rounds, seconds, warm_up_seconds=seconds)
-    try:
+    if earlier is not None:
+        results = msgspec.json.decode(earlier.read_bytes(), type=Results)
+    else:
+        peers, left_out = all_peers()
+        asked = _chosen("--shape", SHAPES, shape_names)
+        rivals = _chosen("--peer", peers, peer_names, always=(UNCACHED.name,))
+        run = _Run(units, Effort(rounds, seconds), starts, writes, rivals, asked, left_out)
+        try:
+            results = run.results()
+        except (PeerError, LoadError) as error:
+            raise click.ClickException(str(error)) from error
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_bytes(msgspec.json.format(msgspec.json.encode(results)))
+    report.show(results)
+    if write_docs:
+        report.write(results)
+    click.echo(f"All figures: {earlier or output}")
+    click.echo("More: python -m bench.growth, bench.staleness, bench.routing, bench.importing")
+
+
+N = TypeVar("N", Peer, Shape)
+
+
+def _chosen(
+    option: str, rows: Sequence[N], names: Sequence[str], always: Sequence[str] = ()
+) -> list[N]:
+    known = [row.name for row in rows]
+    for name in names:
+        if name not in known:
+            raise click.UsageError(f"{option} {name}: there are {', '.join(known)}")
+    return [row for row in rows if not names or row.name in (*names, *always)]
+
+
+class _Run(msgspec.Struct, frozen=True):
+    """One run."""
+
+    units: int
+    effort: Effort
+    starts: int
+    writes: int
+    peers: list[Peer]
+    shapes: list[Shape]
+    left_out: list[str]
+
+    def results(self) -> Results:
+        """Everything, measured now. Raises PeerError and LoadError."""
         with scratch_directory() as scratch:
-            results = _run(scratch, units, effort, starts)
-    except (PeerError, LoadError) as error:
-        raise click.ClickException(str(error)) from error
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_bytes(msgspec.json.format(msgspec.json.encode(results)))
-    report.show(results, SHAPES, {peer.name: peer.title for peer in PEERS})
-    click.echo(f"All figures: {output}")
-
-
-def _run(scratch: Path, units: int, effort: Effort, starts: int) -> Results:
-    data_dir = scratch / "data"
-    with machine.pinned_to(machine.LOAD_CORE), embedded.running(data_dir) as mongo_url:
-        directory = fill(mongo_url, DATABASE, units, scratch / "bundle.ndjson")
-        samples, memory = _compare(directory, effort)
-    return Results(
-        taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        machine=machine.described(),
-        units=units,
-        reference=REFERENCE.name,
-        samples=samples,
-        starts=starting.starts(data_dir, starts),
-        memory=memory,
-    )
-
-
-def _compare(directory: Directory, effort: Effort) -> tuple[list[Sample], list[Memory]]:
-    mongod_pid = _mongod_pid(directory.mongo_url)
-    with ExitStack() as stack:
-        servers = [stack.enter_context(serving(peer, directory)) for peer in PEERS]
-        idle = _memory(servers, mongod_pid)
-        for shape in SHAPES:
-            agree(servers, shape, directory)
-        warm_up(servers, SHAPES, directory, effort.warm_up_seconds)
-        samples = list(
-            track(
-                measure(servers, SHAPES, directory, effort, mongod_pid),
-                "Measuring",
-                total=effort.rounds * len(SHAPES) * len(servers),
-                console=Console(stderr=True),
-                transient=True,
-                disable=not sys.stderr.isatty(),
-            )
+            data_dir = scratch / "data"
+            with machine.pinned_to(machine.LOAD_CORE), embedded.running(data_dir) as mongo_url:
+                directory = fill(mongo_url, DATABASE, self.units, scratch)
+                samples, memory = self._compare(directory)
+                writes = self.writes
+                seen = staleness.measure(directory, writes) if writes else None
+            started = starting.starts(data_dir, self.starts)
+        return Results(
+            taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            machine=machine.described(),
+            units=self.units,
+            rounds=self.effort.rounds,
+            seconds=self.effort.seconds,
+            titles={peer.name: peer.title for peer in self.peers},
+            left_out=self.left_out,
+            samples=samples,
+            starts=started,
+            memory=memory,
+            staleness=seen,
         )
-        after = _memory(servers, mongod_pid)
-    return samples, [Memory(process=name, idle=idle[name], after=after[name]) for name in idle]
+
+    def _compare(self, directory: Directory) -> tuple[list[Sample], list[Memory]]:
+        mongod_pid = _mongod_pid(directory.mongo_url)
+        with ExitStack() as stack:
+            first = stack.enter_context(serving(UNCACHED, directory))
+            keep_answers(first, SHAPES, directory)
+            others = [
+                stack.enter_context(serving(peer, directory))
+                for peer in self.peers
+                if peer is not UNCACHED
+            ]
+            servers = [first, *others]
+            idle = _memory(servers, mongod_pid)
+            for shape in self.shapes:
+                agree([x for x in servers if x.peer.serves(shape.name)], shape, directory)
+            load = stack.enter_context(loading())
+            field = Field(servers, self.shapes, directory, load, mongod_pid)
+            pairs = len(field.pairs())
+            _watched(warm_up(field, self.effort.seconds), "Warming up", pairs)
+            samples = _watched(measure(field, self.effort), "Measuring", pairs * self.effort.rounds)
+            after = _memory(servers, mongod_pid)
+        return samples, [Memory(process=x, idle=idle[x], after=after[x]) for x in idle]
+
+
+def _watched(steps: Iterable[T], what: str, total: int) -> list[T]:
+    """All of them, with progress on a terminal."""
+    console = Console(stderr=True)
+    quiet = not sys.stderr.isatty()
+    return list(track(steps, what, total, console=console, transient=True, disable=quiet))
 
 
 def _memory(servers: list[Server], mongod_pid: int) -> dict[str, dict[str, float]]:

@@ -1,16 +1,19 @@
 """The load: keep-alive connections that ask again and again, in a process of their own.
 
-`python -m bench.load` reads an `Order` as JSON and writes an `Outcome`. Without a rate each
-connection asks as soon as it is answered, which finds the saturation. With one, requests fall due
-at random (Poisson) as those of independent clients do, and waiting for a free connection counts.
+`python -m bench.load` reads an `Order` a line as JSON and writes an `Outcome` for each. Without a
+rate each connection asks as soon as it is answered, which finds the saturation. With one, requests
+fall due at random (Poisson) as those of independent clients do, and waiting for a free connection
+counts. Every request that is sent is awaited, so that CPU per request is exact for slow peers too.
 """
 
 import asyncio
 import random
+import select
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import cycle
 from typing import cast
 
@@ -21,8 +24,18 @@ import uvloop
 from bench.machine import LOAD_CORE, pinned_to
 
 SEED = 20260731
-EXTRA_SECONDS = 60.0
+EXTRA_SECONDS = 120.0
 """How much longer than ordered a load may take before it counts as hanging."""
+REFUSED = 503
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One HTTP request."""
+
+    path: str
+    method: str = "GET"
+    body: bytes = b""
+    headers: dict[str, str] = {}
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,21 +44,43 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     port: int
     headers: dict[str, str]
-    paths: list[str]
-    """Asked for in turn."""
+    """Of every request."""
+    requests: list[Request]
+    """Asked in turn."""
     seconds: float
     connections: int
+    status: int = 200
+    """What every answer must have; any other is no outcome but a failure."""
     rate: float | None = None
     """Requests per second in all; None asks as fast as it is answered."""
+    may_refuse: bool = False
+    """Whether 503 is an answer too, which is counted by itself."""
+
+
+class Latencies(msgspec.Struct, frozen=True, kw_only=True):
+    """How many requests of a sort there were, and how long they waited."""
+
+    requests: int
+    p50_ms: float = 0.0
+    p99_ms: float = 0.0
+
+    @classmethod
+    def of(cls, seconds: list[float]) -> "Latencies":
+        """Of any number of requests."""
+        ordered = sorted(each * 1000 for each in seconds)
+        if not ordered:
+            return cls(requests=0)
+        p50, p99 = percentile(ordered, 0.5), percentile(ordered, 0.99)
+        return cls(requests=len(ordered), p50_ms=p50, p99_ms=p99)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of an order. A status other than 200 is no outcome but a failure."""
+    """What came of an order."""
 
-    requests: int
     seconds: float
-    p50_ms: float
-    p99_ms: float
+    answered: Latencies
+    refused: Latencies
+    error: str | None = None
 
 
 class LoadError(Exception):
@@ -56,7 +91,7 @@ class _Connection(asyncio.Protocol):
     """One request at a time."""
 
     def __init__(self) -> None:
-        self._answered: asyncio.Future[None] | None = None
+        self._answered: asyncio.Future[int] | None = None
         self._parser = httptools.HttpResponseParser(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -66,24 +101,17 @@ class _Connection(asyncio.Protocol):
         self._parser.feed_data(data)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._settle(LoadError("the server closed a connection"))
+        if self._answered is not None and not self._answered.done():
+            self._answered.set_exception(LoadError("the server closed a connection"))
 
     def on_message_complete(self) -> None:
-        status = self._parser.get_status_code()
-        self._settle(None if status == 200 else LoadError(f"the server answered {status}"))
+        if self._answered is not None and not self._answered.done():
+            self._answered.set_result(self._parser.get_status_code())
 
-    async def ask(self, request: bytes) -> None:
+    async def ask(self, request: bytes) -> int:
         self._answered = asyncio.get_running_loop().create_future()
         self._transport.write(request)
-        await self._answered
-
-    def _settle(self, error: LoadError | None) -> None:
-        if self._answered is None or self._answered.done():
-            return
-        if error is None:
-            self._answered.set_result(None)
-        else:
-            self._answered.set_exception(error)
+        return await self._answered
 
     def close(self) -> None:
         self._transport.close()
@@ -92,14 +120,17 @@ class _Connection(asyncio.Protocol):
 def due_times(
     rate: float | None, seconds: float, clock: Callable[[], float] = time.perf_counter
 ) -> Iterator[float]:
-    """When each request falls due, until the time is over: now, or at random at the rate."""
+    """When each request falls due: now, until the time is over, or at random at the rate.
+
+    The first falls due at once, so that there always is one.
+    """
     start = clock()
     if rate is None:
         while (now := clock()) < start + seconds:
             yield now
         return
     arrivals = random.Random(SEED)
-    due = start + arrivals.expovariate(rate)
+    due = start
     while due < start + seconds:
         yield due
         due += arrivals.expovariate(rate)
@@ -110,71 +141,112 @@ def percentile(ordered: list[float], share: float) -> float:
     return ordered[max(0, -(-len(ordered) * round(share * 1000) // 1000) - 1)]
 
 
-async def _work(
-    connection: _Connection, due: Iterator[float], requests: Iterator[bytes], waited: list[float]
-) -> None:
-    for moment in due:
-        begun = moment
-        if (early := moment - time.perf_counter()) > 0:
-            await asyncio.sleep(early)
-            begun = time.perf_counter()  # the timer's own lateness is not the server's
-        await connection.ask(next(requests))
-        waited.append(time.perf_counter() - begun)
+class _Work:
+    """What all connections share while an order is carried out."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._requests = cycle([_written(order, request) for request in order.requests])
+        self._due = due_times(order.rate, order.seconds)
+        self.answered: list[float] = []
+        self.refused: list[float] = []
+
+    async def keep_asking(self, connection: _Connection) -> None:
+        for moment in self._due:
+            begun = moment
+            if (early := moment - time.perf_counter()) > 0:
+                await asyncio.sleep(early)
+                begun = time.perf_counter()  # the timer's own lateness is not the server's
+            status = await connection.ask(next(self._requests))
+            self._times(status).append(time.perf_counter() - begun)
+
+    def _times(self, status: int) -> list[float]:
+        if status == self._order.status:
+            return self.answered
+        if status == REFUSED and self._order.may_refuse:
+            return self.refused
+        raise LoadError(f"{self._order.requests[0].path}: the server answered {status}")
 
 
-async def _put(order: Order) -> Outcome:
+async def _carry_out(order: Order) -> Outcome:
     loop = asyncio.get_running_loop()
     opened = [
         (await loop.create_connection(_Connection, order.host, order.port))[1]
         for _ in range(order.connections)
     ]
-    requests = cycle([_request(order, path) for path in order.paths])
-    waited: list[float] = []
     start = time.perf_counter()
-    due = due_times(order.rate, order.seconds)
-    await asyncio.gather(*(_work(connection, due, requests, waited) for connection in opened))
-    seconds = time.perf_counter() - start
-    for connection in opened:
-        connection.close()
-    if not waited:
-        raise LoadError("no request fell due: more seconds are needed")
-    ordered_ms = sorted(each * 1000 for each in waited)
+    work = _Work(order)
+    try:
+        await asyncio.gather(*(work.keep_asking(connection) for connection in opened))
+    finally:
+        for connection in opened:
+            connection.close()
     return Outcome(
-        requests=len(waited),
-        seconds=seconds,
-        p50_ms=percentile(ordered_ms, 0.5),
-        p99_ms=percentile(ordered_ms, 0.99),
+        seconds=time.perf_counter() - start,
+        answered=Latencies.of(work.answered),
+        refused=Latencies.of(work.refused),
     )
 
 
-def _request(order: Order, path: str) -> bytes:
-    headers = {"Host": f"{order.host}:{order.port}", **order.headers}
-    lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
-    return "\r\n".join([*lines, "", ""]).encode()
+def _written(order: Order, request: Request) -> bytes:
+    headers = {"Host": f"{order.host}:{order.port}", **order.headers, **request.headers}
+    if request.method != "GET":
+        headers["Content-Length"] = str(len(request.body))
+    lines = [
+        f"{request.method} {request.path} HTTP/1.1",
+        *(f"{name}: {value}" for name, value in headers.items()),
+    ]
+    return "\r\n".join([*lines, "", ""]).encode() + request.body
 
 
-def put(order: Order) -> Outcome:
-    """Puts the load on a server, from another process on another core. Raises LoadError."""
+class Load:
+    """A process that puts loads on servers, from another core than theirs."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    def put(self, order: Order) -> Outcome:
+        """Carries out an order. Raises LoadError."""
+        given, answers = self._process.stdin, self._process.stdout
+        assert given is not None and answers is not None
+        given.write(msgspec.json.encode(order) + b"\n")
+        given.flush()
+        if not select.select([answers], [], [], order.seconds + EXTRA_SECONDS)[0]:
+            raise LoadError(f"{order.requests[0].path}: not answered for {EXTRA_SECONDS:.0f} s")
+        line = answers.readline()
+        if not line:
+            raise LoadError(f"{order.requests[0].path}: the load's process has died")
+        outcome = msgspec.json.decode(line, type=Outcome)
+        if outcome.error is not None:
+            raise LoadError(outcome.error)
+        return outcome
+
+
+@contextmanager
+def loading() -> Iterator[Load]:
+    """The process, for as long as it is needed."""
     with pinned_to(LOAD_CORE):
-        done = subprocess.run(
-            [sys.executable, "-m", "bench.load"],
-            input=msgspec.json.encode(order),
-            capture_output=True,
-            timeout=order.seconds + EXTRA_SECONDS,
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bench.load"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-    if done.returncode:
-        raise LoadError(f"{order.paths[0]}: {done.stderr.decode().strip()}")
-    return msgspec.json.decode(done.stdout, type=Outcome)
+    try:
+        yield Load(process)
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def main() -> None:
     """The process that puts the load."""
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
-    try:
-        outcome = uvloop.run(_put(order))
-    except (LoadError, OSError) as error:
-        sys.exit(str(error))
-    sys.stdout.buffer.write(msgspec.json.encode(outcome))
+    for line in sys.stdin.buffer:
+        order = msgspec.json.decode(line, type=Order)
+        try:
+            outcome = uvloop.run(_carry_out(order))
+        except (LoadError, OSError) as error:
+            nothing = Latencies(requests=0)
+            outcome = Outcome(seconds=0.0, answered=nothing, refused=nothing, error=str(error))
+        sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
+        sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import msgspec
 
 from bench.directory import Directory
-from bench.load import put
+from bench.load import Load
 from bench.machine import cpu_seconds, load_average
 from bench.serving import Server
 from bench.shapes import Shape
 
-CONNECTIONS = 8
-"""Enough to keep one core busy while MongoDB answers."""
 PACED_CONNECTIONS = 32
 """More than are ever busy at half of saturation."""
+PACED_REQUESTS = 5
+"""How many a paced load has at least, however slow the peer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,6 @@ class Effort:
     rounds: int
     seconds: float
     """Of each load."""
-    warm_up_seconds: float
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,61 +38,71 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     mongod_cpu_ms: float
     requests_per_second: float
     """At saturation."""
+    busy: float
+    """The share of its core that the server used at saturation; above 1 it has threads besides."""
     p50_ms: float
     """At half of it, as is p99."""
     p99_ms: float
     load_average: float
 
 
-def warm_up(
-    servers: Sequence[Server], shapes: Sequence[Shape], directory: Directory, seconds: float
-) -> None:
-    """Loads what is loaded late, opens the connections to MongoDB, fills its cache."""
-    for shape in shapes:
-        for server in servers:
-            put(server.order(shape.paths(directory), seconds, CONNECTIONS))
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Everybody who takes part: servers, what is asked of them, and who asks."""
+
+    servers: Sequence[Server]
+    shapes: Sequence[Shape]
+    directory: Directory
+    load: Load
+    mongod_pid: int
+
+    def pairs(self) -> list[tuple[Shape, Server]]:
+        """Each shape with every server that serves it."""
+        return [
+            (shape, server)
+            for shape in self.shapes
+            for server in self.servers
+            if server.peer.serves(shape.name)
+        ]
 
 
-def measure(
-    servers: Sequence[Server],
-    shapes: Sequence[Shape],
-    directory: Directory,
-    effort: Effort,
-    mongod_pid: int,
-) -> Iterator[Sample]:
+def warm_up(field: Field, seconds: float) -> Iterator[None]:
+    """Loads what is loaded late, has hot code compiled, fills MongoDB's cache and pools."""
+    for shape, server in field.pairs():
+        field.load.put(server.order(shape, field.directory, seconds, shape.connections))
+        yield
+
+
+def measure(field: Field, effort: Effort) -> Iterator[Sample]:
     """Interleaved: in each round every shape on every peer, in turning order."""
     for number in range(effort.rounds):
-        turned = servers if number % 2 == 0 else servers[::-1]
-        for shape in shapes:
-            for server in turned:
-                yield _sample(number, server, shape, directory, effort.seconds, mongod_pid)
+        pairs = field.pairs()
+        for shape, server in pairs if number % 2 == 0 else pairs[::-1]:
+            yield _sample(field, number, server, shape, effort.seconds)
 
 
-def _sample(
-    number: int,
-    server: Server,
-    shape: Shape,
-    directory: Directory,
-    seconds: float,
-    mongod_pid: int,
-) -> Sample:
-    paths = shape.paths(directory)
-    before, mongod_before = cpu_seconds(server.pid), cpu_seconds(mongod_pid)
-    full = put(server.order(paths, seconds, CONNECTIONS))
+def _sample(field: Field, number: int, server: Server, shape: Shape, seconds: float) -> Sample:
+    flat_out = server.order(shape, field.directory, seconds, shape.connections)
+    before, mongod_before = cpu_seconds(server.pid), cpu_seconds(field.mongod_pid)
+    full = field.load.put(flat_out)
     used, mongod_used = (
         cpu_seconds(server.pid) - before,
-        cpu_seconds(mongod_pid) - mongod_before,
+        cpu_seconds(field.mongod_pid) - mongod_before,
     )
-    rate = full.requests / full.seconds
-    half = put(server.order(paths, seconds, PACED_CONNECTIONS, rate / 2))
+    requests = full.answered.requests
+    rate = requests / full.seconds
+    paced_seconds = max(seconds, PACED_REQUESTS / (rate / 2))
+    paced = server.order(shape, field.directory, paced_seconds, PACED_CONNECTIONS, rate / 2)
+    half = field.load.put(paced).answered
     return Sample(
         round=number,
         shape=shape.name,
         peer=server.peer.name,
-        requests=full.requests,
-        cpu_ms=used * 1000 / full.requests,
-        mongod_cpu_ms=mongod_used * 1000 / full.requests,
+        requests=requests,
+        cpu_ms=used * 1000 / requests,
+        mongod_cpu_ms=mongod_used * 1000 / requests,
         requests_per_second=rate,
+        busy=used / full.seconds,
         p50_ms=half.p50_ms,
         p99_ms=half.p99_ms,
         load_average=load_average(),

@@ -1,124 +1,180 @@
-"""Samples summed up: medians with their spread, ratios to a reference within each round."""
+"""A run's figures as tables, as the chart, and in the pages that show them."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
-from typing import Any, NamedTuple
 
-import msgspec
 from rich.console import Console
-from rich.table import Table
 
+from bench import chart, pages, staleness, targets
+from bench.peers.by_hand import BY_HAND
+from bench.peers.floorgate import CACHED, UNCACHED
+from bench.peers.raw import RAW
 from bench.rates import Sample
-from bench.shapes import Shape
-from bench.starting import Start
+from bench.results import Results, Spread
+from bench.shapes import LIST, NESTED, NOT_MODIFIED, SHAPES, UNIT, Shape
+from bench.sheets import NOTHING, Sheet, figure
 
-PIPED_COLUMNS = 120
-
-
-class Spread(NamedTuple):
-    """A median and the range around it."""
-
-    middle: float
-    least: float
-    most: float
-
-    @classmethod
-    def of(cls, values: Iterable[float]) -> "Spread":
-        """Of at least one value."""
-        found = sorted(values)
-        return cls(median(found), found[0], found[-1])
-
-    def shown(self) -> str:
-        """`1.23 (1.20-1.31)`."""
-        middle, least, most = (_shown(each) for each in self)
-        return middle if least == most else f"{middle} ({least}-{most})"
+PIPED_COLUMNS = 160
+CHARTED = (UNIT, LIST, NESTED, NOT_MODIFIED)
+COLOURS = {UNCACHED.name: chart.OWN, CACHED.name: chart.OWN} | dict.fromkeys(
+    (BY_HAND.name, RAW.name), chart.LIMIT
+)
+PICTURE = f"![Server CPU per request of every peer](pictures/{pages.CHART.name})"
+SATURATED = 0.9
+"""The share of its core below which a server was not what bounded its rate."""
 
 
-def _shown(value: float) -> str:
-    """With three digits or more."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
-class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """Resident memory of one process in MB, idle and after the runs."""
-
-    process: str
-    idle: dict[str, float]
-    after: dict[str, float]
-
-
-class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a run measured."""
-
-    taken_at: str
-    machine: dict[str, Any]
-    units: int
-    reference: str
-    """The peer that the others are compared with."""
-    samples: list[Sample]
-    starts: list[Start]
-    memory: list[Memory]
-
-
-def ratios(samples: Sequence[Sample], shape: str, peer: str, reference: str) -> Spread:
-    """CPU per request of a peer over that of the reference, round by round."""
-    cpu_ms = {(each.peer, each.round): each.cpu_ms for each in samples if each.shape == shape}
-    rounds = sorted({number for name, number in cpu_ms if name == peer})
-    return Spread.of(cpu_ms[peer, each] / cpu_ms[reference, each] for each in rounds)
-
-
-def show(results: Results, shapes: Sequence[Shape], titles: dict[str, str]) -> None:
-    """Tables for a terminal."""
+def show(results: Results) -> None:
+    """Every table on a terminal."""
     console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS)
-    for table in (_rates(results, shapes, titles), _starts(results), _memory(results, titles)):
-        console.print(table)
+    for sheet in sheets(results):
+        console.print(sheet.table())
+    for line in results.left_out:
+        console.print(line)
 
 
-def _rates(results: Results, shapes: Sequence[Shape], titles: dict[str, str]) -> Table:
-    table = Table(title="One worker on one core: medians of the rounds (least-most)")
-    table.add_column("Shape")
-    table.add_column("Peer")
-    for name in ("CPU ms/request", "ratio", "mongod CPU ms", "requests/s", "p50 ms*", "p99 ms*"):
-        table.add_column(name, justify="right")
-    for shape in shapes:
-        for peer, title in titles.items():
-            found = [x for x in results.samples if (x.shape, x.peer) == (shape.name, peer)]
-            table.add_row(
-                shape.title,
-                title,
-                Spread.of(x.cpu_ms for x in found).shown(),
-                ratios(results.samples, shape.name, peer, results.reference).shown(),
-                Spread.of(x.mongod_cpu_ms for x in found).shown(),
-                Spread.of(x.requests_per_second for x in found).shown(),
-                Spread.of(x.p50_ms for x in found).shown(),
-                Spread.of(x.p99_ms for x in found).shown(),
-            )
-        table.add_section()
-    busy = Spread.of(x.load_average for x in results.samples).shown()
-    table.caption = (
-        f"* at half of the peer's own saturation. {results.units:,} units; load average of the "
-        f"machine {busy} on {results.machine['cores']} cores: above them, trust CPU and ratios."
+def write(results: Results) -> None:
+    """Every table and the chart into the documentation. Raises MissingMarkers."""
+    ratios, *others = sheets(results)
+    shown = f"{ratios.markdown()}\n\n{_conditions(results)}"
+    pages.rewrite(pages.README, "ratios", shown)
+    pages.rewrite(pages.PERFORMANCE, "ratios", f"{shown}\n\n{PICTURE}")
+    details = [f"### {sheet.title}\n\n{sheet.markdown()}" for sheet in others]
+    pages.rewrite(pages.PERFORMANCE, "details", "\n\n".join([*details, *results.left_out]))
+    pages.CHART.write_text(chart.draw(charted(results)))
+
+
+def sheets(results: Results) -> list[Sheet]:
+    """The ratios first, then what they come from."""
+    made = [
+        targets.sheet(results),
+        _by_shape(results, "Server CPU, ms per request", lambda x: x.cpu_ms),
+        _by_shape(results, "Requests per second at saturation", _rate, _UNSATURATED),
+        _latencies(results),
+        _by_shape(results, "CPU of mongod, ms per request", lambda x: x.mongod_cpu_ms),
+        _memory(results),
+        _starts(results),
+    ]
+    return [*made, staleness.sheet(results.staleness)] if results.staleness else made
+
+
+_UNSATURATED = "* the server used less than 90 % of its core: MongoDB or the load was the bound."
+
+
+def _rate(sample: Sample) -> float:
+    return sample.requests_per_second
+
+
+def _by_shape(
+    results: Results, title: str, value: Callable[[Sample], float], mark: str = ""
+) -> Sheet:
+    def cell(samples: list[Sample]) -> str:
+        shown = figure(median(value(each) for each in samples))
+        is_marked = mark and median(each.busy for each in samples) < SATURATED
+        return f"{shown}*" if is_marked else shown
+
+    return _cells(results, title, cell, mark)
+
+
+def _latencies(results: Results) -> Sheet:
+    def cell(samples: list[Sample]) -> str:
+        p50 = median(each.p50_ms for each in samples)
+        p99 = median(each.p99_ms for each in samples)
+        return f"{figure(p50)} / {figure(p99)}"
+
+    return _cells(results, "p50 / p99 in ms at half of the peer's own saturation", cell)
+
+
+def _cells(
+    results: Results, title: str, cell: Callable[[list[Sample]], str], note: str = ""
+) -> Sheet:
+    rows = [
+        [
+            shape.title,
+            *(
+                cell(samples) if (samples := results.of(shape.name, peer)) else NOTHING
+                for peer in results.titles
+            ),
+        ]
+        for shape in measured(results)
+    ]
+    return Sheet(title, ("", *results.titles.values()), rows, note=note)
+
+
+def measured(results: Results) -> list[Shape]:
+    """The shapes that took part."""
+    names = {each.shape for each in results.samples}
+    return [shape for shape in SHAPES if shape.name in names]
+
+
+def _memory(results: Results) -> Sheet:
+    rows = [
+        (
+            results.titles.get(each.process, each.process),
+            *(
+                f"{figures[kind]:.0f}"
+                for figures in (each.idle, each.after)
+                for kind in ("rss", "pss")
+            ),
+        )
+        for each in results.memory
+    ]
+    return Sheet(
+        "Resident memory in MB, idle and after the runs",
+        ("", "RSS idle", "PSS idle", "RSS after", "PSS after"),
+        rows,
     )
-    return table
 
 
-def _starts(results: Results) -> Table:
-    table = Table("Starts", title="`floorgate serve` to its ready line")
-    for name in ("seconds, mongod included", "CPU seconds of the gateway"):
-        table.add_column(name, justify="right")
+def _starts(results: Results) -> Sheet:
+    rows = []
     if results.starts:
-        seconds = Spread.of(each.seconds for each in results.starts).shown()
-        cpu_seconds = Spread.of(each.cpu_seconds for each in results.starts).shown()
-        table.add_row(str(len(results.starts)), seconds, cpu_seconds)
-    return table
+        rows.append(
+            (
+                str(len(results.starts)),
+                f"{median(each.seconds for each in results.starts):.2f}",
+                f"{median(each.cpu_seconds for each in results.starts):.2f}",
+            )
+        )
+    return Sheet(
+        "`floorgate serve` to its ready line",
+        ("starts", "seconds, mongod included", "CPU seconds of the gateway"),
+        rows,
+    )
 
 
-def _memory(results: Results, titles: dict[str, str]) -> Table:
-    table = Table("Process", title="Resident memory in MB")
-    for name in ("RSS idle", "RSS after", "PSS idle", "PSS after"):
-        table.add_column(name, justify="right")
-    for each in results.memory:
-        figures = (each.idle["rss"], each.after["rss"], each.idle["pss"], each.after["pss"])
-        table.add_row(titles.get(each.process, each.process), *(f"{x:.1f}" for x in figures))
-    return table
+def charted(results: Results) -> list[chart.Group]:
+    """A few shapes, the quickest peer first."""
+    titles = {shape.name: shape.title for shape in SHAPES}
+    return [
+        chart.Group(f"{titles[shape]}: server CPU ms per request", bars)
+        for shape in CHARTED
+        if (bars := _bars(results, shape))
+    ]
+
+
+def _bars(results: Results, shape: str) -> Sequence[chart.Bar]:
+    bars = [
+        chart.Bar(
+            title,
+            # CPU time is read in steps of 10 ms; a bar needs some length.
+            max(median(each.cpu_ms for each in samples), 0.001),
+            COLOURS.get(peer, chart.OTHER),
+        )
+        for peer, title in results.titles.items()
+        if (samples := results.of(shape, peer))
+    ]
+    return sorted(bars, key=lambda bar: bar.cpu_ms)
+
+
+def _conditions(results: Results) -> str:
+    busy = Spread.of(each.load_average for each in results.samples)
+    machine = results.machine
+    packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
+    return (
+        f"Taken {results.taken_at} on {machine['processor']}, {machine['cores']} cores, load "
+        f"average {busy.least:.1f} to {busy.most:.1f}; {results.units:,} units; medians of "
+        f"{results.rounds} interleaved rounds of {results.seconds:g} s. Python "
+        f"{machine['python']}, {packages}."
+    )

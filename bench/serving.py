@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -11,9 +12,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import msgspec
+import orjson
+
+from bench.answers import Answer, write_answers
 from bench.directory import Directory
-from bench.load import Order
+from bench.load import Order, Request
 from bench.machine import SERVER_CORE, pinned_to
 from bench.peers.peer import HOST, Peer
 from bench.shapes import Shape
@@ -22,13 +28,34 @@ CHECKOUT = Path(__file__).parents[1]
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.05
-COMPARED_PATHS = 5
+COMPARED_REQUESTS = 5
 """Of each shape; comparing all of them would take longer than the load."""
 SHOWN_LINES = 5
+FLAGS = "distances,locations-resource,unit-attributes-resource"
+_CURSOR = re.compile(r"&after=[\w-]+")
 
 
 class PeerError(Exception):
     """A peer did not start, or did not answer as it should."""
+
+
+class Reply(NamedTuple):
+    """What a peer answered."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    content: bytes
+
+    @property
+    def meaning(self) -> Any:
+        """What must be the same whoever answers: not the form, nor a peer's own page tokens."""
+        if self.status != 200:
+            return self.status
+        value = orjson.loads(self.content)
+        paging = value.get("paging", {}) if isinstance(value, dict) else {}
+        if paging.get("next_url"):
+            paging["next_url"] = _CURSOR.sub("", paging["next_url"])
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +67,55 @@ class Server:
     port: int
     headers: dict[str, str]
 
-    def get(self, path: str) -> tuple[int, str, bytes]:
-        """Status, content type and body."""
+    def ask(self, request: Request) -> Reply:
+        """Asks once, by a connection of its own."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=START_SECONDS)
         try:
-            connection.request("GET", path, headers=self.headers)
+            connection.request(
+                request.method,
+                self.peer.address(request.path),
+                request.body or None,
+                {**self.headers, **request.headers},
+            )
             response = connection.getresponse()
-            return response.status, response.headers["content-type"], response.read()
+            return Reply(response.status, response.headers, response.read())
         finally:
             connection.close()
 
+    def requests(self, shape: Shape, directory: Directory) -> list[Request]:
+        """The shape's requests, with this server's tags where they are conditional."""
+        asked = shape.requests(directory)
+        return [self._tagged(each) for each in asked] if shape.is_conditional else asked
+
+    def _tagged(self, request: Request) -> Request:
+        etag = self.ask(request).headers.get("etag", "")
+        return msgspec.structs.replace(request, headers={"If-None-Match": etag})
+
     def order(
-        self, paths: list[str], seconds: float, connections: int, rate: float | None = None
+        self,
+        shape: Shape,
+        directory: Directory,
+        seconds: float,
+        connections: int,
+        rate: float | None = None,
+        *,
+        may_refuse: bool = False,
     ) -> Order:
         """A load for this server."""
+        requests = self.requests(shape, directory)
         return Order(
             host=HOST,
             port=self.port,
             headers=self.headers,
-            paths=paths,
+            requests=[
+                msgspec.structs.replace(each, path=self.peer.address(each.path))
+                for each in requests
+            ],
             seconds=seconds,
             connections=connections,
+            status=shape.status,
             rate=rate,
+            may_refuse=may_refuse,
         )
 
 
@@ -69,7 +123,11 @@ class Server:
 def serving(peer: Peer, directory: Directory) -> Iterator[Server]:
     """The peer, answering, on the server's core. Raises PeerError."""
     port = _free_port()
-    headers = {"API-Key": directory.key, "X-Forwarded-Proto": "https"}
+    headers = {
+        "API-Key": directory.key,
+        "X-Forwarded-Proto": "https",
+        "Experimental-Flags": FLAGS,
+    }
     with tempfile.TemporaryFile() as errors:
         with pinned_to(SERVER_CORE):
             process = subprocess.Popen(
@@ -103,17 +161,47 @@ def stopped_at_the_end(process: subprocess.Popen[bytes]) -> Iterator[None]:
             process.wait()
 
 
-def agree(servers: Sequence[Server], shape: Shape, directory: Directory) -> None:
-    """Raises PeerError unless all answer the shape's requests with the same bytes."""
-    for path in shape.paths(directory)[:COMPARED_PATHS]:
-        first, *others = [server.get(path) for server in servers]
-        if first[0] != 200:
-            raise PeerError(f"{servers[0].peer.title} answers {path} with status {first[0]}")
-        for server, answer in zip(servers[1:], others, strict=True):
-            if answer != first:
+def keep_answers(server: Server, shapes: Sequence[Shape], directory: Directory) -> None:
+    """Writes what a server answers to every request, for peers that have it ready.
+
+    Raises PeerError where it does not answer.
+    """
+    answers: dict[tuple[str, bytes], Answer] = {}
+    for shape in shapes:
+        for request in shape.requests(directory):
+            if (request.path, request.body) in answers:
+                continue
+            reply = server.ask(request)
+            if reply.status != 200 or (request.path == "/graphql" and b'"errors"' in reply.content):
                 raise PeerError(
-                    f"{path}: {server.peer.title} answers {answer[2][:300]!r}, "
-                    f"but {servers[0].peer.title} {first[2][:300]!r}"
+                    f"{server.peer.title} answers {request.path} with status {reply.status}: "
+                    f"{reply.content[:300]!r}"
+                )
+            answers[request.path, request.body] = Answer(
+                request.path,
+                request.body,
+                reply.headers["content-type"],
+                reply.headers.get("etag", ""),
+                reply.content,
+            )
+    write_answers(directory.answers, list(answers.values()))
+
+
+def agree(servers: Sequence[Server], shape: Shape, directory: Directory) -> None:
+    """Raises PeerError unless all answer the shape's requests, and answer the same."""
+    asked = [server.requests(shape, directory)[:COMPARED_REQUESTS] for server in servers]
+    for requests in zip(*asked, strict=True):
+        replies = [server.ask(request) for server, request in zip(servers, requests, strict=True)]
+        for server, reply in zip(servers, replies, strict=True):
+            if reply.status != shape.status:
+                raise PeerError(
+                    f"{server.peer.title} answers {requests[0].path} with status {reply.status}, "
+                    f"not {shape.status}: {reply.content[:300]!r}"
+                )
+            if reply.meaning != replies[0].meaning:
+                raise PeerError(
+                    f"{requests[0].path}: {server.peer.title} answers {reply.content[:300]!r}, "
+                    f"but {servers[0].peer.title} {replies[0].content[:300]!r}"
                 )
 
 
@@ -121,7 +209,7 @@ def _answers(server: Server, process: subprocess.Popen[bytes]) -> bool:
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         try:
-            return server.get("/v1/units?per-page=1")[0] == 200
+            return server.ask(Request("/v1/units?per-page=100")).status == 200
         except OSError:
             time.sleep(POLL_SECONDS)
     return False

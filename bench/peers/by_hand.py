@@ -1,95 +1,136 @@
-"""The limit with a database: the two endpoints written by hand on starlette, Motor and orjson.
+"""The limit with a database: the endpoints written by hand on starlette, Motor and orjson.
 
-It answers the same bytes from the same MongoDB and does nothing that these bytes do not need: the
-key is compared with the one there is, everybody sees everything, nothing is logged, tagged,
-compressed or looked up in a schema.
+It answers the same from the same MongoDB and does nothing that this does not need: the key is
+compared with the one there is, everybody sees everything, nothing is logged, compressed or looked
+up in a schema. Of GraphQL it knows one operation, whose text it does not read.
 """
 
-import base64
+import hashlib
 import hmac
 import os
-import sys
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-import msgspec
 import orjson
-from motor.motor_asyncio import AsyncIOMotorClient
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bench.directory import Directory
-from bench.peers.peer import BASE_URL, HOST, Peer
+from bench.peers.peer import KEY, Peer, environment, uvicorn
+from bench.peers.reading import Distances, Reader, Row, paged
+from bench.shapes import NESTED, REST
 
-FIELDS = ("asset_id", "floor_id", "name", "created_at", "updated_at")
-PROJECTION = dict.fromkeys(("_id", *FIELDS), 1)
-BY_ID = [("_id", 1)]
-MONGO_URL, DATABASE, KEY = "BY_HAND_MONGO_URL", "BY_HAND_DATABASE", "BY_HAND_KEY"
+ASSETS = 4
 
 
 def create() -> Starlette:
     """The application; its settings are in the environment."""
-    client: Any = AsyncIOMotorClient(os.environ[MONGO_URL], readConcernLevel="majority")
-    collection = client[os.environ[DATABASE]]["units"]
+    handlers = _Handlers(Reader(), Distances())
+    return Starlette(
+        routes=[
+            Route("/v1/units", _guarded(handlers.units)),
+            Route("/v1/units/{unit}", _guarded(handlers.unit)),
+            Route("/v1/maps/{map}/levels/tags", _guarded(handlers.level_tags)),
+            Route("/v1/maps/{map}/locations", _guarded(handlers.locations)),
+            Route("/v1/maps/{map}/distance-matrix", _guarded(handlers.matrix), methods=["POST"]),
+            Route("/graphql", _guarded(handlers.nested), methods=["POST"]),
+        ]
+    )
+
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def _guarded(handler: Handler) -> Handler:
     key = os.environ[KEY]
 
-    async def units(request: Request) -> Response:
+    async def guarded(request: Request) -> Response:
         if not hmac.compare_digest(request.headers.get("api-key", ""), key):
             return Response(status_code=403)
+        return await handler(request)
+
+    return guarded
+
+
+class _Handlers:
+    def __init__(self, reader: Reader, distances: Distances) -> None:
+        self.reader = reader
+        self.distances = distances
+
+    async def units(self, request: Request) -> Response:
         page = int(request.query_params.get("page", "1"))
         per_page = int(request.query_params.get("per-page", "100"))
-        limit = per_page + 1
-        cursor = collection.find({}, PROJECTION, sort=BY_ID, limit=limit, batch_size=limit)
-        found = await cursor.skip((page - 1) * per_page).to_list(None)
-        next_url = (
-            _next_url(page, per_page, found[per_page - 1]["_id"]) if found[per_page:] else None
+        return _json(request, paged(await self.reader.units(page, per_page), page, per_page))
+
+    async def unit(self, request: Request) -> Response:
+        found = await self.reader.unit(request.path_params["unit"])
+        return Response(status_code=404) if found is None else _json(request, found)
+
+    async def level_tags(self, request: Request) -> Response:
+        found = await self.reader.level_tags(request.path_params["map"])
+        return _json(request, {"data": found})
+
+    async def locations(self, request: Request) -> Response:
+        tags = request.query_params["tags"]
+        return _json(
+            request, {"data": await self.reader.locations(request.path_params["map"], tags)}
         )
-        previous_url = _address(page - 1, per_page) if page > 1 else None
-        paging = {
-            "per_page": per_page,
-            "current_page": page,
-            "prev_url": previous_url,
-            "next_url": next_url,
-        }
-        return _json({"paging": paging, "data": [_unit(each) for each in found[:per_page]]})
 
-    async def unit(request: Request) -> Response:
-        if not hmac.compare_digest(request.headers.get("api-key", ""), key):
-            return Response(status_code=403)
-        found = await collection.find_one({"_id": request.path_params["unit"]}, PROJECTION)
-        return Response(status_code=404) if found is None else _json(_unit(found))
+    async def matrix(self, request: Request) -> Response:
+        asked = orjson.loads(await request.body())["data"]
+        sources, targets = ([each["id"] for each in asked[end]] for end in ("sources", "targets"))
+        return _json(request, self.distances.matrix(sources, targets))
 
-    return Starlette(routes=[Route("/v1/units", units), Route("/v1/units/{unit}", unit)])
-
-
-def _unit(document: dict[str, Any]) -> dict[str, Any]:
-    return {"id": document["_id"], **{name: document[name] for name in FIELDS}}
+    async def nested(self, request: Request) -> Response:
+        await request.body()
+        assets = await self.reader.database["assets"].find({}, {"name": 1}).limit(ASSETS).to_list()
+        ids = [each["_id"] for each in assets]
+        floors = await self.reader.many(
+            "floors", {"asset_id": {"$in": ids}}, "asset_id", "name", "short_label"
+        )
+        floor_ids = [each["id"] for each in floors]
+        units = await self.reader.many(
+            "units", {"floor_id": {"$in": floor_ids}}, "floor_id", "name"
+        )
+        return _json(request, {"data": {"assets": {"data": _nest(assets, floors, units)}}})
 
 
-def _json(body: Any) -> Response:
-    return Response(orjson.dumps(body), media_type="application/json")
-
-
-def _address(page: int, per_page: int) -> str:
-    return f"{BASE_URL}/v1/units?per-page={per_page}&page={page}"
-
-
-def _next_url(page: int, per_page: int, last_id: str) -> str:
-    cursor = base64.urlsafe_b64encode(msgspec.msgpack.encode([page + 1, per_page, last_id]))
-    return f"{_address(page + 1, per_page)}&after={cursor.decode().rstrip('=')}"
-
-
-def _command(port: int) -> list[str]:
+def _nest(assets: list[Row], floors: list[Row], units: list[Row]) -> list[Row]:
+    on_floor: dict[str, list[Any]] = defaultdict(list)
+    for unit in units:
+        on_floor[unit["floor_id"]].append(
+            {"id": unit["id"], "name": unit["name"], "floorId": unit["floor_id"]}
+        )
+    of_asset: dict[str, list[Any]] = defaultdict(list)
+    for floor in floors:
+        of_asset[floor["asset_id"]].append(
+            {
+                "id": floor["id"],
+                "name": floor["name"],
+                "shortLabel": floor["short_label"],
+                "units": {"data": on_floor[floor["id"]]},
+            }
+        )
     return [
-        *(sys.executable, "-m", "uvicorn", "--factory", "bench.peers.by_hand:create"),
-        *("--host", HOST, "--port", str(port), "--loop", "uvloop", "--http", "httptools"),
-        *("--no-access-log", "--log-level", "warning"),
+        {"id": asset["_id"], "name": asset["name"], "floors": {"data": of_asset[asset["_id"]]}}
+        for asset in assets
     ]
 
 
-def _environment(directory: Directory) -> dict[str, str]:
-    return {MONGO_URL: directory.mongo_url, DATABASE: directory.database, KEY: directory.key}
+def _json(request: Request, body: Any) -> Response:
+    content = orjson.dumps(body)
+    etag = f'"{hashlib.blake2b(content, digest_size=16).hexdigest()}"'
+    if request.headers.get("if-none-match") == etag:
+        return Response(status_code=304, headers={"etag": etag})
+    return Response(content, headers={"etag": etag}, media_type="application/json")
 
 
-BY_HAND = Peer("by-hand", "by hand", _command, _environment)
+BY_HAND = Peer(
+    "by-hand",
+    "by hand",
+    uvicorn("by_hand:create"),
+    environment,
+    frozenset([*(shape.name for shape in REST), NESTED]),
+)

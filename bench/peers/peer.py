@@ -1,13 +1,17 @@
 """What the harness knows of a peer: how to start it on a directory that is already loaded."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.directory import Directory
 
 BASE_URL = "https://floorgate.test"
-"""What paging links start with, in every peer, so that all can answer the same bytes."""
+"""What paging links start with, in every peer, so that all can answer the same."""
 HOST = "127.0.0.1"
+MONGO_URL, DATABASE, KEY, ANSWERS = (
+    f"BENCH_{name}" for name in ("MONGO_URL", "DATABASE", "KEY", "ANSWERS")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +23,34 @@ class Peer:
     command: Callable[[int], list[str]]
     """From the port to listen on to the command line."""
     environment: Callable[[Directory], dict[str, str]]
+    shapes: frozenset[str] | None = None
+    """The names of the shapes that it serves; None is all of them."""
+    address: Callable[[str], str] = lambda path: path
+    """The peer's own form of a path."""
+
+    def serves(self, shape: str) -> bool:
+        """Whether there is something to measure."""
+        return self.shapes is None or shape in self.shapes
+
+
+def environment(directory: Directory) -> dict[str, str]:
+    """The variables of a peer that is a file here."""
+    return {
+        MONGO_URL: directory.mongo_url,
+        DATABASE: directory.database,
+        KEY: directory.key,
+        ANSWERS: str(directory.answers),
+    }
+
+
+def uvicorn(application: str) -> Callable[[int], list[str]]:
+    """The command line of a peer on uvicorn, as in production: uvloop, httptools, no access log."""
+
+    def command(port: int) -> list[str]:
+        return [
+            *(sys.executable, "-m", "uvicorn", "--factory", f"bench.peers.{application}"),
+            *("--host", HOST, "--port", str(port), "--loop", "uvloop", "--http", "httptools"),
+            *("--no-access-log", "--log-level", "warning"),
+        ]
+
+    return command

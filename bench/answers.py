@@ -1,0 +1,26 @@
+"""What Floorgate answers to every request, kept for peers that have it ready."""
+
+from pathlib import Path
+
+import msgspec
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A request and the answer to it."""
+
+    path: str
+    body: bytes
+    """Of the request."""
+    content_type: str
+    etag: str
+    content: bytes
+
+
+def write_answers(path: Path, answers: list[Answer]) -> None:
+    """Keeps them in a file."""
+    path.write_bytes(msgspec.msgpack.encode(answers))
+
+
+def read_answers(path: str) -> list[Answer]:
+    """Those in a file."""
+    return msgspec.msgpack.decode(Path(path).read_bytes(), type=list[Answer])

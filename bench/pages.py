@@ -1,0 +1,32 @@
+"""Figures in pages: what stands between a pair of markers is written by the program that measured.
+
+<!-- measured: ratios -->
+...
+<!-- /measured: ratios -->
+"""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PERFORMANCE = ROOT / "docs" / "performance.md"
+README = ROOT / "README.md"
+CHART = ROOT / "docs" / "pictures" / "performance.svg"
+
+
+class MissingMarkers(Exception):
+    """A page has no place for the figures."""
+
+
+def rewrite(page: Path, name: str, content: str) -> None:
+    """Puts content between a page's markers of that name. Raises MissingMarkers."""
+    page.write_text(replaced(page.read_text(), name, content, page.name))
+
+
+def replaced(text: str, name: str, content: str, page: str = "the page") -> str:
+    """A text with other content between the markers of that name. Raises MissingMarkers."""
+    begin, end = f"<!-- measured: {name} -->", f"<!-- /measured: {name} -->"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
+    if len(pattern.findall(text)) != 1:
+        raise MissingMarkers(f"{page} must have {begin} and, behind it, {end}, once each")
+    return pattern.sub(lambda _: f"{begin}\n{content}\n{end}", text)

@@ -1,0 +1,198 @@
+"""FastAPI as it is written by hand: with a response model, and with bytes that orjson made."""
+
+import hmac
+import os
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+import orjson
+from fastapi import Depends, FastAPI, Header, HTTPException, Query, Response
+from pydantic import BaseModel
+
+from bench.peers.peer import KEY
+from bench.peers.reading import Distances, Reader, Row, paged
+
+
+class Unit(BaseModel):
+    id: str
+    asset_id: str
+    floor_id: str
+    name: str
+    created_at: str
+    updated_at: str
+
+
+class Paging(BaseModel):
+    per_page: int
+    current_page: int
+    prev_url: str | None
+    next_url: str | None
+
+
+class UnitPage(BaseModel):
+    paging: Paging
+    data: list[Unit]
+
+
+class LevelTagValue(BaseModel):
+    name: str
+    value: str
+    created_at: str
+    updated_at: str
+
+
+class LevelTag(BaseModel):
+    name: str
+    key: str
+    created_at: str
+    updated_at: str
+    values: list[LevelTagValue]
+
+
+class LevelTagList(BaseModel):
+    data: list[LevelTag]
+
+
+class LocationFloor(BaseModel):
+    id: str
+
+
+class LocationTag(BaseModel):
+    key: str
+    value: str
+    created_at: str
+    updated_at: str
+
+
+class Location(BaseModel):
+    id: str
+    asset_id: str
+    unit_map_id: str
+    name: str
+    x: float
+    y: float
+    floors: list[LocationFloor]
+    tags: list[LocationTag]
+    created_at: str
+    updated_at: str
+
+
+class LocationList(BaseModel):
+    data: list[Location]
+
+
+class Waypoint(BaseModel):
+    id: str
+
+
+class MatrixData(BaseModel):
+    sources: list[Waypoint]
+    targets: list[Waypoint]
+
+
+class MatrixRequest(BaseModel):
+    data: MatrixData
+
+
+class Target(BaseModel):
+    id: str
+    name: str
+    x: float
+    y: float
+    floor_id: str
+    index: int
+    distance: float | None
+    time: float | None
+
+
+class Source(BaseModel):
+    id: str
+    name: str
+    x: float
+    y: float
+    floor_id: str
+    index: int
+    targets: list[Target]
+
+
+class Matrix(BaseModel):
+    distance_method: str
+    sources: list[Source]
+
+
+class MatrixAnswer(BaseModel):
+    data: Matrix
+
+
+def _guard() -> Callable[..., Awaitable[None]]:
+    key = os.environ[KEY]
+
+    async def check(api_key: Annotated[str, Header()] = "") -> None:
+        if not hmac.compare_digest(api_key, key):
+            raise HTTPException(403)
+
+    return check
+
+
+class _Endpoints:
+    """Each gives the body of its response, or the response itself."""
+
+    def __init__(self, answer: Callable[[Row], Any]) -> None:
+        self.reader = Reader()
+        self.distances = Distances()
+        self.answer = answer
+
+    async def units(
+        self,
+        page: Annotated[int, Query(ge=1)] = 1,
+        per_page: Annotated[int, Query(alias="per-page", ge=1, le=10_000)] = 100,
+    ) -> Any:
+        return self.answer(paged(await self.reader.units(page, per_page), page, per_page))
+
+    async def unit(self, unit: str) -> Any:
+        found = await self.reader.unit(unit)
+        if found is None:
+            raise HTTPException(404)
+        return self.answer(found)
+
+    async def level_tags(self, map: str) -> Any:
+        return self.answer({"data": await self.reader.level_tags(map)})
+
+    async def locations(self, map: str, tags: str) -> Any:
+        return self.answer({"data": await self.reader.locations(map, tags)})
+
+    async def matrix(self, map: str, asked: MatrixRequest) -> Any:
+        sources, targets = (
+            [waypoint.id for waypoint in end] for end in (asked.data.sources, asked.data.targets)
+        )
+        return self.answer(self.distances.matrix(sources, targets))
+
+
+def with_models() -> FastAPI:
+    """The application whose responses are checked and written by their models."""
+    return _application(_Endpoints(lambda body: body), is_modelled=True)
+
+
+def with_bytes() -> FastAPI:
+    """The application whose responses are bytes."""
+    return _application(_Endpoints(_written), is_modelled=False)
+
+
+def _written(body: Row) -> Response:
+    return Response(orjson.dumps(body), media_type="application/json")
+
+
+def _application(endpoints: _Endpoints, *, is_modelled: bool) -> FastAPI:
+    application = FastAPI(openapi_url=None, dependencies=[Depends(_guard())])
+    rows: list[tuple[str, str, Callable[..., Any], type[BaseModel]]] = [
+        ("GET", "/v1/units", endpoints.units, UnitPage),
+        ("GET", "/v1/units/{unit}", endpoints.unit, Unit),
+        ("GET", "/v1/maps/{map}/levels/tags", endpoints.level_tags, LevelTagList),
+        ("GET", "/v1/maps/{map}/locations", endpoints.locations, LocationList),
+        ("POST", "/v1/maps/{map}/distance-matrix", endpoints.matrix, MatrixAnswer),
+    ]
+    for method, path, endpoint, model in rows:
+        application.add_api_route(
+            path, endpoint, methods=[method], response_model=model if is_modelled else None
+        )
+    return application

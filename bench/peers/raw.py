@@ -1,0 +1,67 @@
+"""The limit without a database: raw ASGI that has every answer ready as bytes."""
+
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from bench.answers import Answer, read_answers
+from bench.peers.peer import ANSWERS, Peer, environment, uvicorn
+
+Message = dict[str, Any]
+Headers = list[tuple[bytes, bytes]]
+
+
+def create() -> Callable[[Any, Any, Any], Awaitable[None]]:
+    """The application; its settings are in the environment."""
+    ready = {_key(each): _Ready(each) for each in read_answers(os.environ[ANSWERS])}
+
+    async def answer(
+        scope: Message,
+        receive: Callable[[], Awaitable[Message]],
+        send: Callable[[Message], Awaitable[None]],
+    ) -> None:
+        if scope["type"] != "http":
+            return
+        # What is asked in a body is asked by POST, in one piece.
+        asked = (await receive())["body"] if scope["method"] == "POST" else b""
+        found = ready[scope["raw_path"], scope["query_string"], asked]
+        for name, value in scope["headers"]:
+            if name == b"if-none-match" and value == found.etag:
+                await send(found.start_304)
+                await send(NO_BODY)
+                return
+        await send(found.start)
+        await send(found.body)
+
+    return answer
+
+
+NO_BODY: Message = {"type": "http.response.body", "body": b""}
+
+
+class _Ready:
+    """The messages of one answer."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.etag = answer.etag.encode()
+        tag = (b"etag", self.etag)
+        headers = [
+            (b"content-type", answer.content_type.encode()),
+            (b"content-length", str(len(answer.content)).encode()),
+            tag,
+        ]
+        self.start = _start(200, headers)
+        self.start_304 = _start(304, [tag])
+        self.body: Message = {"type": "http.response.body", "body": answer.content}
+
+
+def _start(status: int, headers: Headers) -> Message:
+    return {"type": "http.response.start", "status": status, "headers": headers}
+
+
+def _key(answer: Answer) -> tuple[bytes, bytes, bytes]:
+    path, _, query = answer.path.partition("?")
+    return path.encode(), query.encode(), answer.body
+
+
+RAW = Peer("raw", "raw ready bytes", uvicorn("raw:create"), environment)

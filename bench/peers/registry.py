@@ -1,0 +1,28 @@
+"""Everybody who is compared."""
+
+import importlib.util
+
+from bench.peers import node
+from bench.peers.by_hand import BY_HAND
+from bench.peers.fastapi_peers import WITH_BYTES, WITH_MODELS
+from bench.peers.floorgate import CACHED, UNCACHED
+from bench.peers.node import SOFA_JIT, SOFA_JS
+from bench.peers.peer import Peer
+from bench.peers.raw import RAW
+from bench.peers.strawberry_stock import STRAWBERRY
+
+
+def all_peers() -> tuple[list[Peer], list[str]]:
+    """Who can take part on this machine, and a line for each reason why others cannot."""
+    peers = [UNCACHED, CACHED, RAW, BY_HAND]
+    left_out = []
+    if importlib.util.find_spec("fastapi"):
+        peers += [WITH_BYTES, WITH_MODELS]
+    else:
+        left_out.append("fastapi is absent: its peers are left out; `make bench` installs it")
+    peers.append(STRAWBERRY)
+    if (reason := node.install()) is None:
+        peers += [SOFA_JS, SOFA_JIT]
+    else:
+        left_out.append(reason)
+    return peers, left_out

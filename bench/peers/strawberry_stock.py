@@ -1,0 +1,309 @@
+"""Stock strawberry behind the same routes: `Schema.execute`, parser and validation caches on.
+
+Its schema is the part of Floorgate's that the benchmark asks for, written as strawberry's own guide
+writes one: types made from what MongoDB returns, data loaders for what is nested.
+"""
+
+import hmac
+import os
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+import strawberry
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from strawberry.dataloader import DataLoader
+from strawberry.extensions import ParserCache, ValidationCache
+
+from bench.peers.peer import KEY, Peer, environment, uvicorn
+from bench.peers.reading import Reader, Row, Slice, paged
+from bench.shapes import NOT_MODIFIED, SHAPES
+from rest import operations
+
+
+class Loaders:
+    """The context of one request."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.floors = DataLoader(load_fn=self._floors)
+        self.units = DataLoader(load_fn=self._units)
+
+    async def _floors(self, asset_ids: list[str]) -> list[list[Row]]:
+        fields = ("asset_id", "name", "short_label")
+        return await self._grouped("floors", "asset_id", asset_ids, *fields)
+
+    async def _units(self, floor_ids: list[str]) -> list[list[Row]]:
+        fields = ("asset_id", "floor_id", "name", "created_at", "updated_at")
+        return await self._grouped("units", "floor_id", floor_ids, *fields)
+
+    async def _grouped(
+        self, collection: str, owner: str, ids: list[str], *fields: str
+    ) -> list[list[Row]]:
+        groups: dict[str, list[Row]] = defaultdict(list)
+        for row in await self.reader.many(collection, {owner: {"$in": ids}}, *fields):
+            groups[row[owner]].append(row)
+        return [groups[id] for id in ids]
+
+
+Info = strawberry.Info[Loaders, None]
+
+
+@strawberry.type
+class Paging:
+    per_page: int
+    current_page: int
+    has_next: bool
+    next: str | None
+
+
+@strawberry.type
+class Unit:
+    id: strawberry.ID
+    asset_id: strawberry.ID
+    floor_id: strawberry.ID
+    name: str
+    created_at: str
+    updated_at: str
+
+
+@strawberry.type
+class UnitPage:
+    paging: Paging
+    data: list[Unit]
+
+
+@strawberry.type
+class Floor:
+    id: strawberry.ID
+    name: str
+    short_label: str
+
+    @strawberry.field
+    async def units(self, info: Info, per_page: int = 100) -> UnitPage:
+        rows = await info.context.units.load(self.id)
+        return _unit_page(_sliced(rows, per_page), 1, per_page)
+
+
+@strawberry.type
+class FloorPage:
+    data: list[Floor]
+
+
+@strawberry.type
+class Asset:
+    id: strawberry.ID
+    name: str
+
+    @strawberry.field
+    async def floors(self, info: Info, per_page: int = 100) -> FloorPage:
+        rows = (await info.context.floors.load(self.id))[:per_page]
+        return FloorPage(
+            data=[
+                Floor(id=row["id"], name=row["name"], short_label=row["short_label"])
+                for row in rows
+            ]
+        )
+
+
+@strawberry.type
+class AssetPage:
+    data: list[Asset]
+
+
+@strawberry.type
+class LevelTagValue:
+    name: str
+    value: strawberry.ID
+    created_at: str
+    updated_at: str
+
+
+@strawberry.type
+class LevelTag:
+    name: str
+    key: str
+    created_at: str
+    updated_at: str
+    values: list[LevelTagValue]
+
+
+@strawberry.type
+class LevelTagPage:
+    data: list[LevelTag]
+
+
+@strawberry.type
+class LocationFloor:
+    id: strawberry.ID
+
+
+@strawberry.type
+class LocationTag:
+    key: str
+    value: str
+    created_at: str
+    updated_at: str
+
+
+@strawberry.type
+class Location:
+    id: strawberry.ID
+    asset_id: strawberry.ID
+    unit_map_id: strawberry.ID
+    name: str
+    x: float
+    y: float
+    floors: list[LocationFloor]
+    tags: list[LocationTag]
+    created_at: str
+    updated_at: str
+
+
+@strawberry.type
+class LocationPage:
+    paging: Paging
+    data: list[Location]
+
+
+@strawberry.type
+class Map:
+    id: strawberry.ID
+
+    @strawberry.field
+    async def level_tags(self, info: Info, per_page: int = 100) -> LevelTagPage:
+        rows = await info.context.reader.level_tags(self.id)
+        return LevelTagPage(data=[_level_tag(row) for row in rows])
+
+    @strawberry.field
+    async def locations(
+        self,
+        info: Info,
+        page: int = 1,
+        per_page: int = 100,
+        after: str | None = None,
+        tags: str = "",
+    ) -> LocationPage:
+        rows = await info.context.reader.locations(self.id, tags)
+        paging = Paging(per_page=per_page, current_page=page, has_next=False, next=None)
+        return LocationPage(paging=paging, data=[_location(row) for row in rows])
+
+
+@strawberry.type
+class Query:
+    @strawberry.field
+    async def unit(self, info: Info, id: strawberry.ID) -> Unit | None:
+        found = await info.context.reader.unit(id)
+        return None if found is None else Unit(**found)
+
+    @strawberry.field
+    async def units(
+        self, info: Info, page: int = 1, per_page: int = 100, after: str | None = None
+    ) -> UnitPage:
+        return _unit_page(await info.context.reader.units(page, per_page), page, per_page)
+
+    @strawberry.field
+    async def assets(self, info: Info, per_page: int = 100) -> AssetPage:
+        cursor = info.context.reader.database["assets"].find({}, {"name": 1}).sort("_id", 1)
+        rows = await cursor.limit(per_page).to_list()
+        return AssetPage(data=[Asset(id=row["_id"], name=row["name"]) for row in rows])
+
+    @strawberry.field
+    def map(self, id: strawberry.ID) -> Map:
+        return Map(id=id)
+
+
+def _sliced(rows: list[Row], per_page: int) -> Slice:
+    return Slice(rows[:per_page], len(rows) > per_page)
+
+
+def _unit_page(slice: Slice, page: int, per_page: int) -> UnitPage:
+    next = paged(slice, page, per_page)["paging"]["next_url"]
+    paging = Paging(per_page=per_page, current_page=page, has_next=slice.has_next, next=next)
+    return UnitPage(paging=paging, data=[Unit(**row) for row in slice.rows])
+
+
+def _level_tag(row: Row) -> LevelTag:
+    return LevelTag(**{**row, "values": [LevelTagValue(**value) for value in row["values"]]})
+
+
+def _location(row: Row) -> Location:
+    floors = [LocationFloor(**floor) for floor in row["floors"]]
+    tags = [LocationTag(**tag) for tag in row["tags"]]
+    return Location(**{**row, "floors": floors, "tags": tags})
+
+
+SCHEMA = strawberry.Schema(Query, extensions=[ParserCache, ValidationCache])
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class _Handlers:
+    def __init__(self) -> None:
+        self.reader = Reader()
+        self.key = os.environ[KEY]
+
+    async def run(self, request: Request, document: str, variables: Row) -> Any:
+        """The data of an operation."""
+        if not hmac.compare_digest(request.headers.get("api-key", ""), self.key):
+            return None
+        result = await SCHEMA.execute(document, variables, context_value=Loaders(self.reader))
+        if result.errors:
+            raise result.errors[0]
+        return result.data
+
+    async def graphql(self, request: Request) -> Response:
+        asked = orjson.loads(await request.body())
+        return _json({"data": await self.run(request, asked["query"], asked["variables"])})
+
+    async def units(self, request: Request) -> Response:
+        variables = {
+            "page": int(request.query_params.get("page", "1")),
+            "perPage": int(request.query_params.get("per-page", "100")),
+        }
+        page = (await self.run(request, operations.LIST_UNITS, variables))["units"]
+        next_url = page["paging"].pop("next")
+        page["paging"] |= {"prev_url": None, "next_url": next_url}
+        return _json(page)
+
+    async def unit(self, request: Request) -> Response:
+        data = await self.run(request, operations.GET_UNIT, request.path_params)
+        return _json(data["unit"]) if data["unit"] else Response(status_code=404)
+
+    async def level_tags(self, request: Request) -> Response:
+        data = await self.run(request, operations.LIST_LEVEL_TAGS, request.path_params)
+        return _json({"data": data["map"]["levelTags"]["data"]})
+
+    async def locations(self, request: Request) -> Response:
+        variables = {**request.path_params, "tags": request.query_params["tags"]}
+        data = await self.run(request, operations.LIST_LOCATIONS, variables)
+        return _json({"data": data["map"]["locations"]["data"]})
+
+
+def _json(body: Any) -> Response:
+    return Response(orjson.dumps(body), media_type="application/json")
+
+
+def create() -> Starlette:
+    """The application; its settings are in the environment."""
+    handlers = _Handlers()
+    return Starlette(
+        routes=[
+            Route("/v1/units", handlers.units),
+            Route("/v1/units/{unit}", handlers.unit),
+            Route("/v1/maps/{map}/levels/tags", handlers.level_tags),
+            Route("/v1/maps/{map}/locations", handlers.locations),
+            Route("/graphql", handlers.graphql, methods=["POST"]),
+        ]
+    )
+
+
+SERVED = frozenset(
+    shape.name for shape in SHAPES if shape.name not in (NOT_MODIFIED, "matrix", "graphql-matrix")
+)
+STRAWBERRY = Peer(
+    "strawberry", "stock strawberry", uvicorn("strawberry_stock:create"), environment, SERVED
+)

@@ -1,0 +1,148 @@
+"""What Floorgate is to reach, as ratios of server CPU per request within one run."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bench.peers.by_hand import BY_HAND
+from bench.peers.fastapi_peers import WITH_BYTES, WITH_MODELS
+from bench.peers.floorgate import CACHED, UNCACHED
+from bench.peers.node import SOFA_JIT, SOFA_JS
+from bench.peers.raw import RAW
+from bench.peers.strawberry_stock import STRAWBERRY
+from bench.results import Results, ratios
+from bench.shapes import LIST, NESTED, NOT_MODIFIED, SHAPES, UNIT
+from bench.sheets import NOTHING, Sheet
+
+STALENESS_MS = 50.0
+EVERY = tuple(shape.name for shape in SHAPES)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A bound on Floorgate's CPU per request over that of another peer."""
+
+    what: str
+    peer: str
+    shapes: Sequence[str]
+    """The worst of them counts."""
+    against: Sequence[str]
+    """The worst for Floorgate counts."""
+    against_what: str
+    most: float
+    """The ratio; below 1 it is shown the other way round."""
+
+
+def _one(what: str, shape: str, peer: str, against: str, against_what: str, most: float) -> Target:
+    return Target(what, peer, (shape,), (against,), against_what, most)
+
+
+LIST_TITLE, UNIT_TITLE, NESTED_TITLE = "list of 1,000 units", "GET one", "nested GraphQL, 3 levels"
+LIMIT, BYTES, STOCK = "the hand-written limit", "raw ready bytes", "stock strawberry"
+
+TARGETS = (
+    _one(LIST_TITLE, LIST, UNCACHED.name, BY_HAND.name, LIMIT, 1.15),
+    _one(LIST_TITLE, LIST, UNCACHED.name, STRAWBERRY.name, STOCK, 1 / 8),
+    _one(LIST_TITLE, LIST, UNCACHED.name, WITH_MODELS.name, "FastAPI with a response model", 1 / 2),
+    _one(LIST_TITLE, LIST, CACHED.name, RAW.name, BYTES, 2.0),
+    _one(UNIT_TITLE, UNIT, UNCACHED.name, BY_HAND.name, LIMIT, 1.3),
+    _one(UNIT_TITLE, UNIT, CACHED.name, RAW.name, BYTES, 2.0),
+    _one("304", NOT_MODIFIED, CACHED.name, RAW.name, BYTES, 1.5),
+    _one(NESTED_TITLE, NESTED, UNCACHED.name, STRAWBERRY.name, STOCK, 1 / 8),
+    Target("every shape", UNCACHED.name, EVERY, (SOFA_JS.name,), SOFA_JS.title, 1.0),
+    Target("every shape", CACHED.name, EVERY, (SOFA_JIT.name,), SOFA_JIT.title, 1.0),
+    Target(
+        "every shape",
+        CACHED.name,
+        EVERY,
+        tuple(
+            peer.name for peer in (BY_HAND, WITH_MODELS, WITH_BYTES, STRAWBERRY, SOFA_JS, SOFA_JIT)
+        ),
+        "every peer",
+        1.0,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A ratio, and where it was found."""
+
+    ratio: float
+    shape: str
+    against: str
+
+
+def find(target: Target, results: Results) -> Measured | None:
+    """The worst of a target's ratios; None where nobody to compare with took part."""
+    found = [
+        Measured(spread.middle, shape, against)
+        for shape in target.shapes
+        for against in target.against
+        if (spread := ratios(results.samples, shape, target.peer, against)) is not None
+    ]
+    return max(found, key=lambda each: each.ratio) if found else None
+
+
+def sheet(results: Results) -> Sheet:
+    """Every target beside what was measured."""
+    return Sheet(
+        "To reach: ratios of server CPU per request",
+        ("", "cache", "to reach", "measured", ""),
+        [*_rows(results), *_staleness_rows(results)],
+        words=5,
+    )
+
+
+def _rows(results: Results) -> Iterator[tuple[str, ...]]:
+    for target in TARGETS:
+        cache = "on" if target.peer == CACHED.name else "off"
+        found = find(target, results)
+        bound = f"{_bound(target.most)} {target.against_what}"
+        if found is None:
+            yield target.what, cache, bound, NOTHING, "not measured"
+            continue
+        measured = _times(found.ratio, target.most)
+        if len(target.shapes) > 1:
+            titles = {shape.name: shape.title for shape in SHAPES}
+            measured += f" ({titles[found.shape]}, beside {results.titles[found.against]})"
+        yield target.what, cache, bound, measured, verdict(found.ratio, target.most)
+
+
+def verdict(measured: float, most: float) -> str:
+    """Whether a bound is kept, or by how much it is not."""
+    excess = measured / most
+    if excess <= 1:
+        return "met"
+    return (
+        f"missed by {100 * (excess - 1):.0f} %" if excess < 2 else f"missed {excess:.1f} times over"
+    )
+
+
+def _staleness_rows(results: Results) -> Iterator[tuple[str, ...]]:
+    found = results.staleness
+    if found is None:
+        return
+    what = "staleness after a write"
+    for cache, elsewhere, most in (
+        ("off", found.uncached, 0.0),
+        ("on", found.cached, STALENESS_MS),
+    ):
+        bound = f"through another gateway: {f'p99 under {most:.0f} ms' if most else 'none'}"
+        kept = elsewhere.p99_ms < most if most else not elsewhere.stale_reads
+        measured = f"p99 {elsewhere.p99_ms:.1f} ms"
+        yield what, cache, bound, measured, "met" if kept else "missed"
+    stale = found.same.stale_reads
+    measured = f"{stale} stale of {found.same.writes} reads"
+    yield what, "on", "through the same gateway: none", measured, "missed" if stale else "met"
+
+
+def _bound(most: float) -> str:
+    if most == 1:
+        return "ahead of"
+    return f"at most {most:g} x" if most > 1 else f"at least {1 / most:g} x less than"
+
+
+def _times(ratio: float, most: float) -> str:
+    if most >= 1:
+        return f"{ratio:.2f} x"
+    return f"{1 / ratio:.1f} x less" if ratio <= 1 else f"{ratio:.1f} x more"
