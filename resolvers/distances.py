@@ -100,7 +100,7 @@ async def matrix(
     request = Request(parent, waypoints[: len(sources)], waypoints[len(sources) :], mode)
     if routable is None and method == PATHFINDING:
         raise InvalidInput(
-            distance_method="must not be pathfinding: this map has not been processed for it"
+            distanceMethod="must not be pathfinding: this map has not been processed for it"
         )
     if routable is not None and method != EUCLIDEAN:
         router = routable.router
@@ -116,7 +116,7 @@ def checked_mode(costing: str | None, options: CostingOptions | None) -> Mode:
     if costing not in (None, PEDESTRIAN):
         raise InvalidInput(costing=f"must be {PEDESTRIAN}, not {costing!r}")
     name = options.pedestrian.mode if options and options.pedestrian else None
-    return parse_mode("costing_options.pedestrian.mode", name)
+    return parse_mode("costingOptions.pedestrian.mode", name)
 
 
 def parse_mode(argument: str, name: str | None) -> Mode:
@@ -144,7 +144,7 @@ def checked_method(method: str | None) -> str:
     if method is None:
         return DEFAULT
     if method not in METHODS:
-        raise InvalidInput(distance_method=f"must be among {', '.join(METHODS)}, not {method!r}")
+        raise InvalidInput(distanceMethod=f"must be among {', '.join(METHODS)}, not {method!r}")
     return method
 
 
@@ -152,7 +152,7 @@ def _straight(request: Request) -> Matrix:
     scale = request.map.feet_per_unit
     if scale is None:
         raise InvalidInput(
-            distance_method="cannot be euclidean: nobody has said how many feet a unit of this "
+            distanceMethod="cannot be euclidean: nobody has said how many feet a unit of this "
             "map is (feet_per_unit)"
         )
     return measure_straight(

@@ -66,11 +66,11 @@ async def find_waypoints(
     for place, waypoint in named:
         placement = placements.get(waypoint.id or "")
         if waypoint.floor_id is not None and waypoint.floor_id not in floors:
-            faults[f"{place}.floor_id"] = f"is no floor of this map: {waypoint.floor_id!r}"
+            faults[f"{place}.floorId"] = f"is no floor of this map: {waypoint.floor_id!r}"
         elif not _is_placed(waypoint) and placement is None:
             faults[f"{place}.id"] = f"is no location of this map: {waypoint.id!r}"
         elif _is_elsewhere(waypoint, placement):
-            faults[f"{place}.floor_id"] = f"is no floor of the location {waypoint.id!r}"
+            faults[f"{place}.floorId"] = f"is no floor of the location {waypoint.id!r}"
         else:
             found.append(_completed(waypoint, placement))
     if faults:
@@ -88,8 +88,8 @@ def to_stop(router: Router, parent: Map, waypoint: Waypoint) -> Stop:
 
 def check_waypoint(place: str, waypoint: WaypointInput) -> None:
     """Whether a waypoint has the form of one. Raises InvalidInput."""
-    for name in ("id", "floor_id"):
-        if (value := getattr(waypoint, name)) is not None:
+    for name, value in (("id", waypoint.id), ("floorId", waypoint.floor_id)):
+        if value is not None:
             checked_id(f"{place}.{name}", value)
     for name in ("x", "y"):
         number = getattr(waypoint, name)
@@ -104,7 +104,7 @@ def check_waypoint(place: str, waypoint: WaypointInput) -> None:
     if (waypoint.x is None) != (waypoint.y is None):
         raise InvalidInput(**{place: "must have both x and y, or neither"})
     if waypoint.id is None and not _is_placed(waypoint):
-        raise InvalidInput(**{place: "must have the id of a location, or x, y and floor_id"})
+        raise InvalidInput(**{place: "must have the id of a location, or x, y and a floor"})
 
 
 async def _placements(

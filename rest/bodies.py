@@ -1,5 +1,6 @@
 """Request bodies: their media types, what they may hold, how they become variables."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -9,7 +10,7 @@ import orjson
 from msgspec import Struct
 from starlette.requests import Request
 
-from rest.errors import HttpError, invalid, of_graphql
+from rest.errors import HttpError, Rename, invalid, of_graphql
 from rest.examples import RESOURCES, SVG
 from rest.parameters import ID
 from rest.reading import BodyTooLarge, read_body
@@ -19,6 +20,7 @@ from schema.execution import RequestError
 T = TypeVar("T")
 
 MOST_ASSIGNMENTS = 10_000
+MATRIX_ARGUMENTS = frozenset({"sources", "targets", "costing", "costingOptions", "distanceMethod"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class Body:
     limit_bytes: int
     read: Callable[[bytes], dict[str, Any]]
     description: str = ""
+    rename: Rename = str
+    """From an argument, or a part of one, to where the body has it."""
 
 
 async def read(request: Request, media_type: str, limit_bytes: int) -> bytes:
@@ -77,20 +81,20 @@ class WaypointItem(Struct):
         return {"id": self.id, "name": self.name, "x": self.x, "y": self.y, "floorId": floor}
 
 
-class PedestrianItem(Struct):
-    """How people on foot travel."""
+class PedestrianItem(Struct, forbid_unknown_fields=True):
+    """How people on foot travel; options that are not known are refused, not ignored."""
 
     mode: str | None = None
 
 
-class CostingOptionsItem(Struct):
+class CostingOptionsItem(Struct, forbid_unknown_fields=True):
     """Options by costing."""
 
     pedestrian: PedestrianItem | None = None
 
 
-class MatrixItem(Struct):
-    """What E18 is asked."""
+class MatrixItem(Struct, forbid_unknown_fields=True):
+    """What E18 is asked; waypoints may have more members, as locations have."""
 
     sources: list[WaypointItem]
     targets: list[WaypointItem]
@@ -164,8 +168,16 @@ def _read_matrix(body: bytes) -> dict[str, Any]:
     try:
         check_matrix(variables)
     except RequestError as error:
-        raise of_graphql(error, {}) from error
+        raise of_graphql(error, _in_data) from error
     return variables
+
+
+def _in_data(argument: str) -> str:
+    """`data.costing_options.pedestrian.mode` for `costingOptions.pedestrian.mode`."""
+    name = argument.partition(".")[0].partition("[")[0]
+    if name not in MATRIX_ARGUMENTS:
+        return argument
+    return "data." + re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", argument)
 
 
 _ASSIGNMENT = RESOURCES["Assignment"]
@@ -234,15 +246,18 @@ DISTANCES = Body(
             "data": {
                 "type": "object",
                 "required": ["sources", "targets"],
+                "additionalProperties": False,
                 "properties": {
                     "sources": _WAYPOINTS,
                     "targets": _WAYPOINTS,
                     "costing": _choice("pedestrian"),
                     "costing_options": {
                         "type": ["object", "null"],
+                        "additionalProperties": False,
                         "properties": {
                             "pedestrian": {
                                 "type": ["object", "null"],
+                                "additionalProperties": False,
                                 "properties": {"mode": _choice("foot", "wheelchair")},
                             }
                         },
@@ -261,5 +276,6 @@ DISTANCES = Body(
     },
     limit_bytes=1_000_000,
     read=_read_matrix,
+    rename=_in_data,
     description="At most 50 pairs: sources times targets.",
 )

@@ -1,6 +1,7 @@
 """What a request is answered with instead of a resource: one shape, one table of statuses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 import orjson
 from graphql import GraphQLError
@@ -20,6 +21,9 @@ STATUS_OF_CODE = {
     "SERVER_ERROR": 500,
 }
 """The status of every code that an operation can end with."""
+
+Rename: TypeAlias = Callable[[str], str]
+"""From what an operation calls its input to what the endpoint calls it."""
 
 RETRY_AFTER = {"Retry-After": "1"}
 
@@ -74,12 +78,12 @@ def invalid(fields: Mapping[str, Sequence[str]]) -> HttpError:
     return HttpError(422, message, "INVALID_INPUT", fields=fields)
 
 
-def of_graphql(error: GraphQLError | RequestError, names: Mapping[str, str]) -> HttpError:
-    """The answer to a failed operation. `names` maps its arguments to the inputs' REST names."""
+def of_graphql(error: GraphQLError | RequestError, rename: Rename = str) -> HttpError:
+    """The answer to a failed operation."""
     extensions = error.extensions or {}
     code = extensions.get("code", "SERVER_ERROR")
     if "fields" in extensions:
-        return invalid({names.get(name, name): text for name, text in extensions["fields"].items()})
+        return invalid({rename(name): text for name, text in extensions["fields"].items()})
     status = STATUS_OF_CODE.get(code, 500)
     message = error.message if isinstance(error, GraphQLError) else str(error)
     return HttpError(status, message, code, headers=RETRY_AFTER if status == 503 else None)

@@ -260,7 +260,7 @@ async def test_a_location_is_on_its_own_floors_only(own_world: World, tmp_path: 
         elsewhere = {"id": "gym", "floor_id": "upper"}
         response = await ask_matrix(client, sources=[elsewhere], targets=[PLACE])
         assert response.status_code == 422
-        assert list(response.json()["fields"]) == ["sources[0].floor_id"]
+        assert list(response.json()["fields"]) == ["data.sources[0].floor_id"]
 
 
 @pytest.mark.parametrize(
@@ -315,19 +315,25 @@ PLACE = {"x": 1, "y": 25, "floor_id": "lower"}
 @pytest.mark.parametrize(
     ("data", "field"),
     [
-        ({"sources": []}, "sources"),
-        ({"targets": []}, "targets"),
-        ({"sources": [PLACE] * 6, "targets": [PLACE] * 9}, "sources"),
-        ({"sources": [{}]}, "sources[0]"),
-        ({"sources": [{"x": 1, "floor_id": "lower"}]}, "sources[0]"),
-        ({"sources": [{"x": 1, "y": 2}]}, "sources[0]"),
-        ({"targets": [PLACE, {"id": "nope"}]}, "targets[1].id"),
-        ({"targets": [{"id": "p1"}]}, "targets[0].id"),  # of another map
-        ({"targets": [{**PLACE, "floor_id": "n-2"}]}, "targets[0].floor_id"),
-        ({"targets": [{**PLACE, "id": ""}]}, "targets[0].id"),
-        ({"costing": "auto"}, "costing"),
-        ({"costing_options": {"pedestrian": {"mode": "run"}}}, "costing_options.pedestrian.mode"),
-        ({"distance_method": "crow"}, "distance_method"),
+        ({"sources": []}, "data.sources"),
+        ({"targets": []}, "data.targets"),
+        ({"sources": [PLACE] * 6, "targets": [PLACE] * 9}, "data.sources"),
+        ({"sources": [{}]}, "data.sources[0]"),
+        ({"sources": [{"x": 1, "floor_id": "lower"}]}, "data.sources[0]"),
+        ({"sources": [{"x": 1, "y": 2}]}, "data.sources[0]"),
+        ({"targets": [PLACE, {"id": "nope"}]}, "data.targets[1].id"),
+        ({"targets": [{"id": "p1"}]}, "data.targets[0].id"),  # of another map
+        ({"targets": [{**PLACE, "floor_id": "n-2"}]}, "data.targets[0].floor_id"),
+        ({"targets": [{**PLACE, "id": ""}]}, "data.targets[0].id"),
+        ({"costing": "auto"}, "data.costing"),
+        (
+            {"costing_options": {"pedestrian": {"mode": "run"}}},
+            "data.costing_options.pedestrian.mode",
+        ),
+        ({"costing_options": {"pedestrain": {}}}, "data.costing_options"),
+        ({"costing_options": {"pedestrian": {"mod": "foot"}}}, "data.costing_options.pedestrian"),
+        ({"costingOptions": {"pedestrian": {"mode": "wheelchair"}}}, "data"),
+        ({"distance_method": "crow"}, "data.distance_method"),
     ],
 )
 async def test_what_cannot_be_is_refused(
@@ -340,6 +346,18 @@ async def test_what_cannot_be_is_refused(
         response = await ask_matrix(client, **{"sources": [PLACE], "targets": [PLACE], **data})
         assert response.status_code == 422, response.text
         assert list(response.json()["fields"]) == [field]
+
+
+async def test_each_door_calls_what_is_wrong_by_its_own_names(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with processed(own_world, tmp_path) as client:
+        places = """sources: [{id: "gym", floorId: "upper"}], targets: [{id: "gym"}]"""
+        query = f"""{{ map(id: "tower") {{ distanceMatrix({places}) {{ distanceMethod }} }} }}"""
+        answer = (await client.post("/graphql", json={"query": query})).json()
+        assert list(answer["errors"][0]["extensions"]["fields"]) == ["sources[0].floorId"]
+        response = await client.get("/v1/maps/tower/route?from=1,25,attic&to=gym")
+        assert list(response.json()["fields"]) == ["from"]
 
 
 async def test_numbers_without_end_are_refused(own_world: World, tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_every_code_becomes_its_status(code: str) -> None:
         pass
 
     Failure.code = code
-    error = of_graphql(Failure("a sentence"), {})
+    error = of_graphql(Failure("a sentence"))
     assert (error.status, error.message) == (STATUS_OF_CODE[code], "a sentence")
     assert ("Retry-After" in error.headers) == (error.status == 503)
 
@@ -170,12 +170,12 @@ def test_an_unknown_code_is_a_fault_of_ours() -> None:
     class Failure(RequestError):
         code = "UNHEARD_OF"
 
-    assert of_graphql(Failure("detail"), {}).status == 500
+    assert of_graphql(Failure("detail")).status == 500
 
 
 def test_arguments_are_told_by_their_names_in_rest() -> None:
     failure = RequestError("perPage must be less", fields={"perPage": ["must be less"]})
-    error = of_graphql(failure, {"perPage": "per-page"})
+    error = of_graphql(failure, {"perPage": "per-page"}.__getitem__)
     assert error.fields == {"per-page": ["must be less"]}
     assert error.message == "per-page must be less"
 
