@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 import msgspec
-from pymongo import MongoClient
 from rich.console import Console
 from rich.progress import track
 
@@ -74,7 +73,7 @@ def main(
     if earlier is not None:
         results = msgspec.json.decode(earlier.read_bytes(), type=Results)
     else:
-        peers, left_out = all_peers()
+        peers, left_out = all_peers(peer_names)
         asked = _chosen("--shape", SHAPES, shape_names)
         rivals = _chosen("--peer", peers, peer_names, always=(UNCACHED.name,))
         run = _Run(units, Effort(rounds, seconds), starts, writes, rivals, asked, left_out)
@@ -140,7 +139,6 @@ class _Run(msgspec.Struct, frozen=True):
         )
 
     def _compare(self, directory: Directory) -> tuple[list[Sample], list[Memory]]:
-        mongod_pid = _mongod_pid(directory.mongo_url)
         with ExitStack() as stack:
             first = stack.enter_context(serving(UNCACHED, directory))
             keep_answers(first, SHAPES, directory)
@@ -150,15 +148,15 @@ class _Run(msgspec.Struct, frozen=True):
                 if peer is not UNCACHED
             ]
             servers = [first, *others]
-            idle = _memory(servers, mongod_pid)
+            idle = _memory(servers, directory.mongod_pid)
             for shape in self.shapes:
                 agree([x for x in servers if x.peer.serves(shape.name)], shape, directory)
             load = stack.enter_context(loading())
-            field = Field(servers, self.shapes, directory, load, mongod_pid)
+            field = Field(servers, self.shapes, directory, load)
             pairs = len(field.pairs())
             _watched(warm_up(field, self.effort.seconds), "Warming up", pairs)
             samples = _watched(measure(field, self.effort), "Measuring", pairs * self.effort.rounds)
-            after = _memory(servers, mongod_pid)
+            after = _memory(servers, directory.mongod_pid)
         return samples, [Memory(process=x, idle=idle[x], after=after[x]) for x in idle]
 
 
@@ -172,12 +170,6 @@ def _watched(steps: Iterable[T], what: str, total: int) -> list[T]:
 def _memory(servers: list[Server], mongod_pid: int) -> dict[str, dict[str, float]]:
     processes = {server.peer.name: server.pid for server in servers} | {"mongod": mongod_pid}
     return {name: machine.memory_mb(pid) for name, pid in processes.items()}
-
-
-def _mongod_pid(mongo_url: str) -> int:
-    with MongoClient[dict[str, Any]](mongo_url) as client:
-        pid: int = client.admin.command("serverStatus")["pid"]
-        return pid
 
 
 if __name__ == "__main__":

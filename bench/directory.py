@@ -37,6 +37,7 @@ class Directory:
     """Where the data is, and what a reader needs to know of it."""
 
     mongo_url: str
+    mongod_pid: int
     database: str
     key: str
     unit_ids: list[str]
@@ -69,10 +70,19 @@ async def _fill(mongo_url: str, name: str, units: int, scratch: Path) -> Directo
             client[name], name="bench", permissions=permissions, asset_ids=None, expires_at=None
         )
         routable = {"unit_map_id": MAP, "words": "svc:id"}
+        status = await client.admin.command("serverStatus")
         location_ids = await client[name]["locations"].distinct("_id", routable)
     finally:
         await driver.close(client)
-    return Directory(mongo_url, name, key, unit_ids, location_ids, scratch / "answers")
+    return Directory(
+        mongo_url=mongo_url,
+        mongod_pid=status["pid"],
+        database=name,
+        key=key,
+        unit_ids=unit_ids,
+        location_ids=location_ids,
+        answers=scratch / "answers",
+    )
 
 
 def _write(path: Path, made: Iterable[Member]) -> None:

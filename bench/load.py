@@ -54,7 +54,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     rate: float | None = None
     """Requests per second in all; None asks as fast as it is answered."""
     may_refuse: bool = False
-    """Whether 503 is an answer too, which is counted by itself."""
+    """Whether 503 is an answer too, counted by itself. Waiting for a connection is not counted
+    then: there is more to ask than can be answered."""
 
 
 class Latencies(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,8 +155,10 @@ class _Work:
     async def keep_asking(self, connection: _Connection) -> None:
         for moment in self._due:
             begun = moment
-            if (early := moment - time.perf_counter()) > 0:
+            early = moment - time.perf_counter()
+            if early > 0:
                 await asyncio.sleep(early)
+            if early > 0 or self._order.may_refuse:
                 begun = time.perf_counter()  # the timer's own lateness is not the server's
             status = await connection.ask(next(self._requests))
             self._times(status).append(time.perf_counter() - begun)

@@ -20,14 +20,24 @@ SERVER_CORE, LOAD_CORE = CORES[0], CORES[-1]
 
 
 @contextmanager
-def pinned_to(core: int) -> Iterator[None]:
-    """Processes started inside inherit the core; this thread gets its own set back."""
+def pinned_to(*cores: int) -> Iterator[None]:
+    """Processes started inside inherit the cores; this thread gets its own set back."""
     before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {core})
+    os.sched_setaffinity(0, cores)
     try:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+def family(pid: int) -> list[int]:
+    """A process and all its descendants."""
+    children = [
+        int(child)
+        for listed in Path(f"/proc/{pid}/task").glob("*/children")
+        for child in listed.read_text().split()
+    ]
+    return [pid, *(each for child in children for each in family(child))]
 
 
 def cpu_seconds(pid: int) -> float:

@@ -54,7 +54,6 @@ class Field:
     shapes: Sequence[Shape]
     directory: Directory
     load: Load
-    mongod_pid: int
 
     def pairs(self) -> list[tuple[Shape, Server]]:
         """Each shape with every server that serves it."""
@@ -83,12 +82,10 @@ def measure(field: Field, effort: Effort) -> Iterator[Sample]:
 
 def _sample(field: Field, number: int, server: Server, shape: Shape, seconds: float) -> Sample:
     flat_out = server.order(shape, field.directory, seconds, shape.connections)
-    before, mongod_before = cpu_seconds(server.pid), cpu_seconds(field.mongod_pid)
+    before = server.cpu_seconds(), cpu_seconds(field.directory.mongod_pid)
     full = field.load.put(flat_out)
-    used, mongod_used = (
-        cpu_seconds(server.pid) - before,
-        cpu_seconds(field.mongod_pid) - mongod_before,
-    )
+    after = server.cpu_seconds(), cpu_seconds(field.directory.mongod_pid)
+    used, mongod_used = (end - start for start, end in zip(before, after, strict=True))
     requests = full.answered.requests
     rate = requests / full.seconds
     paced_seconds = max(seconds, PACED_REQUESTS / (rate / 2))

@@ -20,7 +20,7 @@ import orjson
 from bench.answers import Answer, write_answers
 from bench.directory import Directory
 from bench.load import Order, Request
-from bench.machine import SERVER_CORE, pinned_to
+from bench.machine import SERVER_CORE, cpu_seconds, family, pinned_to
 from bench.peers.peer import HOST, Peer
 from bench.shapes import Shape
 
@@ -82,6 +82,10 @@ class Server:
         finally:
             connection.close()
 
+    def cpu_seconds(self) -> float:
+        """What it has used so far, with its workers."""
+        return sum(cpu_seconds(pid) for pid in family(self.pid))
+
     def requests(self, shape: Shape, directory: Directory) -> list[Request]:
         """The shape's requests, with this server's tags where they are conditional."""
         asked = shape.requests(directory)
@@ -120,8 +124,10 @@ class Server:
 
 
 @contextmanager
-def serving(peer: Peer, directory: Directory) -> Iterator[Server]:
-    """The peer, answering, on the server's core. Raises PeerError."""
+def serving(
+    peer: Peer, directory: Directory, cores: Sequence[int] = (SERVER_CORE,)
+) -> Iterator[Server]:
+    """The peer, answering, on these cores. Raises PeerError."""
     port = _free_port()
     headers = {
         "API-Key": directory.key,
@@ -129,7 +135,7 @@ def serving(peer: Peer, directory: Directory) -> Iterator[Server]:
         "Experimental-Flags": FLAGS,
     }
     with tempfile.TemporaryFile() as errors:
-        with pinned_to(SERVER_CORE):
+        with pinned_to(*cores):
             process = subprocess.Popen(
                 peer.command(port),
                 cwd=CHECKOUT,

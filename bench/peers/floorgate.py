@@ -4,6 +4,7 @@ It is two peers, without its cache of responses and with it, for the two are not
 """
 
 import sys
+from dataclasses import replace
 
 from bench.directory import Directory
 from bench.peers.peer import BASE_URL, HOST, Peer
@@ -33,6 +34,15 @@ def with_settings(name: str, title: str, **settings: str) -> Peer:
         return environment(directory) | settings
 
     return Peer(name, title, command, own)
+
+
+def with_workers(peer: Peer, workers: int) -> Peer:
+    """The same of so many processes."""
+
+    def own(port: int) -> list[str]:
+        return [*peer.command(port), "--workers", str(workers)]
+
+    return replace(peer, command=own)
 
 
 UNCACHED = with_settings("floorgate", "Floorgate, cache off", **CACHE_OFF)

@@ -1,6 +1,7 @@
 """Everybody who is compared."""
 
 import importlib.util
+from collections.abc import Collection
 
 from bench.peers import node
 from bench.peers.by_hand import BY_HAND
@@ -12,8 +13,11 @@ from bench.peers.raw import RAW
 from bench.peers.strawberry_stock import STRAWBERRY
 
 
-def all_peers() -> tuple[list[Peer], list[str]]:
-    """Who can take part on this machine, and a line for each reason why others cannot."""
+def all_peers(asked: Collection[str] = ()) -> tuple[list[Peer], list[str]]:
+    """Who can take part on this machine, and a line for each reason why others cannot.
+
+    Packages of Node.js are installed where its peers are among those asked for; none means all.
+    """
     peers = [UNCACHED, CACHED, RAW, BY_HAND]
     left_out = []
     if importlib.util.find_spec("fastapi"):
@@ -21,6 +25,8 @@ def all_peers() -> tuple[list[Peer], list[str]]:
     else:
         left_out.append("fastapi is absent: its peers are left out; `make bench` installs it")
     peers.append(STRAWBERRY)
+    if asked and not {SOFA_JS.name, SOFA_JIT.name} & {*asked}:
+        return peers, left_out
     if (reason := node.install()) is None:
         peers += [SOFA_JS, SOFA_JIT]
     else:
