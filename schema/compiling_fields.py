@@ -48,7 +48,11 @@ class Selected:
     definition: GraphQLField
     field: StrawberryField
     children: "Selection"
-    """Empty for a leaf."""
+
+    @property
+    def is_object(self) -> bool:
+        """Whether its values are objects, of which conditions may leave nothing selected."""
+        return self.node.selection_set is not None
 
     @property
     def type(self) -> GraphQLOutputType:

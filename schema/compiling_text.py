@@ -99,7 +99,7 @@ class Writer:
 
     def _fill(self, function: Function, selected: Selected, values: str, rows: str) -> None:
         """Adds the completion of a level's values, and puts them into the rows."""
-        if selected.is_deep or (selected.children and not _is_list(selected.type)):
+        if selected.is_deep or (selected.is_object and not _is_list(selected.type)):
             shape = self._name("shape", runtime.shape_of(selected.type))
             objects = self._new("objects")
             function.add(f"{objects} = {shape}.flatten({values})")
@@ -132,7 +132,7 @@ class Writer:
             return self._unless_null(
                 type, source, lambda value: f"[{completed} for {item} in items({value})]"
             )
-        if selected.children:
+        if selected.is_object:
             children = selected.children
             return self._unless_null(type, source, lambda value: self._row(children, value))
         complete = self._completion(type)

@@ -150,7 +150,7 @@ class Executor:
         self, operation: Operation, variables: Mapping[str, Any], context: Context
     ) -> Result:
         """Runs an operation. Faults of ours are logged, and told as no more than that."""
-        if operation.compiled is not None and operation.admits(context.caller):
+        if self.compiles and operation.compiled is not None and operation.admits(context.caller):
             try:
                 data = await operation.compiled.run(variables, context)
             except Unavailable as error:  # asking twice would take twice as long

@@ -1,0 +1,163 @@
+"""Runs operations compiled and interpreted, on a small directory and on one with broken parts.
+
+Broken by hand in MongoDB, as no import would: nulls where none may be, numbers that are no 32-bit
+integers, texts in the place of numbers, so that operations fail at every depth.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from resolvers.caller import FLAGS, PERMISSIONS, Caller
+from resolvers.context import Context
+from schema.bounds import Limits
+from schema.execution import Executor, InvalidOperation, Operation, Result
+from schema.root import GRAPHQL
+from storage import driver
+from storage.store import Store
+from storage.visibility import EVERYTHING, Scope
+from tests.schema.operations import Drawn
+from tests.world import CATALOG, HIDDEN, OTHER_MAP, SEEN, create, drop
+
+RIGHTS = {
+    "full": Caller("full", EVERYTHING, frozenset(PERMISSIONS), frozenset(FLAGS)),
+    "narrow": Caller("narrow", Scope(frozenset({SEEN})), frozenset(), frozenset(FLAGS)),
+    "plain": Caller("plain", EVERYTHING, frozenset(PERMISSIONS), frozenset()),
+}
+CALLERS = [*RIGHTS]
+STORES = ["sound", "broken"]
+BOUNDLESS = Limits(10**9, 10**9, 10**9, 10**9, 10**9, 10**9)
+REPEATS = 30
+"""How often graphql-core is asked for an answer that it may give."""
+
+BROKEN = [
+    ("units", "unit-s", {"name": None}),
+    ("units", "unit-3", {"created_at": 7}),
+    ("floors", "s-1", {"sort": "first"}),
+    ("floors", "n-2", {"sort": 2**40}),
+    ("assets", HIDDEN, {"market": ["office"]}),
+    ("backgrounds", "bg-2", {"name": True}),
+    ("maps", OTHER_MAP, {"tags": ["ils", None], "style": 1.0}),
+    ("locations", "loc-s", {"x": float("nan")}),
+    ("locations", "loc-2", {"floors": None}),
+    ("asset_references", "ref-s", {"nobody": "knows"}),
+]
+BUNDLE = {
+    **CATALOG,
+    "maps": [{**each, "feet_per_unit": 2.0} for each in CATALOG["maps"]],
+}
+
+
+@dataclass(slots=True)
+class BothWays:
+    """Directories, and two executors that differ in nothing but that one compiles."""
+
+    runner: asyncio.Runner
+    stores: dict[str, Store]
+    """By their names in `STORES`."""
+    compiling: Executor = field(default_factory=lambda: Executor(GRAPHQL, BOUNDLESS))
+    interpreting: Executor = field(
+        default_factory=lambda: Executor(GRAPHQL, BOUNDLESS, compiles=False)
+    )
+    answered: int = 0
+    """Requests that had no error."""
+    compiled: int = 0
+    """Those of them that ran as generated code."""
+    failed: int = 0
+    """Requests with errors, which graphql-core always words."""
+    invalid: int = 0
+    """Operations that are not valid, and never run."""
+
+    @property
+    def told(self) -> str:
+        """The counts in a line."""
+        return (
+            f"{self.answered} answered, {self.compiled} of them compiled; "
+            f"{self.failed} with errors, {self.invalid} invalid"
+        )
+
+    def check(self, drawn: Drawn, caller: str = "full", store: str = "sound") -> None:
+        """Raises AssertionError where the two answers differ in anything."""
+        try:
+            operation = self.compiling.prepare(drawn.text)
+        except InvalidOperation:
+            self.invalid += 1
+            return
+        self.runner.run(self._check(operation, drawn, caller, store))
+
+    def require_shares(self) -> None:
+        """Raises AssertionError unless most operations were valid and most answers compiled."""
+        ran = self.answered + self.failed
+        assert self.invalid * 20 < ran, self
+        assert self.answered * 2 > ran, self
+        assert self.compiled * 10 > self.answered * 8, self
+
+    async def _check(self, operation: Operation, drawn: Drawn, caller: str, store: str) -> None:
+        def context() -> Context:
+            return Context(RIGHTS[caller], self.stores[store], "https://directory.test")
+
+        async def interpret() -> Result:
+            return await self.interpreting.run(operation, variables, context())
+
+        variables = drawn.variables
+        interpreted = await interpret()
+        told = _shown(await self.compiling.run(operation, variables, context()))
+        if told != _shown(interpreted):
+            # Of several failures beneath one null, graphql-core tells those that come first.
+            assert interpreted.errors, drawn
+            assert told in [_shown(await interpret()) for _ in range(REPEATS)], drawn
+        data = await _generated(operation, variables, context())
+        if interpreted.errors:
+            assert data is None, drawn
+            self.failed += 1
+            return
+        self.answered += 1
+        if data is not None:
+            assert orjson.dumps(data) == orjson.dumps(interpreted.data), drawn
+            self.compiled += 1
+
+
+async def _generated(operation: Operation, variables: dict[str, Any], context: Context) -> Any:
+    """What the generated code alone comes to; None where it leaves the answer to the other."""
+    if operation.compiled is None or not operation.admits(context.caller):
+        return None
+    try:
+        return await operation.compiled.run(variables, context)
+    except Exception:
+        return None
+
+
+def _shown(result: Result) -> tuple[bytes, list[bytes]]:
+    # Errors come in the order in which they happen.
+    return orjson.dumps(result.data), sorted(orjson.dumps(each.formatted) for each in result.errors)
+
+
+@contextmanager
+def both_ways(mongo_url: str, folder: Path) -> Iterator[BothWays]:
+    """On databases that are gone afterwards."""
+    with asyncio.Runner() as runner:
+        client = driver.connect(mongo_url)
+        worlds = {
+            name: runner.run(create(mongo_url, uuid.uuid4().hex, folder / "bundle.json", BUNDLE))
+            for name in STORES
+        }
+        runner.run(_damage(client[worlds["broken"].database]))
+        yield BothWays(
+            runner, {name: Store(client, world.database) for name, world in worlds.items()}
+        )
+        runner.run(driver.close(client))
+    for world in worlds.values():
+        drop(world)
+
+
+async def _damage(database: driver.Database) -> None:
+    for collection, key, damage in BROKEN:
+        await database[collection].update_one(
+            {"_id": key}, {"$set": damage}, bypass_document_validation=True
+        )

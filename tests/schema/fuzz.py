@@ -1,0 +1,58 @@
+"""Compare compiled with interpreted operations at length: `.venv/bin/python -m tests.schema.fuzz`.
+
+An operation that is answered differently ends the run, made as small as it still differs.
+"""
+
+import argparse
+import logging
+import tempfile
+import time
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from storage.embedded import running
+from tests.schema.both_ways import CALLERS, STORES, BothWays, both_ways
+from tests.schema.operations import Drawn, operations
+
+
+def compare(ways: BothWays, number: int) -> None:
+    """Compares a thousand operations, which `number` picks. Raises AssertionError."""
+
+    @seed(number)
+    @given(operations(), st.sampled_from(CALLERS), st.sampled_from(STORES))
+    @settings(
+        deadline=None,
+        database=None,
+        max_examples=1_000,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+    )
+    def check(drawn: Drawn, caller: str, store: str) -> None:
+        ways.check(drawn, caller, store)
+
+    check()
+
+
+def main() -> None:
+    """Runs for the minutes that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5)
+    end = time.monotonic() + parser.parse_args().minutes * 60
+    logging.disable()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running(Path(folder)) as mongo_url,
+        both_ways(mongo_url, Path(folder)) as ways,
+    ):
+        number = time.time_ns()
+        while time.monotonic() < end:
+            compare(ways, number)
+            number += 1
+            print(ways.told, flush=True)  # noqa: T201
+        ways.require_shares()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Compiled queries answer as graphql-core does, to the byte; what is not covered, it answers."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from schema.compiling_fields import MOST_FIELDS
+from schema.execution import Executor
+from schema.root import GRAPHQL
+from tests.schema.both_ways import CALLERS, STORES, BothWays, both_ways
+from tests.schema.operations import Drawn, operations
+
+UNIT = 'unit(id: "unit-1")'
+
+
+@pytest.fixture(scope="module")
+def ways(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothWays]:
+    with both_ways(mongo_url, tmp_path_factory.mktemp("ways")) as ways:
+        yield ways
+
+
+COMPILED: list[tuple[str, dict[str, Any]]] = [
+    ("{ __typename }", {}),
+    ("{ units { paging { perPage next } data { id name } } }", {}),
+    (f"{{ b: {UNIT} {{ y: name x: id }} a: {UNIT} {{ id }} }}", {}),
+    (f"{{ {UNIT} {{ id floor {{ id }} name floor {{ name id }} }} }}", {}),
+    (f"{{ {UNIT} {{ ...A ...A name ...B }} }} fragment A on Unit {{ id ...B }} "
+     "fragment B on Unit { floor { ... on Floor { ... { name } } } }", {}),
+    (f"query ($s: Boolean!, $i: Boolean = true) {{ {UNIT} {{ name @skip(if: $s) "
+     "floor @include(if: $i) { id @skip(if: true) } id @skip(if: $s) name } }", {"s": True}),
+    ("query ($n: Int, $a: String) { units(perPage: $n, after: $a) { data { id } } }", {"n": None}),
+    ("query ($n: Int = 2) { units(perPage: $n) { data { id } } }", {}),
+    ("query ($id: ID!) { asset(id: $id) { id } }", {"id": 7}),
+    ('query ($s: [WaypointInput!]!) { map(id: "plan/one") { distanceMatrix(sources: $s, '
+     'targets: [{id: "loc-1"}, {id: "loc-2"}], distanceMethod: "euclidean") '
+     "{ distanceMethod sources { index targets { distance time } } } } }",
+     {"s": {"x": 1, "y": 2.5, "floorId": "n-2"}}),
+    ("{ assets { data { floors { data { units { data { asset { name } maps { data { url parsed } "
+     "} } } } } } } }", {}),
+    ("{ units { data { location { floors { floor { name } } unit { id } map { id } } } } }", {}),
+    ("{ attributeGroups { data { attributes { attributeId } assignments { data { attribute { "
+     "attributeName } unit { id } asset { id } } } } } }", {}),
+    ("{ apiKeys { data { id permissions assetIds createdAt expiresAt } } }", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "variables"), COMPILED)
+def test_what_is_covered_runs_compiled(
+    ways: BothWays, text: str, variables: dict[str, Any]
+) -> None:
+    before = ways.compiled
+    ways.check(Drawn(text, variables))
+    assert ways.compiled == before + 1
+
+
+INTERPRETED = [
+    "{ __schema { queryType { name } } }",
+    '{ __type(name: "Unit") { name } }',
+    "{ units { data { " + " ".join(f"a{n}: id" for n in range(MOST_FIELDS)) + " } } }",
+    "query ("
+    + ", ".join(f"$c{n}: Boolean = true" for n in range(6))
+    + ") { "
+    + " ".join(f"a{n}: __typename @include(if: $c{n})" for n in range(6))
+    + " }",
+]
+
+
+@pytest.mark.parametrize("text", INTERPRETED)
+def test_what_is_not_covered_is_graphql_cores(ways: BothWays, text: str) -> None:
+    before = (ways.answered, ways.compiled)
+    ways.check(Drawn(text, {}))
+    assert (ways.answered, ways.compiled) == (before[0] + 1, before[1])
+
+
+FAILING: list[tuple[str, dict[str, Any]]] = [
+    ("{ units { data { name } } }", {}),
+    ("{ floors: assets { data { floors { data { sort } } } } }", {}),
+    ("{ maps { data { tags } } }", {}),
+    ("{ maps { data { locations { data { x } } } } }", {}),
+    ('{ asset(id: "") { id } units { data { id } } }', {}),
+    ("query ($n: Int!) { units(perPage: $n) { data { id } } }", {}),
+    ("query ($n: Int!) { units(perPage: $n) { data { id } } }", {"n": "two"}),
+    ("query ($n: Int = 1) { unit(id: $n) { id } }", {"n": None}),
+]
+
+
+@pytest.mark.parametrize(("text", "variables"), FAILING)
+def test_every_error_is_worded_by_graphql_core(
+    ways: BothWays, text: str, variables: dict[str, Any]
+) -> None:
+    before = (ways.answered, ways.compiled, ways.invalid)
+    ways.check(Drawn(text, variables), store="broken")
+    assert (ways.answered, ways.compiled) == before[:2]
+
+
+def test_a_demand_that_is_not_met_counts_where_its_field_is_reached(ways: BothWays) -> None:
+    for id in ("unit-1", "none"):
+        text = f'{{ unit(id: "{id}") {{ location {{ id }} }} }}'
+        ways.check(Drawn(text, {}), caller="plain")
+
+
+def test_random_operations_are_answered_alike_and_most_of_them_compiled(ways: BothWays) -> None:
+    @given(operations(), st.sampled_from(CALLERS), st.sampled_from(STORES))
+    @settings(max_examples=300, suppress_health_check=list(HealthCheck))
+    def check(drawn: Drawn, caller: str, store: str) -> None:
+        ways.check(drawn, caller, store)
+
+    check()
+    ways.require_shares()
+
+
+def test_a_clients_query_is_compiled_when_it_comes_again() -> None:
+    executor = Executor(GRAPHQL)
+    assert executor.select("{ __typename }", None, {}).compiled is None
+    assert executor.select("{ __typename }", None, {}).compiled is not None
+
+
+def test_mutations_are_never_compiled() -> None:
+    text = 'mutation { revokeApiKey(id: "k") }'
+    assert Executor(GRAPHQL).prepare(text).compiled is None
+
+
+def test_a_setting_leaves_all_to_graphql_core() -> None:
+    assert Executor(GRAPHQL, compiles=False).prepare("{ __typename }").compiled is None
+
+
+def test_an_operation_knows_what_it_demands() -> None:
+    text = "query A { assetReferences { data { id } } } query B { units { data { id } } }"
+    executor = Executor(GRAPHQL)
+    [demand] = executor.select(text, "A", {}).demands
+    assert (demand.flag, demand.permission) == ("references", "service.asset-references.read")
+    assert executor.select(text, "B", {}).demands == ()
