@@ -49,6 +49,7 @@ def sheets(results: Results) -> list[Sheet]:
     """The ratios first, then what they come from."""
     made = [
         targets.sheet(results),
+        targets.wins(results),
         _by_shape(results, "Server CPU, ms per request", lambda x: x.cpu_ms),
         _by_shape(results, "Requests per second at saturation", _rate, _UNSATURATED),
         _latencies(results),

@@ -88,6 +88,7 @@ def _graphql_matrix(directory: Directory) -> list[Request]:
 LIST = "units-1000"
 UNIT = "unit"
 NOT_MODIFIED = "not-modified"
+MATRIX, GRAPHQL_MATRIX = "matrix", "graphql-matrix"
 NESTED = "graphql-nested"
 
 REST = (
@@ -104,7 +105,7 @@ REST = (
     Shape(
         NOT_MODIFIED, "304 for 1,000 units", _get("/v1/units?per-page=1000"), is_conditional=True
     ),
-    Shape("matrix", "matrix of 50 pairs", _matrix),
+    Shape(MATRIX, "matrix of 50 pairs", _matrix),
 )
 GRAPHQL = (
     Shape("graphql-unit", "one unit, GraphQL", _graphql_unit),
@@ -123,6 +124,11 @@ GRAPHQL = (
         _ask(documents.LOCATIONS, map=MAP, tags=LOCATION_TAGS),
     ),
     Shape(NESTED, "1,000 units in 3 levels, GraphQL", _ask(documents.NESTED)),
-    Shape("graphql-matrix", "matrix of 50 pairs, GraphQL", _graphql_matrix),
+    Shape(GRAPHQL_MATRIX, "matrix of 50 pairs, GraphQL", _graphql_matrix),
 )
 SHAPES = (*REST, *GRAPHQL)
+
+
+def all_but(*names: str) -> frozenset[str]:
+    """The names of all other shapes."""
+    return frozenset(shape.name for shape in SHAPES if shape.name not in names)

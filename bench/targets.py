@@ -15,6 +15,8 @@ from bench.sheets import NOTHING, Sheet
 
 STALENESS_MS = 50.0
 EVERY = tuple(shape.name for shape in SHAPES)
+RIVALS = tuple(peer.name for peer in (WITH_MODELS, WITH_BYTES, STRAWBERRY, SOFA_JS, SOFA_JIT))
+"""What a user would pick instead; the other two are limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,28 @@ def _rows(results: Results) -> Iterator[tuple[str, ...]]:
             titles = {shape.name: shape.title for shape in SHAPES}
             measured += f" ({titles[found.shape]}, beside {results.titles[found.against]})"
         yield target.what, cache, bound, measured, verdict(found.ratio, target.most)
+
+
+def wins(results: Results) -> Sheet:
+    """Where a peer that a user would pick instead takes less CPU than Floorgate."""
+    found = [
+        (
+            shape.title,
+            "on" if own == CACHED.name else "off",
+            results.titles[rival],
+            f"{1 / spread.middle:.2f} x",
+        )
+        for own in (UNCACHED.name, CACHED.name)
+        for shape in SHAPES
+        for rival in RIVALS
+        if (spread := ratios(results.samples, shape.name, own, rival)) and spread.middle > 1
+    ]
+    return Sheet(
+        "Where another wins",
+        ("", "cache", "who takes less CPU", "beside Floorgate"),
+        found or [("nowhere", NOTHING, NOTHING, NOTHING)],
+        words=3,
+    )
 
 
 def verdict(measured: float, most: float) -> str:

@@ -6,10 +6,7 @@ up in a schema. Of GraphQL it knows one operation, whose text it does not read.
 """
 
 import hashlib
-import hmac
-import os
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
@@ -18,7 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bench.peers.peer import KEY, Peer, environment, uvicorn
+from bench.peers.guarding import guarded
+from bench.peers.peer import Peer, environment, uvicorn
 from bench.peers.reading import Distances, Reader, Row, paged
 from bench.shapes import NESTED, REST
 
@@ -30,28 +28,14 @@ def create() -> Starlette:
     handlers = _Handlers(Reader(), Distances())
     return Starlette(
         routes=[
-            Route("/v1/units", _guarded(handlers.units)),
-            Route("/v1/units/{unit}", _guarded(handlers.unit)),
-            Route("/v1/maps/{map}/levels/tags", _guarded(handlers.level_tags)),
-            Route("/v1/maps/{map}/locations", _guarded(handlers.locations)),
-            Route("/v1/maps/{map}/distance-matrix", _guarded(handlers.matrix), methods=["POST"]),
-            Route("/graphql", _guarded(handlers.nested), methods=["POST"]),
+            Route("/v1/units", guarded(handlers.units)),
+            Route("/v1/units/{unit}", guarded(handlers.unit)),
+            Route("/v1/maps/{map}/levels/tags", guarded(handlers.level_tags)),
+            Route("/v1/maps/{map}/locations", guarded(handlers.locations)),
+            Route("/v1/maps/{map}/distance-matrix", guarded(handlers.matrix), methods=["POST"]),
+            Route("/graphql", guarded(handlers.nested), methods=["POST"]),
         ]
     )
-
-
-Handler = Callable[[Request], Awaitable[Response]]
-
-
-def _guarded(handler: Handler) -> Handler:
-    key = os.environ[KEY]
-
-    async def guarded(request: Request) -> Response:
-        if not hmac.compare_digest(request.headers.get("api-key", ""), key):
-            return Response(status_code=403)
-        return await handler(request)
-
-    return guarded
 
 
 class _Handlers:

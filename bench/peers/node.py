@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.directory import Directory
 from bench.peers import peer
 from bench.peers.peer import BASE_URL, HOST, Peer
-from bench.shapes import NOT_MODIFIED, SHAPES
+from bench.shapes import GRAPHQL_MATRIX, MATRIX, NOT_MODIFIED, all_but
 
 HOME = Path(__file__).parent / "node"
 INSTALLED = HOME / "node_modules" / ".package-lock.json"
@@ -72,8 +72,6 @@ def _address(path: str) -> str:
     return path.replace("per-page=", "per_page=")
 
 
-SERVED = frozenset(
-    shape.name for shape in SHAPES if shape.name not in (NOT_MODIFIED, "matrix", "graphql-matrix")
-)
+SERVED = all_but(NOT_MODIFIED, MATRIX, GRAPHQL_MATRIX)
 SOFA_JS = _on("js", "sofa-api on graphql-js")
 SOFA_JIT = _on("jit", "sofa-api on graphql-jit")

@@ -4,10 +4,7 @@ Its schema is the part of Floorgate's that the benchmark asks for, written as st
 writes one: types made from what MongoDB returns, data loaders for what is nested.
 """
 
-import hmac
-import os
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
@@ -19,9 +16,10 @@ from starlette.routing import Route
 from strawberry.dataloader import DataLoader
 from strawberry.extensions import ParserCache, ValidationCache
 
-from bench.peers.peer import KEY, Peer, environment, uvicorn
+from bench.peers.guarding import guarded
+from bench.peers.peer import Peer, environment, uvicorn
 from bench.peers.reading import Reader, Row, Slice, paged
-from bench.shapes import NOT_MODIFIED, SHAPES
+from bench.shapes import GRAPHQL_MATRIX, MATRIX, NOT_MODIFIED, all_but
 from rest import operations
 
 
@@ -238,18 +236,14 @@ def _location(row: Row) -> Location:
 
 
 SCHEMA = strawberry.Schema(Query, extensions=[ParserCache, ValidationCache])
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 class _Handlers:
     def __init__(self) -> None:
         self.reader = Reader()
-        self.key = os.environ[KEY]
 
-    async def run(self, request: Request, document: str, variables: Row) -> Any:
+    async def run(self, document: str, variables: Row) -> Any:
         """The data of an operation."""
-        if not hmac.compare_digest(request.headers.get("api-key", ""), self.key):
-            return None
         result = await SCHEMA.execute(document, variables, context_value=Loaders(self.reader))
         if result.errors:
             raise result.errors[0]
@@ -257,29 +251,29 @@ class _Handlers:
 
     async def graphql(self, request: Request) -> Response:
         asked = orjson.loads(await request.body())
-        return _json({"data": await self.run(request, asked["query"], asked["variables"])})
+        return _json({"data": await self.run(asked["query"], asked["variables"])})
 
     async def units(self, request: Request) -> Response:
         variables = {
             "page": int(request.query_params.get("page", "1")),
             "perPage": int(request.query_params.get("per-page", "100")),
         }
-        page = (await self.run(request, operations.LIST_UNITS, variables))["units"]
+        page = (await self.run(operations.LIST_UNITS, variables))["units"]
         next_url = page["paging"].pop("next")
         page["paging"] |= {"prev_url": None, "next_url": next_url}
         return _json(page)
 
     async def unit(self, request: Request) -> Response:
-        data = await self.run(request, operations.GET_UNIT, request.path_params)
+        data = await self.run(operations.GET_UNIT, request.path_params)
         return _json(data["unit"]) if data["unit"] else Response(status_code=404)
 
     async def level_tags(self, request: Request) -> Response:
-        data = await self.run(request, operations.LIST_LEVEL_TAGS, request.path_params)
+        data = await self.run(operations.LIST_LEVEL_TAGS, request.path_params)
         return _json({"data": data["map"]["levelTags"]["data"]})
 
     async def locations(self, request: Request) -> Response:
         variables = {**request.path_params, "tags": request.query_params["tags"]}
-        data = await self.run(request, operations.LIST_LOCATIONS, variables)
+        data = await self.run(operations.LIST_LOCATIONS, variables)
         return _json({"data": data["map"]["locations"]["data"]})
 
 
@@ -292,18 +286,16 @@ def create() -> Starlette:
     handlers = _Handlers()
     return Starlette(
         routes=[
-            Route("/v1/units", handlers.units),
-            Route("/v1/units/{unit}", handlers.unit),
-            Route("/v1/maps/{map}/levels/tags", handlers.level_tags),
-            Route("/v1/maps/{map}/locations", handlers.locations),
-            Route("/graphql", handlers.graphql, methods=["POST"]),
+            Route("/v1/units", guarded(handlers.units)),
+            Route("/v1/units/{unit}", guarded(handlers.unit)),
+            Route("/v1/maps/{map}/levels/tags", guarded(handlers.level_tags)),
+            Route("/v1/maps/{map}/locations", guarded(handlers.locations)),
+            Route("/graphql", guarded(handlers.graphql), methods=["POST"]),
         ]
     )
 
 
-SERVED = frozenset(
-    shape.name for shape in SHAPES if shape.name not in (NOT_MODIFIED, "matrix", "graphql-matrix")
-)
+SERVED = all_but(NOT_MODIFIED, MATRIX, GRAPHQL_MATRIX)
 STRAWBERRY = Peer(
     "strawberry", "stock strawberry", uvicorn("strawberry_stock:create"), environment, SERVED
 )

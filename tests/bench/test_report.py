@@ -105,6 +105,18 @@ def test_what_was_not_measured_is_not_claimed() -> None:
     assert _row(results, "304")[3:] == ("–", "not measured")
 
 
+def test_a_peer_that_wins_is_named_with_what_it_takes() -> None:
+    results = _results(
+        _sample(UNCACHED.name, 4.0), _sample(CACHED.name, 0.5), _sample(SOFA_JIT.name, 1.0)
+    )
+    assert targets.wins(results).rows == [("one unit", "off", SOFA_JIT.title, "0.25 x")]
+
+
+def test_a_limit_is_no_peer_to_win() -> None:
+    results = _results(_sample(UNCACHED.name, 4.0), _sample(BY_HAND.name, 1.0))
+    assert targets.wins(results).rows[0][0] == "nowhere"
+
+
 def test_staleness_is_met_only_where_no_read_was_stale() -> None:
     fresh = Seen(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, most_ms=0)
     late = Seen(writes=9, stale_reads=3, p50_ms=1, p99_ms=70, most_ms=80)

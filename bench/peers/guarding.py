@@ -1,0 +1,24 @@
+"""The key check of the peers on starlette: the given key is compared with the one there is."""
+
+import hmac
+import os
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bench.peers.peer import KEY
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def guarded(handler: Handler) -> Handler:
+    """Lets in who has the key."""
+    key = os.environ[KEY]
+
+    async def guarded(request: Request) -> Response:
+        if not hmac.compare_digest(request.headers.get("api-key", ""), key):
+            return Response(status_code=403)
+        return await handler(request)
+
+    return guarded
