@@ -8,8 +8,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -47,17 +46,30 @@ class Timing:
         return f"{self.p50:.3f} / {self.p99:.3f}"
 
 
-def clock(calls: Sequence[Callable[[], Any]], rounds: int) -> list[Timing]:
-    """How long each of `calls` takes, turn by turn, in CPU time of this thread."""
-    taken: list[list[float]] = [[] for _ in calls]
-    for call in calls:
-        call()
-    for _ in range(rounds):
-        for call, times in zip(calls, taken, strict=True):
+Ends = tuple[list[str], list[str]]
+Answer = Callable[[list[str], list[str]], Any]
+
+
+def clock(answers: Sequence[Answer], questions: Sequence[Ends]) -> list[Timing]:
+    """How long each of `answers` takes over all `questions`, in CPU time of this thread.
+
+    They take turns, so that what slows the machine down slows all of them down.
+    """
+    taken: list[list[float]] = [[] for _ in answers]
+    for answer in answers:
+        answer(*questions[0])
+    for sources, targets in questions:
+        for answer, times in zip(answers, taken, strict=True):
             start = time.thread_time()
-            call()
+            answer(sources, targets)
             times.append((time.thread_time() - start) * 1000)
     return [Timing(*np.percentile(times, (50, 99)).tolist()) for times in taken]
+
+
+def draw_questions(ids: Sequence[str], rows: int, columns: int, count: int) -> list[Ends]:
+    """So many pairs of sources and targets, each drawn anew."""
+    generator = random.Random(SEED)
+    return [(generator.sample(ids, rows), generator.sample(ids, columns)) for _ in range(count)]
 
 
 def process(plan: Plan) -> tuple[Processed, float]:
@@ -78,9 +90,9 @@ class Peers:
             gate[level.gates] = level.gate_ids + start
         rides = [(gate[link.start], gate[link.end], link.ride.seconds) for link in network.links]
         speed = network.feet_per_second
-        one = [level.graph.first + start for start, level in walks]
-        other = [level.graph.second + start for start, level in walks]
-        seconds = [level.graph.feet / speed for _, level in walks]
+        one = [level.graph.edges.first + start for start, level in walks]
+        other = [level.graph.edges.second + start for start, level in walks]
+        seconds = [level.graph.edges.feet / speed for _, level in walks]
         tails = np.concatenate([*one, *other, [ride[0] for ride in rides]]).astype(np.int64)
         heads = np.concatenate([*other, *one, [ride[1] for ride in rides]]).astype(np.int64)
         weights = np.concatenate([*seconds, *seconds, [ride[2] for ride in rides]])
@@ -128,20 +140,12 @@ def show_matrices(console: Console, rounds: int) -> None:
     peers, searching = Peers(network), Router(processed.networks)
     title = f"50 pairs on {peers.count:,} nodes, {peers.edges:,} arcs, 6 floors: CPU ms, p50 / p99"
     sheet = Sheet("pairs", "table", "search", "igraph", "scipy", "igraph : search", title=title)
-    generator = random.Random(SEED)
     ids = [anchor.id for anchor in network.anchors]
     for rows, columns in SHAPES:
-        sources, targets = generator.sample(ids, rows), generator.sample(ids, columns)
-        check_peers(searching, peers, sources, targets)
-        timings = clock(
-            [
-                partial(searching.matrix, sources, targets),
-                partial(peers.by_igraph, sources, targets),
-                partial(peers.by_scipy, sources, targets),
-            ],
-            rounds,
-        )
-        looked_up = clock([partial(processed.router.matrix, sources, targets)], rounds)
+        questions = draw_questions(ids, rows, columns, rounds)
+        check_peers(searching, peers, *questions[0])
+        timings = clock([searching.matrix, peers.by_igraph, peers.by_scipy], questions)
+        looked_up = clock([processed.router.matrix], questions)
         ratio = f"{timings[1].p50 / timings[0].p50:.1f}"
         sheet.add_row(f"{rows} x {columns}", *map(str, [*looked_up, *timings]), ratio)
     console.print(sheet)
@@ -160,19 +164,17 @@ def show_growth(console: Console, rounds: int, sizes: Sequence[int]) -> None:
     sheet = Sheet(
         "locations", "processing CPU s", "table MB a mode", "answer 7 x 7 ms", "search 7 x 7 ms"
     )
-    generator = random.Random(SEED)
     for size in sizes:
         levels = 1 if size <= 10 else 6
         rooms = min(84, max(5, size // levels))
         per_room = -(-size // (levels * rooms))
         plan = build_office(levels, rooms, per_room)
+        plan = replace(plan, locations=plan.locations[:: len(plan.locations) // size][:size])
         processed, seconds = process(plan)
         ids = [location.id for location in plan.locations]
-        ends = generator.sample(ids, 7)
         searching = Router(processed.networks)
-        found = clock(
-            [partial(r.matrix, ends, ends) for r in (processed.router, searching)], rounds
-        )
+        questions = draw_questions(ids, 7, 7, rounds)
+        found = clock([processed.router.matrix, searching.matrix], questions)
         table = processed.tables.get(Mode.FOOT)
         size_mb = f"{(table.feet.nbytes + table.seconds.nbytes) / 1e6:.2f}" if table else "none"
         sheet.add_row(f"{len(ids):,}", f"{seconds:.2f}", size_mb, *map(str, found))

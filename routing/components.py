@@ -48,7 +48,7 @@ def find_components(network: Network) -> Components:
     pairs = [np.empty((0, 2), dtype=np.int64)]
     for start, level in zip(first, network.levels, strict=False):
         vertex_of_gate[level.gates] = level.gate_ids + start
-        pairs.append(np.stack((level.graph.first, level.graph.second), axis=1) + start)
+        pairs.append(np.stack((level.graph.edges.first, level.graph.edges.second), axis=1) + start)
     links = np.array([(link.start, link.end) for link in network.links], dtype=np.int64)
     pairs.append(vertex_of_gate[links.reshape(-1, 2)])
     parts = join_components(int(first[-1]), np.concatenate(pairs))

@@ -7,6 +7,7 @@ with fewer ends. igraph sets up its arrays again for each call: calls here are f
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import igraph  # type: ignore[import-untyped]
@@ -15,14 +16,30 @@ import numpy as np
 from routing.visibility import Edges, Floats, Ints
 
 
+class Neighbours:
+    """What each vertex is joined to by some edges, alike in both directions."""
+
+    def __init__(self, edges: Edges) -> None:
+        ones = np.concatenate((edges.first, edges.second))
+        others = np.concatenate((edges.second, edges.first))
+        order = np.lexsort((others, ones))
+        self.ones, self.others = ones[order], others[order]
+        self.feet = np.tile(edges.feet, 2)[order]
+
+    def of(self, vertex: int) -> tuple[Ints, Floats]:
+        """The vertices joined to this one, in their order, and how far they are."""
+        part = slice(*self.ones.searchsorted((vertex, vertex + 1)).tolist())
+        return self.others[part], self.feet[part]
+
+
 class WalkGraph:
     """An undirected graph of `count` vertices whose edges are walked in straight lines."""
 
     def __init__(self, count: int, edges: Iterable[Edges]) -> None:
-        self.first, self.second, self.feet = joined(edges)
-        pairs = np.stack((self.first, self.second), axis=1)
+        self.edges = joined(edges)
+        pairs = np.stack((self.edges.first, self.edges.second), axis=1)
         self.graph: Any = igraph.Graph(count, pairs)
-        self.graph.es["feet"] = self.feet.tolist()
+        self.graph.es["feet"] = self.edges.feet.tolist()
 
     @property
     def vertex_count(self) -> int:
@@ -30,12 +47,15 @@ class WalkGraph:
 
     @property
     def edge_count(self) -> int:
-        return len(self.feet)
+        return len(self.edges.feet)
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        return Neighbours(self.edges)
 
     def extended(self, count: int, edges: Iterable[Edges]) -> WalkGraph:
         """A copy with `count` more vertices and the given edges."""
-        own = Edges(self.first, self.second, self.feet)
-        return WalkGraph(self.vertex_count + count, [own, *edges])
+        return WalkGraph(self.vertex_count + count, [self.edges, *edges])
 
     def distances(self, sources: Ints, targets: Ints) -> Floats:
         """Feet of the shortest walk from each source to each target; inf where there is none."""
@@ -62,13 +82,14 @@ class WalkGraph:
         return [int(vertex) for vertex in found]
 
 
-def joined(edges: Iterable[Edges]) -> tuple[Ints, Ints, Floats]:
+def joined(edges: Iterable[Edges]) -> Edges:
+    """All of them in one."""
     parts = list(edges)
     none = np.empty(0, dtype=np.int64)
     first = np.concatenate([none, *(part.first for part in parts)])
     second = np.concatenate([none, *(part.second for part in parts)])
     feet = np.concatenate([np.empty(0), *(part.feet for part in parts)])
-    return first, second, feet
+    return Edges(first, second, feet)
 
 
 def join_components(count: int, pairs: Ints) -> Ints:

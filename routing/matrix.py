@@ -2,7 +2,7 @@
 
 On one level the fastest walk is the shortest. Every other route enters a gate on the source's
 level and leaves one on the target's, and what lies between is known beforehand. So a matrix takes
-one search on each level that holds both sources and targets, and two minima over gates.
+the walks on each level that holds both sources and targets, and two minima over gates.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 
 from routing.gates import Closure
 from routing.network import Network
-from routing.stops import Stop, Waypoint, find_stop, place
+from routing.stops import Stop, Waypoint, find_stop
 from routing.visibility import Floats, Ints, Singles
+from routing.walks import find_walks
 
 BLOCK = 1 << 21
 """Numbers per block of sums over gates: bounds memory at about 50 MB."""
@@ -50,14 +51,15 @@ def measure(network: Network, starts: Sequence[Stop], ends: Sequence[Stop]) -> M
     feet = np.full((len(starts), len(ends)), np.inf)
     start_gates, end_gates = gates_of(network, starts), gates_of(network, ends)
     for level, (rows, columns) in by_level(starts, ends).items():
-        stops = [*(starts[index] for index in rows), *(ends[index] for index in columns)]
+        here, there = [starts[index] for index in rows], [ends[index] for index in columns]
+        stops = [*here, *there]
         if all(stop.vertex >= 0 for stop in stops) and not (rows and columns):
             continue
-        placed = place(network.levels[level], stops)
+        walks = find_walks(network.levels[level], here, there)
         legs = np.array([stop.leg_feet for stop in stops])
-        walks = placed.graph.distances(placed.ids[: len(rows)], placed.ids[len(rows) :])
-        feet[np.ix_(rows, columns)] = walks + legs[: len(rows), None] + legs[None, len(rows) :]
-        gates, gate_feet = network.levels[level].gates, placed.gate_feet.T + legs[:, None]
+        between = legs[: len(rows), None] + legs[None, len(rows) :]
+        feet[np.ix_(rows, columns)] = walks.feet + between
+        gates, gate_feet = network.levels[level].gates, walks.gate_feet + legs[:, None]
         start_gates[np.array(rows, dtype=int)[:, None], gates] = gate_feet[: len(rows)]
         end_gates[np.array(columns, dtype=int)[:, None], gates] = gate_feet[len(rows) :]
     seconds = feet / network.feet_per_second

@@ -17,6 +17,9 @@ from routing.region import Region, attach, find_regions, see_stops, see_within
 from routing.visibility import Floats, Ints
 from routing.walkable import WalkableLevel
 
+MOST_HUBS = 1_000
+"""More would take over 8 MB a level and mode, and seconds to measure: such levels are searched."""
+
 
 class Ends(NamedTuple):
     """What a route says about a connector."""
@@ -41,7 +44,9 @@ class Anchor(NamedTuple):
 class LevelNetwork:
     """One level: `xy` (n, 2) are its vertices, `gates` the map's gates that are on it.
 
-    `gate_ids` are the vertices of those gates, `gate_feet` (gates, n) the walks from them.
+    `gate_ids` are the vertices of those gates, `gate_feet` (gates, n) the walks from them. The
+    first vertices are hubs, as `routing.walks` has them, and `hub_feet` (hubs, hubs) the walks
+    between them; None where there are too many.
     """
 
     id: str
@@ -54,6 +59,7 @@ class LevelNetwork:
     gates: Ints
     gate_ids: Ints
     gate_feet: Floats
+    hub_feet: Floats | None
 
 
 @dataclass(frozen=True)
@@ -176,6 +182,7 @@ def build_level(
         for place in anchors
     ]
     graph = WalkGraph(len(xy), edges)
+    hubs = np.arange(first_location)
     network = LevelNetwork(
         level.level.id,
         level.level.ordinal,
@@ -187,6 +194,7 @@ def build_level(
         on_level,
         gate_ids,
         graph.distances(gate_ids, np.arange(len(xy))),
+        graph.distances(hubs, hubs) if len(hubs) <= MOST_HUBS else None,
     )
     return network, anchored
 

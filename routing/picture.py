@@ -164,7 +164,7 @@ def draw_doors(built: WalkableLevel, passable: Collection[Opening]) -> Iterator[
 
 def draw_graph(network: Network, index: int, sign: float) -> Iterator[str]:
     level = network.levels[index]
-    starts, ends = level.xy[level.graph.first], level.xy[level.graph.second]
+    starts, ends = level.xy[level.graph.edges.first], level.xy[level.graph.edges.second]
     lines = np.stack((starts, ends), axis=1)
     yield f'<path class="edge" d="{"".join(f"M{pairs(line)}" for line in lines)}"/>'
     for x, y in level.xy.tolist():

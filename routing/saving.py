@@ -80,13 +80,15 @@ def level_arrays(level: LevelNetwork) -> dict[str, NDArray[Any]]:
         "rooms": area_bytes(level.rooms),
         "regions": area_bytes([region.area for region in level.regions]),
         "xy": level.xy,
-        "first": level.graph.first.astype(np.int32),
-        "second": level.graph.second.astype(np.int32),
-        "feet": level.graph.feet,
+        "first": level.graph.edges.first.astype(np.int32),
+        "second": level.graph.edges.second.astype(np.int32),
+        "feet": level.graph.edges.feet,
         "gates": level.gates,
         "gate_ids": level.gate_ids,
         "gate_feet": level.gate_feet,
     }
+    if level.hub_feet is not None:
+        arrays["hub_feet"] = level.hub_feet
     for index, region in enumerate(level.regions):
         arrays[f"corners/{index}"] = region.corner_ids
         arrays[f"points/{index}"] = region.point_ids
@@ -156,4 +158,5 @@ def load_level(level_id: str, ordinal: float, index: int, arrays: Arrays) -> Lev
         own["gates"],
         own["gate_ids"],
         own["gate_feet"],
+        own.get("hub_feet"),
     )

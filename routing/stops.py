@@ -12,7 +12,7 @@ from routing.errors import WaypointError
 from routing.graph import WalkGraph
 from routing.network import LevelNetwork, Network
 from routing.region import attach, see_others, see_stops
-from routing.visibility import Floats, Ints
+from routing.visibility import Edges, Floats, Ints
 
 
 class Position(NamedTuple):
@@ -90,16 +90,24 @@ class Placed:
 
 def place(level: LevelNetwork, stops: Sequence[Stop]) -> Placed:
     """Every one of `stops` as a vertex of the level's graph; all are on it and attached."""
-    ids = np.array([stop.vertex for stop in stops], dtype=np.int64)
-    if not len(ids) or ids.min() >= 0:
+    ids, points, edges = join(level, stops)
+    if not len(points):
         return Placed(level.graph, level.xy, ids, level.gate_feet[:, ids])
-    new = np.array([index for index, stop in enumerate(stops) if stop.vertex < 0])
+    graph = level.graph.extended(len(points), edges)
+    gate_feet = graph.distances(level.gate_ids, ids)
+    return Placed(graph, np.concatenate((level.xy, points)), ids, gate_feet)
+
+
+def join(level: LevelNetwork, stops: Sequence[Stop]) -> tuple[Ints, Floats, list[Edges]]:
+    """The vertices of stops, with new ones for positions: where those are, and what they see."""
+    ids = np.array([stop.vertex for stop in stops], dtype=np.int64)
+    new = np.flatnonzero(ids < 0)
+    points = np.array([(stop.near_x, stop.near_y) for stop in stops if stop.vertex < 0])
+    if not len(new):
+        return ids, points.reshape(-1, 2), []
     count = level.graph.vertex_count
     ids[new] = np.arange(count, count + len(new))
-    points = np.array([(stop.near_x, stop.near_y) for stop in stops if stop.vertex < 0])
     others = np.unique(np.concatenate((level.gate_ids, ids[ids < count])))
     edges = see_stops(level.regions, level.xy, points, ids[new])
     edges += see_others(level.regions, points, ids[new], level.xy[others], others)
-    graph = level.graph.extended(len(new), edges)
-    gate_feet = graph.distances(level.gate_ids, ids)
-    return Placed(graph, np.concatenate((level.xy, points)), ids, gate_feet)
+    return ids, points, edges
