@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from routing import network
 from routing.costing import Mode
 from routing.errors import WaypointError
+from routing.processing import process_plan
 from routing.route import Passage, Route, Walk
 from routing.router import Position, Router
 from tests.routing.world import process_drawing
@@ -74,6 +76,17 @@ def test_unknown_waypoints_are_refused(waypoint: str | Position, complaint: str)
     for router in (FLAT.router, Router(FLAT.networks)):
         with pytest.raises(WaypointError, match=complaint):
             router.matrix([waypoint], ["A"])
+
+
+def test_a_level_with_too_many_hubs_is_searched_and_answers_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(network, "MOST_HUBS", -1)
+    searched = Router(process_plan(FLAT.plan).networks)
+    assert searched.networks[Mode.FOOT].levels[0].hub_feet is None
+    ends = [*"ABCD", Position("0", 22, 6)]
+    found, known = searched.matrix(ends, ends), Router(FLAT.networks).matrix(ends, ends)
+    np.testing.assert_allclose(found.feet, known.feet, rtol=1e-12)
 
 
 def test_a_level_that_the_map_does_not_have_is_out_of_reach() -> None:
