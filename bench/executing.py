@@ -1,0 +1,173 @@
+"""What executing a query costs: `python -m bench.executing`.
+
+CPU of this process, which has no HTTP in it: with MongoDB, and over records that are already in
+memory, which leaves the layer between a request and its records. All include writing the JSON.
+"""
+
+import asyncio
+import gc
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+from bench.machine import load_average
+from resolvers import catalog
+from resolvers.caller import Caller
+from resolvers.context import Context
+from rest import operations
+from schema.execution import Executor
+from schema.root import GRAPHQL
+from storage import driver, embedded, setup
+from storage.kinds import Document, Kind
+from storage.paging import Page, Slice
+from storage.store import Store
+from storage.visibility import EVERYTHING, Scope
+
+DATABASE = "executing"
+WIDTH = 150
+EACH = 10
+"""Assets, floors of an asset, units on a floor."""
+CALLER = Caller("bench", EVERYTHING)
+SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
+    "list of 1,000 units": (operations.LIST_UNITS, {"perPage": 1000}),
+    "GET one unit": (operations.GET_UNIT, {"unit": "a3-f3-u3"}),
+    "assets, floors, 1,000 units": (
+        "{ assets { data { name floors { data { name units { data { id name } } } } } } }",
+        {},
+    ),
+    "1,000 units { floor { asset } }": (
+        "{ units(perPage: 1000) { data { floor { asset { name } } } } }",
+        {},
+    ),
+}
+
+
+class Remembering(Store):
+    """A store that reads everything once and has it ready from then on."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.client, store.database.name)
+        self._answers: dict[Any, Any] = {}
+
+    async def get_many(self, kind: Kind[Any], scope: Scope, keys: Any) -> dict[str, Any]:
+        """As a store's, the first time."""
+        wanted = tuple(keys)
+        return dict(await self._once((kind.name, wanted), super().get_many, kind, scope, wanted))
+
+    async def page(self, kind: Kind[Any], scope: Scope, where: Document, slice: Slice) -> Page[Any]:
+        """As a store's, the first time."""
+        key = (kind.name, str(where), slice)
+        found: Page[Any] = await self._once(key, super().page, kind, scope, where, slice)
+        return found
+
+    async def page_each(
+        self, kind: Kind[Any], scope: Scope, wheres: Sequence[Document], slice: Slice
+    ) -> list[Page[Any]]:
+        """As a store's, the first time."""
+        key = (kind.name, str(wheres), slice)
+        found: list[Page[Any]] = await self._once(
+            key, super().page_each, kind, scope, wheres, slice
+        )
+        return found
+
+    async def _once(self, key: Any, read: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+        if key not in self._answers:
+            self._answers[key] = await read(*arguments)
+        return self._answers[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """CPU milliseconds of one request."""
+
+    with_mongodb: float
+    over_records: float
+
+
+async def measure(executor: Executor, shape: str, store: Store, rounds: int) -> Cost:
+    """The median of so many rounds of each kind."""
+    text, variables = SHAPES[shape]
+    operation = executor.prepare(text)
+
+    async def once(store: Store) -> float:
+        started = time.process_time()
+        result = await executor.run(operation, variables, Context(CALLER, store))
+        orjson.dumps(result.data)
+        spent = (time.process_time() - started) * 1000
+        assert not result.errors
+        return spent
+
+    remembering = Remembering(store)
+    await once(remembering)
+    gc.collect()
+    return Cost(
+        median([await once(store) for _ in range(rounds)]),
+        median([await once(remembering) for _ in range(rounds)]),
+    )
+
+
+def bundle() -> dict[str, list[dict[str, Any]]]:
+    """A directory of a thousand units."""
+    made: dict[str, list[dict[str, Any]]] = {"assets": [], "floors": [], "units": []}
+    for a in range(EACH):
+        asset = {"asset_id": f"a{a}"}
+        made["assets"].append({"id": f"a{a}", "name": f"Property {a}"})
+        for f in range(EACH):
+            made["floors"].append({**asset, "id": f"a{a}-f{f}", "name": f"Floor {f}"})
+            for u in range(EACH):
+                unit = {"id": f"a{a}-f{f}-u{u}", "floor_id": f"a{a}-f{f}", "name": f"{f}0{u}"}
+                made["units"].append({**asset, **unit})
+    return made
+
+
+async def run(mongo_url: str, folder: Path, rounds: int) -> Table:
+    """All shapes, compiled and by graphql-core."""
+    client = driver.connect(mongo_url)
+    path = folder / "bundle.json"
+    path.write_bytes(orjson.dumps(bundle()))
+    await setup.prepare(client[DATABASE])
+    await catalog.load(client[DATABASE], [path])
+    store = Store(client, DATABASE)
+    table = Table(title="CPU of executing a query, ms (median)")
+    table.add_column()
+    for where in ("with MongoDB", "records in memory"):
+        for column in ("graphql-core", "compiled", "ratio"):
+            table.add_column(f"{where}\n{column}", justify="right")
+    executors = [Executor(GRAPHQL, compiles=False), Executor(GRAPHQL)]
+    for shape in SHAPES:
+        slow, fast = [await measure(executor, shape, store, rounds) for executor in executors]
+        table.add_row(
+            shape,
+            *_compared(slow.with_mongodb, fast.with_mongodb),
+            *_compared(slow.over_records, fast.over_records),
+        )
+    await driver.close(client)
+    return table
+
+
+def _compared(slow: float, fast: float) -> list[str]:
+    return [f"{slow:.2f}", f"{fast:.3f}", f"{slow / fast:.1f} x"]
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(1), default=100, show_default=True)
+def main(rounds: int) -> None:
+    """Measure what executing a query costs, compiled and by graphql-core."""
+    with tempfile.TemporaryDirectory() as folder, embedded.running(Path(folder)) as mongo_url:
+        table = asyncio.run(run(mongo_url, Path(folder), rounds))
+    console = Console(width=WIDTH)
+    console.print(table)
+    console.print(f"load average {load_average():.1f}")
+
+
+if __name__ == "__main__":
+    main()
