@@ -12,6 +12,8 @@ from routing.costing import Mode
 from routing.graph import WalkGraph
 from routing.network import Network
 from routing.region import find_regions, see_stops, see_within
+from routing.stops import stop_at_location
+from routing.walks import find_walks
 from tests.routing.buildings import process_caserne, process_demo
 from tests.routing.oracle import geodesic_feet
 from tests.routing.world import process_drawing
@@ -52,7 +54,8 @@ def compare_levels(network: Network) -> list[Comparison]:
             continue
         ids = np.array([anchor.vertex for anchor in own], dtype=np.int64)
         exact = geodesic_feet(level.free, [tuple(at) for at in level.xy[ids].tolist()])
-        compared.append(Comparison(level.graph.distances(ids, ids), exact))
+        stops = [stop_at_location(network, anchor.id) for anchor in own]
+        compared.append(Comparison(find_walks(level, stops, stops).feet, exact))
     return compared
 
 
@@ -67,12 +70,14 @@ def check(network: Network) -> None:
         assert (np.isfinite(each.found) == np.isfinite(each.exact)).all()
 
 
-def test_the_demo_building_is_measured_exactly() -> None:
-    check(process_demo().networks[Mode.FOOT])
+@pytest.mark.parametrize("mode", Mode)
+def test_the_demo_building_is_measured_exactly(mode: Mode) -> None:
+    check(process_demo().networks[mode])
 
 
-def test_a_real_shopping_centre_is_measured_exactly() -> None:
-    check(process_caserne().networks[Mode.FOOT])
+@pytest.mark.parametrize("mode", Mode)
+def test_a_real_shopping_centre_is_measured_exactly(mode: Mode) -> None:
+    check(process_caserne().networks[mode])
 
 
 def test_pillars_and_corners_are_walked_around() -> None:
