@@ -60,10 +60,10 @@ def draw(sketches: Iterable[Sketch], notebook: Notebook, name: str = "") -> Draw
         if (levels := expand(spans, known - absent, absent))
     ]
     if not floors:
-        found = "; ".join(map(str, notebook.notes())) or "nothing"
+        instead = "; ".join(map(str, notebook.notes())) or "nothing"
         raise InvalidPlan(
             "no feature has both an indoor tag and a level; a room is a closed way with "
-            f"indoor=room and level=0. Found instead: {found}"
+            f"indoor=room and level=0. Found instead: {instead}"
         )
     flat = to_feet([sketch.geometry for sketch, _ in floors], [s.id for s, _ in floors])
     features = tuple(
