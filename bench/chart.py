@@ -71,7 +71,11 @@ def _grid(scale: _Scale, height: int) -> Iterator[str]:
 def _groups(groups: Sequence[Group], scale: _Scale) -> Iterator[str]:
     top = MARGIN
     for group in groups:
-        yield f'<text x="8" y="{top + 19}" font-weight="600">{escape(group.title)}</text>'
+        yield (
+            # A rim of paper, where a line of the grid runs through the words.
+            f'<text x="8" y="{top + 19}" font-weight="600" paint-order="stroke" '
+            f'stroke="{PAPER}" stroke-width="4">{escape(group.title)}</text>'
+        )
         for at, bar in enumerate(group.bars):
             yield from _bar(bar, scale, top + TITLE + at * (BAR + GAP))
         top += _height(group)

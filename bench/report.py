@@ -20,7 +20,11 @@ CHARTED = (UNIT, LIST, NESTED, NOT_MODIFIED)
 COLOURS = {UNCACHED.name: chart.OWN, CACHED.name: chart.OWN} | dict.fromkeys(
     (BY_HAND.name, RAW.name), chart.LIMIT
 )
-PICTURE = f"![Server CPU per request of every peer](pictures/{pages.CHART.name})"
+PICTURE = (
+    f"![Server CPU per request of every peer](pictures/{pages.CHART.name})\n\n"
+    "Floorgate is green, what a user would pick instead orange, the limits are grey; the scale is "
+    "logarithmic."
+)
 SATURATED = 0.9
 """The share of its core below which a server was not what bounded its rate."""
 

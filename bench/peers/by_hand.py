@@ -69,7 +69,8 @@ class _Handlers:
 
     async def nested(self, request: Request) -> Response:
         await request.body()
-        assets = await self.reader.database["assets"].find({}, {"name": 1}).limit(ASSETS).to_list()
+        cursor = self.reader.database["assets"].find({}, {"name": 1}).sort("_id", 1)
+        assets = await cursor.limit(ASSETS).to_list()
         ids = [each["_id"] for each in assets]
         floors = await self.reader.many(
             "floors", {"asset_id": {"$in": ids}}, "asset_id", "name", "short_label"

@@ -117,12 +117,26 @@ def test_a_limit_is_no_peer_to_win() -> None:
     assert targets.wins(results).rows[0][0] == "nowhere"
 
 
-def test_staleness_is_met_only_where_no_read_was_stale() -> None:
-    fresh = Seen(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, most_ms=0)
-    late = Seen(writes=9, stale_reads=3, p50_ms=1, p99_ms=70, most_ms=80)
-    results = _results(staleness=Staleness(uncached=late, cached=late, same=fresh))
-    rows = [row for row in targets.sheet(results).rows if row[0] == "staleness after a write"]
-    assert [row[-1] for row in rows] == ["missed", "missed", "met"]
+FRESH = Seen(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, most_ms=0, finds=0)
+LATE = Seen(writes=9, stale_reads=3, p50_ms=1, p99_ms=70, most_ms=80, finds=0)
+NOT_KEPT = Seen(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, most_ms=0, finds=2)
+
+
+def _staleness_verdicts(uncached: Seen, cached: Seen, same: Seen) -> list[str]:
+    results = _results(staleness=Staleness(uncached=uncached, cached=cached, same=same))
+    rows = targets.sheet(results).rows
+    return [row[-1] for row in rows if row[0] == "staleness after a write"]
+
+
+def test_staleness_is_met_where_writes_show_in_time() -> None:
+    assert _staleness_verdicts(NOT_KEPT, FRESH, FRESH) == ["met", "met", "met"]
+    assert _staleness_verdicts(LATE, LATE, LATE) == ["missed", "missed", "missed"]
+
+
+def test_a_read_that_is_not_kept_cannot_show_that_a_cache_is_exact() -> None:
+    uncached, *cached = _staleness_verdicts(NOT_KEPT, NOT_KEPT, NOT_KEPT)
+    assert uncached == "met"
+    assert all(verdict.startswith("says nothing") for verdict in cached)
 
 
 def test_a_rate_that_the_server_did_not_bound_is_marked() -> None:
