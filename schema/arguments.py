@@ -11,7 +11,6 @@ from resolvers.arguments import checked_id, checked_slice
 from resolvers.distances import CostingOptions, PedestrianOptions, parse_mode
 from resolvers.locations import checked_terms
 from resolvers.routes import checked_limit
-from resolvers.waypoints import WaypointInput
 
 
 def check_cursor(text: str) -> None:
@@ -41,7 +40,7 @@ def check_limit(number: int) -> None:
 
 def check_waypoint(name: str, variable: Mapping[str, Any]) -> None:
     """Whether a waypoint has the form of one."""
-    waypoints.check_waypoint(name, _waypoint(variable))
+    waypoints.check_waypoint(name, waypoints.given_waypoint(variable))
 
 
 def check_matrix(variables: Mapping[str, Any]) -> None:
@@ -56,8 +55,3 @@ def check_matrix(variables: Mapping[str, Any]) -> None:
     for name, given in (("sources", sources), ("targets", targets)):
         for index, waypoint in enumerate(given):
             check_waypoint(f"{name}[{index}]", waypoint)
-
-
-def _waypoint(variable: Mapping[str, Any]) -> WaypointInput:
-    given = dict(variable)
-    return WaypointInput(floor_id=given.pop("floorId", None), **given)
