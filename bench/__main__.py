@@ -87,7 +87,7 @@ def main(
     if write_docs:
         report.write(results)
     click.echo(f"All figures: {earlier or output}")
-    click.echo("More: python -m bench.growth, bench.staleness, bench.routing, bench.importing")
+    click.echo("More: python -m bench.growth, bench.profiling, bench.routing, bench.importing")
 
 
 N = TypeVar("N", Peer, Shape)

@@ -1,9 +1,9 @@
 """FastAPI's two peers; their application is `bench.peers.fastapi_by_hand`, which needs FastAPI."""
 
 from bench.peers.peer import Peer, environment, uvicorn
-from bench.shapes import NOT_MODIFIED, REST
+from bench.shapes import REST
 
-SERVED = frozenset(shape.name for shape in REST if shape.name != NOT_MODIFIED)
+SERVED = frozenset(shape.name for shape in REST if not shape.is_conditional)
 WITH_MODELS = Peer(
     "fastapi-model",
     "FastAPI, response model",

@@ -1,5 +1,6 @@
 """The benchmark works; nothing here looks at how fast anything is."""
 
+import cProfile
 import http.client
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.raw import RAW
 from bench.peers.registry import all_peers
 from bench.peers.strawberry_stock import STRAWBERRY
+from bench.profiling import summed
 from bench.serving import PeerError, Reply, Server, agree
 from bench.shapes import LIST, NESTED, NOT_MODIFIED, SHAPES, Shape
 
@@ -23,7 +25,7 @@ CHECKOUT = Path(__file__).parents[2]
 NOWHERE = Directory("", 0, "", "", [], [], Path())
 
 
-SOME_SHAPES = (LIST, NOT_MODIFIED, "matrix", "graphql-level-tags", NESTED)
+SOME_SHAPES = (LIST, NOT_MODIFIED, "locations", "matrix", NESTED)
 
 
 def test_a_short_run_measures_every_shape_on_every_peer_that_serves_it(tmp_path: Path) -> None:
@@ -107,6 +109,18 @@ def test_page_tokens_are_each_peers_own() -> None:
 def test_what_must_be_answered_304_is_not_compared_when_it_is_not() -> None:
     with pytest.raises(PeerError, match="status 200, not 304"):
         agree([_canned("{}")], _shape(is_conditional=True), NOWHERE)
+
+
+def test_a_profile_is_told_per_request(tmp_path: Path) -> None:
+    profile = cProfile.Profile()
+    for _ in range(6):
+        profile.runcall(percentile, [1.0], 0.5)
+    profile.dump_stats(tmp_path / "profile")
+    sheet = summed(tmp_path / "profile", "Anything", requests=2, rows=99)
+    calls = {row[0]: row[2] for row in sheet.rows}
+    places = {row[0]: row[1].partition(":")[0] for row in sheet.rows}
+    assert calls["percentile"] == "3.00"
+    assert places["percentile"] == "bench/load.py"
 
 
 def test_only_one_shape_asks_for_304() -> None:

@@ -1,0 +1,124 @@
+"""What a request's CPU goes to: `python -m bench.profiling --shape units-1000`.
+
+The gateway runs under Python's own profiler, which makes calls dearer than they are: read the
+shares, and take the milliseconds from `make bench`. It records the event loop's thread alone, not
+those in which Motor reads sockets and decodes BSON.
+"""
+
+import os
+import pstats
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from bench import machine
+from bench.directory import Directory, fill
+from bench.load import Latencies, Load, loading
+from bench.peers.floorgate import CACHED, UNCACHED
+from bench.peers.peer import Peer
+from bench.serving import CHECKOUT, serving
+from bench.shapes import LIST, SHAPES, Shape
+from bench.sheets import Sheet, figure
+from bench.starting import scratch_directory
+from storage import embedded
+
+PROFILED = """
+import cProfile, signal, sys
+path = sys.argv.pop(1)
+profile = cProfile.Profile()
+signal.signal(signal.SIGUSR1, lambda *_: profile.enable())
+from gateway.cli.main import main
+try:
+    main()
+finally:
+    profile.disable()
+    profile.dump_stats(path)
+"""
+"""Nothing is recorded before the signal: starting is not what is asked about."""
+SETTLING_SECONDS = 0.2
+
+
+@click.command()
+@click.option("--shape", "name", type=click.Choice([shape.name for shape in SHAPES]), default=LIST)
+@click.option("--cache/--no-cache", default=False, show_default=True)
+@click.option("--units", type=click.IntRange(1_000), default=20_000, show_default=True)
+@click.option("--seconds", type=click.FloatRange(0.1), default=3.0, show_default=True)
+@click.option("--rows", type=click.IntRange(1), default=30, show_default=True)
+def main(name: str, cache: bool, units: int, seconds: float, rows: int) -> None:
+    """Show the functions that take most of the time of a shape's requests."""
+    shape = next(shape for shape in SHAPES if shape.name == name)
+    peer = CACHED if cache else UNCACHED
+    with (
+        scratch_directory() as scratch,
+        machine.pinned_to(machine.LOAD_CORE),
+        embedded.running(scratch / "data") as mongo_url,
+        loading() as load,
+    ):
+        directory = fill(mongo_url, "floorgate", units, scratch)
+        path = scratch / "profile"
+        answered = _profile(_profiled(peer, path), shape, directory, load, seconds)
+        sheet = summed(path, f"{peer.title}: {shape.title}", answered.requests, rows)
+    Console(width=None if sys.stdout.isatty() else 140).print(sheet.table())
+
+
+def _profiled(peer: Peer, path: Path) -> Peer:
+    def command(port: int) -> list[str]:
+        _, _, _, *arguments = peer.command(port)
+        return [sys.executable, "-c", PROFILED, str(path), *arguments]
+
+    return replace(peer, command=command)
+
+
+def _profile(
+    peer: Peer, shape: Shape, directory: Directory, load: Load, seconds: float
+) -> Latencies:
+    with serving(peer, directory) as server:
+        load.put(server.order(shape, directory, seconds / 3, shape.connections))
+        order = server.order(shape, directory, seconds, shape.connections)
+        os.kill(server.pid, signal.SIGUSR1)
+        time.sleep(SETTLING_SECONDS)
+        return load.put(order).answered
+
+
+def summed(path: Path, title: str, requests: int, rows: int) -> Sheet:
+    """The functions with the most time of their own, per request."""
+    stats = pstats.Stats(str(path)).get_stats_profile()
+    found = sorted(stats.func_profiles.items(), key=lambda each: each[1].tottime, reverse=True)
+    return Sheet(
+        f"{title}: {requests:,} requests, profiled",
+        ("function", "where", "calls a request", "own ms", "with callees ms"),
+        [
+            (
+                function,
+                _place(profile.file_name, profile.line_number),
+                figure(_count(profile.ncalls) / requests),
+                figure(1000 * profile.tottime / requests),
+                figure(1000 * profile.cumtime / requests),
+            )
+            for function, profile in found[:rows]
+        ],
+        words=2,
+    )
+
+
+def _count(calls: str) -> int:
+    """`3/1` is three calls, one of which was not recursive."""
+    return int(calls.partition("/")[0])
+
+
+def _place(file: str, line: int) -> str:
+    path = Path(file)
+    if not path.is_absolute():
+        return file
+    if path.is_relative_to(CHECKOUT) and ".venv" not in path.parts:
+        return f"{path.relative_to(CHECKOUT)}:{line}"
+    return f"{'/'.join(path.parts[-2:])}:{line}"
+
+
+if __name__ == "__main__":
+    main()
