@@ -29,7 +29,7 @@ from strawberry.types.field import StrawberryField
 from schema.permissions import Guard
 
 TYPENAME = "__typename"
-MOST_FIELDS = 2_000
+MOST_FIELDS = 1_000
 """In a compiled operation, every spread of a fragment counted; longer ones are interpreted."""
 
 

@@ -5,6 +5,7 @@ never placed where MongoDB would read them as operators.
 """
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from storage import driver, files
@@ -17,6 +18,8 @@ from storage.visibility import Scope
 R = TypeVar("R", bound=Record)
 
 BY_KEY = [("_id", 1)]
+MOST_WHOLE = 20_000
+"""Records of all lists that are read whole in one query."""
 UNION_STAGES = 90
 """Owners in one command; MongoDB allows 1,000 stages in all, of which each owner takes some."""
 
@@ -27,6 +30,8 @@ class Store:
     def __init__(self, client: driver.Client, database: str) -> None:
         self.client = client
         self.database: driver.Database = client[database]
+        self._long: set[tuple[str, str, int]] = set()
+        """Lists that were once too long to be read whole: kind, owner's field, records asked."""
 
     async def get(self, kind: Kind[R], scope: Scope, where: Document) -> R | None:
         """The one visible record that `where` picks out, or None."""
@@ -56,11 +61,15 @@ class Store:
     ) -> list[Page[R]]:
         """The same page for each of many conditions, such as the floors of many assets.
 
-        One command for up to `UNION_STAGES` conditions; each is the very query that `page` would
-        make, so that each uses its index and stops at its limit.
+        Lists no longer than their first pages come in one query. For others it is one command for
+        up to `UNION_STAGES` conditions; each is the very query that `page` would make, so that
+        each uses its index and stops at its limit.
         """
         if len(wheres) == 1:
             return [await self.page(kind, scope, wheres[0], slice)]
+        first_pages = await self._first_pages(kind, scope, wheres, slice)
+        if first_pages is not None:
+            return first_pages
         pages: list[Page[R]] = []
         for start in range(0, len(wheres), UNION_STAGES):
             part = wheres[start : start + UNION_STAGES]
@@ -77,6 +86,28 @@ class Store:
                 found[document.pop("_branch")].append(document)
             pages += [_page(kind, documents, slice) for documents in found]
         return pages
+
+    async def _first_pages(
+        self, kind: Kind[R], scope: Scope, wheres: Sequence[Document], slice: Slice
+    ) -> list[Page[R]] | None:
+        """The first pages of lists that are short enough to be read whole, else None."""
+        owner = _owner(wheres)
+        if owner is None or slice.skip or slice.after_key is not None:
+            return None
+        if (sort := (kind.name, owner, slice.limit)) in self._long:
+            return None
+        most = min(slice.limit * len(wheres), MOST_WHOLE)
+        found: dict[str, list[Document]] = {where[owner]: [] for where in wheres}
+        visible = scope.limit(kind, {owner: {"$in": sorted(found)}})
+        with driver.translating():
+            documents = await self._find(kind, visible, most).to_list(None)
+        if len(documents) == most:
+            self._long.add(sort)
+            return None
+        for document in sorted(documents, key=itemgetter("_id")):
+            found[document[owner]].append(document)
+        pages = {key: _page(kind, documents, slice) for key, documents in found.items()}
+        return [pages[where[owner]] for where in wheres]
 
     async def keys(self, kind: Kind[Any], scope: Scope, where: Document, most: int) -> list[str]:
         """The keys of the first visible records that `where` matches, from an index alone."""
@@ -139,6 +170,17 @@ def _after(where: Document, slice: Slice) -> Document:
     if slice.after_key is None:
         return where
     return {"$and": [where, {"_id": {"$gt": slice.after_key}}]}
+
+
+def _owner(wheres: Sequence[Document]) -> str | None:
+    """The one field that all conditions are about, each with a value for it."""
+    fields = {(*where,) for where in wheres}
+    if len(fields) > 1 or not all(
+        isinstance(value, str) for each in wheres for value in each.values()
+    ):
+        return None
+    [names] = fields
+    return names[0] if len(names) == 1 else None
 
 
 def _page(kind: Kind[R], documents: list[Document], slice: Slice) -> Page[R]:

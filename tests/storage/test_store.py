@@ -215,6 +215,26 @@ async def test_pages_of_many_owners_come_in_one_command(store: Store) -> None:
     assert max(note["docsExamined"] for note in notes) <= 4 * 6
 
 
+async def test_short_lists_of_many_owners_come_in_one_plain_query(store: Store) -> None:
+    await fill(store, FLOORS, [floor(f"{n}{owner}", owner) for owner in "bca" for n in (3, 1, 2)])
+    wheres = [{"asset_id": id} for id in ("c", "none", "a", "c")]
+    for slice in (Slice(1, 3), Slice(1, 2), Slice(2, 2), Slice(1, 1)):
+        expected = [await store.page(FLOORS, EVERYTHING, where, slice) for where in wheres]
+        assert await store.page_each(FLOORS, EVERYTHING, wheres, slice) == expected
+    [note] = await profiled(store, store.page_each(FLOORS, EVERYTHING, wheres, Slice(1, 3)))
+    assert note["op"] == "query"
+    assert note["docsExamined"] == 6
+
+
+async def test_long_lists_are_tried_to_be_read_whole_but_once(store: Store) -> None:
+    await fill_in_bulk(store)
+    wheres = [{"asset_id": "a"}, {"asset_id": "b"}]
+    pages = await store.page_each(UNITS, EVERYTHING, wheres, Slice(1, 5))
+    assert pages == [await store.page(UNITS, EVERYTHING, where, Slice(1, 5)) for where in wheres]
+    notes = await profiled(store, store.page_each(UNITS, EVERYTHING, wheres, Slice(1, 5)))
+    assert not any("find" in note["command"] for note in notes)
+
+
 async def test_owners_beyond_one_command_are_answered_too(store: Store) -> None:
     owners = [f"a{number:03}" for number in range(2 * UNION_STAGES + 1)]
     await fill(store, FLOORS, [floor(f"{owner}-1", owner) for owner in owners])
