@@ -5,10 +5,13 @@ Every figure of a peer is taken on the same graph in the same process, turn by t
 
 from __future__ import annotations
 
+import multiprocessing
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -79,6 +82,22 @@ def process(plan: Plan) -> tuple[Processed, float]:
     return processed, time.process_time() - start
 
 
+def process_alone(plan: Plan) -> tuple[Processed, float, float, float]:
+    """As `process`, in a process of its own: with the MB that it held before and at most."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+        before = pool.submit(peak_mb).result()
+        processed, seconds = pool.submit(process, plan).result()
+        return processed, seconds, before, pool.submit(peak_mb).result()
+
+
+def peak_mb() -> float:
+    """The most memory that this process has held; `ru_maxrss` would count its parent's, too."""
+    status = Path("/proc/self/status").read_text()
+    kilobytes = int(status.partition("VmHWM:")[2].split()[0])
+    return kilobytes * 1024 / 1e6
+
+
 class Peers:
     """The whole map as one graph in seconds, as one would hand it to igraph or scipy."""
 
@@ -117,19 +136,21 @@ class Peers:
 
 
 def show_processing(console: Console) -> None:
-    sheet = Sheet("plan", "levels", "rooms", "vertices a level", "nodes", "edges", "CPU seconds")
+    columns = ("plan", "levels", "rooms", "vertices a level", "nodes", "edges", "CPU s", "peak MB")
+    sheet = Sheet(*columns)
     plans = {
         "one floor": build_office(1, 128),
         "six floors, 500 rooms": build_office(6, 84),
         "demo building": build_demo(),
     }
     for name, plan in plans.items():
-        processed, seconds = process(plan)
+        processed, seconds, before, peak = process_alone(plan)
         foot = processed.report.self_checks[0]
         free = [level.free for level in processed.networks[Mode.FOOT].levels]
         rooms = sum(level.rooms for level in processed.report.levels)
         largest = max(int(shapely.get_num_coordinates(area)) for area in free)
-        figures = (len(free), rooms, largest, foot.vertices, foot.edges, f"{seconds:.2f}")
+        memory = f"{peak:.0f} ({before:.0f} before)"
+        figures = (len(free), rooms, largest, foot.vertices, foot.edges, f"{seconds:.2f}", memory)
         sheet.add_row(name, *map(str, figures))
     console.print("Processing, both modes with tables", sheet)
 
