@@ -109,6 +109,7 @@ async def measure(executor: Executor, shape: str, store: Store, rounds: int) -> 
     remembering = Remembering(store)
     await once(remembering)
     gc.collect()
+    gc.freeze()  # as a worker does
     return Cost(
         median([await once(store) for _ in range(rounds)]),
         median([await once(remembering) for _ in range(rounds)]),

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import resource
@@ -79,6 +80,8 @@ class Server(uvicorn.Server):
             return
         await super().startup(sockets)
         if self.started and not self.should_exit:
+            gc.collect()
+            gc.freeze()  # what is here by now stays: no later collection need look at it
             self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
