@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import functools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 from starlette.requests import Request
@@ -16,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway import pages
 from gateway.access import Access
 from gateway.admission import Admission, RateLimiter
+from gateway.answers import Answers
 from gateway.cross_origin import CrossOrigin
 from gateway.delivery import Delivery
 from gateway.errors import StartError
@@ -27,12 +29,13 @@ from resolvers.caller import Caller
 from resolvers.context import Context
 from resolvers.routers import Routers
 from rest import endpoints, openapi
-from rest.endpoints import Service
+from rest.endpoints import Key, Service
 from rest.errors import not_found
 from rest.routing import PathRoute
-from schema.execution import Executor
+from schema.execution import Executor, Operation, Result
 from schema.root import GRAPHQL
 from storage import driver, files
+from storage.changes import Changes
 from storage.connection import Connection
 from storage.database import opened
 from storage.errors import StorageError, Unavailable
@@ -41,6 +44,7 @@ from storage.keyring import KeyRing
 from storage.store import Store
 
 JSON = "application/json"
+MB = 1_000_000
 READY_SECONDS = 1.0
 RETRY_SECONDS = 2.0
 
@@ -52,6 +56,8 @@ class State:
     store: Store
     ring: KeyRing
     routers: Routers
+    changes: Changes
+    answers: Answers
 
 
 class Gateway:
@@ -67,6 +73,8 @@ class Gateway:
             authenticate=self.authenticate,
             context=self.context,
             base_url=self.base_url,
+            run=self.run,
+            answer=self.answer,
         )
 
     @asynccontextmanager
@@ -75,9 +83,12 @@ class Gateway:
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(_connected(self.settings.connection))
             store = Store(client, self.settings.database)
-            ring = await stack.enter_async_context(KeyRing(store.database).running())
+            changes = Changes(store.database)
+            await stack.enter_async_context(changes.running())
+            ring = await stack.enter_async_context(KeyRing(store.database, changes).running())
             routers = Routers(functools.partial(files.read, store.database))
-            self.state = State(store, ring, routers)
+            answers = Answers(changes, self.settings.cache_mb * MB)
+            self.state = State(store, ring, routers, changes, answers)
             finishing = asyncio.create_task(_finish_imports(store))
             try:
                 yield
@@ -98,6 +109,24 @@ class Gateway:
             raise unavailable()
         state = self.state
         return Context(caller, state.store, self.base_url(request), state.routers)
+
+    async def run(
+        self, operation: Operation, variables: dict[str, Any], context: Context
+    ) -> Result:
+        """Runs an operation; what it may have written counts before it is answered."""
+        try:
+            return await self.service.executor.run(operation, variables, context)
+        finally:
+            if not operation.is_query and self.state is not None:
+                self.state.changes.wrote()
+
+    async def answer(
+        self, key: Key, context: Context, make: Callable[[], Awaitable[Response]]
+    ) -> ASGIApp:
+        """The answer kept under a key, else the one made now."""
+        if self.state is None:
+            raise unavailable()
+        return await self.state.answers.of(key, context, make)
 
     def base_url(self, request: Request) -> str:
         """The address that clients use: the configured one, else what the request was sent to."""

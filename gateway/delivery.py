@@ -5,15 +5,11 @@ from collections.abc import Iterable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway import compression
+from gateway.ready import Headers, Ready
 from rest.endpoints import HEADERS
-
-Headers = list[tuple[bytes, bytes]]
 
 DEFAULTS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 """For what brings none of its own, errors included: a shared cache would keep a 404 otherwise."""
-
-KEPT_WITH_304 = {b"cache-control", b"content-location", b"date", b"expires", b"link", b"vary"}
-"""What RFC 9110, 15.4.5, wants repeated; `Link` besides, for clients that page by it."""
 
 
 class Delivery:
@@ -54,29 +50,15 @@ def _finished(scope: Scope, start: Message, message: Message) -> tuple[Message, 
     headers += [header for header in DEFAULTS if header[0] not in names]
     if b"etag" in names or b"content-encoding" in names or not body:
         return {**start, "headers": headers}, message
-    encoding = compression.encoding_for(_joined(scope, b"accept-encoding"), len(body))
     if scope["method"] in ("GET", "HEAD") and start["status"] == 200:
-        tag = compression.etag(body)
-        asked = _joined(scope, b"if-none-match")
-        for each in (encoding, *CODINGS):
-            # A client that holds the body in another coding holds the same truth.
-            coded = compression.for_encoding(tag, each)
-            if compression.matches(asked, coded):
-                kept = [(name, value) for name, value in headers if name in KEPT_WITH_304]
-                return (
-                    {**start, "status": 304, "headers": [*kept, (b"etag", coded.encode())]},
-                    {**message, "body": b""},
-                )
-        headers.append((b"etag", compression.for_encoding(tag, encoding).encode()))
+        return Ready(headers, body).answer(scope)
+    encoding = compression.encoding_for(_joined(scope, b"accept-encoding"), len(body))
     if encoding != "identity":
         body = compression.compress(body, encoding)
         headers = [*_without(headers, {b"content-length"}), _length(body)]
         headers.append((b"content-encoding", encoding.encode()))
     sent = b"" if scope["method"] == "HEAD" else body
     return {**start, "headers": headers}, {**message, "body": sent}
-
-
-CODINGS: tuple[compression.Encoding, ...] = ("identity", "gzip", "zstd")
 
 
 def _joined(scope: Scope, wanted: bytes) -> bytes | None:

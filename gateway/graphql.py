@@ -1,6 +1,6 @@
 """The GraphQL door: GraphQL over HTTP (the working group's specification) at `/graphql`."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ import orjson
 from graphql import GraphQLError
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp
 
 from gateway.pages import graphiql_response
 from rest.bodies import parse_json, read
@@ -28,6 +29,11 @@ class Parameters:
     operation_name: str | None
     variables: dict[str, Any]
 
+    def key(self) -> tuple[Hashable, ...]:
+        """The same for parameters that ask the same."""
+        variables = orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
+        return self.query, self.operation_name, variables
+
 
 @dataclass(frozen=True, slots=True)
 class GraphQLEndpoint:
@@ -35,7 +41,7 @@ class GraphQLEndpoint:
 
     service: Service
 
-    async def __call__(self, request: Request) -> Response:
+    async def __call__(self, request: Request) -> ASGIApp:
         """Answers a request; every failure is a GraphQL response with a code."""
         if request.method != "POST" and _wants_page(request):
             return graphiql_response()
@@ -44,17 +50,21 @@ class GraphQLEndpoint:
             caller = await self.service.authenticate(request)
             media_type = negotiate(", ".join(request.headers.getlist("accept")))
             parameters = await _read(request)
-            operation = self._select(parameters, media_type)
-            if not operation.is_query and request.method != "POST":
-                raise method_not_allowed(["OPTIONS", "POST"])
-            result = await self.service.executor.run(
-                operation, parameters.variables, self.service.context(caller, request)
-            )
+            context = self.service.context(caller, request)
+
+            async def make() -> Response:
+                operation = self._select(parameters, media_type)
+                if not operation.is_query and request.method != "POST":
+                    raise method_not_allowed(["OPTIONS", "POST"])
+                result = await self.service.run(operation, parameters.variables, context)
+                return _respond(result, media_type)
+
+            key = (*parameters.key(), context.base_url, media_type, *caller.rights)
+            return await self.service.answer(key, context, make)
         except HttpError as error:
             return _refused(error, media_type)
         except _Invalid as error:
             return _answer(error.status, {"errors": error.errors}, media_type)
-        return _respond(result, media_type)
 
     def _select(self, parameters: Parameters, media_type: str) -> Operation:
         try:

@@ -108,6 +108,9 @@ class Settings:
         0, COUNT_OR_OFF, "Requests per second and key that a worker answers; 0 sets no limit."
     )
     rate_burst: int = _setting(50, COUNT, "Requests that a key may save up under --rate-limit.")
+    cache_mb: int = _setting(
+        64, COUNT_OR_OFF, "Megabytes of answers that a worker keeps; 0 keeps none."
+    )
     drain_seconds: int = _setting(10, COUNT, "How long SIGTERM waits for requests in flight.")
     log_level: str = _setting(
         "info", click.Choice(LOG_LEVELS), "Least severe lines that are logged."

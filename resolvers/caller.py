@@ -37,3 +37,8 @@ class Caller:
     scope: Scope
     permissions: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
+
+    @property
+    def rights(self) -> tuple[Scope, frozenset[str], frozenset[str]]:
+        """The same for callers who are answered the same."""
+        return self.scope, self.permissions, self.flags

@@ -1,25 +1,30 @@
 """From the table to routes: one handler serves every row."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp
 
 from rest import parameters
-from rest.bodies import read
+from rest.bodies import UNIT_MAP, read
 from rest.errors import not_found, of_graphql
 from rest.routing import Handler, PathRoute
 from rest.shapes import Address
 from rest.table import ROWS, Row
-from schema.execution import Caller, Context, Executor, Operation, RequestError
+from schema.execution import Caller, Context, Executor, Operation, RequestError, Result
 
 JSON = "application/json"
 VARY = "API-Key, Experimental-Flags, Accept-Encoding"
+SORTED = orjson.OPT_SORT_KEYS
 HEADERS = {"Cache-Control": "private, no-cache", "Vary": VARY}
+
+Key: TypeAlias = tuple[Hashable, ...]
+"""What an answer depends on, beside the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,10 @@ class Service:
     """Raises HttpError."""
     context: Callable[[Caller, Request], Context]
     base_url: Callable[[Request], str]
+    run: Callable[[Operation, dict[str, Any], Context], Awaitable[Result]]
+    """Runs an operation."""
+    answer: Callable[[Key, Context, Callable[[], Awaitable[Response]]], Awaitable[ASGIApp]]
+    """The answer kept under a key, else the one that a function makes with the context."""
 
 
 class Endpoint:
@@ -41,8 +50,10 @@ class Endpoint:
         self.service = service
         self.operation: Operation = service.executor.prepare(row.document)
         self.names = {parameter.variable: parameter.name for parameter in row.query}
+        # A drawing is its own key: keeping what it was parsed to would keep the drawing.
+        self.is_kept = self.operation.is_query and row.body is not UNIT_MAP
 
-    async def __call__(self, request: Request) -> Response:
+    async def __call__(self, request: Request) -> ASGIApp:
         """Answers a request: key, flag, permission, input, existence, in this order."""
         caller = await self.service.authenticate(request)
         self._check_demands(caller)
@@ -55,9 +66,20 @@ class Endpoint:
                 await read(request, row.body.media_type, row.body.limit_bytes)
             )
         variables |= self._path_variables(request)
-        data = await self._run(variables, self.service.context(caller, request))
-        url = self.service.base_url(request) + self._path(request)
-        shaped = row.shape.apply(data, Address(url, filters))
+        address = Address(self.service.base_url(request) + self._path(request), filters)
+        context = self.service.context(caller, request)
+
+        async def make() -> Response:
+            return self._response(await self._run(variables, context), address)
+
+        if not self.is_kept:
+            return await make()
+        key = (row.path, orjson.dumps(variables, option=SORTED), caller.scope, address.url)
+        return await self.service.answer(key, context, make)
+
+    def _response(self, data: dict[str, Any], address: Address) -> Response:
+        row = self.row
+        shaped = row.shape.apply(data, address)
         headers = HEADERS if shaped.link is None else {**HEADERS, "Link": shaped.link}
         content = b"" if row.status == 204 else orjson.dumps(shaped.body)
         media_type = None if row.status == 204 else row.media_type
@@ -78,7 +100,7 @@ class Endpoint:
         }
 
     async def _run(self, variables: dict[str, Any], context: Context) -> dict[str, Any]:
-        result = await self.service.executor.run(self.operation, variables, context)
+        result = await self.service.run(self.operation, variables, context)
         if result.errors or result.data is None:
             raise of_graphql(result.errors[0], self._rename)
         return result.data

@@ -11,11 +11,11 @@ from urllib.parse import quote, unquote_to_bytes
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rest.errors import HttpError, method_not_allowed
 
-Handler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[ASGIApp]]
 
 MOST_ID_CHARACTERS = 255
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
@@ -57,6 +57,7 @@ class PathRoute(BaseRoute):
         """Answers with the method's handler."""
         request = Request(scope, receive, send)
         handler = self.handlers.get(request.method)
+        response: ASGIApp
         try:
             if handler is not None:
                 response = await handler(request)

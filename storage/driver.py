@@ -4,6 +4,7 @@ Both offer the same collections and cursors; where they differ (what must be awa
 functions here hide it. Everything above speaks to MongoDB through them.
 """
 
+import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -23,6 +24,8 @@ Collection: TypeAlias = Any
 Session: TypeAlias = Any
 T = TypeVar("T")
 
+_SLACK_SECONDS = 5.0
+_MAJORITY = {"readConcern": {"level": "majority"}}
 UNREACHABLE = (ConnectionFailure, NetworkTimeout, ExecutionTimeout)
 
 
@@ -62,11 +65,38 @@ async def aggregate(collection: Collection, pipeline: list[Any], **options: Any)
 
 
 @asynccontextmanager
-async def watching(source: Any, pipeline: list[Any], **options: Any) -> AsyncIterator[Any]:
-    """An open change stream on a collection or database."""
-    stream = await _awaited(source.watch(pipeline, **options))
-    async with stream:
-        yield stream
+async def tailing(
+    database: Database, pipeline: list[Any], wait_ms: int
+) -> AsyncIterator[AsyncIterator[list[Any]]]:
+    """The batches of a change stream on a database, from now on, each as soon as there is one.
+
+    An empty one says that for `wait_ms` nothing has changed. What ends the stream, raises: nothing
+    is resumed, so that whoever follows it knows that changes may have been missed.
+    """
+    stages = [{"$changeStream": {}}, *pipeline]
+    async with await _awaited(database.client.start_session()) as session:
+        opened = await database.command(
+            "aggregate", 1, pipeline=stages, cursor={}, session=session, **_MAJORITY
+        )
+        yield _batches(database, session, opened["cursor"], wait_ms)
+
+
+async def _batches(
+    database: Database, session: Session, cursor: Any, wait_ms: int
+) -> AsyncIterator[list[Any]]:
+    name = cursor["ns"].partition(".")[2]
+    while cursor["id"]:
+        try:
+            # Under a timeout of its own the driver would make that the time to wait.
+            with pymongo.timeout(0):
+                async with asyncio.timeout(wait_ms / 1000 + _SLACK_SECONDS):
+                    reply = await database.command(
+                        "getMore", cursor["id"], collection=name, maxTimeMS=wait_ms, session=session
+                    )
+        except TimeoutError as error:
+            raise NetworkTimeout("the change stream does not answer") from error
+        cursor = reply["cursor"]
+        yield cursor["nextBatch"]
 
 
 async def transact(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:

@@ -82,6 +82,9 @@ async def test_without_mongodb_both_doors_say_unavailable_until_it_is_back(
 
         mongod.close()
         await until(lambda: is_closed(url))
+        await until(
+            lambda: is_unavailable(client, "/v1/units")
+        )  # what is kept lives a little longer
         for path in ("/v1/units", "/v1/units/none", "/graphql?query={units{data{id}}}"):
             response = await client.get(path)
             assert response.status_code == 503
@@ -93,6 +96,10 @@ async def test_without_mongodb_both_doors_say_unavailable_until_it_is_back(
         assert stack.enter_context(embedded.running(tmp_path)) == url
         await until(lambda: is_served(client, "/v1/units"))
         await until(lambda: is_served(client, "/health/ready"))
+
+
+async def is_unavailable(client: httpx.AsyncClient, path: str) -> bool:
+    return (await client.get(path)).status_code == 503
 
 
 async def is_closed(url: str) -> bool:

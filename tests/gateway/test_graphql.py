@@ -246,8 +246,8 @@ async def test_a_fault_of_ours_is_masked_and_logged(
 
     monkeypatch.setattr(Context, "page", fail)
     with caplog.at_level(logging.ERROR, "floorgate.graphql"):
-        body = await ask(client, "{ units { data { id } } }")
-        rest = await client.get("/v1/units")
+        body = await ask(client, "{ units(perPage: 7777) { data { id } } }")
+        rest = await client.get("/v1/units?per-page=7777")
     assert body["data"] is None
     assert [error["message"] for error in body["errors"]] == ["Server error"]
     assert codes(body) == ["SERVER_ERROR"]

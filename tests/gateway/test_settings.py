@@ -23,6 +23,7 @@ CHANGED = Settings(
     tls_key=Path("k.pem"),
     behind_proxy=True,
     workers=2,
+    cache_mb=7,
     cors_origins="https://a.example,https://b.example",
     requests_in_flight=1,
     rate_limit=5,

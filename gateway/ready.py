@@ -1,0 +1,104 @@
+"""A complete answer as bytes: its entity tag, and its codings, each made once."""
+
+from functools import cached_property
+from typing import NamedTuple
+
+from starlette.types import Message, Receive, Scope, Send
+
+from gateway import compression
+from gateway.compression import Encoding
+
+Headers = list[tuple[bytes, bytes]]
+
+CODINGS: tuple[Encoding, ...] = ("identity", "gzip", "zstd")
+KEPT_WITH_304 = {b"cache-control", b"content-location", b"date", b"expires", b"link", b"vary"}
+"""What RFC 9110, 15.4.5, wants repeated; `Link` besides, for clients that page by it."""
+OVERHEAD_BYTES = 3_000
+"""What keeping an answer takes beside its bytes: headers, messages, keys and mappings."""
+
+
+class Coded(NamedTuple):
+    """An answer in one coding, as ASGI messages."""
+
+    tag: bytes
+    start: Message
+    body: Message
+    not_modified: Message
+    untagged: Message
+    """For methods that know no conditional requests."""
+
+
+class Ready:
+    """A 200 with its headers, of which the coding and the length are not yet part."""
+
+    def __init__(self, headers: Headers, body: bytes) -> None:
+        self._headers = [each for each in headers if each[0] != b"content-length"]
+        self._body = body
+        self._coded: dict[Encoding, Coded] = {}
+        self.size_bytes = OVERHEAD_BYTES + len(body)
+        """What it takes in memory; another coding adds to it."""
+
+    @cached_property
+    def _tag(self) -> str:
+        return compression.etag(self._body)
+
+    def answer(self, scope: Scope) -> tuple[Message, Message]:
+        """The two messages: 304 where a GET or HEAD names bytes that the client has already."""
+        accepted = asked = None
+        for name, value in scope["headers"]:
+            if name == b"accept-encoding":
+                accepted = value if accepted is None else accepted + b", " + value
+            elif name == b"if-none-match":
+                asked = value if asked is None else asked + b", " + value
+        coded = self.coded(compression.encoding_for(accepted, len(self._body)))
+        if scope["method"] not in ("GET", "HEAD"):
+            return coded.untagged, coded.body
+        if asked is not None and (held := self._held(coded, asked)):
+            return held.not_modified, _NO_BODY
+        return coded.start, _NO_BODY if scope["method"] == "HEAD" else coded.body
+
+    def coded(self, encoding: Encoding) -> Coded:
+        """The answer in a coding."""
+        coded = self._coded.get(encoding)
+        if coded is None:
+            coded = self._coded[encoding] = self._code(encoding)
+            if encoding != "identity":
+                self.size_bytes += len(coded.body["body"])
+        return coded
+
+    def _held(self, coded: Coded, asked: bytes) -> Coded | None:
+        if asked == coded.tag:
+            return coded
+        # A client that holds the body in another coding holds the same truth.
+        for encoding in CODINGS:
+            if compression.matches(asked, compression.for_encoding(self._tag, encoding)):
+                return self.coded(encoding)
+        return None
+
+    def _code(self, encoding: Encoding) -> Coded:
+        body = compression.compress(self._body, encoding)
+        tag = compression.for_encoding(self._tag, encoding).encode()
+        headers = [*self._headers, (b"content-length", str(len(body)).encode())]
+        if encoding != "identity":
+            headers.append((b"content-encoding", encoding.encode()))
+        kept = [(name, value) for name, value in self._headers if name in KEPT_WITH_304]
+        return Coded(
+            tag,
+            _start(200, [*headers, (b"etag", tag)]),
+            {"type": "http.response.body", "body": body},
+            _start(304, [*kept, (b"etag", tag)]),
+            _start(200, headers),
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers as an ASGI application."""
+        start, body = self.answer(scope)
+        await send(start)
+        await send(body)
+
+
+def _start(status: int, headers: Headers) -> Message:
+    return {"type": "http.response.start", "status": status, "headers": headers}
+
+
+_NO_BODY: Message = {"type": "http.response.body", "body": b""}

@@ -1,0 +1,104 @@
+"""What has changed in the database: versions of its collections, counted as changes arrive.
+
+MongoDB's change stream says what anybody wrote, the tally what this gateway wrote a moment ago.
+Whoever keeps what was read notes a `Mark` before the read, and may use it while the collections
+it came from are at the versions of that mark. Where the stream was lost, or has not confirmed for
+a while that nothing was missed, no version is known, and everything must be read anew.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Collection, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+from pymongo.errors import PyMongoError
+
+from storage import driver, keys
+from storage.catalog import KINDS
+from storage.tally import Tally
+
+POLL_MS = 200
+TRUSTED_SECONDS = 0.6
+RETRY_SECONDS = 0.2
+FOLLOWED = (*(kind.name for kind in KINDS), keys.COLLECTION)
+
+logger = logging.getLogger("floorgate.changes")
+
+_PIPELINE = [
+    {"$match": {"$or": [{"ns.coll": {"$in": list(FOLLOWED)}}, {"ns.coll": {"$exists": False}}]}},
+    {"$project": {"ns.coll": 1}},
+]
+"""What concerns a whole database, such as that it was dropped, names no collection."""
+
+
+class Mark(NamedTuple):
+    """A moment, as far as changes were known at it."""
+
+    versions: dict[str, int]
+    tally: bytes
+
+
+class Changes:
+    """Follows the changes of one database."""
+
+    def __init__(self, database: driver.Database, tally: Tally | None = None) -> None:
+        self._database = database
+        self._tally = tally or Tally.alone()
+        self._confirmed_at = float("-inf")
+        self._versions = dict.fromkeys(FOLLOWED, 0)
+
+    def mark(self) -> Mark | None:
+        """The versions now; None while changes may go unnoticed."""
+        if asyncio.get_running_loop().time() - self._confirmed_at >= TRUSTED_SECONDS:
+            return None
+        return Mark(self._versions, self._tally.seen())
+
+    def wrote(self) -> None:
+        """Says that this gateway has just written, whatever it was."""
+        self._tally.add()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Changes"]:
+        """Follows the database meanwhile."""
+        task = asyncio.create_task(self._follow())
+        try:
+            yield self
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            self._confirmed_at = float("-inf")
+
+    async def _follow(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                async with driver.tailing(self._database, _PIPELINE, POLL_MS) as batches:
+                    self._count(FOLLOWED)  # anything may have changed until the stream began
+                    asked_at = loop.time()
+                    async for batch in batches:
+                        if batch:
+                            self._count(_collections(batch))
+                        self._confirmed_at, asked_at = asked_at, loop.time()
+            except PyMongoError as error:
+                logger.warning("the change stream ended: %s", type(error).__name__)
+            self._confirmed_at = float("-inf")
+            await asyncio.sleep(RETRY_SECONDS)
+
+    def _count(self, names: Iterable[str]) -> None:
+        # A new mapping each time: the marks hold the old ones.
+        self._versions = self._versions | {name: self._versions[name] + 1 for name in names}
+
+
+def is_same(before: Mark, now: Mark, names: Collection[str]) -> bool:
+    """Whether nothing has changed in these collections from one mark to another."""
+    if before.tally != now.tally:
+        return False
+    if before.versions is now.versions:
+        return True
+    return all(before.versions[name] == now.versions[name] for name in names)
+
+
+def _collections(batch: list[dict[str, Any]]) -> set[str]:
+    names = {event.get("ns", {}).get("coll") for event in batch}
+    return set(FOLLOWED) if None in names else names

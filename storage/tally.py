@@ -1,0 +1,42 @@
+"""How often the processes of one gateway have written, counted where all of them can see it.
+
+A write by one worker counts at once for the others, before MongoDB's change stream tells them.
+"""
+
+import mmap
+import os
+
+_COUNTER_BYTES = 8
+
+
+class Tally:
+    """Counters in shared memory: each process adds to its own, and all look at them together."""
+
+    def __init__(self, counters: bytearray | mmap.mmap, place: int = 0) -> None:
+        self._view = memoryview(counters)
+        self._own = self._view[place * _COUNTER_BYTES :][:_COUNTER_BYTES].cast("Q")
+
+    @classmethod
+    def alone(cls) -> "Tally":
+        """For a gateway of one process."""
+        return cls(bytearray(_COUNTER_BYTES))
+
+    @classmethod
+    def joined(cls, descriptor: int, place: int) -> "Tally":
+        """Of the worker at `place` of a gateway whose supervisor made the memory."""
+        return cls(mmap.mmap(descriptor, os.fstat(descriptor).st_size), place)
+
+    def add(self) -> None:
+        """Counts a write, once it is acknowledged and before it is answered."""
+        self._own[0] += 1
+
+    def seen(self) -> bytes:
+        """All counters as they are: different from before when anybody wrote since."""
+        return self._view.tobytes()
+
+
+def create(processes: int) -> int:
+    """The descriptor of memory for the counters of so many processes; it goes with the last."""
+    descriptor = os.memfd_create("floorgate-tally")
+    os.ftruncate(descriptor, processes * _COUNTER_BYTES)
+    return descriptor
