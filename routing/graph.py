@@ -31,6 +31,14 @@ class Neighbours:
         part = slice(*self.ones.searchsorted((vertex, vertex + 1)).tolist())
         return self.others[part], self.feet[part]
 
+    def of_each(self, vertices: Ints) -> tuple[Ints, Ints, Floats]:
+        """As `of` for all `vertices` in turn, with which of them each is joined to."""
+        begin, end = self.ones.searchsorted(vertices), self.ones.searchsorted(vertices + 1)
+        counts = end - begin
+        of = np.repeat(np.arange(len(vertices)), counts)
+        at = np.arange(len(of)) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
+        return of, self.others[at], self.feet[at]
+
 
 class WalkGraph:
     """An undirected graph of `count` vertices whose edges are walked in straight lines."""

@@ -65,17 +65,18 @@ def find_walks(level: LevelNetwork, starts: Sequence[Stop], ends: Sequence[Stop]
 
 
 def find_sights(views: Sequence[Neighbours], ids: Ints, hub_count: int) -> Sights:
-    """A hub sees itself; who sees none is told to be infinitely far from the first."""
-    parts: list[tuple[Ints, Floats]] = []
-    for vertex in ids.tolist():
-        seen = [view.of(vertex) for view in views]
-        own = vertex if vertex < hub_count else 0
-        hubs = np.concatenate(([own], *(ids for ids, _ in seen)))
-        feet = np.concatenate(([0.0 if own == vertex else np.inf], *(feet for _, feet in seen)))
-        parts.append((hubs[hubs < hub_count], feet[hubs < hub_count]))
-    starts = np.cumsum([0, *(len(hubs) for hubs, _ in parts)])
-    hubs, feet = (np.concatenate(side) for side in zip(*parts, strict=True))
-    return Sights(starts, hubs.astype(np.int64), feet)
+    """A hub sees itself; any other stop is told to be infinitely far from the first hub."""
+    is_hub = ids < hub_count
+    stops, hubs = [np.arange(len(ids))], [np.where(is_hub, ids, 0)]
+    feet = [np.where(is_hub, 0.0, np.inf)]
+    for view in views:
+        of, seen, seen_feet = view.of_each(ids)
+        near = seen < hub_count
+        stops, hubs, feet = [*stops, of[near]], [*hubs, seen[near]], [*feet, seen_feet[near]]
+    of_stop = np.concatenate(stops)
+    order = np.argsort(of_stop, kind="stable")
+    starts = of_stop[order].searchsorted(np.arange(len(ids) + 1))
+    return Sights(starts, np.concatenate(hubs)[order], np.concatenate(feet)[order])
 
 
 def between(hub_feet: Floats, starts: Sights, ends: Sights) -> Floats:
