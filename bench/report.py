@@ -64,7 +64,10 @@ def sheets(results: Results) -> list[Sheet]:
     return [*made, staleness.sheet(results.staleness)] if results.staleness else made
 
 
-_UNSATURATED = "* the server used less than 90 % of its core: MongoDB or the load was the bound."
+_UNSATURATED = (
+    "* the server used less than 90 % of its core: MongoDB, the load or another program was the "
+    "bound."
+)
 
 
 def _rate(sample: Sample) -> float:
