@@ -115,7 +115,7 @@ def _measured(peer: Peer, workers: int, directory: Directory, load: Load, second
         for _ in warm_up(field, seconds / 2):
             pass
         samples = list(measure(field, Effort(1, seconds)))
-        shed = overload(server, OVERLOADED, directory, load, seconds)
+        shed = overload(server, workers, OVERLOADED, directory, load, seconds)
         _, *children = machine.family(server.pid)
         memory = [machine.memory_mb(pid)["rss"] for pid in children or [server.pid]]
     names = {shape.name for shape in paged}
@@ -203,7 +203,7 @@ def sheets(grown: Sequence[Grown]) -> list[Sheet]:
                 (*_begin(each), *(figure(x) for x in msgspec.structs.astuple(each.overload)))
                 for each in grown
             ],
-            note=f"{CONNECTIONS} connections; a worker answers 256 requests at a time.",
+            note=f"{CONNECTIONS} connections to a worker, which answers 256 requests at a time.",
         ),
         Sheet(
             "Resident memory of a worker, MB, after all this",

@@ -9,7 +9,7 @@ from bench.shapes import Shape
 
 TIMES = 4
 CONNECTIONS = 600
-"""More than a worker answers at a time, so that it is the gateway that refuses."""
+"""To a worker: more than it answers at a time, so that it is the gateway that refuses."""
 
 
 class Overload(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,12 +25,14 @@ class Overload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def overload(
-    server: Server, shape: Shape, directory: Directory, load: Load, seconds: float
+    server: Server, workers: int, shape: Shape, directory: Directory, load: Load, seconds: float
 ) -> Overload:
     """Sends them. Raises LoadError where one is neither answered nor refused."""
-    calm = load.put(server.order(shape, directory, seconds, shape.connections))
+    calm = load.put(server.order(shape, directory, seconds, shape.connections * workers))
     saturation = calm.answered.requests / calm.seconds
-    much = server.order(shape, directory, seconds, CONNECTIONS, TIMES * saturation, may_refuse=True)
+    much = server.order(
+        shape, directory, seconds, CONNECTIONS * workers, TIMES * saturation, may_refuse=True
+    )
     outcome = load.put(much)
     return Overload(
         saturation=saturation,
