@@ -7,10 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from resolvers.context import Context
 from schema.compiling_fields import MOST_FIELDS
-from schema.execution import Executor
+from schema.execution import Executor, Result
 from schema.root import GRAPHQL
-from tests.schema.both_ways import CALLERS, STORES, BothWays, both_ways
+from storage import driver
+from storage.store import Store
+from tests.schema.both_ways import CALLERS, RIGHTS, STORES, BothWays, both_ways
 from tests.schema.operations import Drawn, operations
 
 UNIT = 'unit(id: "unit-1")'
@@ -100,6 +103,21 @@ def test_a_demand_that_is_not_met_counts_where_its_field_is_reached(ways: BothWa
     for id in ("unit-1", "none"):
         text = f'{{ unit(id: "{id}") {{ location {{ id }} }} }}'
         ways.check(Drawn(text, {}), caller="plain")
+
+
+def test_a_mongodb_that_is_away_is_waited_for_once(ways: BothWays) -> None:
+    async def run() -> Result:
+        client = driver.connect("mongodb://127.0.0.1:9", timeout_seconds=0.2)
+        executor = Executor(GRAPHQL)
+        operation = executor.prepare("{ units { data { id } } }")
+        result = await executor.run(operation, {}, Context(RIGHTS["full"], Store(client, "none")))
+        await driver.close(client)
+        return result
+
+    result = ways.runner.run(run())
+    [error] = result.errors
+    assert (result.data, error.message) == (None, "Service unavailable")
+    assert error.extensions == {"code": "SERVICE_UNAVAILABLE"}
 
 
 def test_random_operations_are_answered_alike_and_most_of_them_compiled(ways: BothWays) -> None:
