@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count, islice
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -38,11 +39,8 @@ from storage.store import Store
 DEMO = CHECKOUT / "samples" / "demo" / "bundle.json"
 MAP = "alder-court-floor-plates"
 MATRIX = f"/v1/maps/{MAP}/distance-matrix"
-DATABASE, SEED = "floorgate", 7
+DATABASE, SEED, WARM_UP = "floorgate", 7, 50
 SHAPES = ((1, 1), (7, 7), (1, 50), (50, 1))
-BODIES = 50
-"""Different ones of each shape, so that an answer cannot be one that was given before."""
-
 Waypoint = dict[str, Any]
 
 
@@ -63,13 +61,12 @@ class Client:
             raise click.ClickException(f"{path}: {response.status} {content.decode()}")
         return content
 
-    def cpu_ms(self, path: str, bodies: Sequence[bytes], size: int, repeats: int) -> float:
+    def cpu_ms(self, path: str, bodies: Sequence[bytes], size: int) -> float:
         """Server CPU per request."""
         before = cpu_seconds(self.pid)
-        for _ in range(repeats):
-            for body in bodies:
-                self.post(path, body, size)
-        return (cpu_seconds(self.pid) - before) * 1000 / (repeats * len(bodies))
+        for body in bodies:
+            self.post(path, body, size)
+        return (cpu_seconds(self.pid) - before) * 1000 / len(bodies)
 
 
 async def fill(mongo_url: str) -> tuple[str, list[Waypoint]]:
@@ -125,30 +122,30 @@ def serving(mongo_url: str, key: str) -> Iterator[Client]:
         yield Client(http.client.HTTPConnection("127.0.0.1", int(port)), headers, process.pid)
 
 
-def bodies_of(waypoints: Sequence[Waypoint], rows: int, columns: int) -> list[bytes]:
-    """Requests for matrices of a shape between waypoints drawn at random."""
+def bodies_of(waypoints: Sequence[Waypoint], rows: int, columns: int) -> Iterator[bytes]:
+    """Requests for matrices of a shape between waypoints drawn at random.
+
+    No two are the same, so that no answer can be one that was kept.
+    """
     generator = random.Random(SEED)
-    return [
-        json.dumps(
-            {
-                "data": {
-                    "sources": generator.sample(waypoints, rows),
-                    "targets": generator.sample(waypoints, columns),
-                }
-            }
-        ).encode()
-        for _ in range(BODIES)
-    ]
+    for number in count():
+        first, *others = generator.sample(waypoints, rows)
+        sources = [{**first, "name": f"start {number:06}"}, *others]
+        targets = generator.sample(waypoints, columns)
+        yield json.dumps({"data": {"sources": sources, "targets": targets}}).encode()
 
 
 def compare(
-    client: Client, bodies: Sequence[bytes], rounds: int, repeats: int
+    client: Client, bodies: Iterator[bytes], rounds: int, requests: int
 ) -> tuple[int, float, float]:
     """Bytes of an answer, and the medians of both requests' CPU milliseconds, round by round."""
-    sizes = [len(client.post(MATRIX, body)) for body in bodies]
+    sizes = [len(client.post(MATRIX, body)) for body in islice(bodies, WARM_UP)]
     size = round(sum(sizes) / len(sizes))
     taken = [
-        [client.cpu_ms(path, bodies, size, repeats) for path in (MATRIX, constant.PATH)]
+        [
+            client.cpu_ms(path, list(islice(bodies, requests)), size)
+            for path in (MATRIX, constant.PATH)
+        ]
         for _ in range(rounds)
     ]
     matrix_ms, constant_ms = (median(times) for times in zip(*taken, strict=True))
@@ -157,8 +154,8 @@ def compare(
 
 @click.command()
 @click.option("--rounds", type=click.IntRange(1), default=5, show_default=True)
-@click.option("--repeats", type=click.IntRange(1), default=20, show_default=True)
-def main(rounds: int, repeats: int) -> None:
+@click.option("--requests", type=click.IntRange(1), default=500, show_default=True)
+def main(rounds: int, requests: int) -> None:
     """Measure both requests with waypoints by id, and with waypoints as E17 lists them."""
     sheet = Sheet("waypoints", "pairs", "bytes", "E18", "constant", "E18 : constant")
     with (
@@ -172,7 +169,7 @@ def main(rounds: int, repeats: int) -> None:
             for form, waypoints in forms.items():
                 for rows, columns in SHAPES:
                     bodies = bodies_of(waypoints, rows, columns)
-                    size, matrix_ms, constant_ms = compare(client, bodies, rounds, repeats)
+                    size, matrix_ms, constant_ms = compare(client, bodies, rounds, requests)
                     figures = (f"{matrix_ms:.2f}", f"{constant_ms:.2f}")
                     ratio = f"{matrix_ms / constant_ms:.1f}"
                     sheet.add_row(form, f"{rows} x {columns}", f"{size:,}", *figures, ratio)

@@ -155,7 +155,7 @@ def test_a_file_that_was_cut_off_says_so() -> None:
     book.way(box(0, 0, 5, 5), indoor="room", level="0")
     whole = book.osm()
     for size in range(len(whole) // 2, len(whole) - 10, 50):
-        with pytest.raises(NotWellFormed, match="line .* may be cut off"):
+        with pytest.raises(NotWellFormed, match=r"line .* may be cut off"):
             osm.read(whole[:size])
 
 
