@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from gateway.graphql import GraphQLEndpoint
 from gateway.keys import Authenticator, unavailable
 from gateway.proxy import BehindProxy
 from gateway.settings import Settings, from_environment
+from gateway.worker import TALLY
 from resolvers.caller import Caller
 from resolvers.context import Context
 from resolvers.routers import Routers
@@ -42,6 +44,7 @@ from storage.errors import StorageError, Unavailable
 from storage.importing import finish_interrupted
 from storage.keyring import KeyRing
 from storage.store import Store
+from storage.tally import Place, Tally
 
 JSON = "application/json"
 MB = 1_000_000
@@ -63,8 +66,9 @@ class State:
 class Gateway:
     """One application with its settings; started by its lifespan."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, tally: Tally | None = None) -> None:
         self.settings = settings
+        self.tally = tally or Tally.alone()
         self.state: State | None = None
         self._descriptions: dict[str, bytes] = {}
         self.limiter = RateLimiter(settings.rate_limit, settings.rate_burst)
@@ -83,7 +87,7 @@ class Gateway:
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(_connected(self.settings.connection))
             store = Store(client, self.settings.database)
-            changes = Changes(store.database)
+            changes = Changes(store.database, self.tally)
             await stack.enter_async_context(changes.running())
             ring = await stack.enter_async_context(KeyRing(store.database, changes).running())
             routers = Routers(functools.partial(files.read, store.database))
@@ -200,8 +204,10 @@ class Gateway:
 
 
 def from_variables() -> ASGIApp:
-    """The application of a worker process, whose settings are in its environment."""
-    return Gateway(from_environment()).application()
+    """The application of a serving process, whose settings are in its environment."""
+    place = os.environ.get(TALLY)
+    tally = Tally.joined(Place(*map(int, place.split()))) if place else None
+    return Gateway(from_environment(), tally).application()
 
 
 @asynccontextmanager

@@ -14,7 +14,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 import orjson
 
 from gateway.errors import StartError
-from gateway.worker import FORCED, READY, Service
+from gateway.worker import FORCED, READY, TALLY, Service
+from storage import tally
 
 _PROGRAM = "from gateway.worker import main; main()"  # with -m the module would exist twice
 _RESPAWN_SECONDS = 1.0
@@ -33,8 +34,13 @@ class Worker:
     """
 
     def __init__(
-        self, service: Service, listeners: Sequence[socket.socket], environment: Mapping[str, str]
+        self,
+        service: Service,
+        listeners: Sequence[socket.socket],
+        environment: Mapping[str, str],
+        place: tally.Place,
     ) -> None:
+        self.place = place.number
         self.channel, theirs = socket.socketpair()
         self.channel.setblocking(False)
         self.said = b""
@@ -45,9 +51,14 @@ class Worker:
                 [sys.executable, "-P", "-c", _PROGRAM, orjson.dumps(given).decode()],
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr.fileno(),  # standard output belongs to the `ready` line
-                pass_fds=[*descriptors, theirs.fileno()],
+                pass_fds=[*descriptors, theirs.fileno(), place.descriptor],
                 start_new_session=True,
-                env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(sys.path)},
+                env={
+                    **os.environ,
+                    **environment,
+                    TALLY: f"{place.descriptor} {place.number}",
+                    "PYTHONPATH": os.pathsep.join(sys.path),
+                },
             )
 
     @property
@@ -89,6 +100,7 @@ class Supervisor:
         self._missing_since: list[float] = []
         self._workers: list[Worker] = []
         self._count = workers
+        self._tally = tally.create(workers)
 
     def run(self) -> int:
         """The exit status: 0 when drained; `StartError` when the workers cannot serve."""
@@ -116,7 +128,10 @@ class Supervisor:
                 self._start()
 
     def _start(self) -> None:
-        worker = Worker(self._service, self._listeners, self._environment)
+        taken = {worker.place for worker in self._workers}
+        number = next(number for number in range(self._count) if number not in taken)
+        place = tally.Place(self._tally, number)
+        worker = Worker(self._service, self._listeners, self._environment, place)
         self._workers.append(worker)
         self._selector.register(worker.channel, selectors.EVENT_READ)
 

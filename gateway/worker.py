@@ -29,6 +29,8 @@ from gateway.protocol import ProtocolLimits, http_protocol
 
 READY = b"\0"
 """What a worker writes to its channel once it serves; anything else is why it cannot."""
+TALLY = "FLOORGATE_TALLY"
+"""The variable that tells a worker which memory it counts its writes in, and at which place."""
 START_FAILED = 3
 """Exit status of a worker process whose application did not start."""
 FORCED = 128 + signal.SIGINT

@@ -85,7 +85,7 @@ class Context:
 
         async def load(keys: list[str | None]) -> Sequence[R | None]:
             wanted = [key for key in keys if key is not None]
-            found = await self.store.get_many(kind, self.caller.scope, wanted) if wanted else {}
+            found = await self.many(kind, wanted)
             return [None if key is None else found.get(key) for key in keys]
 
         return await self._loader(kind.name, load).load(keys)
@@ -106,7 +106,8 @@ class Context:
 
         async def load(parents: list[Parent]) -> Sequence[Page[R]]:
             wheres = [relation.where(*parent) for parent in parents]
-            pages = await self.store.page_each(relation.kind, self.caller.scope, wheres, slice)
+            store = self._reading(relation.kind)
+            pages = await store.page_each(relation.kind, self.caller.scope, wheres, slice)
             return self._counted(pages)
 
         return await self._loader((relation, slice), load).load(parents)
@@ -134,7 +135,8 @@ class Context:
 
         async def load(map_ids: list[str | None]) -> Sequence[bytes | None]:
             wanted = [map_id for map_id in map_ids if map_id is not None]
-            found = await self.store.drawings(self.caller.scope, wanted) if wanted else {}
+            store = self._reading(MAPS)
+            found = await store.drawings(self.caller.scope, wanted) if wanted else {}
             return [None if map_id is None else found.get(map_id) for map_id in map_ids]
 
         return await self._loader("drawings", load).load(map_ids)
@@ -146,7 +148,7 @@ class Context:
 
         async def load(parents: list[Parent]) -> list[int]:
             wheres = [relation.where(*parent) for parent in parents]
-            return await self.store.count_each(relation.kind, wheres, most)
+            return await self._reading(relation.kind).count_each(relation.kind, wheres, most)
 
         return await self._loader((relation, most), load).load(parents)
 

@@ -5,8 +5,16 @@ A write by one worker counts at once for the others, before MongoDB's change str
 
 import mmap
 import os
+from typing import NamedTuple
 
 _COUNTER_BYTES = 8
+
+
+class Place(NamedTuple):
+    """Which of the counters in some memory belongs to a process."""
+
+    descriptor: int
+    number: int
 
 
 class Tally:
@@ -22,9 +30,10 @@ class Tally:
         return cls(bytearray(_COUNTER_BYTES))
 
     @classmethod
-    def joined(cls, descriptor: int, place: int) -> "Tally":
-        """Of the worker at `place` of a gateway whose supervisor made the memory."""
-        return cls(mmap.mmap(descriptor, os.fstat(descriptor).st_size), place)
+    def joined(cls, place: Place) -> "Tally":
+        """Of a worker whose supervisor made the memory."""
+        memory = mmap.mmap(place.descriptor, os.fstat(place.descriptor).st_size)
+        return cls(memory, place.number)
 
     def add(self) -> None:
         """Counts a write, once it is acknowledged and before it is answered."""

@@ -9,7 +9,7 @@ import pytest
 
 from storage import changes, driver, setup, tally
 from storage.changes import Changes, Mark, is_same
-from storage.tally import Tally
+from storage.tally import Place, Tally
 
 pytestmark = pytest.mark.anyio
 
@@ -119,7 +119,7 @@ async def test_a_write_of_our_own_counts_at_once(followed: Changes) -> None:
 
 def test_workers_of_one_gateway_see_each_others_writes() -> None:
     descriptor = tally.create(2)
-    first, second = Tally.joined(descriptor, 0), Tally.joined(descriptor, 1)
+    first, second = (Tally.joined(Place(descriptor, number)) for number in (0, 1))
     os.close(descriptor)
     before = first.seen()
     assert second.seen() == before

@@ -28,9 +28,8 @@ async def create(database: Any, **given: Any) -> tuple[str, str]:
 @asynccontextmanager
 async def following(database: Any) -> AsyncIterator[KeyRing]:
     """A ring that knows when keys change."""
-    async with Changes(database).running() as followed:
-        async with KeyRing(database, followed).running() as ring:
-            yield ring
+    async with Changes(database).running() as known, KeyRing(database, known).running() as ring:
+        yield ring
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
