@@ -25,10 +25,10 @@ class Commands(monitoring.CommandListener):
         self.sent: list[str] = []
 
     def started(self, event: monitoring.CommandStartedEvent) -> None:
-        # getMore names its collection apart; api_keys is read by the ring, whenever it likes
+        # getMore names its collection apart; keys and changes are followed beside the requests
         command = event.command
         collection = command.get("collection", command.get(event.command_name))
-        if event.database_name != self.database or collection == "api_keys":
+        if event.database_name != self.database or collection in ("api_keys", 1, "$cmd.aggregate"):
             return
         if event.command_name in READING:
             self.sent.append(event.command_name)
@@ -125,7 +125,7 @@ async def counted(
             stack.push_async_callback(_drop, world)
             commands = Commands(name)
             monitoring.register(commands)  # for the clients that are made from here on
-            gateway = await stack.enter_async_context(running(world.settings()))
+            gateway = await stack.enter_async_context(running(world.settings(cache_mb=0)))
             client = await stack.enter_async_context(speaking(gateway, world.keys.full))
             made.append((each, commands, client))
         yield made
