@@ -9,7 +9,6 @@ import sys
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from gateway import server
@@ -28,7 +27,7 @@ SIZE = "size"
 class ConstantGateway(Gateway):
     """The key is checked and the body read, and that is all."""
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[PathRoute]:
         """The gateway's own, and the constant."""
         return [PathRoute(PATH, {"POST": self.constant}), *super().routes()]
 

@@ -33,7 +33,7 @@ from resolvers.routers import Routers
 from rest import endpoints, openapi
 from rest.endpoints import Key, Service
 from rest.errors import not_found
-from rest.routing import PathRoute
+from rest.routing import PathRoute, PathRoutes
 from schema.execution import Executor, Operation, Result
 from schema.root import GRAPHQL
 from storage import driver, files
@@ -178,8 +178,9 @@ class Gateway:
 
     def application(self) -> ASGIApp:
         """The routes with everything around them, innermost first."""
+        routes: list[BaseRoute] = [PathRoutes(self.routes()), *pages.routes()]
         app: ASGIApp = Router(
-            self.routes(), redirect_slashes=False, default=_unknown, lifespan=self.lifespan
+            routes, redirect_slashes=False, default=_unknown, lifespan=self.lifespan
         )
         app = Admission(Delivery(app), self.settings.requests_in_flight)
         if self.settings.origins:
@@ -188,8 +189,8 @@ class Gateway:
             app = BehindProxy(app)
         return Access(app)
 
-    def routes(self) -> list[BaseRoute]:
-        """Everything that is served."""
+    def routes(self) -> list[PathRoute]:
+        """Everything that is served beside the files of the pages."""
         graphql = GraphQLEndpoint(self.service)
         return [
             PathRoute("/health/live", {"GET": self.live}),
@@ -199,7 +200,6 @@ class Gateway:
             PathRoute("/v1/openapi", {"GET": self.reference}),
             PathRoute("/graphql", {"GET": graphql, "POST": graphql}),
             *endpoints.routes(self.service),
-            *pages.routes(),
         ]
 
 

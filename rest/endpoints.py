@@ -118,12 +118,11 @@ class Endpoint:
 
 
 def routes(service: Service, rows: Iterable[Row] = ROWS) -> list[PathRoute]:
-    """A route for each path, literal ones before those with parameters.
+    """A route for each path.
 
     Raises InvalidOperation at start-up where a row's document does not fit the schema.
     """
     handlers: dict[str, dict[str, Handler]] = {}
     for row in rows:
         handlers.setdefault(row.path, {})[row.method] = Endpoint(row, service)
-    made = [PathRoute(path, by_method) for path, by_method in handlers.items()]
-    return sorted(made, key=lambda route: not route.is_literal)
+    return [PathRoute(path, by_method) for path, by_method in handlers.items()]

@@ -5,7 +5,8 @@ an id with `/` in it; here the path is split first and decoded after.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 from urllib.parse import quote, unquote_to_bytes
 
 from starlette.requests import Request
@@ -17,11 +18,16 @@ from rest.errors import HttpError, method_not_allowed
 
 Handler = Callable[[Request], Awaitable[ASGIApp]]
 
+Tree: TypeAlias = dict[Any, Any]
+"""From a segment to the tree of what may follow it; from `END` to the route that ends there."""
+
+PARAMETER = object()
+END = None
 MOST_ID_CHARACTERS = 255
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
-class PathRoute(BaseRoute):
+class PathRoute:
     """All methods of one path such as `/v1/assets/{asset}`."""
 
     def __init__(self, path: str, handlers: Mapping[str, Handler]) -> None:
@@ -32,26 +38,14 @@ class PathRoute(BaseRoute):
             self.handlers["HEAD"] = self.handlers["GET"]
         self.allowed = sorted([*self.handlers, "OPTIONS"])
 
-    @property
-    def is_literal(self) -> bool:
-        """Whether the path has no parameter."""
-        return "{" not in self.path
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """A full match when every segment fits; the method decides later."""
-        if scope["type"] != "http":
-            return Match.NONE, {}
-        sent = raw_segments(scope)
-        if len(sent) != len(self.segments):
-            return Match.NONE, {}
-        parameters: dict[str, str | None] = {}
-        for wanted, raw in zip(self.segments, sent, strict=True):
-            text = decoded(raw)
-            if wanted.startswith("{"):
-                parameters[wanted[1:-1]] = text
-            elif text != wanted:
-                return Match.NONE, {}
-        return Match.FULL, {"path_params": parameters, "floorgate.route": self.path}
+    def matched(self, sent: Sequence[str | None]) -> Scope:
+        """What a request for this path adds to its scope."""
+        parameters = {
+            wanted[1:-1]: text
+            for wanted, text in zip(self.segments, sent, strict=True)
+            if wanted.startswith("{")
+        }
+        return {"route": self, "path_params": parameters, "floorgate.route": self.path}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers with the method's handler."""
@@ -70,6 +64,42 @@ class PathRoute(BaseRoute):
         await response(scope, receive, send)
 
 
+class PathRoutes(BaseRoute):
+    """Many paths in one tree of their segments: finding one costs the same, however many."""
+
+    def __init__(self, routes: Iterable[PathRoute]) -> None:
+        self._tree: Tree = {}
+        for route in routes:
+            branch = self._tree
+            for segment in route.segments:
+                branch = branch.setdefault(PARAMETER if segment.startswith("{") else segment, {})
+            branch[END] = route
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """A full match when every segment fits; the method decides later."""
+        if scope["type"] != "http":
+            return Match.NONE, {}
+        sent = [decoded(raw) for raw in raw_segments(scope)]
+        route = _found(self._tree, sent, 0)
+        return (Match.NONE, {}) if route is None else (Match.FULL, route.matched(sent))
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers with the route that matched."""
+        await scope["route"].handle(scope, receive, send)
+
+
+def _found(tree: Tree, sent: list[str | None], position: int) -> PathRoute | None:
+    """The route whose segments fit; one that says a segment goes before one that takes any."""
+    if position == len(sent):
+        return tree.get(END)
+    for segment in (sent[position], PARAMETER):
+        if segment in tree and segment is not END:
+            route = _found(tree[segment], sent, position + 1)
+            if route is not None:
+                return route
+    return None
+
+
 def raw_segments(scope: Scope) -> list[bytes]:
     """The path's segments as they were sent, still encoded."""
     raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
@@ -78,10 +108,13 @@ def raw_segments(scope: Scope) -> list[bytes]:
 
 def decoded(segment: bytes) -> str | None:
     """A segment's text, or None when it cannot be an id (RFC 3986, 2.1; UTF-8)."""
-    if _BROKEN_ESCAPE.search(segment):
-        return None
     try:
-        text = unquote_to_bytes(segment).decode()
+        if b"%" not in segment:
+            text = segment.decode()
+        elif _BROKEN_ESCAPE.search(segment):
+            return None
+        else:
+            text = unquote_to_bytes(segment).decode()
     except UnicodeDecodeError:
         return None
     return text if len(text) <= MOST_ID_CHARACTERS and "\0" not in text else None

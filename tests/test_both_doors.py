@@ -11,7 +11,6 @@ from gateway.app import Gateway
 from resolvers import errors
 from rest.errors import STATUS_OF_CODE
 from rest.parameters import PATH_VARIABLES
-from rest.routing import PathRoute
 from rest.shapes import Listed, One, Paged, Unenveloped
 from rest.table import ROWS, Row
 from schema.execution import Executor
@@ -373,5 +372,5 @@ def test_every_code_of_an_operation_has_a_status() -> None:
 
 
 def test_the_gateway_starts_only_with_operations_that_fit(gateway: Gateway) -> None:
-    routed = {route.path for route in gateway.routes() if isinstance(route, PathRoute)}
+    routed = {route.path for route in gateway.routes()}
     assert {row.path for row in ROWS} <= routed
