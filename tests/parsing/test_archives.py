@@ -59,6 +59,7 @@ def encrypted() -> bytes:
         (zipped(("a", b"x" * 1000))[:-30], "not a zip archive"),
         (encrypted(), "a is encrypted; make the archive without a password"),
     ],
+    ids=["empty", "a signature alone", "cut off", "encrypted"],  # the bytes hold the time
 )
 def test_what_is_no_readable_archive_is_an_error(archive: bytes, message: str) -> None:
     with pytest.raises(NotWellFormed, match=message):
