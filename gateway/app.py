@@ -26,6 +26,7 @@ from gateway.graphql import GraphQLEndpoint
 from gateway.keys import Authenticator, unavailable
 from gateway.proxy import BehindProxy
 from gateway.settings import Settings, from_environment
+from gateway.shortcut import Found, Headers, Shortcut
 from gateway.worker import TALLY
 from resolvers.caller import Caller
 from resolvers.context import Context
@@ -43,6 +44,7 @@ from storage.database import opened
 from storage.errors import StorageError, Unavailable
 from storage.importing import finish_interrupted
 from storage.keyring import KeyRing
+from storage.lookups import Lookups
 from storage.store import Store
 from storage.tally import Place, Tally
 
@@ -61,6 +63,8 @@ class State:
     routers: Routers
     changes: Changes
     answers: Answers
+    shortcut: Shortcut
+    lookups: Lookups | None
 
 
 class Gateway:
@@ -92,7 +96,9 @@ class Gateway:
             ring = await stack.enter_async_context(KeyRing(store.database, changes).running())
             routers = Routers(functools.partial(files.read, store.database))
             answers = Answers(changes, self.settings.cache_mb * MB)
-            self.state = State(store, ring, routers, changes, answers)
+            lookups = Lookups(changes) if self.settings.cache_mb else None
+            shortcut = Shortcut(answers, ring, self.limiter)
+            self.state = State(store, ring, routers, changes, answers, shortcut, lookups)
             finishing = asyncio.create_task(_finish_imports(store))
             try:
                 yield
@@ -112,12 +118,15 @@ class Gateway:
         if self.state is None:
             raise unavailable()
         state = self.state
-        return Context(caller, state.store, self.base_url(request), state.routers)
+        base_url = self.base_url(request)
+        return Context(caller, state.store, base_url, state.routers, state.lookups)
 
     async def run(
         self, operation: Operation, variables: dict[str, Any], context: Context
     ) -> Result:
         """Runs an operation; what it may have written counts before it is answered."""
+        if not operation.is_query:
+            context.lookups = None  # it is to see what it has just written
         try:
             return await self.service.executor.run(operation, variables, context)
         finally:
@@ -187,7 +196,16 @@ class Gateway:
             app = CrossOrigin(app, self.settings.origins)
         if self.settings.behind_proxy:
             app = BehindProxy(app)
-        return Access(app)
+        return Access(app, answered=self.answered, shortcut=self.shortcut)
+
+    def shortcut(self, target: bytes, headers: Headers) -> Found | None:
+        """The kept answer to a GET, where no more than that is needed."""
+        return None if self.state is None else self.state.shortcut.find(target, headers)
+
+    def answered(self, scope: Scope) -> None:
+        """Notes where a request was led, for the next one like it."""
+        if self.state is not None:
+            self.state.shortcut.remember(scope)
 
     def routes(self) -> list[PathRoute]:
         """Everything that is served beside the files of the pages."""

@@ -4,7 +4,7 @@ Resolvers of sibling records ask one by one; the loaders gather what is asked in
 the event loop and make one MongoDB command of it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -18,12 +18,14 @@ from resolvers.routables import Routable
 from resolvers.routers import Routers
 from storage.fields import Record
 from storage.kinds import Document, Kind
-from storage.maps import MAPS
+from storage.lookups import Lookup, Lookups
+from storage.maps import MAPS, NETWORK
 from storage.networks import find_digest
 from storage.paging import Page
 from storage.store import Store
 
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 Parent: TypeAlias = tuple[Any, ...]
 
 MOST_RECORDS = 100_000
@@ -53,6 +55,8 @@ class Context:
     """Where clients reach the service, for addresses within responses."""
     routers: Routers | None = None
     """Shared by all requests of a gateway."""
+    lookups: Lookups | None = None
+    """Shared likewise; None where everything is to be read now, as by what writes."""
     read: set[str] = field(default_factory=set)
     """The collections that the answer so far comes from."""
     is_kept_track_of: bool = True
@@ -77,8 +81,12 @@ class Context:
 
     async def one(self, kind: Kind[R], key: str) -> R | None:
         """The visible record with this key; batched with its siblings'."""
-        [record] = await self.each(kind, [key])
-        return record
+
+        async def read() -> R | None:
+            [record] = await self.each(kind, [key])
+            return record
+
+        return await self._looked_up(kind, "", key, read)
 
     async def each(self, kind: Kind[R], keys: Sequence[str | None]) -> list[R | None]:
         """The visible record for each key, None where there is none; None for no key."""
@@ -125,7 +133,11 @@ class Context:
 
     async def routable(self, map_id: str) -> Routable | None:
         """What answers questions about the ways of a visible map; None where it is not routable."""
-        digest = await find_digest(self._reading(MAPS).database, self.caller.scope, map_id)
+
+        async def read() -> str | None:
+            return await find_digest(self._store.database, self.caller.scope, map_id)
+
+        digest = await self._looked_up(MAPS, NETWORK, map_id, read)
         if digest is None or self.routers is None:
             return None
         return await self.routers.get(digest)
@@ -164,6 +176,14 @@ class Context:
         slice = checked_slice(page, per_page, after)
         store = self._reading(kind)
         return self._counted([await store.page(kind, self.caller.scope, where, slice)])[0]
+
+    async def _looked_up(
+        self, kind: Kind[Any], field: str, key: str, read: Callable[[], Awaitable[T | None]]
+    ) -> T | None:
+        self.read.add(kind.name)
+        if self.lookups is None:
+            return await read()
+        return await self.lookups.of(Lookup(kind.name, field, self.caller.scope, key), read)
 
     def _counted(self, pages: list[Page[R]]) -> list[Page[R]]:
         self._records += sum(len(page.data) for page in pages)

@@ -1,0 +1,143 @@
+"""Records looked up by key through a gateway: for those who see them, and as they are now."""
+
+import asyncio
+import json
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import httpx
+import pytest
+
+from gateway.app import Gateway
+from storage import changes
+from tests.world import HIDDEN, HIDDEN_MAP, MAP, SEEN, World, connected, data_of, running, speaking
+
+pytestmark = pytest.mark.anyio
+
+PATIENCE_SECONDS = 30
+IMPORT = "mutation ($bundle: String!) { importCatalog(bundle: $bundle) { notes } }"
+DRAWING = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 60 30">
+<g data-type="Level" data-tags="floor=hall">
+  <g data-type="UnitLayer">
+    <rect id="hall-1" width="20" height="20"/><rect id="hall-2" x="40" width="20" height="20"/>
+  </g>
+  <rect data-tags="indoor=corridor" y="21" width="60" height="9"/>
+  <rect data-tags="door=yes" x="8" y="19" width="4" height="3"/>
+  <rect data-tags="door=yes" x="48" y="19" width="4" height="3"/>
+</g></svg>"""
+HALL: dict[str, list[dict[str, Any]]] = {
+    "assets": [{"id": "hall", "name": "Hall"}],
+    "floors": [{"id": "hall", "asset_id": "hall", "name": "Hall"}],
+    "units": [
+        {"id": f"hall-{number}", "asset_id": "hall", "floor_id": "hall", "name": str(number)}
+        for number in (1, 2)
+    ],
+    "maps": [
+        {
+            "id": "hall",
+            "asset_id": "hall",
+            "name": "Hall",
+            "feet_per_unit": 1,
+            "source": "data:image/svg+xml;base64," + b64encode(DRAWING).decode(),
+        }
+    ],
+}
+
+
+@dataclass
+class Asking:
+    """Clients of one gateway; no two of its questions are the same, so none is answered twice."""
+
+    gateway: Gateway
+    full: httpx.AsyncClient
+    narrow: httpx.AsyncClient
+    numbers: "count[int]" = field(default_factory=count)
+
+    async def map(self, key: str, client: httpx.AsyncClient, fields: str = "name") -> Any:
+        query = f"query ($id: ID!) {{ map{next(self.numbers)}: map(id: $id) {{ {fields} }} }}"
+        [found] = (await data_of(client, query, {"id": key})).values()
+        return found
+
+
+@asynccontextmanager
+async def asking(world: World, **settings: Any) -> AsyncIterator[Asking]:
+    async with AsyncExitStack() as stack:
+        gateway = await stack.enter_async_context(running(world.settings(**settings)))
+        full = await stack.enter_async_context(speaking(gateway, world.keys.full))
+        narrow = await stack.enter_async_context(speaking(gateway, world.keys.narrow))
+        assert gateway.state is not None
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while gateway.state.changes.mark() is None:
+                await asyncio.sleep(0.01)
+        yield Asking(gateway, full, narrow)
+
+
+@pytest.fixture
+async def one(own_world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Asking]:
+    """A gateway that trusts what it knows, however slow this machine is."""
+    monkeypatch.setattr(changes, "TRUSTED_SECONDS", 3600.0)
+    async with asking(own_world) as one:
+        yield one
+
+
+def renamed(key: str, asset: str, name: str) -> dict[str, str]:
+    return {"bundle": json.dumps({"maps": [{"id": key, "asset_id": asset, "name": name}]})}
+
+
+async def test_a_record_that_one_key_sees_is_never_answered_to_another(one: Asking) -> None:
+    for _ in range(2):
+        assert await one.map(HIDDEN_MAP, one.full) == {"name": "South"}
+        assert await one.map(HIDDEN_MAP, one.narrow) is None
+        assert await one.map(MAP, one.narrow) == {"name": "All floors"}
+
+
+async def test_what_is_written_through_a_gateway_is_seen_at_once(one: Asking) -> None:
+    for number in range(5):
+        await data_of(one.full, IMPORT, renamed(HIDDEN_MAP, HIDDEN, f"South {number}"))
+        assert await one.map(HIDDEN_MAP, one.full) == {"name": f"South {number}"}
+
+
+async def test_what_others_write_is_seen_soon(one: Asking, own_world: World) -> None:
+    assert await one.map(MAP, one.narrow) == {"name": "All floors"}
+    async with connected(own_world) as database:
+        await database["maps"].update_one({"_id": MAP}, {"$set": {"name": "Elsewhere"}})
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while await one.map(MAP, one.narrow) != {"name": "Elsewhere"}:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_mutation_sees_what_it_has_just_written(one: Asking) -> None:
+    assign = """mutation ($bundle: String!, $data: [AssignmentInput!]!) {
+        importCatalog(bundle: $bundle) { notes }
+        assignUnitAttributes(groupId: "view", data: $data) { unit { name } }
+    }"""
+    query = '{ unit(id: "unit-2") { name } }'
+    assert await data_of(one.full, query) == {"unit": {"name": "unit-2"}}
+    unit = {"id": "unit-2", "asset_id": SEEN, "floor_id": "n/1 %", "name": "Suite 2"}
+    assignment = {"groupId": "view", "attributeId": "sea", "assetId": SEEN, "unitId": "unit-2"}
+    given = {"bundle": json.dumps({"units": [unit]}), "data": [assignment]}
+    made = await data_of(one.full, assign, given)
+    assert made["assignUnitAttributes"] == [{"unit": {"name": "Suite 2"}}]
+
+
+async def test_a_map_is_routable_as_soon_as_it_is_processed(one: Asking) -> None:
+    await data_of(one.full, IMPORT, {"bundle": json.dumps(HALL)})
+    matrix = """tags distanceMatrix(sources: [{x: 10, y: 10, floorId: "hall"}],
+        targets: [{x: 50, y: 10, floorId: "hall"}]) { distanceMethod }"""
+    before = await one.map("hall", one.full, matrix)
+    assert before == {"tags": [], "distanceMatrix": {"distanceMethod": "euclidean"}}
+    done = await data_of(one.full, 'mutation { processMap(id: "hall") { isRoutable } }')
+    assert done == {"processMap": {"isRoutable": True}}
+    after = await one.map("hall", one.full, matrix)
+    assert after == {"tags": ["pathfinding"], "distanceMatrix": {"distanceMethod": "pathfinding"}}
+
+
+async def test_a_gateway_told_to_keep_nothing_looks_everything_up(own_world: World) -> None:
+    async with asking(own_world, cache_mb=0) as one:
+        assert one.gateway.state is not None
+        assert one.gateway.state.lookups is None
+        assert await one.map(MAP, one.narrow) == {"name": "All floors"}
