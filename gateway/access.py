@@ -5,7 +5,8 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import orjson
 from starlette.requests import ClientDisconnect
@@ -94,11 +95,20 @@ FAULT = json_response(500, "Server error")
 class Access:
     """Gives each request its id, logs it once it is over, and masks what the application raises.
 
-    The id is in `scope["state"]["request_id"]` and in the response's `X-Request-Id`.
+    The id is in `scope["state"]["request_id"]` and in the response's `X-Request-Id`. `answered`
+    is told of each request that was answered.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        answered: Callable[[Scope], None] | None = None,
+        shortcut: Callable[..., Any] | None = None,
+    ) -> None:
         self.app = app
+        self.answered = answered
+        self.shortcut = shortcut
+        """For the protocol, which may answer without the application."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -109,6 +119,8 @@ class Access:
         scope.setdefault("state", {})["request_id"] = identifier
         exchange = _Exchange(send, identifier, is_head=scope["method"] == "HEAD")
         error = await self._answer(scope, receive, exchange)
+        if self.answered is not None:
+            self.answered(scope)
         log_request(
             identifier,
             method=scope["method"],

@@ -69,7 +69,7 @@ class Answers:
         is_whole = context.is_kept_track_of and bool(context.read)
         if mark is None or not is_whole or response.status_code != 200 or not self._most_bytes:
             return response
-        ready = Ready(response.raw_headers, bytes(response.body))
+        ready = Ready(response.raw_headers, bytes(response.body), key)
         self._keep(key, _Entry(ready, frozenset(context.read), mark, _key_bytes(key)))
         return ready
 

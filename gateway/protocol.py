@@ -10,13 +10,15 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import httptools
 import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from gateway.access import REFUSED_WITH, log_request, new_request_id
+from gateway.access import REFUSED_WITH, log_request, new_request_id, request_id
+from gateway.ready import sent
+from gateway.shortcut import Found
 
 _HOST = re.compile(rb"[0-9A-Za-z._~%!$&'()*+,;=:\[\]-]*\Z")  # RFC 3986, 3.2.2 and 3.2.3
 
@@ -56,15 +58,21 @@ class _Refusal(Exception):
         self.status = status
 
 
-def http_protocol(limits: ProtocolLimits) -> type["HttpProtocol"]:
+Shortcut: TypeAlias = Callable[[bytes, list[tuple[bytes, bytes]]], Found | None]
+"""From a GET's address and headers to an answer that is ready, if there is one."""
+
+
+def http_protocol(limits: ProtocolLimits, shortcut: Shortcut | None = None) -> type["HttpProtocol"]:
     """The protocol class, for uvicorn's `http` option, whose connections have these limits."""
-    return type("HttpProtocol", (HttpProtocol,), {"limits": limits})
+    members = {"limits": limits, "shortcut": staticmethod(shortcut) if shortcut else None}
+    return type("HttpProtocol", (HttpProtocol,), members)
 
 
 class HttpProtocol(HttpToolsProtocol):
     """One connection."""
 
     limits = ProtocolLimits()
+    shortcut: Shortcut | None = None
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -76,6 +84,8 @@ class HttpProtocol(HttpToolsProtocol):
         """Received since the last end of headers or piece of a body: what the parser may keep."""
         self._began = self._progressed = 0.0
         self._has_body = False
+        self._is_answered = False
+        """Whether the request that is being parsed had its answer without the application."""
         self._may_be_too_large = False
         """Whether the piece being parsed may hold headers over their limit."""
         self._clock: asyncio.TimerHandle | None = None
@@ -149,12 +159,51 @@ class HttpProtocol(HttpToolsProtocol):
         if self._may_be_too_large and self._sum_headers() > self.limits.header_bytes:
             self._reject(self._headers_too_large())
         self._check_host([value for name, value in self.headers if name == b"host"])
-        super().on_headers_complete()
+        self._is_answered = self._answer_at_once()
+        if not self._is_answered:
+            super().on_headers_complete()
         self.headers = []  # for trailers, which RFC 9110, 6.5.1 lets recipients ignore
         self._stop_clock()
         self._phase = _Phase.BODY
         self._has_body = False
         self._overhead_bytes = 0
+
+    def _answer_at_once(self) -> bool:
+        """Answers a plain GET whose answer is kept, on a connection that waits for nothing else."""
+        if (
+            self.shortcut is None
+            or self.parser.get_method() != b"GET"
+            or self._is_answering()
+            or self.flow.write_paused
+            or self.transport.is_closing()
+            or not (self.parser.should_keep_alive() and self.parser.get_http_version() == "1.1")
+        ):
+            return False
+        found = self.shortcut(self.url, self.headers)
+        if found is None:
+            return False
+        identifier = request_id(self.headers)
+        self.transport.write(
+            b"%b%b%bx-request-id: %b\r\n\r\n%b"
+            % (
+                STATUS_LINE[found.status],
+                sent(self.server_state.default_headers),
+                found.head,
+                identifier.encode("latin-1"),
+                found.body,
+            )
+        )
+        self.server_state.total_requests += 1
+        log_request(
+            identifier,
+            method="GET",
+            route=found.route,
+            status=found.status,
+            duration_ms=(self.loop.time() - self._began) * 1000,
+            sent_bytes=len(found.body),
+            key_id=found.key_id,
+        )
+        return True
 
     def _sum_headers(self) -> int:
         return sum(len(name) + len(value) for name, value in self.headers)
@@ -173,7 +222,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._progressed = self.loop.time()
 
     def on_message_complete(self) -> None:
-        super().on_message_complete()
+        if not self._is_answered:
+            super().on_message_complete()
         self._stop_clock()
         self._phase = _Phase.REQUEST
         self._overhead_bytes = 0

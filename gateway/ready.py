@@ -10,6 +10,8 @@ from gateway.compression import Encoding
 
 Headers = list[tuple[bytes, bytes]]
 
+ANSWER = "floorgate.answer"
+"""Scope member with the key of the kept answer that a request was given."""
 CODINGS: tuple[Encoding, ...] = ("identity", "gzip", "zstd")
 KEPT_WITH_304 = {b"cache-control", b"content-location", b"date", b"expires", b"link", b"vary"}
 """What RFC 9110, 15.4.5, wants repeated; `Link` besides, for clients that page by it."""
@@ -26,12 +28,17 @@ class Coded(NamedTuple):
     not_modified: Message
     untagged: Message
     """For methods that know no conditional requests."""
+    head: bytes
+    """The headers of `start` as they are sent."""
+    not_modified_head: bytes
 
 
 class Ready:
     """A 200 with its headers, of which the coding and the length are not yet part."""
 
-    def __init__(self, headers: Headers, body: bytes) -> None:
+    def __init__(self, headers: Headers, body: bytes, key: object = None) -> None:
+        self.key = key
+        """Under which it is kept, if it is."""
         self._headers = [each for each in headers if each[0] != b"content-length"]
         self._body = body
         self._coded: dict[Encoding, Coded] = {}
@@ -50,15 +57,21 @@ class Ready:
                 accepted = value if accepted is None else accepted + b", " + value
             elif name == b"if-none-match":
                 asked = value if asked is None else asked + b", " + value
-        coded = self.coded(compression.encoding_for(accepted, len(self._body)))
         if scope["method"] not in ("GET", "HEAD"):
+            coded = self._as(compression.encoding_for(accepted, len(self._body)))
             return coded.untagged, coded.body
-        if asked is not None and (held := self._held(coded, asked)):
-            return held.not_modified, _NO_BODY
+        coded, is_held = self.get(accepted, asked)
+        if is_held:
+            return coded.not_modified, _NO_BODY
         return coded.start, _NO_BODY if scope["method"] == "HEAD" else coded.body
 
-    def coded(self, encoding: Encoding) -> Coded:
-        """The answer in a coding."""
+    def get(self, accepted: bytes | None, asked: bytes | None) -> tuple[Coded, bool]:
+        """The coding for a GET's `Accept-Encoding`, and whether `If-None-Match` names it."""
+        coded = self._as(compression.encoding_for(accepted, len(self._body)))
+        held = None if asked is None else self._held(coded, asked)
+        return (coded, False) if held is None else (held, True)
+
+    def _as(self, encoding: Encoding) -> Coded:
         coded = self._coded.get(encoding)
         if coded is None:
             coded = self._coded[encoding] = self._code(encoding)
@@ -72,7 +85,7 @@ class Ready:
         # A client that holds the body in another coding holds the same truth.
         for encoding in CODINGS:
             if compression.matches(asked, compression.for_encoding(self._tag, encoding)):
-                return self.coded(encoding)
+                return self._as(encoding)
         return None
 
     def _code(self, encoding: Encoding) -> Coded:
@@ -81,17 +94,21 @@ class Ready:
         headers = [*self._headers, (b"content-length", str(len(body)).encode())]
         if encoding != "identity":
             headers.append((b"content-encoding", encoding.encode()))
-        kept = [(name, value) for name, value in self._headers if name in KEPT_WITH_304]
+        tagged = [*headers, (b"etag", tag)]
+        kept = [each for each in tagged if each[0] in KEPT_WITH_304 or each[0] == b"etag"]
         return Coded(
             tag,
-            _start(200, [*headers, (b"etag", tag)]),
+            _start(200, tagged),
             {"type": "http.response.body", "body": body},
-            _start(304, [*kept, (b"etag", tag)]),
+            _start(304, kept),
             _start(200, headers),
+            sent(tagged),
+            sent(kept),
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers as an ASGI application."""
+        scope[ANSWER] = self.key
         start, body = self.answer(scope)
         await send(start)
         await send(body)
@@ -99,6 +116,11 @@ class Ready:
 
 def _start(status: int, headers: Headers) -> Message:
     return {"type": "http.response.start", "status": status, "headers": headers}
+
+
+def sent(headers: Headers) -> bytes:
+    """Header lines as they are sent."""
+    return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
 _NO_BODY: Message = {"type": "http.response.body", "body": b""}

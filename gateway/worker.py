@@ -172,7 +172,7 @@ def run(service: Service, listeners: Sequence[socket.socket], on_ready: Callable
     return FORCED if server.force_exit else 0
 
 
-def _configuration(service: Service, app: ASGIApp) -> uvicorn.Config:
+def _configuration(service: Service, app: _Watched) -> uvicorn.Config:
     certificate = service.certificate
     secure: dict[str, Any] = {}
     if certificate is not None:
@@ -180,7 +180,7 @@ def _configuration(service: Service, app: ASGIApp) -> uvicorn.Config:
         secure["ssl_context_factory"] = lambda config, default: context
     return uvicorn.Config(
         app,
-        http=http_protocol(service.limits),
+        http=http_protocol(service.limits, getattr(app.app, "shortcut", None)),
         ws="none",
         lifespan="on",
         interface="asgi3",
