@@ -6,9 +6,12 @@ was read from and the mark noted before the read, so that a change told meanwhil
 While changes may go unnoticed nothing is kept and nothing kept is used.
 """
 
+import asyncio
+import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, replace
 
 from starlette.responses import Response
 from starlette.types import ASGIApp
@@ -17,6 +20,10 @@ from gateway.ready import Ready
 from resolvers.context import Context
 from rest.endpoints import Key
 from storage.changes import Changes, Mark, is_same
+
+REPORT_SECONDS = 60.0
+
+logger = logging.getLogger("floorgate.answers")
 
 
 @dataclass(slots=True)
@@ -53,6 +60,24 @@ class Answers:
         self._changes = changes
         self._most_bytes = most_bytes
         self._entries: OrderedDict[Key, _Entry] = OrderedDict()
+
+    @asynccontextmanager
+    async def reported(self) -> AsyncIterator["Answers"]:
+        """Logs the counters once a minute meanwhile, where they have changed."""
+        reporting = asyncio.create_task(self._report_often())
+        try:
+            yield self
+        finally:
+            reporting.cancel()
+            await asyncio.gather(reporting, return_exceptions=True)
+
+    async def _report_often(self) -> None:
+        reported = Counters()
+        while True:
+            await asyncio.sleep(REPORT_SECONDS)
+            if self.counters != reported:
+                reported = replace(self.counters)
+                logger.info("answers", extra={"fields": asdict(reported)})
 
     async def of(
         self, key: Key, context: Context, make: Callable[[], Awaitable[Response]]

@@ -96,6 +96,7 @@ class Gateway:
             ring = await stack.enter_async_context(KeyRing(store.database, changes).running())
             routers = Routers(functools.partial(files.read, store.database))
             answers = Answers(changes, self.settings.cache_mb * MB)
+            await stack.enter_async_context(answers.reported())
             lookups = Lookups(changes) if self.settings.cache_mb else None
             shortcut = Shortcut(answers, ring, self.limiter)
             self.state = State(store, ring, routers, changes, answers, shortcut, lookups)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gateway import answers
 from gateway.answers import Answers
 from gateway.app import Gateway
 from storage import changes
@@ -202,6 +204,21 @@ async def test_a_gateway_told_to_keep_nothing_keeps_nothing(own_world: World) ->
         for _ in range(3):
             await client.get("/v1/units")
         assert (one.answers.counters.entries, one.answers.counters.kept) == (0, 0)
+
+
+async def test_the_counters_are_logged_when_they_have_changed(
+    own_world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(answers, "REPORT_SECONDS", 0.01)
+    with caplog.at_level(logging.INFO, "floorgate.answers"):
+        async with gateways(own_world, {"full": own_world.keys.full}) as (one,):
+            await one.full.get("/v1/units")
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while not caplog.records:
+                    await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)
+    (record,) = caplog.records
+    assert record.__dict__["fields"]["made"] == 1
 
 
 @dataclass
