@@ -6,14 +6,20 @@ functions here hide it. Everything above speaks to MongoDB through them.
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 import pymongo
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo import AsyncMongoClient
-from pymongo.errors import ConnectionFailure, ExecutionTimeout, NetworkTimeout, PyMongoError
+from pymongo.errors import (
+    AutoReconnect,
+    ConnectionFailure,
+    ExecutionTimeout,
+    NetworkTimeout,
+    PyMongoError,
+)
 
 from storage.connection import DriverName
 from storage.errors import Unavailable
@@ -55,6 +61,39 @@ async def ping(client: Client, timeout_seconds: float) -> None:
 async def close(client: Client) -> None:
     """Closes the client's connections."""
     await _awaited(client.close())
+
+
+async def find(
+    collection: Collection,
+    where: Mapping[str, Any],
+    projection: Mapping[str, Any],
+    *,
+    limit: int,
+    skip: int = 0,
+    sort: Mapping[str, Any] | None = None,
+) -> list[Any]:
+    """The first documents that match: one command, whose reply is the list.
+
+    A cursor of the driver costs more than the documents of a short list. It takes over where it is
+    needed: to try again, and to read what one reply, of at most 16 MB, cannot hold.
+    """
+    most = max(limit, 1)  # MongoDB reads 0 as no limit
+    order = {"sort": sort} if sort else {}
+    options = {"skip": skip, "limit": most, "batchSize": most, **order, **_MAJORITY}
+    command = {"find": collection.name, "filter": where, "projection": projection, **options}
+    try:
+        reply = await collection.database.command(command)
+    except AutoReconnect as error:
+        if error.timeout:
+            raise
+    else:
+        if not (rest := reply["cursor"]["id"]):
+            found: list[Any] = reply["cursor"]["firstBatch"]
+            return found
+        await collection.database.command("killCursors", collection.name, cursors=[rest])
+    cursor = collection.find(where, projection, skip=skip, limit=most, batch_size=most)
+    again: list[Any] = await (cursor.sort([*sort.items()]) if sort else cursor).to_list(None)
+    return again
 
 
 async def aggregate(collection: Collection, pipeline: list[Any], **options: Any) -> list[Any]:

@@ -69,8 +69,8 @@ async def _members(
     where = scope.limit(kind, {})
     found = walking.batches(database[kind.name], where, kind.projection, session)
     async for batch in found:
-        for document in batch:
-            member: Document = msgspec.structs.asdict(kind.read(document))
+        for record in kind.read(batch):
+            member: Document = msgspec.structs.asdict(record)
             if kind is MAPS and member["source"]:
                 member["source"] = await _drawing(database, member, session)
             yield member

@@ -1,12 +1,13 @@
 """What the catalog knows of a kind of record: its collection, key, owners and indexes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
+from storage import reading
 from storage.fields import Record
 
 R = TypeVar("R", bound=Record)
@@ -63,15 +64,9 @@ class Kind(Generic[R]):
         fields = self.key[:-1] if document.get(self.narrowed_by) else self.key
         return KEY_SEPARATOR.join([document[field] for field in fields])
 
-    def read(self, document: Document) -> R:
-        """A record from its document."""
-        if self.key == ("id",):
-            document["id"] = document.pop("_id")
-        else:
-            del document["_id"]
-        if _nests(self.record):
-            return msgspec.convert(document, self.record)
-        return self.record(**document)
+    def read(self, documents: Sequence[Document]) -> list[R]:
+        """Records from their documents."""
+        return reading.read(self.record, documents)
 
     def document(self, record: R) -> Document:
         """A record's document, without the fields that owners lend; its key is that of no group
@@ -96,17 +91,4 @@ class Kind(Generic[R]):
 
 @cache
 def _projection(record: type[Record]) -> dict[str, int]:
-    names = (field.name for field in msgspec.structs.fields(record))
-    return dict.fromkeys(("_id" if name == "id" else name for name in names), 1)
-
-
-@cache
-def _nests(record: type[Record]) -> bool:
-    """Whether a record holds others, which plain construction would leave as dictionaries."""
-    fields = msgspec.inspect.type_info(record)
-    assert isinstance(fields, msgspec.inspect.StructType)
-    return any(
-        isinstance(field.type, msgspec.inspect.ListType)
-        and isinstance(field.type.item_type, msgspec.inspect.StructType)
-        for field in fields.fields
-    )
+    return {reading.stored_name(field.name): 1 for field in msgspec.structs.fields(record)}

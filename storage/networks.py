@@ -10,7 +10,7 @@ from storage import driver, files
 from storage.importing import taking_turns
 from storage.locations import LOCATIONS, Location
 from storage.maps import MAPS, NETWORK, PATHFINDING
-from storage.stamps import is_same, stamp
+from storage.stamps import UPDATED, is_same, stamp
 from storage.visibility import Scope
 
 REPORT = "routing_report"
@@ -27,16 +27,25 @@ async def publish(
 ) -> None:
     """Makes a map routable at once: its network, its tag, its locations.
 
-    Locations that an earlier publishing made and this one does not are gone afterwards. Raises
-    ImportRunning, Unavailable.
+    Locations that an earlier publishing made and this one does not are gone afterwards. The map
+    counts as updated where anything is different now. Raises ImportRunning, Unavailable.
     """
 
     async def work(session: driver.Session) -> None:
-        writes = await _location_writes(database, map_id, locations, session)
-        await database[LOCATIONS.name].bulk_write(writes, session=session)
-        await database[MAPS.name].update_one(
+        at = datetime.now(UTC).replace(microsecond=0).isoformat()
+        writes = await _location_writes(database, map_id, locations, at, session)
+        if writes:
+            await database[LOCATIONS.name].bulk_write(writes, session=session)
+        maps = database[MAPS.name]
+        published = {"_id": map_id, NETWORK: digest, "tags": PATHFINDING}
+        is_same_map = await maps.find_one(published, {"_id": 1}, session=session) is not None
+        updated = {} if is_same_map and not writes else {UPDATED: at}
+        await maps.update_one(
             {"_id": map_id},
-            {"$set": {NETWORK: digest, REPORT: report}, "$addToSet": {"tags": PATHFINDING}},
+            {
+                "$set": {NETWORK: digest, REPORT: report, **updated},
+                "$addToSet": {"tags": PATHFINDING},
+            },
             session=session,
         )
 
@@ -61,22 +70,24 @@ async def given_locations(database: driver.Database, map_id: str) -> list[Locati
     where = {"unit_map_id": map_id, PROCESSED: {"$ne": True}}
     with driver.translating():
         documents = await database[LOCATIONS.name].find(where, LOCATIONS.projection).to_list(None)
-    return [LOCATIONS.read(document) for document in documents]
+    return LOCATIONS.read(documents)
 
 
 async def _location_writes(
     database: driver.Database,
     map_id: str,
     locations: Sequence[Location],
+    at: str,
     session: driver.Session,
 ) -> list[DeleteMany | UpdateOne]:
+    """What makes a map's processed locations these; nothing where they are so already."""
     where = {"unit_map_id": map_id, PROCESSED: True}
     found = await database[LOCATIONS.name].find(where, session=session).to_list(None)
     live = {document["_id"]: document for document in found}
-    at = datetime.now(UTC).replace(microsecond=0).isoformat()
-    writes: list[DeleteMany | UpdateOne] = [
-        DeleteMany({**where, "_id": {"$nin": [location.id for location in locations]}})
-    ]
+    gone = live.keys() - {location.id for location in locations}
+    writes: list[DeleteMany | UpdateOne] = []
+    if gone:
+        writes.append(DeleteMany({**where, "_id": {"$in": sorted(gone)}}))
     for location in locations:
         document = LOCATIONS.document(location)
         before = live.get(document["_id"])

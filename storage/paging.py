@@ -2,8 +2,9 @@
 
 import base64
 import binascii
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -82,11 +83,12 @@ class Slice:
         """One more than the page holds: whether there is one tells if a page follows."""
         return self.per_page + 1
 
-    def paging(self, keys: list[str]) -> Paging:
-        """The paging of a page, from the keys of up to `limit` documents."""
-        more = len(keys) > self.per_page and self.page < INT32_MAX
-        after = Cursor(self.page + 1, self.per_page, keys[self.per_page - 1]) if more else None
-        return Paging(self.per_page, self.page, after.encode() if after else None)
+    def paging(self, documents: Sequence[Mapping[str, Any]]) -> Paging:
+        """The paging of a page, from the up to `limit` documents that were found."""
+        if len(documents) <= self.per_page or self.page == INT32_MAX:
+            return Paging(self.per_page, self.page, None)
+        after = Cursor(self.page + 1, self.per_page, documents[self.per_page - 1]["_id"])
+        return Paging(self.per_page, self.page, after.encode())
 
 
 def _at_least_one(argument: str, number: int | None, default: int) -> int:

@@ -17,7 +17,7 @@ from storage.visibility import Scope
 
 R = TypeVar("R", bound=Record)
 
-BY_KEY = [("_id", 1)]
+BY_KEY = {"_id": 1}
 MOST_WHOLE = 20_000
 """Records of all lists that are read whole in one query."""
 UNION_STAGES = 90
@@ -36,24 +36,24 @@ class Store:
     async def get(self, kind: Kind[R], scope: Scope, where: Document) -> R | None:
         """The one visible record that `where` picks out, or None."""
         with driver.translating():
-            document = await self.database[kind.name].find_one(
-                scope.limit(kind, where), kind.projection
-            )
-        return None if document is None else kind.read(document)
+            documents = await self._find(kind, scope.limit(kind, where), limit=1)
+        return next(iter(kind.read(documents)), None)
 
     async def get_many(self, kind: Kind[R], scope: Scope, keys: Iterable[str]) -> dict[str, R]:
         """The visible records among `keys`, by key: one command, however many."""
         wanted = sorted(set(keys))
-        where = scope.limit(kind, {"_id": {"$in": wanted}})
+        # MongoDB answers for one key without planning.
+        among = wanted[0] if len(wanted) == 1 else {"$in": wanted}
         with driver.translating():
-            documents = await self._find(kind, where, limit=len(wanted)).to_list(None)
-        return {document["_id"]: kind.read(document) for document in documents}
+            documents = await self._find(kind, scope.limit(kind, {"_id": among}), len(wanted))
+        found = zip(documents, kind.read(documents), strict=True)
+        return {document["_id"]: record for document, record in found}
 
     async def page(self, kind: Kind[R], scope: Scope, where: Document, slice: Slice) -> Page[R]:
         """The page of the visible records that `where` matches, in the order of their keys."""
-        cursor = self._find(kind, scope.limit(kind, _after(where, slice)), slice.limit)
+        visible = scope.limit(kind, _after(where, slice))
         with driver.translating():
-            documents = await cursor.sort(BY_KEY).skip(slice.skip).to_list(None)
+            documents = await self._find(kind, visible, slice.limit, skip=slice.skip, sort=BY_KEY)
         return _page(kind, documents, slice)
 
     async def page_each(
@@ -100,7 +100,7 @@ class Store:
         found: dict[str, list[Document]] = {where[owner]: [] for where in wheres}
         visible = scope.limit(kind, {owner: {"$in": sorted(found)}})
         with driver.translating():
-            documents = await self._find(kind, visible, most).to_list(None)
+            documents = await self._find(kind, visible, most)
         if len(documents) == most:
             self._long.add(sort)
             return None
@@ -111,11 +111,10 @@ class Store:
 
     async def keys(self, kind: Kind[Any], scope: Scope, where: Document, most: int) -> list[str]:
         """The keys of the first visible records that `where` matches, from an index alone."""
-        found = self.database[kind.name].find(
-            scope.limit(kind, where), {"_id": 1}, limit=most, batch_size=most
-        )
+        visible, collection = scope.limit(kind, where), self.database[kind.name]
         with driver.translating():
-            return [document["_id"] for document in await found.sort(BY_KEY).to_list(None)]
+            found = await driver.find(collection, visible, {"_id": 1}, limit=most, sort=BY_KEY)
+        return [document["_id"] for document in found]
 
     async def drawings(self, scope: Scope, map_ids: Iterable[str]) -> dict[str, bytes]:
         """What the drawings of visible maps were parsed to, as JSON, by map."""
@@ -148,10 +147,11 @@ class Store:
             counts += [counted.get(number, 0) for number in range(len(rest) + 1)]
         return counts
 
-    def _find(self, kind: Kind[Any], where: Document, limit: int) -> Any:
-        # MongoDB reads a limit of 0 as no limit, and its first batch is 101 documents unless told.
-        size = max(limit, 1)
-        return self.database[kind.name].find(where, kind.projection, limit=size, batch_size=size)
+    async def _find(
+        self, kind: Kind[Any], where: Document, limit: int, **options: Any
+    ) -> list[Document]:
+        collection = self.database[kind.name]
+        return await driver.find(collection, where, kind.projection, limit=limit, **options)
 
     @staticmethod
     def _branch(
@@ -159,7 +159,7 @@ class Store:
     ) -> list[Document]:
         return [
             {"$match": scope.limit(kind, _after(where, slice))},
-            {"$sort": {"_id": 1}},
+            {"$sort": BY_KEY},
             *([{"$skip": slice.skip}] if slice.skip else []),
             {"$limit": slice.limit},
             {"$project": {**kind.projection, "_branch": {"$literal": number}}},
@@ -184,5 +184,4 @@ def _owner(wheres: Sequence[Document]) -> str | None:
 
 
 def _page(kind: Kind[R], documents: list[Document], slice: Slice) -> Page[R]:
-    paging = slice.paging([document["_id"] for document in documents])
-    return Page(paging, [kind.read(document) for document in documents[: slice.per_page]])
+    return Page(slice.paging(documents), kind.read(documents[: slice.per_page]))
