@@ -203,7 +203,7 @@ def sheets(grown: Sequence[Grown]) -> list[Sheet]:
                 (*_begin(each), *(figure(x) for x in msgspec.structs.astuple(each.overload)))
                 for each in grown
             ],
-            note=f"{CONNECTIONS} connections to a worker, which answers 256 requests at a time.",
+            note=f"{CONNECTIONS} connections to a worker, which answers 100 requests at a time.",
         ),
         Sheet(
             "Resident memory of a worker, MB, after all this",

@@ -19,7 +19,7 @@ class Admission:
     """
 
     def __init__(
-        self, app: ASGIApp, limit: int = 256, exempt: Collection[str] = HEALTH_PATHS
+        self, app: ASGIApp, limit: int = 100, exempt: Collection[str] = HEALTH_PATHS
     ) -> None:
         self.app = app
         self.limit = limit

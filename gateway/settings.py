@@ -102,7 +102,7 @@ class Settings:
         "", str, "Origins, separated by commas, whose pages may call the API; * allows all."
     )
     requests_in_flight: int = _setting(
-        256, COUNT, "Requests that a worker answers at a time; more are answered 503."
+        100, COUNT, "Requests that a worker answers at a time; more are answered 503."
     )
     rate_limit: int = _setting(
         0, COUNT_OR_OFF, "Requests per second and key that a worker answers; 0 sets no limit."
