@@ -21,7 +21,7 @@ from resolvers.plans import plan_of
 from resolvers.reporting import Progress
 from resolvers.routables import Placement, placement_of
 from routing.costing import Mode
-from routing.errors import RoutingError
+from routing.errors import FormatError, RoutingError
 from routing.picture import draw_level
 from routing.processing import process_plan
 from storage import driver, files, networks
@@ -124,6 +124,20 @@ async def process(store: Store, request: Request, progress: Progress = ignore) -
     if passed:
         await _publish(store.database, task, built)
     return Outcome({**built.report, "published": passed}, passed, built.pictures)
+
+
+async def is_processed(store: Store, map_id: str) -> bool:
+    """Whether a map is routable, by an archive that this version reads. Raises Unavailable."""
+    digest = await networks.find_digest(store.database, EVERYTHING, map_id)
+    with driver.translating():
+        network = await files.read(store.database, digest) if digest else None
+    if network is None:
+        return False
+    try:
+        routables.load(network)
+    except FormatError:
+        return False
+    return True
 
 
 async def _prepare(store: Store, request: Request) -> _Task:

@@ -22,7 +22,8 @@ logger = logging.getLogger("floorgate.routers")
 class Loaded(NamedTuple):
     """A map's router and the size of the archive that it was loaded from."""
 
-    routable: Routable
+    routable: Routable | None
+    """None for an archive of no use, so that nobody reads it again."""
     bytes: int
 
 
@@ -39,29 +40,30 @@ class Routers:
         self._loaded: OrderedDict[str, Loaded] = OrderedDict()
         self._loading: dict[str, asyncio.Task[Loaded | None]] = {}
 
-    async def get(self, digest: str) -> Routable | None:
-        """What an archive holds; None when it is gone, or was made by another version of this."""
+    async def get(self, digest: str, map_id: str) -> Routable | None:
+        """What a map's archive holds; None when it is gone, or of another version's format."""
         loaded = self._loaded.get(digest)
         if loaded is not None:
             self._loaded.move_to_end(digest)
             return loaded.routable
         if digest not in self._loading:
-            self._loading[digest] = asyncio.create_task(self._load(digest))
+            self._loading[digest] = asyncio.create_task(self._load(digest, map_id))
         loaded = await asyncio.shield(self._loading[digest])
         return loaded.routable if loaded else None
 
-    async def _load(self, digest: str) -> Loaded | None:
+    async def _load(self, digest: str, map_id: str) -> Loaded | None:
         try:
             content = await self._read(digest)
             if content is None:
                 return None
-            loaded = Loaded(await asyncio.to_thread(_map, content), len(content))
+            try:
+                loaded = Loaded(await asyncio.to_thread(_map, content), len(content))
+            except FormatError as error:
+                logger.warning("the map %r is not routed on: %s", map_id, error)
+                loaded = Loaded(None, 0)
             self._loaded[digest] = loaded
             self._make_room()
             return loaded
-        except FormatError as error:
-            logger.warning("the network %s is not used: %s", digest, error)
-            return None
         finally:
             del self._loading[digest]
 

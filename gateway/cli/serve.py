@@ -12,11 +12,13 @@ from typing import Any
 import click
 
 from gateway.settings import EVERYTHING, Settings, gather, options
-from storage import embedded
+from storage import driver, embedded
+from storage.maps import MAPS
 
 APPLICATION = "gateway.app:from_variables"
 DEMO_BUNDLE = Path(__file__).parents[2] / "samples" / "demo" / "bundle.json"
 DEMO_ASSET = "alder-court"
+DEMO_MAP = "alder-court-floor-plates"
 DEMO_KEY_DAYS = 30
 
 
@@ -88,9 +90,8 @@ def _prepare_demo(settings: Settings) -> str:
     from gateway.cli.keys import CREATE
     from gateway.cli.operator import execute, with_database
     from resolvers.caller import ADMIN, PERMISSIONS
-    from resolvers.catalog import load
 
-    with_database(settings, lambda database: load(database, [DEMO_BUNDLE]))
+    with_database(settings, _load_demo)
     expires = datetime.now(UTC) + timedelta(days=DEMO_KEY_DAYS)
     created = execute(
         settings,
@@ -105,6 +106,19 @@ def _prepare_demo(settings: Settings) -> str:
     )
     key: str = created["createApiKey"]["key"]
     return key
+
+
+async def _load_demo(database: driver.Database) -> None:
+    """Its map is made routable where it is new, or changed, or of an older version's format."""
+    from resolvers.catalog import load
+    from resolvers.processing import Request, is_processed, process
+    from storage.store import Store
+
+    maps = (await load(database, [DEMO_BUNDLE])).kinds[MAPS.name]
+    store = Store(database.client, database.name)
+    if maps.changed or not await is_processed(store, DEMO_MAP):
+        click.echo("Making the demo map routable, which is done once", err=True)
+        await process(store, Request(DEMO_MAP, {}))
 
 
 def _demo_announcement(key: str, certificate: tuple[str, str] | None) -> Callable[[str], None]:

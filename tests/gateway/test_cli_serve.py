@@ -70,3 +70,24 @@ def test_the_demo_is_ready_to_be_pasted(tmp_path: Path) -> None:
             (asset,) = client.get("/v1/assets").json()["data"]  # of the two that there are
             assert {unit["asset_id"] for unit in units} == {asset["id"]}
             assert client.get("/v1/units", headers={"API-Key": ""}).status_code == 401
+
+
+def test_the_demo_is_routable_from_the_start_and_made_so_once(tmp_path: Path) -> None:
+    told = []
+    for _ in range(2):
+        with serving(tmp_path, "--demo") as server:
+            assert server.process.stdout is not None
+            printed = ""
+            while "curl" not in printed:
+                printed += server.process.stdout.readline()
+            key = next(word for word in printed.split() if word.startswith("fgk_"))
+            with server.client(key) as client:
+                client.headers["Experimental-Flags"] = "distances,locations-resource"
+                [map] = client.get("/v1/maps?tags=pathfinding").json()["data"]
+                address = f"/v1/maps/{map['id']}/locations?per-page=2"
+                first, second = client.get(address).json()["data"]
+                ends = {"sources": [{"id": first["id"]}], "targets": [{"id": second["id"]}]}
+                asked = client.post(f"/v1/maps/{map['id']}/distance-matrix", json={"data": ends})
+                assert asked.json()["data"]["distance_method"] == "pathfinding"
+            told.append(server.end()[2].count("Making the demo map routable"))
+    assert told == [1, 0]

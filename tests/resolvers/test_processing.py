@@ -11,7 +11,7 @@ import pytest
 
 from resolvers.catalog import load
 from resolvers.errors import InvalidInput, NotFound, RefusedDocument
-from resolvers.processing import Request, process
+from resolvers.processing import Request, is_processed, process
 from storage import networks
 from storage.store import Store
 from tests.world import World, connected, data_of, serving
@@ -245,14 +245,18 @@ async def test_a_floor_that_the_plan_does_not_show_is_out_of_reach(
 
 
 async def test_a_network_of_another_version_is_as_good_as_none(
-    own_world: World, tmp_path: Path
+    own_world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with tower(own_world, tmp_path) as store:
         await networks.publish(store.database, "tower", b"of another version", {}, [])
-    async with serving(own_world.settings(), own_world.keys.full) as client:
+        assert not await is_processed(store, "tower")
+    async with serving(own_world.settings(cache_mb=0), own_world.keys.full) as client:
         client.headers.update(FLAGS)
-        data = (await ask_matrix(client, sources=[PLACE], targets=[{"id": "gym"}])).json()["data"]
-        assert data["distance_method"] == "euclidean"
+        for _ in range(2):
+            answer = await ask_matrix(client, sources=[PLACE], targets=[{"id": "gym"}])
+            assert answer.json()["data"]["distance_method"] == "euclidean"
+    [warning] = [each for each in caplog.messages if "tower" in each]  # once, and not each time
+    assert "process the map again" in warning
 
 
 async def test_a_location_is_on_its_own_floors_only(own_world: World, tmp_path: Path) -> None:
@@ -411,14 +415,52 @@ async def test_the_nearest_come_first(own_world: World, tmp_path: Path) -> None:
         assert len(data["map"]["nearest"]) == 1
 
 
+LONG_AGO = "2001-01-01T00:00:00+00:00"
+
+
+async def everything(store: Store) -> list[dict[str, Any]]:
+    """What is known of maps and locations."""
+    return [
+        document
+        for collection in ("maps", "locations")
+        for document in await store.database[collection].find({}).to_list(None)
+    ]
+
+
+async def updated_at(store: Store) -> str:
+    """When the tower last changed; from then on it counts as changed long ago."""
+    found = await store.database.maps.find_one_and_update(
+        {"_id": "tower"}, {"$set": {"updated_at": LONG_AGO}}
+    )
+    at: str = found["updated_at"]
+    return at
+
+
+async def test_a_map_is_updated_when_what_it_publishes_is_different(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with tower(own_world, tmp_path) as store:
+        await updated_at(store)
+        await process(store, Request("tower", {}))
+        assert await updated_at(store) > LONG_AGO
+        await process(store, Request("tower", {}))
+        assert await updated_at(store) == LONG_AGO
+        await process(store, Request("tower", {}, feet_per_unit=1.25))
+        assert await updated_at(store) > LONG_AGO
+        await store.database.locations.delete_one({"processed": True})
+        await process(store, Request("tower", {}, feet_per_unit=1.25))
+        assert await updated_at(store) > LONG_AGO
+
+
 async def test_processing_again_changes_nothing_and_importing_keeps_it(
     own_world: World, tmp_path: Path
 ) -> None:
     async with tower(own_world, tmp_path) as store:
         await process(store, Request("tower", {}))
-        before = await store.database.locations.find({}).to_list(None)
+        assert await is_processed(store, "tower")
+        before = await everything(store)
         await process(store, Request("tower", {}))
-        assert await store.database.locations.find({}).to_list(None) == before
+        assert await everything(store) == before
         summary = await load(store.database, [tmp_path / "tower.json"])
         assert summary.total.changed == 0
         kept = await store.database.maps.find_one({"_id": "tower"})
