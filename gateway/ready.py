@@ -1,7 +1,6 @@
 """A complete answer as bytes: its entity tag, and its codings, each made once."""
 
 from functools import cached_property
-from typing import NamedTuple
 
 from starlette.types import Message, Receive, Scope, Send
 
@@ -13,24 +12,51 @@ Headers = list[tuple[bytes, bytes]]
 ANSWER = "floorgate.answer"
 """Scope member with the key of the kept answer that a request was given."""
 CODINGS: tuple[Encoding, ...] = ("identity", "gzip", "zstd")
-KEPT_WITH_304 = {b"cache-control", b"content-location", b"date", b"expires", b"link", b"vary"}
+KEPT_WITH_304 = frozenset(
+    (b"cache-control", b"content-location", b"date", b"etag", b"expires", b"link", b"vary")
+)
 """What RFC 9110, 15.4.5, wants repeated; `Link` besides, for clients that page by it."""
 OVERHEAD_BYTES = 3_000
 """What keeping an answer takes beside its bytes: headers, messages, keys and mappings."""
 
 
-class Coded(NamedTuple):
-    """An answer in one coding, as ASGI messages."""
+class Coded:
+    """An answer in one coding: what an application sends, and the bytes that go over the wire."""
 
-    tag: bytes
-    start: Message
-    body: Message
-    not_modified: Message
-    untagged: Message
-    """For methods that know no conditional requests."""
-    head: bytes
-    """The headers of `start` as they are sent."""
-    not_modified_head: bytes
+    def __init__(self, headers: Headers, tag: bytes, body: bytes) -> None:
+        self.tag = tag
+        self._untagged = headers
+        self._tagged = [*headers, (b"etag", tag)]
+        self.body: Message = {"type": "http.response.body", "body": body}
+
+    @cached_property
+    def start(self) -> Message:
+        """Begins the answer to a GET or HEAD."""
+        return _start(200, self._tagged)
+
+    @cached_property
+    def untagged(self) -> Message:
+        """For methods that know no conditional requests."""
+        return _start(200, self._untagged)
+
+    @cached_property
+    def not_modified(self) -> Message:
+        """For a client that has these bytes already."""
+        return _start(304, self._kept)
+
+    @cached_property
+    def head(self) -> bytes:
+        """The header lines of `start`."""
+        return sent(self._tagged)
+
+    @cached_property
+    def not_modified_head(self) -> bytes:
+        """The header lines of `not_modified`."""
+        return sent(self._kept)
+
+    @property
+    def _kept(self) -> Headers:
+        return [each for each in self._tagged if each[0] in KEPT_WITH_304]
 
 
 class Ready:
@@ -94,17 +120,7 @@ class Ready:
         headers = [*self._headers, (b"content-length", str(len(body)).encode())]
         if encoding != "identity":
             headers.append((b"content-encoding", encoding.encode()))
-        tagged = [*headers, (b"etag", tag)]
-        kept = [each for each in tagged if each[0] in KEPT_WITH_304 or each[0] == b"etag"]
-        return Coded(
-            tag,
-            _start(200, tagged),
-            {"type": "http.response.body", "body": body},
-            _start(304, kept),
-            _start(200, headers),
-            sent(tagged),
-            sent(kept),
-        )
+        return Coded(headers, tag, body)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers as an ASGI application."""
