@@ -44,6 +44,7 @@ from storage.database import opened
 from storage.errors import StorageError, Unavailable
 from storage.importing import finish_interrupted
 from storage.keyring import KeyRing
+from storage.landmarks import Landmarks
 from storage.lookups import Lookups
 from storage.store import Store
 from storage.tally import Place, Tally
@@ -98,6 +99,7 @@ class Gateway:
             answers = Answers(changes, self.settings.cache_mb * MB)
             await stack.enter_async_context(answers.reported())
             lookups = Lookups(changes) if self.settings.cache_mb else None
+            store.landmarks = Landmarks(changes) if self.settings.cache_mb else None
             shortcut = Shortcut(answers, ring, self.limiter)
             self.state = State(store, ring, routers, changes, answers, shortcut, lookups)
             finishing = asyncio.create_task(_finish_imports(store))

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from storage import driver, files
 from storage.fields import Record
 from storage.kinds import Document, Kind
+from storage.landmarks import Landmarks, ListName
 from storage.maps import MAPS
 from storage.paging import Page, Slice
 from storage.visibility import Scope
@@ -30,6 +31,8 @@ class Store:
     def __init__(self, client: driver.Client, database: str) -> None:
         self.client = client
         self.database: driver.Database = client[database]
+        self.landmarks: Landmarks | None = None
+        """What bounds jumps to far pages, where changes are followed."""
         self._long: set[tuple[str, str, int]] = set()
         """Lists that were once too long to be read whole: kind, owner's field, records asked."""
 
@@ -51,10 +54,29 @@ class Store:
 
     async def page(self, kind: Kind[R], scope: Scope, where: Document, slice: Slice) -> Page[R]:
         """The page of the visible records that `where` matches, in the order of their keys."""
-        visible = scope.limit(kind, _after(where, slice))
         with driver.translating():
-            documents = await self._find(kind, visible, slice.limit, skip=slice.skip, sort=BY_KEY)
+            key, skip = await self._start(kind, scope, where, slice)
+            visible = scope.limit(kind, _after(where, key))
+            documents = await self._find(kind, visible, slice.limit, skip=skip, sort=BY_KEY)
         return _page(kind, documents, slice)
+
+    async def _start(
+        self, kind: Kind[Any], scope: Scope, where: Document, slice: Slice
+    ) -> tuple[str | None, int]:
+        """The key behind which to begin, and how many records to pass over from there."""
+        landmarks = self.landmarks
+        if landmarks is None or slice.after_key is not None:
+            return slice.after_key, slice.skip
+
+        async def advance(key: str | None) -> str | None:
+            visible, collection = scope.limit(kind, _after(where, key)), self.database[kind.name]
+            found = await driver.find(
+                collection, visible, {"_id": 1}, limit=1, skip=landmarks.stride - 1, sort=BY_KEY
+            )
+            return found[0]["_id"] if found else None
+
+        name = ListName(kind.name, scope, repr(where))
+        return await landmarks.start(name, slice.skip, advance)
 
     async def page_each(
         self, kind: Kind[R], scope: Scope, wheres: Sequence[Document], slice: Slice
@@ -158,7 +180,7 @@ class Store:
         number: int, kind: Kind[Any], scope: Scope, where: Document, slice: Slice
     ) -> list[Document]:
         return [
-            {"$match": scope.limit(kind, _after(where, slice))},
+            {"$match": scope.limit(kind, _after(where, slice.after_key))},
             {"$sort": BY_KEY},
             *([{"$skip": slice.skip}] if slice.skip else []),
             {"$limit": slice.limit},
@@ -166,10 +188,8 @@ class Store:
         ]
 
 
-def _after(where: Document, slice: Slice) -> Document:
-    if slice.after_key is None:
-        return where
-    return {"$and": [where, {"_id": {"$gt": slice.after_key}}]}
+def _after(where: Document, key: str | None) -> Document:
+    return where if key is None else {"$and": [where, {"_id": {"$gt": key}}]}
 
 
 def _owner(wheres: Sequence[Document]) -> str | None:
