@@ -57,7 +57,7 @@ async def every(
     known = sorted(await keys.every(info.context.store.database), key=lambda key: key.id)
     following = [key for key in known if slice.after_key is None or key.id > slice.after_key]
     found = following[slice.skip : slice.skip + slice.limit]
-    return Page(slice.paging([key.id for key in found]), found[: slice.per_page])
+    return Page(slice.paging(found, lambda key: key.id), found[: slice.per_page])
 
 
 def _checked_permissions(permissions: list[str]) -> list[str]:

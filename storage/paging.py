@@ -2,9 +2,9 @@
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -83,11 +83,11 @@ class Slice:
         """One more than the page holds: whether there is one tells if a page follows."""
         return self.per_page + 1
 
-    def paging(self, documents: Sequence[Mapping[str, Any]]) -> Paging:
-        """The paging of a page, from the up to `limit` documents that were found."""
-        if len(documents) <= self.per_page or self.page == INT32_MAX:
+    def paging(self, found: Sequence[T], key_of: Callable[[T], str]) -> Paging:
+        """The paging of a page, from the up to `limit` members that were found."""
+        if len(found) <= self.per_page or self.page == INT32_MAX:
             return Paging(self.per_page, self.page, None)
-        after = Cursor(self.page + 1, self.per_page, documents[self.per_page - 1]["_id"])
+        after = Cursor(self.page + 1, self.per_page, key_of(found[self.per_page - 1]))
         return Paging(self.per_page, self.page, after.encode())
 
 

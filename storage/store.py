@@ -204,4 +204,4 @@ def _owner(wheres: Sequence[Document]) -> str | None:
 
 
 def _page(kind: Kind[R], documents: list[Document], slice: Slice) -> Page[R]:
-    return Page(slice.paging(documents), kind.read(documents[: slice.per_page]))
+    return Page(slice.paging(documents, itemgetter("_id")), kind.read(documents[: slice.per_page]))

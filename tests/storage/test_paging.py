@@ -57,11 +57,11 @@ def test_any_other_token_is_refused_or_is_a_cursor(token: str) -> None:
 def test_one_more_key_than_the_page_holds_tells_that_a_page_follows(
     keys: list[str], has_next: bool
 ) -> None:
-    paging = Slice(1, 2).paging([{"_id": key} for key in keys])
+    paging = Slice(1, 2).paging(keys, str)
     assert paging.has_next == has_next
     if has_next:
         assert Slice.of(2, 2, paging.next).after_key == "b"
 
 
 def test_no_page_follows_the_last_that_can_be_numbered() -> None:
-    assert not Slice(INT32_MAX, 1).paging([{"_id": "a"}, {"_id": "b"}]).has_next
+    assert not Slice(INT32_MAX, 1).paging(["a", "b"], str).has_next
