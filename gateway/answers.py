@@ -20,6 +20,7 @@ from gateway.ready import Ready
 from resolvers.context import Context
 from rest.endpoints import Key
 from storage.changes import Changes, Mark, is_same
+from storage.tasks import end
 
 REPORT_SECONDS = 60.0
 
@@ -68,8 +69,7 @@ class Answers:
         try:
             yield self
         finally:
-            reporting.cancel()
-            await asyncio.gather(reporting, return_exceptions=True)
+            await end(reporting)
 
     async def _report_often(self) -> None:
         reported = Counters()

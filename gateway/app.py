@@ -48,6 +48,7 @@ from storage.landmarks import Landmarks
 from storage.lookups import Lookups
 from storage.store import Store
 from storage.tally import Place, Tally
+from storage.tasks import end
 
 JSON = "application/json"
 MB = 1_000_000
@@ -107,8 +108,7 @@ class Gateway:
                 yield
             finally:
                 self.state = None
-                finishing.cancel()
-                await asyncio.gather(finishing, return_exceptions=True)
+                await end(finishing)
 
     async def authenticate(self, request: Request) -> Caller:
         """The caller of a request. Raises HttpError."""

@@ -17,6 +17,7 @@ from pymongo.errors import PyMongoError
 from storage import driver, keys
 from storage.catalog import KINDS
 from storage.tally import Tally
+from storage.tasks import end
 
 POLL_MS = 200
 TRUSTED_SECONDS = 0.6
@@ -65,8 +66,7 @@ class Changes:
         try:
             yield self
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await end(task)
             self._confirmed_at = float("-inf")
 
     async def _follow(self) -> None:

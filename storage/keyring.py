@@ -16,6 +16,7 @@ from storage import driver, keys
 from storage.changes import Changes, Mark, is_same
 from storage.errors import Unavailable
 from storage.keys import ApiKey, Digest
+from storage.tasks import end
 
 FLUSH_SECONDS = 5.0
 MOST_KEYS = 10_000
@@ -60,8 +61,7 @@ class KeyRing:
         try:
             yield self
         finally:
-            flushing.cancel()
-            await asyncio.gather(flushing, return_exceptions=True)
+            await end(flushing)
             with contextlib.suppress(PyMongoError, Unavailable):
                 await self._flush()
 

@@ -24,6 +24,7 @@ from pymongo.errors import PyMongoError
 from storage import driver
 from storage.errors import ImportInterrupted
 from storage.kinds import Document
+from storage.tasks import end
 
 COLLECTION = "imports"
 CURRENT = {"_id": "current"}
@@ -99,9 +100,7 @@ class Lease:
         try:
             yield
         finally:
-            beat.cancel()
-            with suppress(asyncio.CancelledError):
-                await beat
+            await end(beat)
             await self.release()
 
     async def _beat(self) -> None:
