@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import strawberry
+from msgspec import Struct
 
 from resolvers.context import Info
 from resolvers.errors import InvalidInput
@@ -33,8 +33,7 @@ class CostingOptions:
     pedestrian: PedestrianOptions | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Where it leads, how far (feet) and how long (seconds); None where no path does."""
 
     id: str | None
@@ -47,8 +46,7 @@ class Target:
     time: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """From where."""
 
     id: str | None

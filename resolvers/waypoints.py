@@ -1,13 +1,11 @@
 """Waypoints: as clients give them, completed from locations, and as routing knows them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import strawberry
-from strawberry.types import get_object_definition
+from msgspec import Struct
 
-from resolvers.arguments import checked_id
+from resolvers.arguments import fault_of_id
 from resolvers.context import Context
 from resolvers.errors import InvalidInput
 from resolvers.routables import Placement, Routable, placement_of
@@ -21,6 +19,7 @@ from storage.maps import Map
 MOST_NAME_CHARACTERS = 2048
 FARTHEST = 1e9
 """The largest coordinate, as for locations; NaN is not smaller, nor is what has no end."""
+OUT_OF_REACH = f"must be from -{FARTHEST:.0f} to {FARTHEST:.0f}"
 
 
 @strawberry.input(description="A location of the map, or a place on one of its floors, or both.")
@@ -32,24 +31,7 @@ class WaypointInput:
     floor_id: strawberry.ID | None = None
 
 
-def given_waypoint(value: Mapping[str, Any]) -> WaypointInput:
-    """The input of a coerced GraphQL value."""
-    return WaypointInput(
-        id=value.get("id"),
-        name=value.get("name"),
-        x=value.get("x"),
-        y=value.get("y"),
-        floor_id=value.get("floorId"),
-    )
-
-
-# Strawberry makes inputs field by field, which takes longer than the whole matrix of them.
-_DEFINITION = get_object_definition(WaypointInput, strict=True)
-_DEFINITION.from_input = lambda _type, value, _context: given_waypoint(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Waypoint:
+class Waypoint(Struct, frozen=True):
     """A waypoint as it was given, completed from its location."""
 
     id: str | None
@@ -73,8 +55,8 @@ async def find_waypoints(
     named: Sequence[tuple[str, WaypointInput]],
 ) -> list[Waypoint]:
     """The waypoints, in their order, each given with its name. Raises InvalidInput."""
-    for place, waypoint in named:
-        check_waypoint(place, waypoint)
+    for place, way in named:
+        check_waypoint(place, way.id, way.name, way.x, way.y, way.floor_id)
     ids = {way.id for _, way in named if way.id is not None}
     floor_ids = {way.floor_id for _, way in named if way.floor_id is not None}
     placements = await _placements(context, parent, routable, ids)
@@ -104,25 +86,33 @@ def to_stop(router: Router, parent: Map, waypoint: Waypoint) -> Stop:
     return Position(waypoint.floor_id, waypoint.x * scale, waypoint.y * scale)
 
 
-def check_waypoint(place: str, waypoint: WaypointInput) -> None:
+def check_waypoint(
+    place: str,
+    id: str | None = None,
+    name: str | None = None,
+    x: float | None = None,
+    y: float | None = None,
+    floor_id: str | None = None,
+) -> None:
     """Whether a waypoint has the form of one. Raises InvalidInput."""
-    for name, value in (("id", waypoint.id), ("floorId", waypoint.floor_id)):
-        if value is not None:
-            checked_id(f"{place}.{name}", value)
-    for name in ("x", "y"):
-        number = getattr(waypoint, name)
-        if number is not None and not abs(number) <= FARTHEST:
-            raise InvalidInput(
-                **{f"{place}.{name}": f"must be from -{FARTHEST:.0f} to {FARTHEST:.0f}"}
-            )
-    if len(waypoint.name or "") > MOST_NAME_CHARACTERS:
-        raise InvalidInput(
-            **{f"{place}.name": f"must have at most {MOST_NAME_CHARACTERS} characters"}
-        )
-    if (waypoint.x is None) != (waypoint.y is None):
-        raise InvalidInput(**{place: "must have both x and y, or neither"})
-    if waypoint.id is None and not _is_placed(waypoint):
-        raise InvalidInput(**{place: "must have the id of a location, or x, y and a floor"})
+    part = ""
+    if id is not None and (fault := fault_of_id(id)):
+        part = ".id"
+    elif floor_id is not None and (fault := fault_of_id(floor_id)):
+        part = ".floorId"
+    elif x is not None and not abs(x) <= FARTHEST:
+        part, fault = ".x", OUT_OF_REACH
+    elif y is not None and not abs(y) <= FARTHEST:
+        part, fault = ".y", OUT_OF_REACH
+    elif name is not None and len(name) > MOST_NAME_CHARACTERS:
+        part, fault = ".name", f"must have at most {MOST_NAME_CHARACTERS} characters"
+    elif (x is None) != (y is None):
+        fault = "must have both x and y, or neither"
+    elif id is None and (x is None or floor_id is None):
+        fault = "must have the id of a location, or x, y and a floor"
+    else:
+        return
+    raise InvalidInput(**{f"{place}{part}": fault})
 
 
 async def _placements(

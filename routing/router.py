@@ -12,7 +12,7 @@ from routing.costing import Mode
 from routing.matrix import Matrix, compute_matrix
 from routing.network import Network
 from routing.route import Route, find_route
-from routing.stops import Position, Waypoint, find_stop
+from routing.stops import Position, Waypoint, is_attached
 from routing.straight import measure_straight, points_of
 from routing.table import Table
 
@@ -64,7 +64,7 @@ class Router:
 
     def is_attached(self, waypoint: Waypoint, mode: Mode = Mode.FOOT) -> bool:
         """Whether it lies in the walkable space, or near enough to it."""
-        return find_stop(self.networks[mode], waypoint).attached
+        return is_attached(self.networks[mode], waypoint)
 
     def route(self, source: Waypoint, target: Waypoint, mode: Mode = Mode.FOOT) -> Route | None:
         return find_route(self.networks[mode], source, target)

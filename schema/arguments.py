@@ -40,7 +40,10 @@ def check_limit(number: int) -> None:
 
 def check_waypoint(name: str, variable: Mapping[str, Any]) -> None:
     """Whether a waypoint has the form of one."""
-    waypoints.check_waypoint(name, waypoints.given_waypoint(variable))
+    given = variable.get
+    waypoints.check_waypoint(
+        name, given("id"), given("name"), given("x"), given("y"), given("floorId")
+    )
 
 
 def check_matrix(variables: Mapping[str, Any]) -> None:

@@ -1,6 +1,7 @@
-"""Variables and arguments, coerced once per request: plain ones at once, others by graphql-core."""
+"""Variables and arguments of a request: plain ones quickly, others by graphql-core."""
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from graphql import (
@@ -12,11 +13,14 @@ from graphql import (
     GraphQLScalarType,
     GraphQLSchema,
     OperationDefinitionNode,
+    Undefined,
+    VariableDefinitionNode,
     VariableNode,
     Visitor,
     get_argument_values,
     get_nullable_type,
     get_variable_values,
+    is_input_type,
     is_required_argument,
     type_from_ast,
     visit,
@@ -24,6 +28,7 @@ from graphql import (
 from graphql.execution.values import VariableValues
 from strawberry.types.arguments import convert_arguments
 
+from schema.compiling_coercion import Make, Odd, coercion, conversion
 from schema.compiling_fields import NotCovered, Selected
 from schema.compiling_leaves import Unfit
 
@@ -31,9 +36,6 @@ Given: TypeAlias = Callable[[VariableValues], dict[str, Any]]
 """From the variables of a request to what a resolver is called with."""
 
 MISSING: Any = object()
-PLAIN = {"ID": str, "String": str, "Boolean": bool, "Int": int}
-"""Scalars whose values of exactly this class are coerced to themselves."""
-INT32 = range(-(2**31), 2**31)
 
 
 class Variables:
@@ -42,40 +44,39 @@ class Variables:
     def __init__(self, schema: GraphQLSchema, operation: OperationDefinitionNode) -> None:
         self._schema = schema
         self._nodes = operation.variable_definitions or ()
-        plain = [_plain(schema, node) for node in self._nodes]
-        self._plain = None if None in plain else [each for each in plain if each]
+        self._quick: list[tuple[str, Make, bool]] | None = None
+        with suppress(NotCovered):
+            self._quick = [_quick(schema, node) for node in self._nodes]
 
     def coerce(self, inputs: Mapping[str, Any]) -> VariableValues:
         """Their values. Raises Unfit."""
-        quickly = self._quickly(inputs)
-        if quickly is not None:
-            return quickly
-        values = get_variable_values(self._schema, self._nodes, dict(inputs), max_errors=1)
+        try:
+            return self._quickly(inputs)
+        except Odd:
+            values = get_variable_values(self._schema, self._nodes, dict(inputs), max_errors=1)
         if isinstance(values, list):
             raise Unfit
         return values
 
-    def _quickly(self, inputs: Mapping[str, Any]) -> VariableValues | None:
-        if self._plain is None:
-            return None
+    def _quickly(self, inputs: Mapping[str, Any]) -> VariableValues:
+        if self._quick is None:
+            raise Odd
         coerced = {}
-        for name, kind, may_be_null in self._plain:
+        for name, coerce, is_required in self._quick:
             value = inputs.get(name, MISSING)
-            if type(value) is kind and (kind is not int or value in INT32):
-                coerced[name] = value
-            elif value is None and may_be_null:
-                coerced[name] = None
-            elif value is not MISSING or not may_be_null:
-                return None
+            if value is not MISSING:
+                coerced[name] = coerce(value)
+            elif is_required:
+                raise Odd
         return VariableValues({}, coerced)
 
 
-def _plain(schema: GraphQLSchema, node: Any) -> tuple[str, type, bool] | None:
+def _quick(schema: GraphQLSchema, node: VariableDefinitionNode) -> tuple[str, Make, bool]:
+    if node.default_value is not None:
+        raise NotCovered("a variable with a default")
     declared = type_from_ast(schema, node.type)
-    kind = PLAIN.get(getattr(get_nullable_type(declared), "name", ""))
-    if kind is None or node.default_value is not None:
-        return None
-    return node.variable.name.value, kind, not isinstance(declared, GraphQLNonNull)
+    assert is_input_type(declared)
+    return node.variable.name.value, coercion(declared), isinstance(declared, GraphQLNonNull)
 
 
 def given_to(selected: Selected, schema: GraphQLSchema) -> Given | None:
@@ -85,14 +86,17 @@ def given_to(selected: Selected, schema: GraphQLSchema) -> Given | None:
     nodes = {node.name.value: node for node in selected.node.arguments or ()}
     arguments = selected.definition.args
     if all(_is_simple(nodes.get(name), argument) for name, argument in arguments.items()):
-        return _simply(selected, nodes)
+        with suppress(NotCovered):
+            return _simply(selected, nodes)
     return _converted(selected, schema)
 
 
 def _is_simple(node: ArgumentNode | None, argument: GraphQLArgument) -> bool:
+    if node is not None and isinstance(node.value, VariableNode):
+        return True
     if not isinstance(get_nullable_type(argument.type), GraphQLScalarType):
         return False
-    return node is None or isinstance(node.value, VariableNode) or not _mentions_variables(node)
+    return node is None or not _mentions_variables(node)
 
 
 def _simply(selected: Selected, nodes: Mapping[str, ArgumentNode]) -> Given:
@@ -112,14 +116,16 @@ def _simply(selected: Selected, nodes: Mapping[str, ArgumentNode]) -> Given:
         for name in by_variable
         if isinstance(arguments[name].type, GraphQLNonNull)
     }
-    variable = [(python_names[name], of) for name, of in by_variable.items()]
+    variable = [
+        (python_names[name], of, _conversion(arguments[name])) for name, of in by_variable.items()
+    ]
 
     def give(variables: VariableValues) -> dict[str, Any]:
         given = dict(given_first)
         coerced = variables.coerced
-        for name, of in variable:
+        for name, of, convert in variable:
             if of in coerced:
-                given[name] = coerced[of]
+                given[name] = coerced[of] if convert is None else convert(coerced[of])
             elif name in required:
                 raise Unfit
         if any(given.get(name) is None for name in not_null):
@@ -127,6 +133,15 @@ def _simply(selected: Selected, nodes: Mapping[str, ArgumentNode]) -> Given:
         return given
 
     return give
+
+
+def _conversion(argument: GraphQLArgument) -> Make | None:
+    """What makes the resolver's value of a variable's; None: it is the same."""
+    if isinstance(get_nullable_type(argument.type), GraphQLScalarType):
+        return None
+    if argument.default_value not in (None, Undefined) or argument.default is not None:
+        raise NotCovered("a default that is no scalar")
+    return conversion(argument.type)
 
 
 def _values(

@@ -1,0 +1,144 @@
+"""Input values that are coerced quickly come to what graphql-core and strawberry make of them."""
+
+from typing import Any
+
+import pytest
+from graphql import (
+    GraphQLInputObjectType,
+    GraphQLInputType,
+    Undefined,
+    build_schema,
+    is_input_type,
+    parse_type,
+    type_from_ast,
+)
+from graphql.utilities import coerce_input_value
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resolvers.distances import CostingOptions, PedestrianOptions
+from resolvers.waypoints import WaypointInput
+from schema.compiling_coercion import EXACT, Odd, coercion, conversion
+from schema.compiling_fields import NotCovered
+from schema.root import GRAPHQL
+
+WAYPOINT = {"id": "gym", "name": None, "x": 1.5, "y": 2, "floorId": "lower"}
+TYPES = [
+    "ID",
+    "String!",
+    "Boolean",
+    "Int",
+    "Float",
+    "Float!",
+    "[ID!]",
+    "[[Int]!]!",
+    "WaypointInput",
+    "[WaypointInput!]!",
+    "CostingOptions",
+    "AssignmentInput!",
+]
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.sampled_from([2**31, -(2**31), EXACT, EXACT + 1, 10**400, Undefined]),
+    st.floats(),
+    st.text(max_size=3),
+)
+NAMES = st.sampled_from(
+    ["id", "name", "x", "y", "floorId", "floor_id", "pedestrian", "mode", "groupId", "unitId"]
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.tuples(inner),
+        st.dictionaries(NAMES, inner, max_size=5),
+        st.fixed_dictionaries({}, optional={"id": inner, "x": inner, "pedestrian": inner}),
+    ),
+    max_leaves=12,
+)
+
+
+def declared(text: str) -> GraphQLInputType:
+    found = type_from_ast(GRAPHQL, parse_type(text))
+    assert is_input_type(found)
+    return found
+
+
+@given(text=st.sampled_from(TYPES), value=VALUES)
+def test_what_is_coerced_is_what_graphql_core_makes_of_it(text: str, value: Any) -> None:
+    type = declared(text)
+    try:
+        coerced = coercion(type)(value)
+    except Odd:
+        return
+    # The same to the class and to the order of its members.
+    assert repr(coerced) == repr(coerce_input_value(value, type))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[WaypointInput!]!", [WAYPOINT, {}, {"id": "pool"}]),
+        ("CostingOptions", None),
+        ("CostingOptions", {"pedestrian": None}),
+        ("CostingOptions!", {"pedestrian": {}}),
+        ("[[Int]!]!", [[1, None], []]),
+        ("Float", 7),
+    ],
+)
+def test_plain_values_are_coerced(text: str, value: Any) -> None:
+    type = declared(text)
+    assert repr(coercion(type)(value)) == repr(coerce_input_value(value, type))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("ID", 7),  # fits, as a text
+        ("Float", float("nan")),
+        ("Float", EXACT + 1),
+        ("Int", 2**31),
+        ("Int", True),
+        ("[Int]", 1),  # fits, as a list of one
+        ("WaypointInput", {"id": "gym", "floor_id": "lower"}),
+        ("WaypointInput", [WAYPOINT]),
+        ("WaypointInput!", None),
+        ("AssignmentInput", {"groupId": "g"}),
+    ],
+)
+def test_whatever_is_not_plain_is_left_to_graphql_core(text: str, value: Any) -> None:
+    with pytest.raises(Odd):
+        coercion(declared(text))(value)
+
+
+def test_resolvers_get_their_inputs() -> None:
+    type = declared("[WaypointInput!]!")
+    made = conversion(type)(coercion(type)([WAYPOINT, {}]))
+    gym = WaypointInput(id="gym", name=None, x=1.5, y=2.0, floor_id="lower")  # type: ignore[arg-type]
+    assert made == [gym, WaypointInput()]
+    options = declared("CostingOptions")
+    given = {"pedestrian": {"mode": "wheelchair"}}
+    on_foot = CostingOptions(pedestrian=PedestrianOptions(mode="foot"))
+    assert conversion(options)(coercion(options)({"pedestrian": {}})) == on_foot
+    rolling = CostingOptions(pedestrian=PedestrianOptions(mode="wheelchair"))
+    assert conversion(options)(coercion(options)(given)) == rolling
+    assert conversion(options)(None) is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "inner: Odd",  # within itself
+        "when: Date = null",
+        "names: [String!] = []",  # a default that could be changed
+        "x: Float",  # without a default it may be absent
+    ],
+)
+def test_other_types_are_not_covered(fields: str) -> None:
+    schema = build_schema(f"scalar Date input Odd {{ {fields} }} type Query {{ a(b: Odd): Int }}")
+    type = schema.type_map["Odd"]
+    assert isinstance(type, GraphQLInputObjectType)
+    with pytest.raises(NotCovered):
+        coercion(type)
