@@ -19,6 +19,20 @@ from schema.execution import RequestError
 
 T = TypeVar("T")
 
+_MEMBER = re.compile(
+    r"Object (?:(?P<is_missing>missing required)|contains unknown) field `(?P<name>.*)`", re.DOTALL
+)
+_TYPES = re.compile(r"Expected `(?P<wanted>.+)`, got `(?P<given>.+)`")
+_JSON_TYPES = {
+    "array": "an array",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a number",
+    "null": "null",
+    "object": "an object",
+    "str": "a string",
+}
+
 MOST_ASSIGNMENTS = 10_000
 MATRIX_ARGUMENTS = frozenset({"sources", "targets", "costing", "costingOptions", "distanceMethod"})
 
@@ -134,8 +148,18 @@ def convert(value: Any, model: type[T]) -> T:
         return msgspec.convert(value, model)
     except msgspec.ValidationError as error:
         complaint, _, place = str(error).partition(" - at ")
-        name = place.strip("`").removeprefix("$").removeprefix(".") or "body"
-        raise invalid({name: [f"is not as it should be: {complaint}"]}) from error
+        raise invalid(_in_json_terms(complaint, place.strip("`").lstrip("$."))) from error
+
+
+def _in_json_terms(complaint: str, place: str) -> dict[str, list[str]]:
+    """What msgspec says of a value at `place`, under the member's name and in JSON's words."""
+    if member := _MEMBER.fullmatch(complaint):
+        name = f"{place}.{member['name']}" if place else member["name"]
+        return {name: ["must be given" if member["is_missing"] else "is not known here"]}
+    if types := _TYPES.fullmatch(complaint):
+        wanted = " or ".join(_JSON_TYPES[name] for name in types["wanted"].split(" | "))
+        return {place or "body": [f"must be {wanted}, not {_JSON_TYPES[types['given']]}"]}
+    return {place or "body": [f"is not as it should be: {complaint}"]}
 
 
 def _read_assignments(body: bytes) -> dict[str, Any]:

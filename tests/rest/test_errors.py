@@ -1,6 +1,7 @@
 """Errors of `/v1`: one shape, whoever makes them."""
 
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -12,7 +13,7 @@ from rest.errors import STATUS_OF_CODE, HttpError, of_graphql
 from rest.routing import PathRoute
 from rest.table import ROWS
 from schema.execution import RequestError
-from tests.world import ALL_FLAGS, World, running, serving, speaking
+from tests.world import ALL_FLAGS, MAP, World, running, serving, speaking
 
 pytestmark = pytest.mark.anyio
 
@@ -98,6 +99,28 @@ async def test_a_body_of_another_shape_is_told_what_is_wrong(
     response = await client.put(ASSIGN, content=content, headers=headers)
     assert_is_error(response, 422)
     assert response.json()["fields"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "field", "complaint"),
+    [
+        ({"targets": []}, "data.sources", "must be given"),
+        ({"sources": [], "targets": [], "unit": "m"}, "data.unit", "is not known here"),
+        (
+            {"sources": [{"x": "1"}], "targets": []},
+            "data.sources[0].x",
+            "must be a number or null, not a string",
+        ),
+    ],
+)
+async def test_a_member_that_is_wrong_is_named(
+    client: httpx.AsyncClient, asked: dict[str, Any], field: str, complaint: str
+) -> None:
+    response = await client.post(
+        f"/v1/maps/{quote(MAP, safe='')}/distance-matrix", json={"data": asked}, headers=ALL_FLAGS
+    )
+    assert_is_error(response, 422, f"{field} {complaint}")
+    assert response.json()["fields"] == {field: [complaint]}
 
 
 async def test_a_body_over_its_limit_is_told_the_limit(client: httpx.AsyncClient) -> None:
