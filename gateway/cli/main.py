@@ -61,6 +61,9 @@ def _explained() -> Iterator[None]:
     except Exception as error:
         if os.environ.get(DEBUG):
             raise
+        if isinstance(error, OSError):  # a full disk, a directory that may not be written to
+            place = f"{error.filename}: " if error.filename else ""
+            raise click.ClickException(f"{place}{error.strerror or error}") from error
         raise click.ClickException(
             f"a fault of floorgate itself ({type(error).__name__}: {error}); {DEBUG}=1 shows where"
         ) from error

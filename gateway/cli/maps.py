@@ -12,7 +12,7 @@ from rich.table import Table
 
 from gateway.settings import STORAGE, Settings, gather, options
 from parsing.plans import FORMATS
-from resolvers.errors import RequestError
+from resolvers.errors import NotFound, RequestError
 from resolvers.processing import Outcome, Request, process
 from storage.database import opened
 from storage.store import Store
@@ -67,6 +67,8 @@ def process_(
         feet_per_unit,
         pictures is not None,
     )
+    if pictures is not None:  # where nothing can be drawn nothing is published either
+        pictures.mkdir(parents=True, exist_ok=True)
     outcome = _process(gather(values), request)
     if pictures is not None:
         _write(pictures, outcome.pictures)
@@ -105,12 +107,15 @@ def _process(settings: Settings, request: Request) -> Outcome:
     try:
         with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
             return asyncio.run(run(bar))
+    except NotFound as error:
+        raise click.ClickException(
+            f"there is no map {request.map_id!r}: give a floor plan as SOURCE to make one"
+        ) from error
     except RequestError as error:
         raise click.ClickException(str(error)) from error
 
 
 def _write(directory: Path, pictures: dict[str, str]) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
     for name, svg in pictures.items():
         safe = "".join(each if each.isalnum() or each in "-_." else "_" for each in name)
         (directory / f"{safe}.svg").write_text(svg, encoding="utf-8")

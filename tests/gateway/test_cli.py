@@ -185,6 +185,18 @@ def test_what_cannot_be_read_is_named(storage: list[str], tmp_path: Path) -> Non
     assert_explains(floorgate("import", *storage), 2, "PATH")
 
 
+def test_a_map_that_is_not_there_is_named(storage: list[str]) -> None:
+    run = floorgate("maps", "process", "nowhere", *storage)
+    assert_explains(run, 1, "there is no map 'nowhere'", "SOURCE")
+
+
+def test_pictures_that_cannot_be_written_are_told_of(storage: list[str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    pictures = tmp_path / "file" / "pictures"
+    run = floorgate("maps", "process", "nowhere", "--picture", pictures, *storage)
+    assert_explains(run, 1, f"{pictures}: Not a directory")
+
+
 def test_the_schema_is_printed() -> None:
     assert floorgate("schema").stdout == sdl()
 
