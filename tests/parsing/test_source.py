@@ -23,6 +23,14 @@ def complaint_about(svg: bytes, limits: Limits | None = None) -> ParsingError:
     return caught.value
 
 
+def assert_refused_at(position: tuple[int, int], reason: str, svg: bytes) -> None:
+    """As not well-formed, for this reason, at this line and column."""
+    error = complaint_about(svg)
+    assert isinstance(error, NotWellFormed)
+    assert (error.line, error.column) == position
+    assert reason in error.message
+
+
 @pytest.mark.parametrize(
     ("svg", "position", "reason"),
     [
@@ -44,10 +52,7 @@ def complaint_about(svg: bytes, limits: Limits | None = None) -> ParsingError:
 def test_what_is_not_xml_is_told_with_its_place(
     svg: bytes, position: tuple[int, int], reason: str
 ) -> None:
-    error = complaint_about(svg)
-    assert isinstance(error, NotWellFormed)
-    assert (error.line, error.column) == position
-    assert reason in error.message
+    assert_refused_at(position, reason, svg)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +80,7 @@ def test_encodings_are_read(encoding: str) -> None:
 def test_wrong_encodings_are_told_with_their_place(
     svg: bytes, position: tuple[int, int], reason: str
 ) -> None:
-    error = complaint_about(svg)
-    assert isinstance(error, NotWellFormed)
-    assert (error.line, error.column) == position
-    assert reason in error.message
+    assert_refused_at(position, reason, svg)
 
 
 def test_columns_count_characters() -> None:
