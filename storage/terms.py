@@ -83,7 +83,7 @@ def _parts(text: str) -> list[str]:
     while True:
         match = _SPLIT.match(text, position)
         if match is None:
-            raise InvalidTerm(f"must not end in a single backslash, as {text!r} does")
+            raise InvalidTerm(f"must not end in a single backslash, as '{text}' does")
         parts.append(match[1])
         if match.end() == match.end(1):
             return parts
@@ -94,7 +94,7 @@ def _term(part: str) -> Term:
     match = _TERM.match(part)
     if match is None:
         raise InvalidTerm(
-            f"has the term {part!r}; a term is key, -key, key==value or -key==value, "
+            f"has the term '{part}'; a term is key, -key, key==value or -key==value, "
             r"with \, \= \- \\ for the characters themselves"
         )
     value = match["value"]
