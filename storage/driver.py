@@ -64,7 +64,8 @@ async def close(client: Client) -> None:
 
 
 async def find(
-    collection: Collection,
+    database: Database,
+    name: str,
     where: Mapping[str, Any],
     projection: Mapping[str, Any],
     *,
@@ -72,7 +73,7 @@ async def find(
     skip: int = 0,
     sort: Mapping[str, Any] | None = None,
 ) -> list[Any]:
-    """The first documents that match: one command, whose reply is the list.
+    """The first documents of a collection that match: one command, whose reply is the list.
 
     A cursor of the driver costs more than the documents of a short list. It takes over where it is
     needed: to try again, and to read what one reply, of at most 16 MB, cannot hold.
@@ -80,9 +81,9 @@ async def find(
     most = max(limit, 1)  # MongoDB reads 0 as no limit
     order = {"sort": sort} if sort else {}
     options = {"skip": skip, "limit": most, "batchSize": most, **order, **_MAJORITY}
-    command = {"find": collection.name, "filter": where, "projection": projection, **options}
+    command = {"find": name, "filter": where, "projection": projection, **options}
     try:
-        reply = await collection.database.command(command)
+        reply = await database.command(command)
     except AutoReconnect as error:
         if error.timeout:
             raise
@@ -90,8 +91,8 @@ async def find(
         if not (rest := reply["cursor"]["id"]):
             found: list[Any] = reply["cursor"]["firstBatch"]
             return found
-        await collection.database.command("killCursors", collection.name, cursors=[rest])
-    cursor = collection.find(where, projection, skip=skip, limit=most, batch_size=most)
+        await database.command("killCursors", name, cursors=[rest])
+    cursor = database[name].find(where, projection, skip=skip, limit=most, batch_size=most)
     again: list[Any] = await (cursor.sort([*sort.items()]) if sort else cursor).to_list(None)
     return again
 

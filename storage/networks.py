@@ -59,10 +59,9 @@ async def publish(
 async def find_digest(database: driver.Database, scope: Scope, map_id: str) -> str | None:
     """Under which digest a visible map's network is kept, if it is routable."""
     with driver.translating():
-        found = await database[MAPS.name].find_one(
-            scope.limit(MAPS, {"_id": map_id}), {NETWORK: 1, "_id": 0}
-        )
-    return found.get(NETWORK) if found else None
+        visible = scope.limit(MAPS, {"_id": map_id})
+        found = await driver.find(database, MAPS.name, visible, {NETWORK: 1, "_id": 0}, limit=1)
+    return found[0].get(NETWORK) if found else None
 
 
 async def given_locations(database: driver.Database, map_id: str) -> list[Location]:

@@ -69,11 +69,8 @@ class Store:
             return slice.after_key, slice.skip
 
         async def advance(key: str | None) -> str | None:
-            visible, collection = scope.limit(kind, _after(where, key)), self.database[kind.name]
-            found = await driver.find(
-                collection, visible, {"_id": 1}, limit=1, skip=landmarks.stride - 1, sort=BY_KEY
-            )
-            return found[0]["_id"] if found else None
+            keys = await self._keys(kind, scope, _after(where, key), 1, skip=landmarks.stride - 1)
+            return keys[0] if keys else None
 
         name = ListName(kind.name, scope, repr(where))
         return await landmarks.start(name, slice.skip, advance)
@@ -133,16 +130,16 @@ class Store:
 
     async def keys(self, kind: Kind[Any], scope: Scope, where: Document, most: int) -> list[str]:
         """The keys of the first visible records that `where` matches, from an index alone."""
-        visible, collection = scope.limit(kind, where), self.database[kind.name]
         with driver.translating():
-            found = await driver.find(collection, visible, {"_id": 1}, limit=most, sort=BY_KEY)
-        return [document["_id"] for document in found]
+            return await self._keys(kind, scope, where, most)
 
     async def drawings(self, scope: Scope, map_ids: Iterable[str]) -> dict[str, bytes]:
         """What the drawings of visible maps were parsed to, as JSON, by map."""
-        where = scope.limit(MAPS, {"_id": {"$in": sorted(set(map_ids))}})
+        wanted = sorted(set(map_ids))
+        where = scope.limit(MAPS, {"_id": {"$in": wanted}})
         with driver.translating():
-            maps = await self.database[MAPS.name].find(where, {"parsed": 1}).to_list(None)
+            most = len(wanted)
+            maps = await driver.find(self.database, MAPS.name, where, {"parsed": 1}, limit=most)
             digests = {each["_id"]: each["parsed"] for each in maps if each.get("parsed")}
             contents = await files.read_each(self.database, set(digests.values()))
         return {key: contents[digest] for key, digest in digests.items() if digest in contents}
@@ -172,8 +169,19 @@ class Store:
     async def _find(
         self, kind: Kind[Any], where: Document, limit: int, **options: Any
     ) -> list[Document]:
-        collection = self.database[kind.name]
-        return await driver.find(collection, where, kind.projection, limit=limit, **options)
+        projection = kind.projection
+        return await driver.find(
+            self.database, kind.name, where, projection, limit=limit, **options
+        )
+
+    async def _keys(
+        self, kind: Kind[Any], scope: Scope, where: Document, limit: int, skip: int = 0
+    ) -> list[str]:
+        visible, key = scope.limit(kind, where), {"_id": 1}
+        found = await driver.find(
+            self.database, kind.name, visible, key, limit=limit, skip=skip, sort=BY_KEY
+        )
+        return [document["_id"] for document in found]
 
     @staticmethod
     def _branch(
