@@ -1,9 +1,9 @@
 """E18: how far it is from some waypoints of a map to others."""
 
 import math
-from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
 import strawberry
 from msgspec import Struct
 
@@ -13,6 +13,7 @@ from resolvers.waypoints import Waypoint, WaypointInput, find_waypoints, to_stop
 from routing.costing import Costing, Mode
 from routing.matrix import Matrix
 from routing.straight import measure_straight
+from routing.visibility import Floats, Singles
 from storage.maps import Map
 
 MOST_PAIRS = 50
@@ -21,6 +22,8 @@ DEFAULT: Final = "default"
 PATHFINDING: Final = "pathfinding"
 EUCLIDEAN: Final = "euclidean"
 METHODS = (DEFAULT, PATHFINDING, EUCLIDEAN)
+ROUNDING = 1e-6
+"""Thousandths by which floating point may exceed a number, so that it is not rounded up."""
 
 
 @strawberry.input
@@ -103,7 +106,7 @@ async def matrix(
     if routable is not None and method != EUCLIDEAN:
         router = routable.router
         stops = [to_stop(router, parent, waypoint) for waypoint in waypoints]
-        if method == PATHFINDING or all(router.is_attached(stop, mode) for stop in stops):
+        if method == PATHFINDING or router.are_attached(stops, mode):
             found = router.matrix(stops[: len(sources)], stops[len(sources) :], mode)
             return _answer(PATHFINDING, request, found)
     return _answer(EUCLIDEAN, request, _straight(request))
@@ -161,26 +164,35 @@ def _straight(request: Request) -> Matrix:
 
 
 def _answer(method: str, request: Request, found: Matrix) -> DistanceMatrix:
-    rows = zip(found.feet.tolist(), found.seconds.tolist(), strict=True)
+    targets = [target.shown for target in request.targets]
+    rows = zip(request.sources, _cells(found.feet), _cells(found.seconds), strict=True)
     return DistanceMatrix(
         method,
         [
-            Source(*source.shown, index, list(_targets(request.targets, *row)))
-            for index, (source, row) in enumerate(zip(request.sources, rows, strict=True))
+            Source(
+                *source.shown,
+                index,
+                [
+                    Target(*target, number, distance, time)
+                    for number, (target, distance, time) in enumerate(
+                        zip(targets, feet, seconds, strict=True)
+                    )
+                ],
+            )
+            for index, (source, feet, seconds) in enumerate(rows)
         ],
     )
 
 
-def _targets(
-    targets: Sequence[Waypoint], feet: Sequence[float], seconds: Sequence[float]
-) -> Iterator[Target]:
-    for index, (target, distance, time) in enumerate(zip(targets, feet, seconds, strict=True)):
-        if math.isnan(time):
-            yield Target(*target.shown, index, None, None)
-        else:
-            yield Target(*target.shown, index, rounded(distance), rounded(time))
+def _cells(numbers: Floats | Singles) -> list[list[float | None]]:
+    """Rows of what `rounded` makes of each number; None for NaN."""
+    shown = np.ceil(numbers.astype(float) * 1000 - ROUNDING) / 1000 + 0.0  # 0, never -0
+    cells = shown.astype(object)
+    cells[np.isnan(shown)] = None
+    rows: list[list[float | None]] = cells.tolist()
+    return rows
 
 
 def rounded(number: float) -> float:
     """To a thousandth, upwards: no distance may fall below the straight line."""
-    return math.ceil(number * 1000 - 1e-6) / 1000
+    return math.ceil(number * 1000 - ROUNDING) / 1000

@@ -63,16 +63,17 @@ async def find_waypoints(
     floors = await _floors(context, parent, routable, floor_ids)
     faults: dict[str, str] = {}
     found = []
-    for place, waypoint in named:
-        placement = placements.get(waypoint.id or "")
-        if waypoint.floor_id is not None and waypoint.floor_id not in floors:
-            faults[f"{place}.floorId"] = f"is no floor of this map: {waypoint.floor_id!r}"
-        elif not _is_placed(waypoint) and placement is None:
-            faults[f"{place}.id"] = f"is no location of this map: {waypoint.id!r}"
-        elif _is_elsewhere(waypoint, placement):
-            faults[f"{place}.floorId"] = f"is no floor of the location {waypoint.id!r}"
+    for place, way in named:
+        placement = placements.get(way.id or "")
+        is_placed = way.x is not None and way.floor_id is not None
+        if way.floor_id is not None and way.floor_id not in floors:
+            faults[f"{place}.floorId"] = f"is no floor of this map: {way.floor_id!r}"
+        elif is_placed or (placement is not None and way.floor_id in (None, *placement.floor_ids)):
+            found.append(_completed(way, placement))
+        elif placement is None:
+            faults[f"{place}.id"] = f"is no location of this map: {way.id!r}"
         else:
-            found.append(_completed(waypoint, placement))
+            faults[f"{place}.floorId"] = f"is no floor of the location {way.id!r}"
     if faults:
         raise InvalidInput(**faults)
     return found
@@ -136,17 +137,6 @@ async def _floors(
     return known | {key for key, floor in read.items() if floor.asset_id == parent.asset_id}
 
 
-def _is_placed(waypoint: WaypointInput) -> bool:
-    return None not in (waypoint.x, waypoint.y, waypoint.floor_id)
-
-
-def _is_elsewhere(given: WaypointInput, placement: Placement | None) -> bool:
-    """Whether the location is on other floors than the one that goes with it."""
-    if placement is None or given.floor_id is None or _is_placed(given):
-        return False
-    return given.floor_id not in placement.floor_ids
-
-
 def _completed(given: WaypointInput, placement: Placement | None) -> Waypoint:
     """On another of its floors, too, a location is a place like any other."""
     if placement is None:
@@ -156,6 +146,7 @@ def _completed(given: WaypointInput, placement: Placement | None) -> Waypoint:
     name = placement.name if given.name is None else given.name
     x = placement.x if given.x is None else given.x
     y = placement.y if given.y is None else given.y
-    floor_id = given.floor_id or placement.floor_id
-    is_there = (x, y, floor_id) == (placement.x, placement.y, placement.floor_id)
+    own_floor_id = placement.floor_id
+    floor_id = given.floor_id or own_floor_id
+    is_there = x == placement.x and y == placement.y and floor_id == own_floor_id
     return Waypoint(given.id, name, x, y, floor_id, is_there)

@@ -95,6 +95,11 @@ class Network:
     def anchor_index(self) -> dict[str, int]:
         return {anchor.id: index for index, anchor in enumerate(self.anchors)}
 
+    @cached_property
+    def attached_ids(self) -> frozenset[str]:
+        """The locations in the walkable space, or near enough to it."""
+        return frozenset(anchor.id for anchor in self.anchors if anchor.vertex >= 0)
+
 
 def build_network(
     plan: Plan,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from routing.costing import Mode
 from routing.matrix import Matrix, compute_matrix
 from routing.network import Network
 from routing.route import Route, find_route
-from routing.stops import Position, Waypoint, is_attached
+from routing.stops import Position, Waypoint, find_stop
 from routing.straight import measure_straight, points_of
 from routing.table import Table
 
@@ -64,7 +64,13 @@ class Router:
 
     def is_attached(self, waypoint: Waypoint, mode: Mode = Mode.FOOT) -> bool:
         """Whether it lies in the walkable space, or near enough to it."""
-        return is_attached(self.networks[mode], waypoint)
+        return self.are_attached([waypoint], mode)
+
+    def are_attached(self, waypoints: Iterable[Waypoint], mode: Mode = Mode.FOOT) -> bool:
+        """Whether all of them are; of locations that is known beforehand."""
+        network = self.networks[mode]
+        others = [each for each in waypoints if each not in network.attached_ids]
+        return all(find_stop(network, waypoint).attached for waypoint in others)
 
     def route(self, source: Waypoint, target: Waypoint, mode: Mode = Mode.FOOT) -> Route | None:
         return find_route(self.networks[mode], source, target)

@@ -66,22 +66,10 @@ def find_stop(network: Network, waypoint: Waypoint) -> Stop:
     return Stop(index, x, y, *found)
 
 
-def is_attached(network: Network, waypoint: Waypoint) -> bool:
-    """Whether `find_stop` would find it attached; of a location this is known beforehand."""
-    if isinstance(waypoint, str):
-        return network.anchors[_anchor(network, waypoint)].vertex >= 0
-    return find_stop(network, waypoint).attached
-
-
-def _anchor(network: Network, location_id: str) -> int:
+def stop_at_location(network: Network, location_id: str) -> Stop:
     index = network.anchor_index.get(location_id)
     if index is None:
         raise WaypointError(f"The map has no location {location_id!r}.")
-    return index
-
-
-def stop_at_location(network: Network, location_id: str) -> Stop:
-    index = _anchor(network, location_id)
     _, level, x, y, vertex, leg_feet = network.anchors[index]
     if vertex < 0:
         return Stop(level, x, y, x, y, 0.0, attached=False)
