@@ -13,7 +13,6 @@ from resolvers.waypoints import Waypoint, WaypointInput, find_waypoints, to_stop
 from routing.costing import Costing, Mode
 from routing.matrix import Matrix
 from routing.straight import measure_straight
-from routing.visibility import Floats, Singles
 from storage.maps import Map
 
 MOST_PAIRS = 50
@@ -165,7 +164,8 @@ def _straight(request: Request) -> Matrix:
 
 def _answer(method: str, request: Request, found: Matrix) -> DistanceMatrix:
     targets = [target.shown for target in request.targets]
-    rows = zip(request.sources, _cells(found.feet), _cells(found.seconds), strict=True)
+    all_feet, all_seconds = _cells(found)
+    rows = zip(request.sources, all_feet, all_seconds, strict=True)
     return DistanceMatrix(
         method,
         [
@@ -184,12 +184,12 @@ def _answer(method: str, request: Request, found: Matrix) -> DistanceMatrix:
     )
 
 
-def _cells(numbers: Floats | Singles) -> list[list[float | None]]:
-    """Rows of what `rounded` makes of each number; None for NaN."""
-    shown = np.ceil(numbers.astype(float) * 1000 - ROUNDING) / 1000 + 0.0  # 0, never -0
-    cells = shown.astype(object)
-    cells[np.isnan(shown)] = None
-    rows: list[list[float | None]] = cells.tolist()
+def _cells(found: Matrix) -> list[list[list[float | None]]]:
+    """Rows of feet and rows of seconds, as `rounded` makes them; None for NaN."""
+    numbers = np.array(found, dtype=float)
+    cells = (np.ceil(numbers * 1000 - ROUNDING) / 1000 + 0.0).astype(object)  # 0, never -0
+    cells[np.isnan(numbers)] = None
+    rows: list[list[list[float | None]]] = cells.tolist()
     return rows
 
 
