@@ -8,6 +8,7 @@ a while that nothing was missed, no version is known, and everything must be rea
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
@@ -26,11 +27,13 @@ FOLLOWED = (*(kind.name for kind in KINDS), keys.COLLECTION)
 
 logger = logging.getLogger("floorgate.changes")
 
+_ANY = {"$in": list(FOLLOWED)}
 _PIPELINE = [
-    {"$match": {"$or": [{"ns.coll": {"$in": list(FOLLOWED)}}, {"ns.coll": {"$exists": False}}]}},
-    {"$project": {"ns.coll": 1}},
+    {"$match": {"$or": [{"ns.coll": _ANY}, {"to.coll": _ANY}, {"ns.coll": {"$exists": False}}]}},
+    {"$project": {"ns.coll": 1, "to.coll": 1}},
 ]
-"""What concerns a whole database, such as that it was dropped, names no collection."""
+"""A renamed collection takes the place of the one it is renamed `to`. What concerns a whole
+database, such as that it was dropped, names no collection."""
 
 
 class Mark(NamedTuple):
@@ -51,7 +54,8 @@ class Changes:
 
     def mark(self) -> Mark | None:
         """The versions now; None while changes may go unnoticed."""
-        if asyncio.get_running_loop().time() - self._confirmed_at >= TRUSTED_SECONDS:
+        # The loop's own time stands still while a callback runs, however long that takes.
+        if time.monotonic() - self._confirmed_at >= TRUSTED_SECONDS:
             return None
         return Mark(self._versions, self._tally.seen())
 
@@ -70,16 +74,15 @@ class Changes:
             self._confirmed_at = float("-inf")
 
     async def _follow(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             try:
                 async with driver.tailing(self._database, _PIPELINE, POLL_MS) as batches:
                     self._count(FOLLOWED)  # anything may have changed until the stream began
-                    asked_at = loop.time()
+                    asked_at = time.monotonic()
                     async for batch in batches:
                         if batch:
                             self._count(_collections(batch))
-                        self._confirmed_at, asked_at = asked_at, loop.time()
+                        self._confirmed_at, asked_at = asked_at, time.monotonic()
             except PyMongoError as error:
                 logger.warning("the change stream ended: %s", type(error).__name__)
             self._confirmed_at = float("-inf")
@@ -101,4 +104,5 @@ def is_same(before: Mark, now: Mark, names: Collection[str]) -> bool:
 
 def _collections(batch: list[dict[str, Any]]) -> set[str]:
     names = {event.get("ns", {}).get("coll") for event in batch}
-    return set(FOLLOWED) if None in names else names
+    names |= {event["to"]["coll"] for event in batch if "to" in event}
+    return set(FOLLOWED) if None in names else names.intersection(FOLLOWED)

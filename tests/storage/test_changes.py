@@ -52,6 +52,15 @@ async def test_a_write_makes_a_new_version_of_its_collection_alone(
     assert is_same(before, await known(followed), ["floors", "units", "maps"])
 
 
+async def test_a_collection_that_takes_the_place_of_another_is_a_new_version(
+    database: Any, followed: Changes
+) -> None:
+    await database["staged"].insert_one({"_id": "none"})
+    before = await known(followed)
+    await database["staged"].rename("floors", dropTarget=True)
+    await until(followed, lambda now: not is_same(before, now, ["floors"]))
+
+
 async def test_what_belongs_to_no_kind_is_not_followed(database: Any, followed: Changes) -> None:
     before = await known(followed)
     await database["api_key_uses"].insert_one({"_id": "k"})
