@@ -19,6 +19,8 @@ ROUTE = "floorgate.route"
 """Scope member with the template of the matched route, set by the router."""
 KEY_ID = "floorgate.key_id"
 """Scope member with the id of the caller's key, never the key, set when it is authenticated."""
+KEY = "floorgate.key"
+"""Scope member with what is known of the caller's key, never the key, set with its id."""
 REFUSED_WITH = "floorgate.refused_with"
 """Scope member with the status that the protocol answered while the body was arriving."""
 CLIENT_GONE = 499

@@ -57,6 +57,8 @@ class GraphQLEndpoint:
                 if not operation.is_query and request.method != "POST":
                     raise method_not_allowed(["OPTIONS", "POST"])
                 result = await self.service.run(operation, parameters.variables, context)
+                if result.errors:
+                    context.is_kept_track_of = False  # a fault may have passed by the next time
                 return _respond(result, media_type)
 
             key = (*parameters.key(), context.base_url, media_type, *caller.rights)

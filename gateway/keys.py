@@ -8,17 +8,18 @@ from urllib.parse import unquote_plus
 
 from starlette.requests import Request
 
-from gateway.access import KEY_ID
+from gateway.access import KEY, KEY_ID
 from gateway.admission import RateLimiter
+from resolvers.caller import FLAGS as KNOWN_FLAGS
 from resolvers.caller import Caller
 from rest.errors import RETRY_AFTER, HttpError
 from storage.errors import Unavailable
 from storage.keyring import KeyRing
-from storage.visibility import Scope
 
 HEADER: Final = b"api-key"
 PARAMETER: Final = "api-key"
 FLAGS: Final = b"experimental-flags"
+_KNOWN: Final = frozenset(KNOWN_FLAGS)
 CHALLENGE: Final = {"WWW-Authenticate": 'Key realm="floorgate"'}
 
 
@@ -38,12 +39,11 @@ class Authenticator:
             raise unavailable() from error
         if record is None:
             raise HttpError(403, "Invalid authentication credentials", "FORBIDDEN")
-        request.scope[KEY_ID] = record.id
+        request.scope[KEY], request.scope[KEY_ID] = record, record.id
         wait_seconds = self.limiter.check(record.id, time.monotonic())
         if wait_seconds is not None:
             raise _over_rate(wait_seconds)
-        assets = None if record.asset_ids is None else frozenset(record.asset_ids)
-        return Caller(record.id, Scope(assets), frozenset(record.permissions), flags(request))
+        return Caller(record.id, record.scope, frozenset(record.permissions), flags(request))
 
 
 def find_key(request: Request) -> str:
@@ -68,9 +68,10 @@ def find_key(request: Request) -> str:
 
 
 def flags(request: Request) -> frozenset[str]:
-    """The experimental features that a request opts in to."""
+    """The experimental features that a request opts in to; names of no feature are left out."""
     values = [value.decode("latin-1") for name, value in request.scope["headers"] if name == FLAGS]
-    return frozenset(flag.strip(" \t") for value in values for flag in value.split(","))
+    given = {flag.strip(" \t") for value in values for flag in value.split(",")}
+    return _KNOWN & given
 
 
 def unavailable() -> HttpError:

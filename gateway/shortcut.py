@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from starlette.types import Scope
 
-from gateway.access import ROUTE
+from gateway.access import KEY, ROUTE
 from gateway.admission import RateLimiter
 from gateway.answers import Answers
 from gateway.keys import HEADER as API_KEY
@@ -24,7 +24,7 @@ from gateway.ready import ANSWER
 from rest.endpoints import Key
 from storage import keys
 from storage.keyring import KeyRing
-from storage.keys import Digest
+from storage.keys import ApiKey, Digest
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -53,6 +53,8 @@ class Found(NamedTuple):
 class _Way(NamedTuple):
     answer: Key
     key: Digest
+    record: ApiKey
+    """What was known of the key: another record may have other rights."""
     route: str
 
 
@@ -75,7 +77,7 @@ class Shortcut:
         if way is None:
             return None
         record = self._ring.recall(way.key)
-        ready = self._answers.find(way.answer) if record else None
+        ready = self._answers.find(way.answer) if record is way.record else None
         if record is None or ready is None:
             del self._ways[digest]
             return None
@@ -98,7 +100,7 @@ class Shortcut:
         query: bytes = scope["query_string"]
         target = scope["raw_path"] + b"?" + query if query else scope["raw_path"]
         key = keys.digest(given[API_KEY].decode("latin-1").strip())
-        self._ways[_digest(target, given)] = _Way(answer, key, scope[ROUTE])
+        self._ways[_digest(target, given)] = _Way(answer, key, scope[KEY], scope[ROUTE])
         if len(self._ways) > MOST_WAYS:
             self._ways.popitem(last=False)
 

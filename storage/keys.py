@@ -9,12 +9,14 @@ import hashlib
 import secrets
 import zlib
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TypeAlias
 
 import msgspec
 
 from storage import driver
 from storage.fields import Id, Text
+from storage.visibility import Scope
 
 PREFIX = "fgk_"
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -29,7 +31,7 @@ USES = "api_key_uses"
 Digest: TypeAlias = bytes
 
 
-class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
+class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What is known of a key; never the key itself. `asset_ids` None means all assets."""
 
     id: Id
@@ -40,6 +42,11 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
+
+    @cached_property
+    def scope(self) -> Scope:
+        """Made once: what is kept for callers of this key holds one set of assets between them."""
+        return Scope(None if self.asset_ids is None else frozenset(self.asset_ids))
 
     def is_valid(self, now: datetime) -> bool:
         """Whether the key opens anything at this time."""

@@ -157,6 +157,12 @@ async def test_a_write_through_the_gateway_counts_at_once(one: Running) -> None:
         assert (await one.full.get("/v1/units/unit-1")).json()["name"] == f"Suite {number}"
 
 
+async def test_flags_of_no_feature_make_no_other_answer(one: Running) -> None:
+    for flag in ("none", "nothing", "references-of-old"):
+        await one.full.get("/graphql?query={units{data{id}}}", headers={"Experimental-Flags": flag})
+    assert one.answers.counters.entries == 1
+
+
 async def test_a_change_ends_only_what_was_read_from_there(one: Running, own_world: World) -> None:
     await one.full.get("/v1/units/unit-1")
     await one.full.get("/v1/assets")
@@ -176,7 +182,14 @@ async def test_what_nobody_keeps_track_of_is_not_kept(one: Running) -> None:
     assert one.answers.counters.entries == 0
 
 
-@pytest.mark.parametrize("path", ["/v1/units/none", "/graphql?query={units(page:0){data{id}}}"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/units/none",
+        "/graphql?query={units(page:0){data{id}}}",
+        "/graphql?query={units{data{id}}assetReferences{data{id}}}",
+    ],
+)
 async def test_errors_are_not_kept(one: Running, path: str) -> None:
     await one.full.get(path)
     assert one.answers.counters.entries == 0

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from gateway.app import Gateway
 from gateway.shortcut import Shortcut
 from gateway.worker import Service
 from storage import changes, keys
-from tests.world import SEEN, World, connected, make_key
+from tests.world import HIDDEN, SEEN, World, connected, make_key
 
 pytestmark = pytest.mark.anyio
 
@@ -107,7 +108,7 @@ async def served(own_world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
     config = worker._configuration(service, worker._Watched(gateway.application()))
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
-    with worker.socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.create_task(server._serve([listener]))
         async with asyncio.timeout(PATIENCE_SECONDS):
             while gateway.state is None or gateway.state.changes.mark() is None:
@@ -193,6 +194,23 @@ async def test_a_revoked_key_finds_no_shortcut(served: Served, own_world: World)
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while (await wire.ask("/v1/units")).status != 403:
                     await asyncio.sleep(0.01)
+
+
+async def test_a_key_with_other_rights_finds_no_shortcut_to_what_it_saw_before(
+    served: Served, own_world: World
+) -> None:
+    async with connected(own_world) as database:
+        key_id, key = await make_key(database, "narrowed", asset_ids=[SEEN, HIDDEN])
+        async with served.wire(key) as wire:
+            for _ in range(2):
+                assert (await wire.ask("/v1/units/unit-s")).status == 200
+            assert served.found == [200]
+            rights = {"$set": {"asset_ids": [SEEN]}}
+            await database[keys.COLLECTION].update_one({"_id": key_id}, rights)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while len(json.loads((await wire.ask("/v1/assets")).body)["data"]) > 1:
+                    await asyncio.sleep(0.01)
+            assert (await wire.ask("/v1/units/unit-s")).status == 404
 
 
 async def test_another_key_finds_its_own_answers_alone(served: Served, own_world: World) -> None:
