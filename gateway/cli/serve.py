@@ -86,7 +86,7 @@ def _certificate(settings: Settings) -> tuple[str, str] | None:
 
 
 def _prepare_demo(settings: Settings) -> str:
-    """Loads the demo property, which changes nothing when it is there, and makes a key for it."""
+    """Loads the demo property, unless it is there, and makes a key for it."""
     from gateway.cli.keys import CREATE
     from gateway.cli.operator import execute, with_database
     from resolvers.caller import ADMIN, PERMISSIONS
@@ -109,14 +109,22 @@ def _prepare_demo(settings: Settings) -> str:
 
 
 async def _load_demo(database: driver.Database) -> None:
-    """Its map is made routable where it is new, or changed, or of an older version's format."""
+    """Loads it where it is not there: once it is, what was written since stays as it is.
+
+    Its map is made routable where it is not, in this version's format.
+    """
     from resolvers.catalog import load
     from resolvers.processing import Request, is_processed, process
+    from storage import visibility
+    from storage.importing import taking_turns
     from storage.store import Store
 
-    maps = (await load(database, [DEMO_BUNDLE])).kinds[MAPS.name]
     store = Store(database.client, database.name)
-    if maps.changed or not await is_processed(store, DEMO_MAP):
+    async with taking_turns(database):  # which finishes what a killed import has left
+        found = await store.get(MAPS, visibility.EVERYTHING, {"_id": DEMO_MAP})
+    if found is None:
+        await load(database, [DEMO_BUNDLE])
+    if not await is_processed(store, DEMO_MAP):
         click.echo("Making the demo map routable, which is done once", err=True)
         await process(store, Request(DEMO_MAP, {}))
 

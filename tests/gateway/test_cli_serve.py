@@ -4,7 +4,7 @@ import json
 import signal
 from pathlib import Path
 
-from tests.gateway.served import floorgate, serving
+from tests.gateway.served import Server, floorgate, serving
 
 DEMO_UNITS = 60
 BUNDLE = {
@@ -76,12 +76,7 @@ def test_the_demo_is_routable_from_the_start_and_made_so_once(tmp_path: Path) ->
     told = []
     for _ in range(2):
         with serving(tmp_path, "--demo") as server:
-            assert server.process.stdout is not None
-            printed = ""
-            while "curl" not in printed:
-                printed += server.process.stdout.readline()
-            key = next(word for word in printed.split() if word.startswith("fgk_"))
-            with server.client(key) as client:
+            with server.client(demo_key(server)) as client:
                 client.headers["Experimental-Flags"] = "distances,locations-resource"
                 [map] = client.get("/v1/maps?tags=pathfinding").json()["data"]
                 address = f"/v1/maps/{map['id']}/locations?per-page=2"
@@ -91,3 +86,30 @@ def test_the_demo_is_routable_from_the_start_and_made_so_once(tmp_path: Path) ->
                 assert asked.json()["data"]["distance_method"] == "pathfinding"
             told.append(server.end()[2].count("Making the demo map routable"))
     assert told == [1, 0]
+
+
+def test_what_is_written_to_the_demo_is_there_after_a_restart(tmp_path: Path) -> None:
+    finish = "/v1/units/attribute-groups/finish-package/assignments"
+    held = []
+    for changes in (True, False):
+        with serving(tmp_path, "--demo") as server, server.client(demo_key(server)) as client:
+            client.headers["Experimental-Flags"] = "unit-attributes-resource"
+            if changes:
+                first, *_ = client.get(finish).json()["data"]
+                others = {"finish-package-classic", "finish-package-modern"}
+                [other, *_] = sorted(others - {first["attribute_id"]})
+                given = {**first, "attribute_id": other}
+                assert client.put(finish, json={"data": [given]}).status_code == 200
+            held.append(client.get(finish).json()["data"])
+            server.end(signal.SIGKILL)
+    assert given in held[0]
+    assert held[1] == held[0]
+
+
+def demo_key(server: Server) -> str:
+    """The key that is printed with the demo's addresses."""
+    assert server.process.stdout is not None
+    printed = ""
+    while "curl" not in printed:
+        printed += server.process.stdout.readline()
+    return next(word for word in printed.split() if word.startswith("fgk_"))
