@@ -19,7 +19,7 @@ from gateway import pages
 from gateway.access import Access
 from gateway.admission import Admission, RateLimiter
 from gateway.answers import Answers
-from gateway.cross_origin import CrossOrigin
+from gateway.cross_origin import UNASKED, CrossOrigin
 from gateway.delivery import Delivery
 from gateway.errors import StartError
 from gateway.graphql import GraphQLEndpoint
@@ -101,7 +101,8 @@ class Gateway:
             await stack.enter_async_context(answers.reported())
             lookups = Lookups(changes) if self.settings.cache_mb else None
             store.landmarks = Landmarks(changes) if self.settings.cache_mb else None
-            shortcut = Shortcut(answers, ring, self.limiter)
+            besides = UNASKED if self.settings.origins else b""
+            shortcut = Shortcut(answers, ring, self.limiter, besides)
             self.state = State(store, ring, routers, changes, answers, shortcut, lookups)
             finishing = asyncio.create_task(_finish_imports(store))
             try:

@@ -13,6 +13,8 @@ METHODS = ("GET", "HEAD", "POST", "PUT")
 HEADERS = ("API-Key", "Experimental-Flags", "Content-Type", "If-None-Match", "X-Request-Id")
 EXPOSED = ("ETag", "Link", "Retry-After", "X-Request-Id")
 HOUR_SECONDS = 3600
+UNASKED = b"vary: Origin\r\n"
+"""The header line that answers to requests without `Origin` carry besides."""
 
 
 class CrossOrigin(CORSMiddleware):

@@ -29,7 +29,9 @@ from storage.keys import ApiKey, Digest
 Headers = Iterable[tuple[bytes, bytes]]
 
 MOST_WAYS = 20_000
-"""A way takes some 500 bytes."""
+"""A way takes some 500 bytes,"""
+MOST_BYTES = 1_000
+"""and may outlive its answer, whose name holds an address of no more than this."""
 
 _PART_OF_IT = (API_KEY, b"experimental-flags", b"accept", b"host", b"x-forwarded-proto")
 _LEFT_TO_THE_ANSWER = (b"accept-encoding", b"if-none-match")
@@ -61,10 +63,14 @@ class _Way(NamedTuple):
 class Shortcut:
     """Ways to kept answers, the least recently used given up first."""
 
-    def __init__(self, answers: Answers, ring: KeyRing, limiter: RateLimiter) -> None:
+    def __init__(
+        self, answers: Answers, ring: KeyRing, limiter: RateLimiter, besides: bytes = b""
+    ) -> None:
         self._answers = answers
         self._ring = ring
         self._limiter = limiter
+        self._besides = besides
+        """Header lines that the long way adds to every answer."""
         self._ways: OrderedDict[bytes, _Way] = OrderedDict()
 
     def find(self, target: bytes, headers: Headers) -> Found | None:
@@ -86,8 +92,9 @@ class Shortcut:
         self._ways.move_to_end(digest)
         coded, is_held = ready.get(given.get(b"accept-encoding"), given.get(b"if-none-match"))
         if is_held:
-            return Found(304, coded.not_modified_head, b"", way.route, record.id)
-        return Found(200, coded.head, coded.body["body"], way.route, record.id)
+            head = coded.not_modified_head + self._besides
+            return Found(304, head, b"", way.route, record.id)
+        return Found(200, coded.head + self._besides, coded.body["body"], way.route, record.id)
 
     def remember(self, scope: Scope) -> None:
         """Notes where the long way has led a request, if it was to a kept answer."""
@@ -99,6 +106,8 @@ class Shortcut:
             return
         query: bytes = scope["query_string"]
         target = scope["raw_path"] + b"?" + query if query else scope["raw_path"]
+        if len(target) + sum(map(len, given.values())) > MOST_BYTES:
+            return
         key = keys.digest(given[API_KEY].decode("latin-1").strip())
         self._ways[_digest(target, given)] = _Way(answer, key, scope[KEY], scope[ROUTE])
         if len(self._ways) > MOST_WAYS:

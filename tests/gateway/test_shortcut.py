@@ -13,6 +13,7 @@ import uvicorn
 
 from gateway import worker
 from gateway.app import Gateway
+from gateway.settings import Settings
 from gateway.shortcut import Shortcut
 from gateway.worker import Service
 from storage import changes, keys
@@ -92,6 +93,13 @@ class Served:
 
 @pytest.fixture
 async def served(own_world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
+    async with serving(own_world.settings(rate_limit=1, rate_burst=1000), monkeypatch) as served:
+        yield served
+
+
+@contextlib.asynccontextmanager
+async def serving(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
+    """A gateway that trusts what it keeps, however slow this machine is."""
     monkeypatch.setattr(changes, "TRUSTED_SECONDS", 3600.0)
     found = []
     find = Shortcut.find
@@ -103,7 +111,7 @@ async def served(own_world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
         return answer
 
     monkeypatch.setattr(Shortcut, "find", counting)
-    gateway = Gateway(own_world.settings(rate_limit=1, rate_burst=1000))
+    gateway = Gateway(settings)
     service = Service("", headers=(("x-content-type-options", "nosniff"),))
     config = worker._configuration(service, worker._Watched(gateway.application()))
     server = uvicorn.Server(config)
@@ -262,3 +270,29 @@ async def test_a_key_in_the_address_takes_the_long_way(served: Served, own_world
         for _ in range(3):
             assert (await wire.ask(f"/v1/units?api-key={own_world.keys.full}")).status == 200
         assert not served.found
+
+
+async def test_a_long_address_is_not_remembered(served: Served, own_world: World) -> None:
+    async with served.wire(own_world.keys.full) as wire:
+        for _ in range(2):
+            assert (await wire.ask(f"/v1/units?unknown={'x' * 1000}")).status == 200
+    assert not served.found
+
+
+async def test_caches_are_told_of_the_origin_either_way(
+    own_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = own_world.settings(cors_origins="https://elsewhere.test")
+    async with (
+        serving(settings, monkeypatch) as served,
+        served.wire(own_world.keys.full) as wire,
+    ):
+        for _ in range(2):
+            wire.send("/v1/units")
+            head = await wire.reader.readuntil(b"\r\n\r\n")
+            lines = [line.lower() for line in head.decode().split("\r\n")]
+            vary = ", ".join(line[6:] for line in lines if line.startswith("vary: "))
+            assert vary == "api-key, experimental-flags, accept-encoding, origin"
+            [length] = [int(line[16:]) for line in lines if line.startswith("content-length: ")]
+            await wire.reader.readexactly(length)
+        assert served.found == [200]
