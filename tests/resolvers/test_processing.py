@@ -336,9 +336,12 @@ PLACE = {"x": 1, "y": 25, "floor_id": "lower"}
             {"costing_options": {"pedestrian": {"mode": "run"}}},
             "data.costing_options.pedestrian.mode",
         ),
-        ({"costing_options": {"pedestrain": {}}}, "data.costing_options"),
-        ({"costing_options": {"pedestrian": {"mod": "foot"}}}, "data.costing_options.pedestrian"),
-        ({"costingOptions": {"pedestrian": {"mode": "wheelchair"}}}, "data"),
+        ({"costing_options": {"pedestrain": {}}}, "data.costing_options.pedestrain"),
+        (
+            {"costing_options": {"pedestrian": {"mod": "foot"}}},
+            "data.costing_options.pedestrian.mod",
+        ),
+        ({"costingOptions": {"pedestrian": {"mode": "wheelchair"}}}, "data.costingOptions"),
         ({"distance_method": "crow"}, "data.distance_method"),
     ],
 )
