@@ -13,7 +13,7 @@ from storage import driver
 from storage.catalog import BY_NAME, KINDS
 from storage.complaints import Complaints
 from storage.kinds import Document, Kind, Owner
-from storage.maps import MAPS
+from storage.maps import MAPS, NETWORK, PATHFINDING
 from storage.owners import Owners, agrees, disagreements, values
 from storage.staging import PLACE, SHOWN, Staging, describe
 from storage.stamps import is_same, stamp
@@ -66,10 +66,14 @@ class Check:
             yield [self._change(kind, document, live, stored) for document in batch]
 
     async def notes(self) -> list[str]:
-        """What may be meant and yet deserves a look: drawings of units that there are not."""
+        """What may be meant and yet deserves a look.
+
+        Drawings of units that there are not, and maps said to be routable that are not.
+        """
         notes = []
         units = self._owners[UNITS.name]
         async for batch in self._staging.batches(MAPS):
+            notes += await self._unroutable(batch)
             for document in batch:
                 shown = document.get(SHOWN, ())
                 await units.learn(set(shown))
@@ -80,6 +84,18 @@ class Check:
                         f" there are not: {named}" + ", ..." * (len(unknown) > NAMED_IN_A_NOTE)
                     )
         return notes
+
+    async def _unroutable(self, batch: list[Document]) -> list[str]:
+        said = {each["_id"]: each[PLACE] for each in batch if PATHFINDING in each.get("tags", ())}
+        where = {"_id": {"$in": [*said]}, NETWORK: {"$exists": True}}
+        found = self._database[MAPS.name].find(where, {"_id": 1}) if said else None
+        routable = {each["_id"] for each in await found.to_list(None)} if found else set()
+        return [
+            f"{place}.tags: the map is said to be {PATHFINDING}, and is not routable here before"
+            " it is processed"
+            for key, place in said.items()
+            if key not in routable
+        ]
 
     async def _meet_owners(self, kind: Kind[Any], batch: list[Document], places: list[str]) -> None:
         """Checks what the members say of their owners, and fills in what the owners lend."""
