@@ -36,7 +36,11 @@ UNREACHABLE = (ConnectionFailure, NetworkTimeout, ExecutionTimeout)
 
 
 def connect(url: str, driver: DriverName = "motor", timeout_seconds: float = 3.0) -> Client:
-    """A client that acknowledges by majority, retries once, and gives up in bounded time."""
+    """A client that acknowledges by majority, retries once, and gives up in bounded time.
+
+    It reads from the primary, whatever the address says: changes are followed there, and a
+    secondary may answer with what was before them.
+    """
     create: Callable[..., Client] = {"motor": AsyncIOMotorClient, "pymongo": AsyncMongoClient}[
         driver
     ]
@@ -45,6 +49,9 @@ def connect(url: str, driver: DriverName = "motor", timeout_seconds: float = 3.0
         appname="floorgate",
         w="majority",
         readConcernLevel="majority",
+        readPreference="primary",
+        readPreferenceTags="",
+        maxStalenessSeconds=-1,
         retryWrites=True,
         retryReads=True,
         serverSelectionTimeoutMS=2000,

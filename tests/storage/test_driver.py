@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from pymongo import ReadPreference
 from pymongo.uri_parser import parse_uri
 
 from storage import driver
@@ -87,3 +88,14 @@ async def test_a_read_whose_connection_is_lost_is_made_again(
             wire.cut()
             assert await driver.find(own, "things", {}, {"_id": 1}, limit=1) == [{"_id": 1}]
         await driver.close(client)
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+async def test_an_address_cannot_ask_for_reads_from_secondaries(
+    anyio_backend: str, name: DriverName
+) -> None:
+    wish = "readPreference=secondary&readPreferenceTags=dc:east&maxStalenessSeconds=90"
+    url = f"mongodb://127.0.0.1:9/?{wish}"
+    client = driver.connect(url, name)
+    assert client["any"]["things"].read_preference == ReadPreference.PRIMARY
+    await driver.close(client)
