@@ -30,8 +30,11 @@ class Parameters:
     variables: dict[str, Any]
 
     def key(self) -> tuple[Hashable, ...]:
-        """The same for parameters that ask the same."""
-        variables = orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
+        """The same for parameters that ask the same. Raises HttpError 400."""
+        try:
+            variables = orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
+        except TypeError as error:  # what was read from JSON can be written, but for its depth
+            raise _bad("variables are nested too deeply") from error
         return self.query, self.operation_name, variables
 
 

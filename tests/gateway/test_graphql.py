@@ -87,6 +87,14 @@ async def test_get_runs_queries_with_variables(client: httpx.AsyncClient) -> Non
     assert response.json() == {"data": {"asset": {"id": SEEN}}}
 
 
+async def test_variables_nested_without_end_are_refused(client: httpx.AsyncClient) -> None:
+    nested = "[" * 300 + "]" * 300
+    content = f'{{"query": "{{ assets {{ data {{ id }} }} }}", "variables": {{"a": {nested}}}}}'
+    response = await client.post("/graphql", content=content, headers={"Content-Type": JSON})
+    assert response.status_code == 400
+    assert codes(response.json()) == ["BAD_REQUEST"]
+
+
 async def test_get_never_runs_mutations(client: httpx.AsyncClient) -> None:
     query = 'mutation { createApiKey(name: "n") { id } }'
     response = await client.get("/graphql", params={"query": query})
