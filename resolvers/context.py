@@ -140,7 +140,9 @@ class Context:
         digest = await self._looked_up(MAPS, NETWORK, map_id, read)
         if digest is None or self.routers is None:
             return None
-        return await self.routers.get(digest, map_id)
+        routable = await self.routers.get(digest, map_id)
+        self.is_kept_track_of &= routable is not None  # a file that comes is told by no change
+        return routable
 
     async def drawings(self, map_ids: Sequence[str | None]) -> list[bytes | None]:
         """What each map's drawing was parsed to, as JSON; None for no map."""

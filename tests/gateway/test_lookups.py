@@ -136,6 +136,20 @@ async def test_a_map_is_routable_as_soon_as_it_is_processed(one: Asking) -> None
     assert after == {"tags": ["pathfinding"], "distanceMatrix": {"distanceMethod": "pathfinding"}}
 
 
+async def test_what_comes_of_a_missing_network_is_not_kept(one: Asking, own_world: World) -> None:
+    await data_of(one.full, IMPORT, {"bundle": json.dumps(HALL)})
+    async with connected(own_world) as database:
+        await database["maps"].update_one({"_id": "hall"}, {"$set": {"network": "0" * 64}})
+    assert one.gateway.state is not None
+    await one.map("hall", one.full)
+    entries = one.gateway.state.answers.counters.entries
+    matrix = """distanceMatrix(sources: [{x: 10, y: 10, floorId: "hall"}],
+        targets: [{x: 50, y: 10, floorId: "hall"}]) { distanceMethod }"""
+    found = await one.map("hall", one.full, matrix)
+    assert found == {"distanceMatrix": {"distanceMethod": "euclidean"}}
+    assert one.gateway.state.answers.counters.entries == entries
+
+
 async def test_a_gateway_told_to_keep_nothing_looks_everything_up(own_world: World) -> None:
     async with asking(own_world, cache_mb=0) as one:
         assert one.gateway.state is not None
