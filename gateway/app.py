@@ -200,6 +200,8 @@ class Gateway:
             app = CrossOrigin(app, self.settings.origins)
         if self.settings.behind_proxy:
             app = BehindProxy(app)
+        if not self.settings.cache_mb:
+            return Access(app)
         return Access(app, answered=self.answered, shortcut=self.shortcut)
 
     def shortcut(self, target: bytes, headers: Headers) -> Found | None:
