@@ -209,6 +209,13 @@ async def test_the_least_recently_used_give_way(own_world: World) -> None:
         assert counters.size_bytes <= 1_000_000
 
 
+async def test_what_is_larger_than_all_that_may_be_kept_evicts_nothing(one: Running) -> None:
+    one.answers._most_bytes = 5_000
+    await one.full.get("/v1/assets")
+    await one.full.get("/v1/units")
+    assert (one.answers.counters.entries, one.answers.counters.evicted) == (1, 0)
+
+
 async def test_a_gateway_told_to_keep_nothing_keeps_nothing(own_world: World) -> None:
     async with AsyncExitStack() as stack:
         gateway = await stack.enter_async_context(running(own_world.settings(cache_mb=0)))
