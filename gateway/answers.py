@@ -94,7 +94,7 @@ class Answers:
         is_whole = context.is_kept_track_of and bool(context.read)
         if mark is None or not is_whole or response.status_code != 200 or not self._most_bytes:
             return response
-        ready = Ready(response.raw_headers, bytes(response.body), key)
+        ready = Ready(response.raw_headers, bytes(response.body), key, self._grew)
         entry = _Entry(ready, frozenset(context.read), mark, _key_bytes(key))
         if entry.key_bytes + ready.size_bytes > self._most_bytes:  # all others would give way
             return response
@@ -116,7 +116,6 @@ class Answers:
         entry.mark = now  # compared by identity next time
         self._entries.move_to_end(key)
         self.counters.kept += 1
-        self._weigh(key, entry)
         return entry.ready
 
     def _keep(self, key: Key, entry: _Entry) -> None:
@@ -124,9 +123,13 @@ class Answers:
             self._drop(key)
         self._entries[key] = entry
         self.counters.entries += 1
-        self._weigh(key, entry)
+        self._weigh(entry)
 
-    def _weigh(self, key: Key, entry: _Entry) -> None:
+    def _grew(self, key: Key) -> None:
+        if (entry := self._entries.get(key)) is not None:
+            self._weigh(entry)
+
+    def _weigh(self, entry: _Entry) -> None:
         """Counts what an answer takes, which grows when it is coded, and makes room for it."""
         size_bytes = entry.key_bytes + entry.ready.size_bytes
         if size_bytes == entry.size_bytes:

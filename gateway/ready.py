@@ -1,6 +1,8 @@
 """A complete answer as bytes: its entity tag, and its codings, each made once."""
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
 
@@ -62,9 +64,17 @@ class Coded:
 class Ready:
     """A 200 with its headers, of which the coding and the length are not yet part."""
 
-    def __init__(self, headers: Headers, body: bytes, key: object = None) -> None:
+    def __init__(
+        self,
+        headers: Headers,
+        body: bytes,
+        key: Any = None,
+        grew: Callable[[Any], None] | None = None,
+    ) -> None:
         self.key = key
         """Under which it is kept, if it is."""
+        self._grew = grew
+        """Is told the key of an answer that takes more memory than before."""
         self._headers = [each for each in headers if each[0] != b"content-length"]
         self._body = body
         self._coded: dict[Encoding, Coded] = {}
@@ -103,6 +113,8 @@ class Ready:
             coded = self._coded[encoding] = self._code(encoding)
             if encoding != "identity":
                 self.size_bytes += len(coded.body["body"])
+                if self._grew is not None:
+                    self._grew(self.key)
         return coded
 
     def _held(self, coded: Coded, asked: bytes) -> Coded | None:

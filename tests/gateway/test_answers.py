@@ -144,8 +144,7 @@ async def test_what_the_client_has_already_is_not_sent_again(one: Running) -> No
 async def test_a_coding_is_kept_beside_the_plain_bytes(one: Running) -> None:
     plain = await one.full.get("/v1/units")
     before = one.answers.counters.size_bytes
-    for _ in range(2):
-        coded = await one.full.get("/v1/units", headers={"Accept-Encoding": "gzip"})
+    coded = await one.full.get("/v1/units", headers={"Accept-Encoding": "gzip"})
     assert coded.content == plain.content
     assert coded.headers["content-encoding"] == "gzip"
     assert one.answers.counters.size_bytes > before
