@@ -88,11 +88,13 @@ class Answers:
         """
         if (ready := self.find(key)) is not None:
             return ready
+        self.counters.made += 1
+        if not self._most_bytes:
+            return await make()
         mark = self._changes.mark()
         response = await make()
-        self.counters.made += 1
         is_whole = context.is_kept_track_of and bool(context.read)
-        if mark is None or not is_whole or response.status_code != 200 or not self._most_bytes:
+        if mark is None or not is_whole or response.status_code != 200:
             return response
         ready = Ready(response.raw_headers, bytes(response.body), key, self._grew)
         entry = _Entry(ready, frozenset(context.read), mark, _key_bytes(key))

@@ -6,6 +6,7 @@ database tell; while they may go unnoticed, every check reads the database.
 
 import asyncio
 import contextlib
+from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -30,7 +31,7 @@ class KeyRing:
     def __init__(self, database: driver.Database, changes: Changes) -> None:
         self._database = database
         self._changes = changes
-        self._known: dict[Digest, ApiKey | None] = {}
+        self._known: OrderedDict[Digest, ApiKey | None] = OrderedDict()
         self._known_at: Mark | None = None
         self._uses: dict[str, datetime] = {}
 
@@ -45,7 +46,10 @@ class KeyRing:
         now = self._changes.mark()
         if now is None or self._known_at is None or not is_same(self._known_at, now, NAMES):
             return None
-        return self._used(self._known.get(digest))
+        if digest not in self._known:
+            return None
+        self._known.move_to_end(digest)
+        return self._used(self._known[digest])
 
     def _used(self, record: ApiKey | None) -> ApiKey | None:
         now = datetime.now(UTC)
@@ -72,14 +76,15 @@ class KeyRing:
         if self._known_at is None or not is_same(self._known_at, now, NAMES):
             self._known.clear()
         elif digest in self._known:
+            self._known.move_to_end(digest)
             return self._known[digest]
-        if len(self._known) >= MOST_KEYS:
-            self._known.clear()
         self._known_at = now
         record = await keys.find(self._database, digest)
         # What was told during the read may be newer than what was read.
         if is_same(now, self._known_at, NAMES):
             self._known[digest] = record
+            if len(self._known) > MOST_KEYS:  # strangers push out strangers, not who comes often
+                self._known.popitem(last=False)
         return record
 
     async def _flush_often(self) -> None:

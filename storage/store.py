@@ -23,6 +23,8 @@ MOST_WHOLE = 20_000
 """Records of all lists that are read whole in one query."""
 UNION_STAGES = 90
 """Owners in one command; MongoDB allows 1,000 stages in all, of which each owner takes some."""
+MOST_LONG = 1_000
+"""Sorts of lists that are remembered as too long to be read whole."""
 
 
 class Store:
@@ -121,6 +123,8 @@ class Store:
         with driver.translating():
             documents = await self._find(kind, visible, most)
         if len(documents) == most:
+            if len(self._long) >= MOST_LONG:
+                self._long.clear()  # a list may have become short meanwhile
             self._long.add(sort)
             return None
         for document in sorted(documents, key=itemgetter("_id")):
