@@ -6,6 +6,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from storage.errors import BundleError
+from storage.importing import import_bundles
+
+ONE_DRIVER = pytest.mark.parametrize("client", ["motor"], indirect=True)
+"""For tables of complaints, which no driver has a part in."""
+
 Bundle = dict[str, list[dict[str, Any]]]
 
 SMALL: Bundle = {
@@ -107,3 +115,12 @@ async def contents(database: Any) -> dict[str, list[dict[str, Any]]]:
 async def text_of(parts: AsyncIterator[bytes]) -> bytes:
     """The whole of what comes in parts."""
     return b"".join([part async for part in parts])
+
+
+async def complaints(database: Any, *paths: Path) -> list[str]:
+    """What is said of bundles that are at fault; nothing may have changed."""
+    before = await contents(database)
+    with pytest.raises(BundleError) as caught:
+        await import_bundles(database, paths)
+    assert await contents(database) == before
+    return caught.value.complaints

@@ -1,11 +1,13 @@
 """A database of each test's own, through either driver."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from storage import driver
+from tests.storage.catalogs import SMALL, write_arrays
 
 
 @pytest.fixture(params=["motor", "pymongo"])
@@ -21,3 +23,13 @@ async def client(
 @pytest.fixture
 def database(client: Any, database_name: str) -> Any:
     return client[database_name]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return write_arrays(tmp_path / "small.json", SMALL)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "b.json"

@@ -1,0 +1,114 @@
+"""Drawings that come with maps, and what an import notes about maps."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage import files, networks
+from storage.errors import BundleError
+from storage.importing import Counts, Drawing, import_bundles
+from storage.sources import SourceFault, to_data_url
+from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
+
+pytestmark = pytest.mark.anyio
+
+
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
+MEMBERS = sum(len(array) for array in SMALL.values())
+
+
+async def shout(content: bytes) -> Drawing:
+    if b"broken" in content:
+        raise SourceFault("line 1, column 1: not well-formed")
+    return Drawing(content.upper(), ["u1", "nobody"])
+
+
+@pytest.fixture
+def drawn(tmp_path: Path) -> Path:
+    (tmp_path / "am.svg").write_bytes(SVG)
+    bundle = small()
+    bundle["maps"][0]["source"] = "am.svg"
+    return write_arrays(tmp_path / "drawn.json", bundle)
+
+
+async def test_a_drawing_beside_the_bundle_is_kept_and_parsed(database: Any, drawn: Path) -> None:
+    summary = await import_bundles(database, [drawn], parse_source=shout)
+    found = await database["maps"].find_one({"_id": "am"})
+    assert await files.read(database, found["source"]) == SVG
+    assert await files.read(database, found["parsed"]) == SVG.upper()
+    assert summary.notes == [
+        f'{drawn}: $.maps[0].source: the drawing shows 1 units that there are not: "nobody"'
+    ]
+
+
+async def test_a_map_changes_when_its_drawing_does(database: Any, drawn: Path) -> None:
+    await import_bundles(database, [drawn], parse_source=shout)
+    again = await import_bundles(database, [drawn], parse_source=shout)
+    assert again.total == Counts(unchanged=MEMBERS)
+    (drawn.parent / "am.svg").write_bytes(SVG + b"\n")
+    changed = await import_bundles(database, [drawn], parse_source=shout)
+    assert changed.kinds["maps"] == Counts(updated=1, unchanged=1)
+    assert await database["files"].count_documents({}) == 2  # the former ones are swept
+
+
+async def test_a_drawing_may_lie_within_the_bundle(database: Any, path: Path) -> None:
+    bundle = small()
+    bundle["maps"][0]["source"] = to_data_url(SVG)
+    await import_bundles(database, [write_arrays(path, bundle)])
+    found = await database["maps"].find_one({"_id": "am"})
+    assert await files.read(database, found["source"]) == SVG
+
+
+@ONE_DRIVER
+@pytest.mark.parametrize(
+    ("source", "complaint"),
+    [
+        ("missing.svg", '"missing.svg" beside the bundle: No such file or directory'),
+        ("../am.svg", '"../am.svg" leads out of the directory of the bundle'),
+        ("/etc/passwd", '"/etc/passwd" leads out of the directory of the bundle'),
+        ("link.svg", '"link.svg" leads out of the directory of the bundle'),
+        (".", '"." is not a file'),
+        ("data:text/plain,x", "a data URL of a drawing begins with data:image/svg+xml;base64,"),
+        ("data:image/svg+xml;base64,!", "the data URL is damaged: Only base64 data is allowed"),
+        ("broken.svg", "line 1, column 1: not well-formed"),
+    ],
+)
+async def test_a_drawing_that_cannot_be_read_is_told(
+    database: Any, tmp_path: Path, source: str, complaint: str
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (tmp_path / "am.svg").write_bytes(SVG)
+    (home / "link.svg").symlink_to(tmp_path / "am.svg")
+    (home / "broken.svg").write_bytes(b"broken")
+    bundle = small()
+    bundle["maps"][0]["source"] = source
+    path = write_arrays(home / "b.json", bundle)
+    with pytest.raises(BundleError) as caught:
+        await import_bundles(database, [path], parse_source=shout)
+    assert caught.value.complaints == [f"{path}: $.maps[0].source: {complaint}"]
+    assert await contents(database) == {}
+
+
+async def test_a_large_file_is_kept_in_chunks(database: Any) -> None:
+    content = bytes(range(256)) * 4096 * 17
+    digest = await files.write(database, content)
+    assert await files.read(database, digest) == content
+    assert await database["files"].count_documents({}) == 3
+    assert await files.read(database, "0" * 64) is None
+
+
+async def test_a_map_said_to_be_routable_that_is_not_is_noted(
+    database: Any, tmp_path: Path
+) -> None:
+    said = small()
+    said["maps"][0]["tags"] = ["pathfinding"]
+    bundle = write_arrays(tmp_path / "said.json", said)
+    summary = await import_bundles(database, [bundle])
+    assert summary.notes == [
+        f"{bundle}: $.maps[0].tags: the map is said to be pathfinding, and is not routable here"
+        " before it is processed"
+    ]
+    await networks.publish(database, said["maps"][0]["id"], b"network", {}, [])
+    assert (await import_bundles(database, [bundle])).notes == []

@@ -1,0 +1,170 @@
+"""What an import refuses: told with its place, and nothing is written."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.importing import Counts, import_bundles
+from tests.storage.catalogs import (
+    ONE_DRIVER,
+    SMALL,
+    Bundle,
+    complaints,
+    small,
+    write_arrays,
+    write_lines,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+FAULTS: list[tuple[str, int, dict[str, Any], str]] = [
+    (
+        "units",
+        0,
+        {"floor_id": "b1"},
+        '$.units[0].floor_id: floor "b1" has asset_id "b", not "a"',
+    ),
+    (
+        "units",
+        1,
+        {"asset_id": "c"},
+        '$.units[1].asset_id: there is no asset "c", neither in the bundle nor in the catalog',
+    ),
+    ("units", 1, {"map_ids": ["am", "bm"]}, '$.units[1].map_ids: map "bm" has asset_id "b"'),
+    (
+        "maps",
+        0,
+        {"background_id": "bb"},
+        '$.maps[0].background_id: background "bb" has unit_map_id "bm", not "am"',
+    ),
+    ("locations", 0, {"floors": [{"id": "x"}]}, '$.locations[0].floors.id: there is no floor "x"'),
+    (
+        "attribute_assignments",
+        0,
+        {"attribute_id": "view"},
+        '$.attribute_assignments[0].group_id: attribute_group of group_id "plan" has no'
+        ' attribute_id "view"',
+    ),
+    (
+        "attribute_assignments",
+        0,
+        {"asset_id": "b"},
+        '$.attribute_assignments[0].unit_id: unit "u1" has asset_id "a", not "b"',
+    ),
+    (
+        "attribute_assignments",
+        1,
+        {"group_id": "plan", "attribute_id": "t"},
+        "$.attribute_assignments[1]: the unit already has an attribute of this group at",
+    ),
+    ("units", 1, {"id": "u1"}, '$.units[1]: unit "u1" is already at'),
+    (
+        "unit_references",
+        0,
+        {"unit_id": "v1"},
+        '$.unit_references[0].unit_id: unit "v1" has asset_id "b", not "a"',
+    ),
+    ("level_tags", 0, {"map_id": "zz"}, '$.level_tags[0].map_id: there is no map "zz"'),
+]
+
+
+@ONE_DRIVER
+@pytest.mark.parametrize(("kind", "index", "change", "complaint"), FAULTS)
+async def test_members_must_agree_with_their_owners_and_each_other(
+    database: Any, path: Path, kind: str, index: int, change: dict[str, Any], complaint: str
+) -> None:
+    bundle = small()
+    bundle[kind][index] |= change
+    found = await complaints(database, write_arrays(path, bundle))
+    assert any(line.startswith(f"{path}: {complaint}") for line in found), found
+
+
+@ONE_DRIVER
+@pytest.mark.parametrize(
+    ("kind", "index", "change", "complaint"),
+    [
+        (
+            "units",
+            0,
+            {"asset_id": "b", "floor_id": "b1", "map_ids": ["bm"]},
+            '$.units[0].asset_id: unit "u1" belongs to "a" and cannot move to "b"',
+        ),
+        (
+            "floors",
+            1,
+            {"asset_id": "a"},
+            '$.floors[1].asset_id: floor "b1" belongs to "b" and cannot move to "a"',
+        ),
+        (
+            "attribute_groups",
+            1,
+            {"attributes": SMALL["attribute_groups"][1]["attributes"][1:]},
+            '$.attribute_groups[1].attributes.attribute_id: "view" cannot go while there are'
+            " attribute_assignments of it",
+        ),
+        (
+            "attribute_groups",
+            0,
+            {"one_attribute_per_unit": False},
+            "$.attribute_groups[0].one_attribute_per_unit: it cannot change from true while there"
+            " are attribute_assignments",
+        ),
+    ],
+)
+async def test_members_must_agree_with_the_catalog(
+    database: Any,
+    bundle: Path,
+    path: Path,
+    kind: str,
+    index: int,
+    change: dict[str, Any],
+    complaint: str,
+) -> None:
+    await import_bundles(database, [bundle])
+    member: Any = SMALL[kind][index] | change
+    one: Bundle = {kind: [*SMALL[kind][:index], member]}
+    found = await complaints(database, write_arrays(path, one))
+    assert any(line.startswith(f"{path}: {complaint}") for line in found), found
+
+
+async def test_an_attribute_may_go_once_nobody_has_it(
+    database: Any, bundle: Path, path: Path
+) -> None:
+    await import_bundles(database, [bundle])
+    await database["attribute_assignments"].delete_many({"attribute_id": "view"})
+    group = small()["attribute_groups"][1]
+    del group["attributes"][0]
+    summary = await import_bundles(database, [write_arrays(path, {"attribute_groups": [group]})])
+    assert summary.total == Counts(updated=1)
+
+
+async def test_a_fault_in_the_last_line_of_the_last_file_leaves_everything_as_it_was(
+    database: Any, bundle: Path, tmp_path: Path
+) -> None:
+    await import_bundles(database, [bundle])
+    changed = small()
+    changed["assets"][0]["name"] = "Renamed"
+    first = write_arrays(tmp_path / "first.json", changed)
+    units = [
+        {"id": f"n{number}", "asset_id": "a", "floor_id": "a1", "name": ""}
+        for number in range(3000)
+    ]
+    last = write_lines(tmp_path / "last.ndjson", {"units": [*units, SMALL["units"][0] | {"x": 1}]})
+    (complaint,) = await complaints(database, first, last)
+    assert complaint.startswith(f"{last}: line 3001: $: Object contains unknown field `x`")
+
+
+async def test_a_duplicate_in_another_file_names_both_places(database: Any, tmp_path: Path) -> None:
+    one = write_arrays(tmp_path / "one.json", {"assets": SMALL["assets"]})
+    two = write_lines(tmp_path / "two.ndjson", {"assets": SMALL["assets"][1:]})
+    assert await complaints(database, one, two) == [
+        f'{two}: line 1: $: asset "b" is already at {one}: $.assets[1]'
+    ]
+
+
+async def test_files_that_cannot_be_read_are_told(database: Any, tmp_path: Path) -> None:
+    missing = tmp_path / "missing.json"
+    assert await complaints(database, missing) == [f"{missing}: No such file or directory"]
+    assert await complaints(database, tmp_path) == [f"{tmp_path}: Is a directory"]
