@@ -217,8 +217,10 @@ class World:
 async def connected(world: World) -> AsyncIterator[driver.Database]:
     """The world's database, beside the gateway's own connection."""
     client = driver.connect(world.mongo_url)
-    yield client[world.database]
-    await driver.close(client)
+    try:
+        yield client[world.database]
+    finally:
+        await driver.close(client)
 
 
 async def make_key(

@@ -84,13 +84,17 @@ async def gateways(
 
 
 @pytest.fixture
-async def one(own_world: World) -> AsyncIterator[Running]:
-    """A gateway that trusts what it keeps, however slow this machine is."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(changes, "TRUSTED_SECONDS", 3600.0)
-        named = {"full": own_world.keys.full, "narrow": own_world.keys.narrow}
-        async with gateways(own_world, named) as (gateway,):
-            yield gateway
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gateways trust what they keep, however slow this machine is."""
+    monkeypatch.setattr(changes, "TRUSTED_SECONDS", 3600.0)
+
+
+@pytest.fixture
+async def one(patient: None, own_world: World) -> AsyncIterator[Running]:
+    """A gateway and its clients."""
+    named = {"full": own_world.keys.full, "narrow": own_world.keys.narrow}
+    async with gateways(own_world, named) as (gateway,):
+        yield gateway
 
 
 async def rename(client: httpx.AsyncClient, unit: str, name: str) -> None:
@@ -110,6 +114,7 @@ async def test_the_same_question_is_answered_from_memory(one: Running, path: str
     assert (one.answers.counters.made, one.answers.counters.kept) == (1, 1)
 
 
+@pytest.mark.usefixtures("patient")
 async def test_callers_who_see_the_same_share_an_answer(own_world: World) -> None:
     async with connected(own_world) as database:
         _, first = await make_key(database, "first", asset_ids=[SEEN, HIDDEN])
@@ -200,6 +205,7 @@ async def test_errors_are_not_kept(one: Running, path: str) -> None:
     assert one.answers.counters.entries == 0
 
 
+@pytest.mark.usefixtures("patient")
 async def test_the_least_recently_used_give_way(own_world: World) -> None:
     named = {"full": own_world.keys.full}
     async with AsyncExitStack() as stack:
@@ -231,6 +237,7 @@ async def test_a_gateway_told_to_keep_nothing_keeps_nothing(own_world: World) ->
         assert (one.answers.counters.entries, one.answers.counters.kept) == (0, 0)
 
 
+@pytest.mark.usefixtures("patient")
 async def test_the_counters_are_logged_when_they_have_changed(
     own_world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
