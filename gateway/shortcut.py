@@ -29,9 +29,9 @@ from storage.keys import ApiKey, Digest
 Headers = Iterable[tuple[bytes, bytes]]
 
 MOST_WAYS = 20_000
-"""A way takes some 500 bytes,"""
+"""A way takes some 500 bytes."""
 MOST_BYTES = 1_000
-"""and may outlive its answer, whose name holds an address of no more than this."""
+"""Of the address and headers of a request that is remembered: a way may outlive its answer."""
 
 _PART_OF_IT = (API_KEY, b"experimental-flags", b"accept", b"host", b"x-forwarded-proto")
 _LEFT_TO_THE_ANSWER = (b"accept-encoding", b"if-none-match")
