@@ -1,4 +1,4 @@
-"""Making a map routable: read its plan, build its network, publish both if they are sound."""
+"""Making a map routable: read its plan, build its network, publish what people reach by it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +35,9 @@ from storage.visibility import EVERYTHING
 
 UNIT_ID = "svc:id"
 MANY = 10_000
+TIERS = {Mode.FOOT: "foot_routing", Mode.WHEELCHAIR: "wheelchair_routing"}
+"""A map's tier is that of the last mode that reaches anything; wheelchairs go nowhere that feet
+do not."""
 
 
 class Request(NamedTuple):
@@ -46,11 +49,13 @@ class Request(NamedTuple):
     asset_id: str | None = None
     feet_per_unit: float | None = None
     with_pictures: bool = False
+    require: float = 0.0
+    """Per cent of the locations that have to reach each other, in each mode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The report, whether the map is routable now, and an SVG for each level and mode by name."""
+    """The report, whether it was published, and an SVG for each level and mode by name."""
 
     report: dict[str, Any]
     published: bool
@@ -95,35 +100,59 @@ async def process_map(
     plan: str | None = None,
     asset: strawberry.ID | None = None,
     feet_per_unit: float | None = None,
+    require: float = 0.0,
 ) -> Result:
     """Makes a map routable: from its own drawing, or from the text of a floor plan.
 
-    The plan is a unit map in SVG, or OpenStreetMap indoor data in XML or GeoJSON. A map that cannot
-    be trusted stays as it was, and the report says why.
+    The plan is a unit map in SVG, or OpenStreetMap indoor data in XML or GeoJSON. Where fewer than
+    `require` per cent of the locations reach each other, in either mode, nothing changes; where
+    none do, the map is no longer routable. The report says why.
     """
     files = {} if plan is None else {"plan": plan.encode()}
     asset_id = None if asset is None else checked_id("asset", asset)
-    request = Request(checked_id("id", id), files, None, asset_id, feet_per_unit)
+    map_id = checked_id("id", id)
+    request = Request(map_id, files, None, asset_id, feet_per_unit, require=require)
     outcome = await process(info.context.store, request)
     return Result(outcome.published, outcome.report)
 
 
 async def process(store: Store, request: Request, progress: Progress = ignore) -> Outcome:
-    """Makes a map routable, or says in the report why it cannot be trusted to be.
+    """Makes a map routable, or says in the report why it is not.
 
     Until the last step nothing changes; then readers see the new version at once. A plan that is
-    no unit map's own brings map, asset, floors and units with it. Raises NotFound, InvalidInput,
-    RefusedDocument, ImportRunning, Unavailable.
+    no unit map's own brings map, asset, floors and units with it. A plan by which nobody reaches
+    anything is not published, and withdraws the network of an earlier one. Raises NotFound,
+    InvalidInput, RefusedDocument, ImportRunning, Unavailable.
     """
+    if not 0 <= request.require <= 100:
+        raise InvalidInput(require=f"must be from 0 to 100 per cent, not {request.require}")
     task = await _prepare(store, request)
     try:
         built = await reporting.run(_build, progress, task)
     except (ParsingError, RoutingError, reporting.WorkerDied) as error:
         raise RefusedDocument(str(error)) from error
-    passed = bool(built.report["passed"])
-    if passed:
+    refusal = _too_little(built.report, request.require)
+    if refusal is None and built.report["modes"]:
         await _publish(store.database, task, built)
-    return Outcome({**built.report, "published": passed}, passed, built.pictures)
+    elif refusal is None:
+        refusal = "no two locations reach each other"
+        if await networks.withdraw(store.database, request.map_id, built.report):
+            refusal += "; the map was routable before, and no longer is"
+    report = {**built.report, "published": refusal is None, "refusal": refusal}
+    return Outcome(report, refusal is None, built.pictures)
+
+
+def _too_little(report: dict[str, Any], require: float) -> str | None:
+    """What falls short of the required share, if anything does."""
+    locations = report["locations"]
+    short = [
+        f"{check['reached']} of {locations} locations reach each other by {check['mode']}"
+        for check in report["self_checks"]
+        if check["reached"] * 100 < require * max(1, locations)
+    ]
+    if not short:
+        return None
+    return f"{' and '.join(short)}, fewer than the {require:g}% required; nothing was changed"
 
 
 async def is_processed(store: Store, map_id: str) -> bool:
@@ -220,4 +249,7 @@ async def _publish(database: driver.Database, task: _Task, built: _Built) -> Non
         except BundleError as error:
             raise RefusedDocument(str(error)) from error
     locations: Sequence[Location] = msgspec.convert(built.locations, list[Location])
-    await networks.publish(database, task.request.map_id, built.network, built.report, locations)
+    tier = TIERS[built.report["modes"][-1]]
+    await networks.publish(
+        database, task.request.map_id, built.network, tier, built.report, locations
+    )

@@ -10,7 +10,6 @@ from routing.costing import Costing, Mode
 from routing.network import Network, build_network
 from routing.plan import Plan
 from routing.report import (
-    LEAST_SHARE,
     Report,
     check_network,
     count_levels,
@@ -51,7 +50,6 @@ def process_plan(
     plan: Plan,
     costing: Costing | None = None,
     *,
-    least_share: float = LEAST_SHARE,
     most_table_locations: int = MOST_LOCATIONS,
     progress: Progress = ignore_progress,
 ) -> Processed:
@@ -71,10 +69,7 @@ def process_plan(
     if len(sound.locations) <= most_table_locations:
         tables = {mode: build_table(network) for mode, network in networks.items()}
     components = {mode: find_components(network) for mode, network in networks.items()}
-    checks = [
-        check_network(sound, walkable, networks[mode], components[mode], least_share)
-        for mode in Mode
-    ]
+    checks = [check_network(sound, walkable, networks[mode], components[mode]) for mode in Mode]
     loose = list_loose_connectors(sound, networks[Mode.FOOT])
     coarse = list_coarse(networks[Mode.FOOT])
     unroutable = list_unroutable(sound, checks)

@@ -1,4 +1,4 @@
-"""What processing made of a plan: counts, faults, and whether the map can be trusted."""
+"""What processing made of a plan: counts, faults, and who reaches what on the map."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from routing.network import Network
 from routing.plan import Location, Plan
 from routing.problems import Kind, Problem
 from routing.walkable import WalkableLevel
-
-LEAST_SHARE = 0.95
-"""A map in which fewer locations reach one another is not offered for routing."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +43,15 @@ class CutOff:
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """One mode: `share` of all locations lie in the main part, the largest of `components`."""
+    """One mode: `reached` locations, a `share` of all, lie in the main part of `components`."""
 
     mode: Mode
     vertices: int
     edges: int
     links: int
     components: int
+    reached: int
     share: float
-    least_share: float
-    passed: bool
     cut_off: tuple[CutOff, ...]
 
 
@@ -68,8 +64,10 @@ class Report:
     problems: tuple[Problem, ...]
 
     @property
-    def passed(self) -> bool:
-        return all(check.passed for check in self.self_checks)
+    def modes(self) -> tuple[Mode, ...]:
+        """Those in which two locations reach each other, or the only one is on walkable floor."""
+        least = min(2, self.locations) or 1
+        return tuple(check.mode for check in self.self_checks if check.reached >= least)
 
     def count(self, kind: Kind) -> int:
         return sum(problem.kind is kind for problem in self.problems)
@@ -77,7 +75,7 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON has it."""
         counts = {kind.value: self.count(kind) for kind in Kind if self.count(kind)}
-        return {"passed": self.passed, **asdict(self), "problem_counts": counts}
+        return {"modes": list(self.modes), **asdict(self), "problem_counts": counts}
 
 
 def count_levels(plan: Plan, walkable: Sequence[WalkableLevel]) -> Iterator[LevelCounts]:
@@ -103,10 +101,9 @@ def check_network(
     walkable: Sequence[WalkableLevel],
     network: Network,
     components: Components,
-    least_share: float,
 ) -> SelfCheck:
     in_main = components.in_main
-    share = float(in_main.mean()) if len(in_main) else 0.0
+    reached = int(in_main.sum())
     cut_off = tuple(
         CutOff(place.id, place.level_id, explain(place, walkable, network, int(index)))
         for index, place in enumerate(plan.locations)
@@ -118,9 +115,8 @@ def check_network(
         edges=sum(level.graph.edge_count for level in network.levels),
         links=len(network.links),
         components=components.count,
-        share=round(share, 4),
-        least_share=least_share,
-        passed=share >= least_share,
+        reached=reached,
+        share=round(reached / max(1, len(in_main)), 4),
         cut_off=cut_off,
     )
 

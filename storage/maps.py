@@ -7,6 +7,9 @@ from msgspec import Meta
 from storage.fields import TEXT, Id, Stamped, Tag, Text
 from storage.kinds import Document, Kind, Owner
 
+NO_ROUTING = "no_routing"
+"""The routing tier of a map without a network."""
+
 
 class Map(Stamped, frozen=True, kw_only=True):
     """A unit map. In a bundle `source` is the path of its SVG, or the SVG itself as a data URL;
@@ -19,7 +22,7 @@ class Map(Stamped, frozen=True, kw_only=True):
     style: Text = "a"
     style_type: Text = "floor_plate"
     tags: list[Tag] = []
-    routing_tier: Text = "no_routing"
+    routing_tier: Text = NO_ROUTING
     geojson_url: Text | None = None
     url: Text | None = None
     feet_per_unit: Annotated[float, Meta(gt=0, le=1e6)] | None = None
@@ -37,7 +40,7 @@ def _routing(new: Document, live: Document) -> Document:
     if not live.get(NETWORK):
         return {}
     tags = new["tags"] if PATHFINDING in new["tags"] else [*new["tags"], PATHFINDING]
-    return {"tags": tags, NETWORK: live[NETWORK]}
+    return {"tags": tags, "routing_tier": live["routing_tier"], NETWORK: live[NETWORK]}
 
 
 MAPS = Kind(

@@ -9,7 +9,7 @@ from pymongo import DeleteMany, UpdateOne
 from storage import driver, files
 from storage.importing import taking_turns
 from storage.locations import LOCATIONS, Location
-from storage.maps import MAPS, NETWORK, PATHFINDING
+from storage.maps import MAPS, NETWORK, NO_ROUTING, PATHFINDING
 from storage.stamps import UPDATED, is_same, stamp
 from storage.visibility import Scope
 
@@ -22,28 +22,30 @@ async def publish(
     database: driver.Database,
     map_id: str,
     network: bytes,
+    routing_tier: str,
     report: dict[str, Any],
     locations: Sequence[Location],
 ) -> None:
-    """Makes a map routable at once: its network, its tag, its locations.
+    """Makes a map routable at once: its network, its tag and tier, its locations.
 
     Locations that an earlier publishing made and this one does not are gone afterwards. The map
     counts as updated where anything is different now. Raises ImportRunning, Unavailable.
     """
 
     async def work(session: driver.Session) -> None:
-        at = datetime.now(UTC).replace(microsecond=0).isoformat()
+        at = _now()
         writes = await _location_writes(database, map_id, locations, at, session)
         if writes:
             await database[LOCATIONS.name].bulk_write(writes, session=session)
         maps = database[MAPS.name]
-        published = {"_id": map_id, NETWORK: digest, "tags": PATHFINDING}
+        tier = {"routing_tier": routing_tier}
+        published = {"_id": map_id, NETWORK: digest, "tags": PATHFINDING, **tier}
         is_same_map = await maps.find_one(published, {"_id": 1}, session=session) is not None
         updated = {} if is_same_map and not writes else {UPDATED: at}
         await maps.update_one(
             {"_id": map_id},
             {
-                "$set": {NETWORK: digest, REPORT: report, **updated},
+                "$set": {NETWORK: digest, REPORT: report, **tier, **updated},
                 "$addToSet": {"tags": PATHFINDING},
             },
             session=session,
@@ -54,6 +56,25 @@ async def publish(
         async with taking_turns(database):
             digest = await files.write(database, network)
             await driver.transact(database.client, work)
+
+
+async def withdraw(database: driver.Database, map_id: str, report: dict[str, Any]) -> bool:
+    """Takes a map's network, tag and tier away; whether it had any.
+
+    Its locations stay, so that ids that clients hold stay known and straight lines join them.
+    Raises ImportRunning, Unavailable.
+    """
+    with driver.translating():
+        async with taking_turns(database):
+            done = await database[MAPS.name].update_one(
+                {"_id": map_id, "tags": PATHFINDING},
+                {
+                    "$unset": {NETWORK: ""},
+                    "$pull": {"tags": PATHFINDING},
+                    "$set": {"routing_tier": NO_ROUTING, REPORT: report, UPDATED: _now()},
+                },
+            )
+            return bool(done.matched_count)
 
 
 async def find_digest(database: driver.Database, scope: Scope, map_id: str) -> str | None:
@@ -70,6 +91,10 @@ async def given_locations(database: driver.Database, map_id: str) -> list[Locati
     with driver.translating():
         documents = await database[LOCATIONS.name].find(where, LOCATIONS.projection).to_list(None)
     return LOCATIONS.read(documents)
+
+
+def _now() -> str:
+    return datetime.now(UTC).replace(microsecond=0).isoformat()
 
 
 async def _location_writes(

@@ -42,6 +42,13 @@ def maps() -> None:
     type=click.Path(path_type=Path, file_okay=False),
     help="Write an SVG of each level and mode there.",
 )
+@click.option(
+    "--require",
+    metavar="SHARE",
+    type=click.FloatRange(0, 100),
+    default=0.0,
+    help="Per cent of the locations that have to reach each other, in each mode.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @options(*STORAGE)
 def process_(
@@ -51,13 +58,15 @@ def process_(
     form: Any,
     feet_per_unit: float | None,
     pictures: Path | None,
+    require: float,
     as_json: bool,
     **values: Any,
 ) -> None:
     """Make a map routable: from its own drawing, or from a floor plan.
 
     A SOURCE is a unit-map SVG, OpenStreetMap indoor data (.osm, GeoJSON), or an IMDF directory or
-    zip. Status 1 means that the map cannot be trusted; the report says why.
+    zip. What cannot be reached is named in the report. Status 1 means that the plan was not
+    published: no two locations reach each other, or fewer than SHARE per cent do.
     """
     request = Request(
         map_id,
@@ -66,6 +75,7 @@ def process_(
         asset_id,
         feet_per_unit,
         pictures is not None,
+        require,
     )
     if pictures is not None:  # where nothing can be drawn nothing is published either
         pictures.mkdir(parents=True, exist_ok=True)
@@ -138,14 +148,19 @@ def show(report: dict[str, Any]) -> None:
         )
     console.print(levels)
     for check in report["self_checks"]:
-        verdict = "passed" if check["passed"] else f"below {check['least_share']:.0%}"
         console.print(
-            f"{check['mode']}: {check['share']:.1%} of the locations reach each other ({verdict}), "
-            f"{check['vertices']} vertices, {check['edges']} edges, "
+            f"{check['mode']}: {check['reached']} of {report['locations']} locations reach each "
+            f"other ({check['share']:.1%}), {check['vertices']} vertices, {check['edges']} edges, "
             f"{check['components']} components"
         )
     for problem in report["problems"]:
         console.print(f"{problem['kind']}: {problem['part']}: {problem['message']}", markup=False)
     for note in report["notes"]:
         console.print(f"note: {note}", markup=False)
-    console.print("routable" if report["published"] else "not routable")
+    if not report["published"]:
+        console.print(f"not published: {report['refusal']}")
+        return
+    console.print(f"published: routable by {' and '.join(report['modes'])}")
+    for check in report["self_checks"]:
+        if check["mode"] not in report["modes"]:
+            console.print(f"not by {check['mode']}: no two locations reach each other")

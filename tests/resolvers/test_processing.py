@@ -1,15 +1,17 @@
-"""Making maps routable: all of it or nothing, as often as you like."""
+"""Making maps routable: what people reach is published, as often as you like."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from resolvers.catalog import load
 from resolvers.errors import InvalidInput, NotFound, RefusedDocument
 from resolvers.processing import Request, is_processed, process
 from storage.store import Store
-from tests.resolvers.tower import SVG, processed, tower, unit_locations
+from tests.resolvers.tower import FLAGS, SVG, ask_matrix, processed, tower, unit_locations
 from tests.world import World, data_of, serving
 
 pytestmark = pytest.mark.anyio
@@ -19,6 +21,7 @@ async def test_a_processed_map_is_tagged_and_located(own_world: World, tmp_path:
     async with processed(own_world, tmp_path) as client:
         found = (await client.get("/v1/maps?tags=pathfinding,ils")).json()["data"]
         assert [each["id"] for each in found] == ["tower"]
+        assert found[0]["routing_tier"] == "wheelchair_routing"
         located = await unit_locations(client)
         assert sorted(located) == ["lower-east", "lower-west", "upper-east", "upper-west"]
         assert located["lower-east"] == "gym"  # the map had it, under its own id
@@ -77,19 +80,121 @@ async def test_processing_again_changes_nothing_and_importing_keeps_it(
         kept = await store.database.maps.find_one({"_id": "tower"})
         assert kept is not None
         assert kept["tags"] == ["ils", "pathfinding"]
+        assert kept["routing_tier"] == "wheelchair_routing"
 
 
-async def test_a_map_that_cannot_be_trusted_stays_as_it_was(
+DOORLESS = SVG.replace('x="8" y="19"', 'x="8" y="5"')
+"""Two rooms of the four have their doors within, where they lead nowhere."""
+APART = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 30">
+  <g data-type="Level" data-tags="floor=lower"><g data-type="UnitLayer">
+    <rect id="lower-west" x="0" y="0" width="20" height="20"/>
+    <rect id="lower-east" x="80" y="0" width="20" height="20"/>
+  </g></g>
+</svg>"""
+"""Two rooms with nothing between them."""
+LIFT_BROKEN = SVG.replace("ref=lift", "ref=lift;operational_status=out_of_order")
+WITH_STAIRS = "<rect data-tags='highway=steps;ref=stairs' x='96' y='21' width='4' height='9'/>"
+WHEELCHAIR = {"costing_options": {"pedestrian": {"mode": "wheelchair"}}}
+
+
+def given(svg: str) -> Request:
+    return Request("tower", {"plan.svg": svg.encode()})
+
+
+async def tags_and_tier(store: Store) -> tuple[list[str], str]:
+    found = await store.database.maps.find_one({"_id": "tower"})
+    return found["tags"], found["routing_tier"]
+
+
+async def up_the_tower(client: httpx.AsyncClient, **asked: Any) -> tuple[str, float | None]:
+    """How far it is from one floor to the other, and by which method that was found."""
+    places = [{"x": 50, "y": 25, "floor_id": floor} for floor in ("lower", "upper")]
+    response = await ask_matrix(client, sources=places[:1], targets=places[1:], **asked)
+    data = response.json()["data"]
+    return data["distance_method"], data["sources"][0]["targets"][0]["distance"]
+
+
+async def test_a_map_is_published_without_what_cannot_be_reached(
     own_world: World, tmp_path: Path
 ) -> None:
-    doorless = SVG.replace('x="8" y="19" width="4" height="3"', 'x="8" y="5" width="4" height="3"')
-    async with tower(own_world, tmp_path, doorless) as store:
+    async with tower(own_world, tmp_path, DOORLESS) as store:
         outcome = await process(store, Request("tower", {}))
+        assert outcome.published
+        assert outcome.report["modes"] == ["foot", "wheelchair"]
+        named = {each["location_id"] for each in outcome.report["self_checks"][0]["cut_off"]}
+        assert len(named) == 2
+        assert await tags_and_tier(store) == (["ils", "pathfinding"], "wheelchair_routing")
+
+
+async def test_a_lift_that_breaks_is_no_longer_offered(own_world: World, tmp_path: Path) -> None:
+    async with processed(own_world, tmp_path) as client, tower(own_world, tmp_path) as store:
+        assert (await up_the_tower(client, **WHEELCHAIR))[1] is not None
+        broken = LIFT_BROKEN.replace("</g>\n</g>", f"{WITH_STAIRS}</g>\n</g>")
+        assert (await process(store, given(broken))).published
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        client.headers.update(FLAGS)
+        assert (await up_the_tower(client))[1] is not None
+        for method in ("default", "pathfinding"):
+            asked = {**WHEELCHAIR, "distance_method": method}
+            assert await up_the_tower(client, **asked) == ("pathfinding", None)
+
+
+async def test_a_map_that_routes_on_foot_alone_says_so(own_world: World, tmp_path: Path) -> None:
+    narrow = SVG.replace('door=yes"', 'door=yes;width=0.6"')
+    async with tower(own_world, tmp_path, narrow) as store:
+        assert (await process(store, Request("tower", {}))).report["modes"] == ["foot"]
+        assert await tags_and_tier(store) == (["ils", "pathfinding"], "foot_routing")
+
+
+async def test_a_plan_by_which_nobody_reaches_anything_withdraws_the_network(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with tower(own_world, tmp_path) as store:
+        nothing = given(APART)
+        before = await everything(store)
+        outcome = await process(store, nothing)
         assert not outcome.published
-        assert outcome.report["problems"]
-        kept = await store.database.maps.find_one({"_id": "tower"})
-        assert kept is not None
-        assert kept["tags"] == ["ils"]
+        assert outcome.report["refusal"] == "no two locations reach each other"
+        assert await everything(store) == before
+        await process(store, Request("tower", {}))
+        located = await store.database.locations.find({}).to_list(None)
+        await updated_at(store)
+        outcome = await process(store, nothing)
+        assert not outcome.published
+        assert "was routable before, and no longer is" in outcome.report["refusal"]
+        assert await tags_and_tier(store) == (["ils"], "no_routing")
+        assert await updated_at(store) > LONG_AGO
+        assert not await is_processed(store, "tower")
+        assert await store.database.locations.find({}).to_list(None) == located
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        client.headers.update(FLAGS)
+        assert await up_the_tower(client) == ("euclidean", 0)
+        asked = [{"id": "gym"}]
+        told = await ask_matrix(client, sources=asked, targets=asked, distance_method="pathfinding")
+        assert told.status_code == 422
+
+
+async def test_below_the_required_share_nothing_changes(own_world: World, tmp_path: Path) -> None:
+    async with tower(own_world, tmp_path) as store:
+        assert (await process(store, Request("tower", {}, require=100))).published
+        before = await everything(store)
+        for svg, require in ((DOORLESS, 50.1), (APART, 51)):
+            outcome = await process(store, given(svg)._replace(require=require))
+            assert not outcome.published
+            assert f"fewer than the {require}% required; nothing was changed" in str(
+                outcome.report["refusal"]
+            )
+            assert await everything(store) == before
+        assert (await process(store, given(DOORLESS)._replace(require=50))).published
+
+
+@pytest.mark.parametrize("require", [-0.1, 100.1, float("nan")])
+async def test_a_share_is_required_in_per_cent(
+    own_world: World, tmp_path: Path, require: float
+) -> None:
+    async with tower(own_world, tmp_path) as store:
+        with pytest.raises(InvalidInput, match="from 0 to 100"):
+            await process(store, Request("tower", {}, require=require))
 
 
 async def test_what_cannot_be_processed_says_why(own_world: World, tmp_path: Path) -> None:
@@ -120,3 +225,8 @@ async def test_operators_process_through_graphql(own_world: World, tmp_path: Pat
         data = await data_of(client, 'mutation { processMap(id: "tower") { isRoutable report } }')
         assert data["processMap"]["isRoutable"] is True
         assert data["processMap"]["report"]["map"] == "tower"
+        plan = json.dumps(DOORLESS)
+        query = f'processMap(id: "tower", plan: {plan}, require: 60) {{ isRoutable report }}'
+        told = (await data_of(client, f"mutation {{ {query} }}"))["processMap"]
+        assert told["isRoutable"] is False
+        assert "2 of 4 locations reach each other by foot" in told["report"]["refusal"]

@@ -1,8 +1,9 @@
-"""The report says what was found, what is cut off and why, and whether the map can be trusted."""
+"""The report says what was found, what is cut off and why, and in which modes people travel."""
 
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from shapely import box
 
@@ -11,6 +12,7 @@ from routing.plan import Connector, ConnectorKind, Plan
 from routing.problems import Kind
 from routing.processing import process_plan
 from routing.report import SelfCheck
+from routing.router import Position
 from tests.routing.world import draw_plan, process_drawing
 
 OFFICE = """
@@ -31,12 +33,6 @@ def test_levels_are_counted() -> None:
     assert (level.rooms, level.locations) == (5, 5)
     assert (level.doors_drawn, level.doors_locked, level.doors_found) == (5, 1, 4)
     assert level.walkable_square_feet == pytest.approx((5 + 9) * 16, abs=5)
-
-
-def test_each_mode_has_its_share_of_locations_in_the_main_part() -> None:
-    plan = draw_plan(OFFICE)
-    assert self_check(plan, Mode.FOOT).share == pytest.approx(0.8)
-    assert self_check(plan, Mode.WHEELCHAIR).share == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +56,39 @@ def test_a_location_far_outside_says_how_far() -> None:
     assert message == "foot: lies 54.0 ft (more than 6) from the nearest walkable floor"
 
 
-def test_a_map_of_which_too_little_is_joined_is_not_passed() -> None:
-    assert not process_drawing(OFFICE).report.passed
-    assert process_plan(draw_plan(OFFICE), least_share=0.6).report.passed
+@pytest.mark.parametrize(
+    ("storeys", "modes"),
+    [
+        ([OFFICE], [Mode.FOOT, Mode.WHEELCHAIR]),  # though not all of it is reached
+        (["A,e", "B,e"], [Mode.FOOT, Mode.WHEELCHAIR]),
+        (["A,s", "B,s"], [Mode.FOOT]),  # a walk-up with one apartment a floor
+        (["AB,s", "CD,s"], [Mode.FOOT, Mode.WHEELCHAIR]),  # neighbours visit each other
+        (["A.n,B"], [Mode.FOOT]),
+        (["A.x,x.B"], []),  # everyone is locked in
+        (["A,,"], [Mode.FOOT, Mode.WHEELCHAIR]),  # the only location there is
+        ([",,,"], []),
+    ],
+)
+def test_a_mode_counts_where_two_locations_reach_each_other(
+    storeys: list[str], modes: list[Mode]
+) -> None:
+    report = process_drawing(*storeys).report
+    assert list(report.modes) == modes
+    assert report.as_dict()["modes"] == modes
+
+
+def test_a_mode_that_joins_no_two_locations_still_answers_on_each_level() -> None:
+    router = process_drawing("A,s", "B,s").router
+    beside = Position("0", 8.0, 2.0)
+    feet = router.matrix(["A"], ["B", beside], Mode.WHEELCHAIR).feet[0]
+    assert np.isnan(feet[0])
+    assert feet[1] > 0
+
+
+def test_the_locations_that_reach_each_other_are_counted() -> None:
+    foot, wheelchair = process_drawing(OFFICE).report.self_checks
+    assert (foot.reached, foot.share) == (4, 0.8)
+    assert (wheelchair.reached, wheelchair.share) == (3, 0.6)
 
 
 def test_the_part_with_the_most_locations_is_the_main_one() -> None:
@@ -97,7 +123,7 @@ def test_a_lift_out_of_service_serves_nobody_and_is_reported() -> None:
 def test_the_report_is_json() -> None:
     report = process_drawing(OFFICE).report
     written = json.loads(json.dumps(report.as_dict()))
-    assert written["passed"] is False
+    assert written["modes"] == ["foot", "wheelchair"]
     assert written["problem_counts"] == {"room-without-door": 1, "unroutable-location": 2}
     assert [check["mode"] for check in written["self_checks"]] == ["foot", "wheelchair"]
 

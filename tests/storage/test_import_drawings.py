@@ -110,5 +110,10 @@ async def test_a_map_said_to_be_routable_that_is_not_is_noted(
         f"{bundle}: $.maps[0].tags: the map is said to be pathfinding, and is not routable here"
         " before it is processed"
     ]
-    await networks.publish(database, said["maps"][0]["id"], b"network", {}, [])
-    assert (await import_bundles(database, [bundle])).notes == []
+    map_id = said["maps"][0]["id"]
+    await networks.publish(database, map_id, b"network", "foot_routing", {}, [])
+    again = await import_bundles(database, [bundle])
+    assert (again.notes, again.total.changed) == ([], 0)  # a bundle says nothing of the tier
+    assert await networks.withdraw(database, map_id, {})
+    assert not await networks.withdraw(database, map_id, {})
+    assert (await import_bundles(database, [bundle])).notes == summary.notes
