@@ -5,10 +5,10 @@ Whoever keeps what was read notes a `Mark` before the read, and may use it while
 it came from are at the versions of that mark. Where the stream was lost, or has not confirmed for
 a while that nothing was missed, no version is known, and everything must be read anew.
 
-The invariant: a read that follows its mark sees every write that the stream will not report. It
-sees the writes before the stream's start, because the stream is opened only once majority reads
-see them (`driver.tailing`); and those reported before the mark, because the stream reports what
-majority reads see already. See docs/decisions/kept-answers.md, "Nothing falls between".
+The invariant: a read that begins after its mark sees every write that the stream does not report
+after that mark. It sees those before the stream's start, because the stream opens only once
+majority reads see them (`driver.tailing`), and those reported before the mark, because the stream
+reports only what majority reads see. See docs/decisions/kept-answers.md, "Nothing falls between".
 """
 
 import asyncio
