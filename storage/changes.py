@@ -4,6 +4,11 @@ MongoDB's change stream says what anybody wrote, the tally what this gateway wro
 Whoever keeps what was read notes a `Mark` before the read, and may use it while the collections
 it came from are at the versions of that mark. Where the stream was lost, or has not confirmed for
 a while that nothing was missed, no version is known, and everything must be read anew.
+
+The invariant: a read that begins after its mark sees every write that the stream does not report
+after that mark. It sees those before the stream's start, because the stream opens only once
+majority reads see them (`driver.tailing`), and those reported before the mark, because the stream
+reports only what majority reads see. See docs/decisions/kept-answers.md, "Nothing falls between".
 """
 
 import asyncio

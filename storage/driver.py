@@ -115,15 +115,29 @@ async def aggregate(collection: Collection, pipeline: list[Any], **options: Any)
 async def tailing(
     database: Database, pipeline: list[Any], wait_ms: int
 ) -> AsyncIterator[AsyncIterator[list[Any]]]:
-    """The batches of a change stream on a database, from now on, each as soon as there is one.
+    """The batches of a change stream on a database, each as soon as there is one.
 
     An empty one says that for `wait_ms` nothing has changed. What ends the stream, raises: nothing
     is resumed, so that whoever follows it knows that changes may have been missed.
+
+    Every read that begins after the stream was opened sees all writes before the stream's start,
+    and the stream reports all others. That takes a start of our own choice: MongoDB's default is
+    the primary's newest write, which majority reads do not see until a majority has it. After a
+    failover that can take long, and the stream would never report such a write.
     """
-    stages = [{"$changeStream": {}}, *pipeline]
-    async with await _awaited(database.client.start_session()) as session:
+    # With causal consistency the driver would add the session's own time to each command.
+    async with await _awaited(database.client.start_session(causal_consistency=False)) as session:
+        # The operation time of a majority read is the newest that a majority has: no need to wait.
+        read = await database.command("find", "any", limit=1, session=session, **_MAJORITY)
+        start = read.get("operationTime")  # none outside a replica set, which has no streams
         opened = await database.command(
-            "aggregate", 1, pipeline=stages, cursor={}, session=session, **_MAJORITY
+            "aggregate",
+            1,
+            pipeline=[{"$changeStream": {"startAtOperationTime": start}}, *pipeline],
+            cursor={"batchSize": 0},
+            # Answered once majority reads on this server see `start`, also if another told it.
+            readConcern={"level": "majority", "afterClusterTime": start},
+            session=session,
         )
         yield _batches(database, session, opened["cursor"], wait_ms)
 
