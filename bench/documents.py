@@ -25,7 +25,7 @@ LOCATIONS = """query Locations($map: ID!, $tags: String) {
     map(id: $map) {
         locations(tags: $tags) {
             data {
-                id assetId unitMapId name x y floors { id }
+                id assetId unitMapId name x y floors { floorId }
                 tags { key value createdAt updatedAt }
                 createdAt updatedAt
             }
@@ -53,8 +53,8 @@ MATRIX = """query Matrix($map: ID!, $sources: [WaypointInput!]!, $targets: [Wayp
         distanceMatrix(sources: $sources, targets: $targets) {
             distanceMethod
             sources {
-                id name x y floorId index
-                targets { id name x y floorId index distance time }
+                locationId name x y floorId index
+                targets { locationId name x y floorId index distance time }
             }
         }
     }

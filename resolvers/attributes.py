@@ -124,9 +124,14 @@ def _place(info: Info) -> tuple[driver.Database, Scope]:
     return info.context.store.database, info.context.caller.scope
 
 
+def check_count(count: int) -> None:
+    """Whether so many assignments may be given at once. Raises InvalidInput."""
+    if not 1 <= count <= MOST_ASSIGNMENTS:
+        raise InvalidInput(data=f"must hold 1 to {MOST_ASSIGNMENTS} assignments, not {count}")
+
+
 def _checked(data: list[AssignmentInput]) -> list[Assignment]:
-    if not 1 <= len(data) <= MOST_ASSIGNMENTS:
-        raise InvalidInput(data=f"must hold 1 to {MOST_ASSIGNMENTS} assignments, not {len(data)}")
+    check_count(len(data))
     return [
         Assignment(**{name: checked_id(f"data[{position}].{name}", value) for name, value in each})
         for position, each in enumerate(map(_items, data))

@@ -38,7 +38,7 @@ class CostingOptions:
 class Target(Struct, frozen=True):
     """Where it leads, how far (feet) and how long (seconds); None where no path does."""
 
-    id: str | None
+    location_id: str | None
     name: str | None
     x: float
     y: float
@@ -51,7 +51,7 @@ class Target(Struct, frozen=True):
 class Source(Struct, frozen=True):
     """From where."""
 
-    id: str | None
+    location_id: str | None
     name: str | None
     x: float
     y: float

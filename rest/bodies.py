@@ -14,7 +14,7 @@ from rest.errors import HttpError, Rename, invalid, of_graphql
 from rest.examples import RESOURCES, SVG
 from rest.parameters import ID
 from rest.reading import BodyTooLarge, read_body
-from schema.arguments import check_matrix
+from schema.arguments import check_assignments, check_matrix
 from schema.execution import RequestError
 
 T = TypeVar("T")
@@ -164,6 +164,10 @@ def _in_json_terms(complaint: str, place: str) -> dict[str, list[str]]:
 
 def _read_assignments(body: bytes) -> dict[str, Any]:
     items = convert(parse_json(body), AssignmentsBody).data
+    try:
+        check_assignments(len(items))
+    except RequestError as error:
+        raise of_graphql(error) from error
     return {
         "data": [
             {

@@ -48,7 +48,7 @@ class Endpoint:
     def __init__(self, row: Row, service: Service) -> None:
         self.row = row
         self.service = service
-        self.operation: Operation = service.executor.prepare(row.document)
+        self.operation: Operation = service.executor.prepare(row.document, needs_places=False)
         self.names = {parameter.variable: parameter.name for parameter in row.query}
         # A drawing is its own key: keeping what it was parsed to would keep the drawing.
         self.is_kept = self.operation.is_query and row.body is not UNIT_MAP

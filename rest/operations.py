@@ -46,8 +46,8 @@ FRAGMENTS = {
     "DistanceMatrix": """fragment DistanceMatrix on DistanceMatrix {
         distance_method: distanceMethod
         sources {
-            id name x y floor_id: floorId index
-            targets { id name x y floor_id: floorId index distance time }
+            id: locationId name x y floor_id: floorId index
+            targets { id: locationId name x y floor_id: floorId index distance time }
         }
     }""",
     "Route": """fragment Route on Route {
@@ -61,7 +61,7 @@ FRAGMENTS = {
         distance time location { ...Location }
     }""",
     "Location": """fragment Location on Location {
-        id asset_id: assetId unit_map_id: unitMapId name x y floors { id }
+        id asset_id: assetId unit_map_id: unitMapId name x y floors { id: floorId }
         tags { key value created_at: createdAt updated_at: updatedAt }
         created_at: createdAt updated_at: updatedAt
     }""",

@@ -6,7 +6,7 @@ Each raises RequestError, as the field itself would.
 from collections.abc import Mapping
 from typing import Any
 
-from resolvers import distances, waypoints
+from resolvers import attributes, distances, waypoints
 from resolvers.arguments import checked_id, checked_slice
 from resolvers.distances import CostingOptions, PedestrianOptions, parse_mode
 from resolvers.locations import checked_terms
@@ -36,6 +36,11 @@ def check_mode(text: str) -> None:
 def check_limit(number: int) -> None:
     """Whether so many locations may be asked for."""
     checked_limit(number)
+
+
+def check_assignments(count: int) -> None:
+    """Whether so many assignments may be given at once."""
+    attributes.check_count(count)
 
 
 def check_waypoint(name: str, variable: Mapping[str, Any]) -> None:

@@ -15,3 +15,7 @@ class Limits:
     """Fields of one object, fragments included."""
     cost: int = 50_000
     """Records that may be returned; a nested list without page size counts as ten."""
+    items: int = 10_000
+    """Objects and list items in arguments, counted for each time their field may be resolved."""
+    waypoints: int = 50
+    """Waypoints in one list: a distance matrix has at most 50 pairs."""

@@ -2,10 +2,13 @@
 
 import strawberry
 
+LOCATION_ID = "The id in the request's waypoint."
+# Not `id`: clients keep objects by type and id, and one location is in many rows of a matrix.
+
 
 @strawberry.type(description="Where a source leads, how far it is and how long it takes.")
 class MatrixTarget:
-    id: strawberry.ID | None
+    location_id: strawberry.ID | None = strawberry.field(description=LOCATION_ID)
     name: str | None
     x: float
     y: float
@@ -17,7 +20,7 @@ class MatrixTarget:
 
 @strawberry.type(description="A starting point with the way to every target.")
 class MatrixSource:
-    id: strawberry.ID | None
+    location_id: strawberry.ID | None = strawberry.field(description=LOCATION_ID)
     name: str | None
     x: float
     y: float

@@ -26,7 +26,6 @@ from graphql import (
     visit,
 )
 from graphql.validation import specified_rules
-from strawberry.types.field import StrawberryField
 
 from resolvers.caller import Caller
 from resolvers.context import Context
@@ -35,7 +34,7 @@ from schema import limits
 from schema.bounds import Limits
 from schema.compiling import Compiled
 from schema.limits import TooLarge
-from schema.permissions import Demand, demand_of
+from schema.permissions import Demand, demand_of_definition
 
 __all__ = [
     "Caller",
@@ -54,6 +53,8 @@ RECURSED = "Validation aborted."
 """All that graphql-core says when Python's stack ends during validation."""
 MOST_DIGITS = 1_000
 """Of a number in a document: Python refuses to read one of over 4,300."""
+MAX_ITEMS_WHEN_REFUSED = 1_000
+"""Items of variables that are coerced for a caller whom some field refuses: 4 ms of work."""
 _LONG_NUMBER = re.compile(rf"\d{{{MOST_DIGITS + 1}}}")
 
 logger = logging.getLogger("floorgate.graphql")
@@ -81,6 +82,8 @@ class Operation:
     """What its fields ask of the caller, each once, in their order."""
     has_fixed_size: bool
     """Whether variables cannot make it ask for more."""
+    needs_places: bool = True
+    """Whether errors must tell the field that failed, and spare the others."""
     compiled: Compiled | None = None
 
     @property
@@ -124,11 +127,14 @@ class Executor:
         self.compiles = compiles
         self._operations: OrderedDict[tuple[str, str | None], Operation] = OrderedDict()
 
-    def prepare(self, text: str, name: str | None = None) -> Operation:
+    def prepare(
+        self, text: str, name: str | None = None, *, needs_places: bool = True
+    ) -> Operation:
         """An operation of ours, with no limit, compiled at once. Raises InvalidOperation."""
         operation = self._operation(
             text, self._validated(self._parsed(text, max_tokens=None)), name
         )
+        operation.needs_places = needs_places
         self._compile(operation)
         return operation
 
@@ -150,11 +156,18 @@ class Executor:
         self, operation: Operation, variables: Mapping[str, Any], context: Context
     ) -> Result:
         """Runs an operation. Faults of ours are logged, and told as no more than that."""
-        if self.compiles and operation.compiled is not None and operation.admits(context.caller):
+        if not operation.admits(context.caller):
+            if limits.count_items([*variables.values()]) > MAX_ITEMS_WHEN_REFUSED:
+                return _refused(operation, context.caller)
+        elif self.compiles and operation.compiled is not None:
             try:
                 data = await operation.compiled.run(variables, context)
             except Unavailable as error:  # asking twice would take twice as long
-                return Result(None, [_told(GraphQLError(str(error), original_error=error))])
+                return _failed(error)
+            except RequestError as error:
+                if not operation.needs_places:
+                    return _failed(error)
+                context.forget()
             except Exception:
                 context.forget()
             else:
@@ -177,7 +190,7 @@ class Executor:
             )
             result = await outcome if isawaitable(outcome) else outcome
         except Exception as error:
-            return Result(None, [_told(GraphQLError(str(error), original_error=error))])
+            return _failed(error)
         return Result(result.data, [_told(error) for error in result.errors or []])
 
     def _first_seen(self, text: str, name: str | None, variables: Mapping[str, Any]) -> Operation:
@@ -196,7 +209,7 @@ class Executor:
 
     def _operation(self, text: str, document: DocumentNode, name: str | None) -> Operation:
         node = _chosen(document, name)
-        has_fixed_size = not limits.depends_on_variables(document)
+        has_fixed_size = not limits.depends_on_variables(self.schema, document)
         return Operation(text, document, node, self._demands(document, node), has_fixed_size)
 
     def _compile(self, operation: Operation) -> None:
@@ -249,9 +262,8 @@ class _DemandCollector(Visitor):
         self.demands: dict[Demand, None] = {}
 
     def enter_field(self, *_: Any) -> None:
-        definition = self.types.get_field_def()
-        field = definition.extensions.get("strawberry-definition") if definition else None
-        if isinstance(field, StrawberryField) and (demand := demand_of(field)) != Demand():
+        demand = demand_of_definition(self.types.get_field_def())
+        if demand != Demand():
             self.demands[demand] = None
 
 
@@ -276,6 +288,19 @@ def _operations(document: DocumentNode) -> Iterator[OperationDefinitionNode]:
 
 def _refusal(message: str) -> InvalidOperation:
     return InvalidOperation("LIMIT_EXCEEDED", [GraphQLError(message)])
+
+
+def _refused(operation: Operation, caller: Caller) -> Result:
+    """What the operation's first unmet demand comes to, for the operation as a whole."""
+    try:
+        operation.check(caller)
+    except RequestError as error:
+        return _failed(error)
+    raise AssertionError("every demand is met")
+
+
+def _failed(error: Exception) -> Result:
+    return Result(None, [_told(GraphQLError(str(error), original_error=error))])
 
 
 def _told(error: GraphQLError) -> GraphQLError:

@@ -1,4 +1,4 @@
-"""What an operation may ask for, known before it runs.
+"""What an operation may ask for, known before it runs and before its variables are coerced.
 
 One walk over the operation, with every fragment measured once: linear in the document, where a rule
 that expands fragments takes exponential time on nested ones.
@@ -14,16 +14,25 @@ from graphql import (
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
+    GraphQLField,
     GraphQLNamedType,
     GraphQLObjectType,
     GraphQLSchema,
     InlineFragmentNode,
     IntValueNode,
+    ListValueNode,
+    NonNullTypeNode,
+    ObjectValueNode,
     OperationDefinitionNode,
     SelectionSetNode,
+    ValueNode,
+    VariableDefinitionNode,
     VariableNode,
     Visitor,
     get_named_type,
+    is_leaf_type,
+    type_from_ast,
+    value_from_ast_untyped,
     visit,
 )
 
@@ -33,13 +42,18 @@ from schema.bounds import Limits
 PAGE_SIZE = "perPage"
 ASSUMED_PAGE_SIZE = 10
 """How long a nested list is taken to be when the operation gives no page size."""
-
+WAYPOINT = "WaypointInput"
+ENOUGH_ITEMS = 20_000
+"""How far the items of one variable are counted; the limit in `schema.bounds` is less."""
 
 MEANINGS = {
     "depth": "nests {} fields, over the limit of {}",
     "aliases": "has {} aliases, over the limit of {}",
     "breadth": "asks {} fields of one object, over the limit of {}",
     "cost": "may return {} records, over the limit of {}; ask for smaller pages with perPage",
+    "items": "passes more list items in arguments than the limit of {1}, "
+    "each counted as often as its field may be resolved",
+    "waypoints": "passes {} waypoints in one list, over the limit of {}",
 }
 
 
@@ -53,6 +67,10 @@ class Size(NamedTuple):
     breadth: int = 0
     """The most fields of any selection in it."""
     cost: int = 0
+    items: int = 0
+    """In the arguments of all its fields."""
+    waypoints: int = 0
+    """The most in one list."""
 
     def beside(self, other: "Size") -> "Size":
         """The size of two selections on the same object."""
@@ -63,6 +81,8 @@ class Size(NamedTuple):
             width,
             max(self.breadth, other.breadth, width),
             self.cost + other.cost,
+            self.items + other.items,
+            max(self.waypoints, other.waypoints),
         )
 
 
@@ -91,21 +111,56 @@ def measure(
         if isinstance(node, FragmentDefinitionNode)
     }
     root = schema.get_root_type(operation.operation)
-    return _Walk(schema, fragments, variables, root).selection(operation.selection_set, root)
+    values = _values(operation, variables)
+    return _Walk(schema, fragments, values, root).selection(operation.selection_set, root)
 
 
-def depends_on_variables(document: DocumentNode) -> bool:
-    """Whether an operation of the document may have another size with other variables."""
-    finder = _VariablePageSizes()
+def depends_on_variables(schema: GraphQLSchema, document: DocumentNode) -> bool:
+    """Whether an operation of the valid document may have another size with other variables."""
+    finder = _SizingVariables(schema)
     visit(document, finder)
     return finder.found
 
 
-class _VariablePageSizes(Visitor):
-    found = False
+def count_items(value: Any) -> int:
+    """The objects and list items in a JSON value, counted no further than `ENOUGH_ITEMS`."""
+    if not isinstance(value, (list, dict)):
+        return 0
+    found, left = 0, [*value] if isinstance(value, list) else [value]
+    while left and found <= ENOUGH_ITEMS:
+        each = left.pop()
+        found += 1
+        if isinstance(each, list):
+            left += each
+        elif isinstance(each, dict):
+            left += [member for member in each.values() if isinstance(member, (list, dict))]
+    return found
+
+
+def _values(operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the variables that an operation declares, defaults included."""
+    return {
+        (name := node.variable.name.value): variables[name]
+        if name in variables
+        else node.default_value and value_from_ast_untyped(node.default_value)
+        for node in operation.variable_definitions or ()
+    }
+
+
+class _SizingVariables(Visitor):
+    """Looks for variables that page sizes, lists or input objects come from."""
+
+    def __init__(self, schema: GraphQLSchema) -> None:
+        super().__init__()
+        self.schema = schema
+        self.found = False
 
     def enter_argument(self, node: ArgumentNode, *_: Any) -> None:
         self.found |= node.name.value == PAGE_SIZE and isinstance(node.value, VariableNode)
+
+    def enter_variable_definition(self, node: VariableDefinitionNode, *_: Any) -> None:
+        node_type = node.type.type if isinstance(node.type, NonNullTypeNode) else node.type
+        self.found |= not is_leaf_type(type_from_ast(self.schema, node_type))
 
 
 @dataclass(slots=True)
@@ -115,6 +170,7 @@ class _Walk:
     variables: Mapping[str, Any]
     root: GraphQLNamedType | None
     measured: dict[str, Size] = field(default_factory=dict)
+    counted: dict[str, int] = field(default_factory=dict)
 
     def selection(self, node: SelectionSetNode, on: GraphQLNamedType | None) -> Size:
         size = Size()
@@ -136,28 +192,62 @@ class _Walk:
         return self.measured[name]
 
     def field(self, node: FieldNode, on: GraphQLNamedType | None) -> Size:
-        of = self.type_of(node, on)
+        definition = on.fields.get(node.name.value) if isinstance(on, GraphQLObjectType) else None
+        of = get_named_type(definition.type) if definition else None
         inner = self.selection(node.selection_set, of) if node.selection_set else Size()
+        rows = self.rows(node, of, on is self.root)
+        arguments = node.arguments or ()
         return Size(
             depth=inner.depth + 1,
             aliases=inner.aliases + (node.alias is not None),
             width=1,
             breadth=inner.breadth,
-            cost=self.cost(node, of, inner.cost, on is self.root),
+            cost=rows * inner.cost + self.own_cost(node, of, rows),
+            items=rows * inner.items + sum(self.items(each.value) for each in arguments),
+            waypoints=max(inner.waypoints, self.waypoints(node, definition)),
         )
 
-    def type_of(self, node: FieldNode, on: GraphQLNamedType | None) -> GraphQLNamedType | None:
-        definition = on.fields.get(node.name.value) if isinstance(on, GraphQLObjectType) else None
-        return get_named_type(definition.type) if definition else None
+    def rows(self, node: FieldNode, of: GraphQLNamedType | None, is_root: bool) -> int:
+        """How often what is selected beneath a field may be resolved."""
+        is_page = isinstance(of, GraphQLObjectType) and of.name.endswith("Page")
+        return self.page_size(node, is_root) if is_page else 1
 
-    def cost(self, node: FieldNode, of: GraphQLNamedType | None, inner: int, is_root: bool) -> int:
-        if not isinstance(of, GraphQLObjectType):
-            return 0
-        if of.name == "Paging" or node.name.value == "data":
-            return inner
-        if of.name.endswith("Page"):
-            return self.page_size(node, is_root) * (1 + inner)
-        return 1 + inner
+    def own_cost(self, node: FieldNode, of: GraphQLNamedType | None, rows: int) -> int:
+        is_record = isinstance(of, GraphQLObjectType) and of.name != "Paging"
+        return rows if is_record and node.name.value != "data" else 0
+
+    def items(self, node: ValueNode) -> int:
+        """The objects and list items that an argument comes to."""
+        if isinstance(node, VariableNode):
+            name = node.name.value
+            if name not in self.counted:
+                self.counted[name] = count_items(self.variables.get(name))
+            return self.counted[name]
+        if isinstance(node, ListValueNode):
+            return sum(self.items(each) or 1 for each in node.values)
+        if isinstance(node, ObjectValueNode):
+            return 1 + sum(self.items(each.value) for each in node.fields)
+        return 0
+
+    def waypoints(self, node: FieldNode, definition: GraphQLField | None) -> int:
+        """The most waypoints in one argument of a field."""
+        arguments = definition.args if definition else {}
+        return max(
+            (
+                self.length(each.value)
+                for each in node.arguments or ()
+                if (argument := arguments.get(each.name.value))
+                and get_named_type(argument.type).name == WAYPOINT
+            ),
+            default=0,
+        )
+
+    def length(self, node: ValueNode) -> int:
+        """How long the list is that an argument comes to."""
+        if isinstance(node, ListValueNode):
+            return len(node.values)
+        value = self.variables.get(node.name.value) if isinstance(node, VariableNode) else None
+        return len(value) if isinstance(value, list) else 1
 
     def page_size(self, node: FieldNode, is_root: bool) -> int:
         given: Any = None
@@ -168,6 +258,8 @@ class _Walk:
                     given = int(value.value[:9])
                 elif isinstance(value, VariableNode):
                     given = self.variables.get(value.name.value)
+        if isinstance(given, float) and given.is_integer():
+            given = int(given)  # as Int coerces it
         if not isinstance(given, int):
             return DEFAULT_PER_PAGE if is_root else ASSUMED_PAGE_SIZE
         return min(max(given, 1), MOST_PER_PAGE)

@@ -11,7 +11,7 @@ from schema.scalars import Timestamp
 
 @strawberry.type(description="A floor that a location is on.")
 class LocationFloor:
-    id: strawberry.ID
+    id: strawberry.ID = strawberry.field(name="floorId", description="The floor's id.")
     floor = resolved(resolvers.locations.floor_of, LazyFloor | None)
 
 

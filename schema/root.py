@@ -9,6 +9,7 @@ from schema.attributes import AttributeMutations, AttributeQueries
 from schema.catalog import CatalogMutations
 from schema.keys import KeyMutations, KeyQueries
 from schema.maps import MapQueries
+from schema.permissions import guard_fields
 from schema.processing import ProcessingMutations
 from schema.references import ReferenceQueries
 from schema.scalars import SCALARS
@@ -30,6 +31,7 @@ SCHEMA = strawberry.Schema(
 )
 GRAPHQL: GraphQLSchema = SCHEMA._schema
 """The graphql-core schema beneath, which `schema.execution` runs operations on."""
+guard_fields(GRAPHQL)
 
 
 def sdl() -> str:

@@ -137,7 +137,7 @@ class LevelTagPage:
 
 @strawberry.type
 class LocationFloor:
-    id: strawberry.ID
+    id: strawberry.ID = strawberry.field(name="floorId")
 
 
 @strawberry.type

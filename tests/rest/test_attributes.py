@@ -159,6 +159,12 @@ async def test_a_unit_that_the_key_does_not_see_is_as_unknown_as_any(own_world: 
     ("body", "status", "said"),
     [
         (b'{"data": []}', 422, "data must hold 1 to 10000 assignments, not 0"),
+        (
+            b'{"data": [%s]}'
+            % b",".join([b'{"group_id":"","attribute_id":"","asset_id":"","unit_id":""}'] * 10_001),
+            422,
+            "data must hold 1 to 10000 assignments, not 10001",
+        ),
         (b'{"data": {}}', 422, "data must be an array, not an object"),
         (b"{}", 422, "data must be given"),
         (b"[]", 422, "body must be an object, not an array"),
@@ -167,6 +173,7 @@ async def test_a_unit_that_the_key_does_not_see_is_as_unknown_as_any(own_world: 
         (b'{"data": [', 400, "line 1, column 11"),
         (b"\xff", 400, "line 1, column 1"),
     ],
+    ids=lambda value: value[:30].decode("ascii", "replace") if isinstance(value, bytes) else "",
 )
 async def test_bodies_out_of_shape_are_refused(
     client: httpx.AsyncClient, body: bytes, status: int, said: str

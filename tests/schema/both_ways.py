@@ -8,7 +8,7 @@ import asyncio
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ RIGHTS = {
 }
 CALLERS = [*RIGHTS]
 STORES = ["sound", "broken"]
-BOUNDLESS = Limits(10**9, 10**9, 10**9, 10**9, 10**9, 10**9)
+BOUNDLESS = Limits(**{bound.name: 10**9 for bound in fields(Limits)})
 REPEATS = 30
 """How often graphql-core is asked for an answer that it may give."""
 

@@ -67,7 +67,7 @@ const GRAPH = `
     name: String! key: String! createdAt: String! updatedAt: String! values: [LevelTagValue!]!
   }
   type LevelTagPage { data: [LevelTag!]! }
-  type LocationFloor { id: ID! }
+  type LocationFloor { floorId: ID! }
   type LocationTag { key: String! value: String! createdAt: String! updatedAt: String! }
   type Location {
     id: ID! assetId: ID! unitMapId: ID! name: String! x: Float! y: Float!
@@ -108,6 +108,7 @@ export function graphSchema() {
       },
       LevelTagValue: stamps,
       LevelTag: stamps,
+      LocationFloor: { floorId: (row) => row.id },
       LocationTag: stamps,
       Location: { assetId: (row) => row.asset_id, unitMapId: (row) => row.unit_map_id, ...stamps },
       Map: {

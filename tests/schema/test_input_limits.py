@@ -1,0 +1,214 @@
+"""What arguments may hold: checked before anything in them is coerced or converted."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import graphql
+import httpx
+import pytest
+import strawberry.types.arguments
+from graphql.execution import values
+
+from resolvers.context import Context
+from schema import limits
+from schema.bounds import Limits
+from schema.execution import MAX_ITEMS_WHEN_REFUSED, Executor, InvalidOperation, Result
+from schema.permissions import Demand, demand_of_definition
+from schema.root import GRAPHQL
+from tests.schema.both_ways import RIGHTS, BothWays, both_ways
+from tests.world import MAP, SEEN, UNIT, ask
+
+pytestmark = pytest.mark.anyio
+
+WAYPOINT = {"id": "loc-1"}
+ASSIGNMENT = {"groupId": "view", "attributeId": "sea", "assetId": SEEN, "unitId": UNIT}
+MATRIX = f"""query ($s: [WaypointInput!]!) {{
+    map(id: "{MAP}") {{ distanceMatrix(sources: $s, targets: [{{id: "loc-1"}}]) {{
+        distanceMethod
+    }} }}
+}}"""
+ASSIGN = """mutation ($data: [AssignmentInput!]!) {
+    assignUnitAttributes(groupId: "view", data: $data) { unitId }
+}"""
+
+
+def aliased(count: int) -> str:
+    """Many fields that share one variable."""
+    fields = " ".join(
+        f"m{number}: distanceMatrix(sources: $s, targets: $s) {{ distanceMethod }}"
+        for number in range(count)
+    )
+    return f'query ($s: [WaypointInput!]!) {{ map(id: "{MAP}") {{ {fields} }} }}'
+
+
+class Conversions:
+    """Counts the values that graphql-core coerces and those that strawberry converts."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.coerced = self.converted = 0
+        coerce, convert = graphql.coerce_input_value, strawberry.types.arguments.convert_argument
+
+        def coerce_input_value(*arguments: Any) -> Any:
+            self.coerced += 1
+            return coerce(*arguments)
+
+        def convert_argument(*arguments: Any, **named: Any) -> Any:
+            self.converted += 1
+            return convert(*arguments, **named)
+
+        monkeypatch.setattr(values, "coerce_input_value", coerce_input_value)
+        monkeypatch.setattr(strawberry.types.arguments, "convert_argument", convert_argument)
+
+
+@pytest.fixture
+def conversions(monkeypatch: pytest.MonkeyPatch) -> Conversions:
+    return Conversions(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def ways(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothWays]:
+    with both_ways(mongo_url, tmp_path_factory.mktemp("ways")) as ways:
+        yield ways
+
+
+def codes(body: dict[str, Any]) -> list[str]:
+    return [error["extensions"]["code"] for error in body["errors"]]
+
+
+@pytest.mark.parametrize(
+    ("document", "variables", "limit"),
+    [
+        (MATRIX, {"s": [{}] * 51}, "51 waypoints in one list, over the limit of 50"),
+        (MATRIX, {"s": [{}] * 30_000}, "the limit of 10000"),
+        (MATRIX, {"s": [[]] * 30_000}, "the limit of 10000"),
+        (aliased(30), {"s": [WAYPOINT] * 400}, "the limit of 10000"),
+        # no variable at all: a default, a literal, and a literal that a hundred maps are asked with
+        (MATRIX.replace("]!)", "]! = [" + "{}" * 51 + "])"), {}, "51 waypoints"),
+        (MATRIX.replace("$s,", "[" + "{}" * 51 + "],"), {"s": []}, "51 waypoints"),
+        (
+            "{ maps(perPage: 300) { data { distanceMatrix(sources: ["
+            + "{}" * 40
+            + "], targets: []) { distanceMethod } } } }",
+            {},
+            "the limit of 10000",
+        ),
+        (ASSIGN, {"data": [ASSIGNMENT] * 10_001}, "the limit of 10000"),
+        (
+            'mutation ($ids: [ID!]) { createApiKey(name: "n", assetIds: $ids) { id } }',
+            {"ids": ["a"] * 10_001},
+            "the limit of 10000",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["full", "narrow"])
+async def test_too_long_lists_are_refused_before_they_are_coerced(
+    conversions: Conversions,
+    clients: dict[str, httpx.AsyncClient],
+    name: str,
+    document: str,
+    variables: dict[str, Any],
+    limit: str,
+) -> None:
+    body = await ask(clients[name], document, variables)
+    assert codes(body) == ["LIMIT_EXCEEDED"]
+    assert limit in body["errors"][0]["message"]
+    assert "data" not in body
+    assert (conversions.coerced, conversions.converted) == (0, 0)
+
+
+async def test_a_refused_field_converts_no_argument_and_spares_its_siblings(
+    conversions: Conversions, narrow: httpx.AsyncClient
+) -> None:
+    document = aliased(29).replace("{ map", '{ asset(id: "north") { id } map', 1)
+    body = await ask(narrow, document, {"s": [WAYPOINT] * 30})
+    assert body["data"] == {"asset": {"id": SEEN}, "map": None}
+    [error, *_] = body["errors"]
+    assert error["extensions"]["code"] == "PERMISSION_REQUIRED"
+    assert error["path"] == ["map", "m0"]
+    # The one variable, once; and of arguments only the ids of the asset and the map.
+    assert (conversions.coerced, conversions.converted) == (1, 2)
+
+
+@pytest.mark.parametrize("count", [MAX_ITEMS_WHEN_REFUSED + 1, 10_000])
+async def test_with_long_lists_a_caller_without_the_right_is_refused_as_a_whole(
+    conversions: Conversions, narrow: httpx.AsyncClient, count: int
+) -> None:
+    body = await ask(narrow, ASSIGN, {"data": [ASSIGNMENT] * count})
+    assert codes(body) == ["PERMISSION_REQUIRED"]
+    assert "data" not in body
+    assert (conversions.coerced, conversions.converted) == (0, 0)
+
+
+def test_the_longest_list_of_assignments_is_allowed() -> None:
+    Executor(GRAPHQL).select(ASSIGN, None, {"data": [ASSIGNMENT] * 10_000})
+
+
+def test_fifty_pairs_on_each_of_a_hundred_maps_are_allowed() -> None:
+    document = MATRIX.replace(f'map(id: "{MAP}")', "maps(perPage: 100) { data").replace(
+        "}\n}", "} }\n}"
+    )
+    Executor(GRAPHQL).select(document, None, {"s": [WAYPOINT] * 50})
+
+
+def test_the_limits_hold_for_an_operation_that_was_seen_before() -> None:
+    executor = Executor(GRAPHQL)
+    executor.select(MATRIX, None, {"s": [WAYPOINT]})
+    with pytest.raises(InvalidOperation, match="51 waypoints"):
+        executor.select(MATRIX, None, {"s": [WAYPOINT] * 51})
+
+
+@pytest.mark.parametrize(
+    ("document", "variables"),
+    [
+        ("query ($n: Int = 60) { units(perPage: $n) { data { id } } }", {}),
+        ("query ($n: Int) { units(perPage: $n) { data { id } } }", {"n": 60.0}),
+    ],
+)
+def test_page_sizes_count_as_they_are_coerced(document: str, variables: dict[str, Any]) -> None:
+    """A variable's default counts where none is given, and JSON's 60.0 is the Int 60."""
+    with pytest.raises(InvalidOperation, match="may return 60 records"):
+        Executor(GRAPHQL, Limits(cost=50)).select(document, None, variables)
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        (None, 0),
+        ("text", 0),
+        ([], 0),
+        (["a", 1, None], 3),
+        ({"x": 1, "y": 2}, 1),
+        ([{"x": 1}, {}], 2),
+        ({"pedestrian": {"mode": "foot"}}, 2),
+        ([[1, 2], []], 4),
+    ],
+)
+def test_objects_and_list_items_count(value: Any, count: int) -> None:
+    assert limits.count_items(value) == count
+
+
+def test_counting_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ENOUGH_ITEMS", 10)
+    assert limits.count_items([{}] * 1_000) == 11
+
+
+def test_rest_has_no_refusal_worded_by_a_second_run(
+    ways: BothWays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor, text = Executor(GRAPHQL), '{ asset(id: "") { id } }'
+    monkeypatch.setattr(graphql, "execute", lambda *_, **__: pytest.fail("a second run"))
+    operation = executor.prepare(text, needs_places=False)
+
+    async def run() -> Result:
+        return await executor.run(operation, {}, Context(RIGHTS["full"], ways.stores["sound"]))
+
+    [error] = ways.runner.run(run()).errors
+    assert (error.extensions or {})["code"] == "INVALID_INPUT"
+    assert list((error.extensions or {})["fields"]) == ["id"]
+
+
+def test_every_demand_is_checked_before_arguments_are_converted() -> None:
+    for type in GRAPHQL.type_map.values():
+        for definition in getattr(type, "fields", {}).values():
+            if demand_of_definition(definition) != Demand():
+                assert definition.resolve.__qualname__.startswith("_guarded.")
