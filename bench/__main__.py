@@ -14,15 +14,15 @@ from rich.console import Console
 from rich.progress import track
 
 from bench import machine, report, staleness, starting
-from bench.directory import Directory, fill
-from bench.load import LoadError, loading
+from bench.directory import Directory, load_directory
+from bench.load import LoadError, start_load_generator
 from bench.peers.floorgate import UNCACHED
 from bench.peers.peer import Peer
 from bench.peers.registry import all_peers
-from bench.rates import Effort, Field, Sample, measure, warm_up
+from bench.rates import BenchmarkSetup, RoundSettings, Sample, measure_rounds, warm_up
 from bench.results import Memory, Results
-from bench.serving import PeerError, Server, agree, keep_answers, serving
-from bench.shapes import SHAPES, Shape
+from bench.serving import PeerError, PeerServer, check_same_answers, record_answers, start_peer
+from bench.shapes import WORKLOADS, Workload
 from bench.starting import scratch_directory
 from storage import embedded
 
@@ -74,26 +74,28 @@ def main(
         results = msgspec.json.decode(earlier.read_bytes(), type=Results)
     else:
         peers, left_out = all_peers(peer_names)
-        asked = _chosen("--shape", SHAPES, shape_names)
-        rivals = _chosen("--peer", peers, peer_names, always=(UNCACHED.name,))
-        run = _Run(units, Effort(rounds, seconds), starts, writes, rivals, asked, left_out)
+        asked = _select_named("--shape", WORKLOADS, shape_names)
+        rivals = _select_named("--peer", peers, peer_names, always=(UNCACHED.name,))
+        run = _BenchmarkRun(
+            units, RoundSettings(rounds, seconds), starts, writes, rivals, asked, left_out
+        )
         try:
-            results = run.results()
+            results = run.measure()
         except (PeerError, LoadError) as error:
             raise click.ClickException(str(error)) from error
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_bytes(msgspec.json.format(msgspec.json.encode(results)))
-    report.show(results)
+    report.print_report(results)
     if write_docs:
-        report.write(results)
+        report.write_docs(results)
     click.echo(f"All figures: {earlier or output}")
     click.echo("More: python -m bench.growth, bench.profiling, bench.routing, bench.importing")
 
 
-N = TypeVar("N", Peer, Shape)
+N = TypeVar("N", Peer, Workload)
 
 
-def _chosen(
+def _select_named(
     option: str, rows: Sequence[N], names: Sequence[str], always: Sequence[str] = ()
 ) -> list[N]:
     known = [row.name for row in rows]
@@ -103,30 +105,33 @@ def _chosen(
     return [row for row in rows if not names or row.name in (*names, *always)]
 
 
-class _Run(msgspec.Struct, frozen=True):
+class _BenchmarkRun(msgspec.Struct, frozen=True):
     """One run."""
 
     units: int
-    effort: Effort
+    effort: RoundSettings
     starts: int
     writes: int
     peers: list[Peer]
-    shapes: list[Shape]
+    shapes: list[Workload]
     left_out: list[str]
 
-    def results(self) -> Results:
+    def measure(self) -> Results:
         """Everything, measured now. Raises PeerError and LoadError."""
         with scratch_directory() as scratch:
             data_dir = scratch / "data"
-            with machine.pinned_to(machine.LOAD_CORE), embedded.running(data_dir) as mongo_url:
-                directory = fill(mongo_url, DATABASE, self.units, scratch)
-                samples, memory = self._compare(directory)
+            with (
+                machine.pin_to_cores(machine.LOAD_CORE),
+                embedded.run_embedded_mongo(data_dir) as mongo_url,
+            ):
+                directory = load_directory(mongo_url, DATABASE, self.units, scratch)
+                samples, memory = self._measure_peers(directory)
                 writes = self.writes
-                seen = staleness.measure(directory, writes) if writes else None
-            started = starting.starts(data_dir, self.starts)
+                seen = staleness.measure_staleness(directory, writes) if writes else None
+            started = starting.measure_starts(data_dir, self.starts)
         return Results(
             taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            machine=machine.described(),
+            machine=machine.describe_machine(),
             units=self.units,
             rounds=self.effort.rounds,
             seconds=self.effort.seconds,
@@ -138,36 +143,40 @@ class _Run(msgspec.Struct, frozen=True):
             staleness=seen,
         )
 
-    def _compare(self, directory: Directory) -> tuple[list[Sample], list[Memory]]:
+    def _measure_peers(self, directory: Directory) -> tuple[list[Sample], list[Memory]]:
         with ExitStack() as stack:
-            first = stack.enter_context(serving(UNCACHED, directory))
-            keep_answers(first, SHAPES, directory)
+            first = stack.enter_context(start_peer(UNCACHED, directory))
+            record_answers(first, WORKLOADS, directory)
             others = [
-                stack.enter_context(serving(peer, directory))
+                stack.enter_context(start_peer(peer, directory))
                 for peer in self.peers
                 if peer is not UNCACHED
             ]
             servers = [first, *others]
-            idle = _memory(servers, directory.mongod_pid)
+            idle = _measure_memory(servers, directory.mongod_pid)
             for shape in self.shapes:
-                agree([x for x in servers if x.peer.serves(shape.name)], shape, directory)
-            load = stack.enter_context(loading())
-            field = Field(servers, self.shapes, directory, load)
-            pairs = len(field.pairs())
-            _watched(warm_up(field, self.effort.seconds), "Warming up", pairs)
-            samples = _watched(measure(field, self.effort), "Measuring", pairs * self.effort.rounds)
-            after = _memory(servers, directory.mongod_pid)
+                check_same_answers(
+                    [x for x in servers if x.peer.serves(shape.name)], shape, directory
+                )
+            load = stack.enter_context(start_load_generator())
+            field = BenchmarkSetup(servers, self.shapes, directory, load)
+            pairs = len(field.list_pairs())
+            _with_progress(warm_up(field, self.effort.seconds), "Warming up", pairs)
+            samples = _with_progress(
+                measure_rounds(field, self.effort), "Measuring", pairs * self.effort.rounds
+            )
+            after = _measure_memory(servers, directory.mongod_pid)
         return samples, [Memory(process=x, idle=idle[x], after=after[x]) for x in idle]
 
 
-def _watched(steps: Iterable[T], what: str, total: int) -> list[T]:
+def _with_progress(steps: Iterable[T], what: str, total: int) -> list[T]:
     """All of them, with progress on a terminal."""
     console = Console(stderr=True)
     quiet = not sys.stderr.isatty()
     return list(track(steps, what, total, console=console, transient=True, disable=quiet))
 
 
-def _memory(servers: list[Server], mongod_pid: int) -> dict[str, dict[str, float]]:
+def _measure_memory(servers: list[PeerServer], mongod_pid: int) -> dict[str, dict[str, float]]:
     processes = {server.peer.name: server.pid for server in servers} | {"mongod": mongod_pid}
     return {name: machine.memory_mb(pid) for name, pid in processes.items()}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 
-class Answer(msgspec.Struct, frozen=True):
+class RecordedAnswer(msgspec.Struct, frozen=True):
     """A request and the answer to it."""
 
     path: str
@@ -16,11 +16,11 @@ class Answer(msgspec.Struct, frozen=True):
     content: bytes
 
 
-def write_answers(path: Path, answers: list[Answer]) -> None:
+def write_recorded_answers(path: Path, answers: list[RecordedAnswer]) -> None:
     """Keeps them in a file."""
     path.write_bytes(msgspec.msgpack.encode(answers))
 
 
-def read_answers(path: str) -> list[Answer]:
+def read_recorded_answers(path: str) -> list[RecordedAnswer]:
     """Those in a file."""
-    return msgspec.msgpack.decode(Path(path).read_bytes(), type=list[Answer])
+    return msgspec.msgpack.decode(Path(path).read_bytes(), type=list[RecordedAnswer])

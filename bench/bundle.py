@@ -13,11 +13,11 @@ import orjson
 
 UNITS_PER_ASSET = 250
 FLOORS_PER_ASSET = 8
-SCATTER = 7_368_787
+ID_MULTIPLIER = 7_368_787
 """A prime: multiplying by it spreads ids over their range."""
 
 
-def members(units: int) -> Iterator[tuple[str, dict[str, Any]]]:
+def iter_members(units: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every member with its kind, owners first."""
     assets = -(-units // UNITS_PER_ASSET)
     for asset in range(assets):
@@ -49,7 +49,7 @@ def _unit(unit: int) -> dict[str, Any]:
     asset, number = divmod(unit, UNITS_PER_ASSET)
     floor, door = number % FLOORS_PER_ASSET, number // FLOORS_PER_ASSET
     return {
-        "id": f"unit-{unit * SCATTER % 1_000_000_007:010}",
+        "id": f"unit-{unit * ID_MULTIPLIER % 1_000_000_007:010}",
         "asset_id": _asset(asset),
         "floor_id": f"{_asset(asset)}-floor-{floor}",
         "name": f"{floor}{door:02}",
@@ -58,7 +58,7 @@ def _unit(unit: int) -> dict[str, Any]:
 
 def write_lines(units: int) -> None:
     """One member a line."""
-    for kind, member in members(units):
+    for kind, member in iter_members(units):
         sys.stdout.buffer.write(orjson.dumps({"type": kind, **member}) + b"\n")
 
 
@@ -66,7 +66,7 @@ def write_arrays(units: int) -> None:
     """One object of arrays."""
     current = None
     sys.stdout.buffer.write(b"{")
-    for kind, member in members(units):
+    for kind, member in iter_members(units):
         if kind == current:
             sys.stdout.buffer.write(b",\n")
         else:

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from bench.sheets import figure
+from bench.sheets import format_figure
 
 WIDTH, LABELS, NUMBERS = 860, 210, 70
 BAR, GAP, TITLE, MARGIN = 18, 4, 30, 20
-OWN, LIMIT, OTHER = "#0b6e4f", "#9aa5b1", "#d98032"
+OWN_COLOUR, LIMIT_COLOUR, OTHER_COLOUR = "#0b6e4f", "#9aa5b1", "#d98032"
 INK, PAPER = "#1f2933", "#ffffff"
 
 
@@ -23,14 +23,14 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class BarGroup:
     """The bars of one shape."""
 
     title: str
     bars: Sequence[Bar]
 
 
-def draw(groups: Sequence[Group]) -> str:
+def draw_chart(groups: Sequence[BarGroup]) -> str:
     """The chart; shorter is better, and each tenfold is as long as any other."""
     figures = [bar.cpu_ms for group in groups for bar in group.bars]
     least = math.floor(math.log10(min(figures)))
@@ -48,27 +48,27 @@ def draw(groups: Sequence[Group]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    least: int
+    min_power: int
     """The power of ten at the left end."""
-    most: int
+    max_power: int
 
     def length(self, value: float) -> float:
-        span = max(self.most - self.least, 1)
-        return (math.log10(value) - self.least) / span * (WIDTH - LABELS - NUMBERS)
+        span = max(self.max_power - self.min_power, 1)
+        return (math.log10(value) - self.min_power) / span * (WIDTH - LABELS - NUMBERS)
 
 
-def _height(group: Group) -> int:
+def _height(group: BarGroup) -> int:
     return TITLE + len(group.bars) * (BAR + GAP) + GAP
 
 
 def _grid(scale: _Scale, height: int) -> Iterator[str]:
-    for power in range(scale.least, scale.most + 1):
+    for power in range(scale.min_power, scale.max_power + 1):
         x = LABELS + scale.length(10.0**power)
         yield f'<path d="M{x:.1f} {MARGIN}V{height - MARGIN}" stroke="#e4e7eb"/>'
         yield _text(x, height - 5, f"{10.0**power:g} ms", "middle")
 
 
-def _groups(groups: Sequence[Group], scale: _Scale) -> Iterator[str]:
+def _groups(groups: Sequence[BarGroup], scale: _Scale) -> Iterator[str]:
     top = MARGIN
     for group in groups:
         yield (
@@ -88,7 +88,7 @@ def _bar(bar: Bar, scale: _Scale, y: int) -> Iterator[str]:
         f'<rect x="{LABELS}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2" '
         f'fill="{bar.colour}"/>'
     )
-    yield _text(LABELS + length + 6, y + 13, figure(bar.cpu_ms), "start")
+    yield _text(LABELS + length + 6, y + 13, format_figure(bar.cpu_ms), "start")
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:

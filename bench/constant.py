@@ -13,14 +13,14 @@ from starlette.types import ASGIApp
 
 from gateway import server
 from gateway.app import Gateway
-from gateway.settings import from_environment
-from gateway.worker import Service
-from rest.bodies import DISTANCES, read
-from rest.endpoints import HEADERS
+from gateway.settings import settings_from_environment
+from gateway.worker import GatewayService
+from rest.bodies import DISTANCES_BODY, read_request_body
+from rest.endpoints import RESPONSE_HEADERS
 from rest.routing import PathRoute
 
-PATH = "/constant"
-SIZE = "size"
+CONSTANT_PATH = "/constant"
+SIZE_HEADER = "size"
 """The request's header that says how many bytes to return."""
 
 
@@ -29,20 +29,20 @@ class ConstantGateway(Gateway):
 
     def routes(self) -> list[PathRoute]:
         """The gateway's own, and the constant."""
-        return [PathRoute(PATH, {"POST": self.constant}), *super().routes()]
+        return [PathRoute(CONSTANT_PATH, {"POST": self.constant}), *super().build_routes()]
 
     async def constant(self, request: Request) -> Response:
         """As many spaces as are wanted."""
         await self.authenticate(request)
-        await read(request, DISTANCES.media_type, DISTANCES.limit_bytes)
-        content = b" " * int(request.headers[SIZE])
-        return Response(content, 200, HEADERS, DISTANCES.media_type)
+        await read_request_body(request, DISTANCES_BODY.media_type, DISTANCES_BODY.max_bytes)
+        content = b" " * int(request.headers[SIZE_HEADER])
+        return Response(content, 200, RESPONSE_HEADERS, DISTANCES_BODY.media_type)
 
 
 def application() -> ASGIApp:
     """What is served."""
-    return ConstantGateway(from_environment()).application()
+    return ConstantGateway(settings_from_environment()).build_app()
 
 
 if __name__ == "__main__":
-    sys.exit(server.serve(Service("bench.constant:application"), port=0))
+    sys.exit(server.serve(GatewayService("bench.constant:application"), port=0))

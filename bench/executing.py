@@ -25,19 +25,19 @@ from resolvers.caller import Caller
 from resolvers.context import Context
 from rest import operations
 from schema.execution import Executor
-from schema.root import GRAPHQL
+from schema.root import GRAPHQL_SCHEMA
 from storage import driver, embedded, setup
 from storage.kinds import Document, Kind
-from storage.paging import Page, Slice
+from storage.paging import Page, PageRequest
 from storage.store import Store
-from storage.visibility import EVERYTHING, Scope
+from storage.visibility import ALL_ASSETS, Scope
 
 DATABASE = "executing"
 WIDTH = 150
-EACH = 10
+FAN_OUT = 10
 """Assets, floors of an asset, units on a floor."""
-CALLER = Caller("bench", EVERYTHING)
-SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
+CALLER = Caller("bench", ALL_ASSETS)
+QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
     "list of 1,000 units": (operations.LIST_UNITS, {"perPage": 1000}),
     "GET one unit": (operations.GET_UNIT, {"unit": "a3-f3-u3"}),
     "assets, floors, 1,000 units": (
@@ -51,38 +51,46 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-class Remembering(Store):
+class CachingStore(Store):
     """A store that reads everything once and has it ready from then on."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store.client, store.database.name)
-        self._answers: dict[Any, Any] = {}
+        self._cache: dict[Any, Any] = {}
 
-    async def get_many(self, kind: Kind[Any], scope: Scope, keys: Any) -> dict[str, Any]:
+    async def load_records(self, kind: Kind[Any], scope: Scope, keys: Any) -> dict[str, Any]:
         """As a store's, the first time."""
         wanted = tuple(keys)
-        return dict(await self._once((kind.name, wanted), super().get_many, kind, scope, wanted))
+        return dict(
+            await self._read_through((kind.name, wanted), super().load_records, kind, scope, wanted)
+        )
 
-    async def page(self, kind: Kind[Any], scope: Scope, where: Document, slice: Slice) -> Page[Any]:
+    async def list_page(
+        self, kind: Kind[Any], scope: Scope, where: Document, page_request: PageRequest
+    ) -> Page[Any]:
         """As a store's, the first time."""
-        key = (kind.name, str(where), slice)
-        found: Page[Any] = await self._once(key, super().page, kind, scope, where, slice)
-        return found
-
-    async def page_each(
-        self, kind: Kind[Any], scope: Scope, wheres: Sequence[Document], slice: Slice
-    ) -> list[Page[Any]]:
-        """As a store's, the first time."""
-        key = (kind.name, str(wheres), slice)
-        found: list[Page[Any]] = await self._once(
-            key, super().page_each, kind, scope, wheres, slice
+        key = (kind.name, str(where), page_request)
+        found: Page[Any] = await self._read_through(
+            key, super().list_page, kind, scope, where, page_request
         )
         return found
 
-    async def _once(self, key: Any, read: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
-        if key not in self._answers:
-            self._answers[key] = await read(*arguments)
-        return self._answers[key]
+    async def load_pages(
+        self, kind: Kind[Any], scope: Scope, wheres: Sequence[Document], page_request: PageRequest
+    ) -> list[Page[Any]]:
+        """As a store's, the first time."""
+        key = (kind.name, str(wheres), page_request)
+        found: list[Page[Any]] = await self._read_through(
+            key, super().load_pages, kind, scope, wheres, page_request
+        )
+        return found
+
+    async def _read_through(
+        self, key: Any, read: Callable[..., Awaitable[Any]], *arguments: Any
+    ) -> Any:
+        if key not in self._cache:
+            self._cache[key] = await read(*arguments)
+        return self._cache[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +101,9 @@ class Cost:
     over_records: float
 
 
-async def measure(executor: Executor, shape: str, store: Store, rounds: int) -> Cost:
+async def measure_query(executor: Executor, shape: str, store: Store, rounds: int) -> Cost:
     """The median of so many rounds of each kind."""
-    text, variables = SHAPES[shape]
+    text, variables = QUERIES[shape]
     operation = executor.prepare(text)
 
     async def once(store: Store) -> float:
@@ -106,7 +114,7 @@ async def measure(executor: Executor, shape: str, store: Store, rounds: int) -> 
         assert not result.errors
         return spent
 
-    remembering = Remembering(store)
+    remembering = CachingStore(store)
     await once(remembering)
     gc.collect()
     gc.freeze()  # as a worker does
@@ -116,46 +124,46 @@ async def measure(executor: Executor, shape: str, store: Store, rounds: int) -> 
     )
 
 
-def bundle() -> dict[str, list[dict[str, Any]]]:
+def build_bundle() -> dict[str, list[dict[str, Any]]]:
     """A directory of a thousand units."""
     made: dict[str, list[dict[str, Any]]] = {"assets": [], "floors": [], "units": []}
-    for a in range(EACH):
+    for a in range(FAN_OUT):
         asset = {"asset_id": f"a{a}"}
         made["assets"].append({"id": f"a{a}", "name": f"Property {a}"})
-        for f in range(EACH):
+        for f in range(FAN_OUT):
             made["floors"].append({**asset, "id": f"a{a}-f{f}", "name": f"Floor {f}"})
-            for u in range(EACH):
+            for u in range(FAN_OUT):
                 unit = {"id": f"a{a}-f{f}-u{u}", "floor_id": f"a{a}-f{f}", "name": f"{f}0{u}"}
                 made["units"].append({**asset, **unit})
     return made
 
 
-async def run(mongo_url: str, folder: Path, rounds: int) -> Table:
+async def measure_all(mongo_url: str, folder: Path, rounds: int) -> Table:
     """All shapes, compiled and by graphql-core."""
     client = driver.connect(mongo_url)
     path = folder / "bundle.json"
-    path.write_bytes(orjson.dumps(bundle()))
-    await setup.prepare(client[DATABASE])
-    await catalog.load(client[DATABASE], [path])
+    path.write_bytes(orjson.dumps(build_bundle()))
+    await setup.prepare_database(client[DATABASE])
+    await catalog.import_catalog(client[DATABASE], [path])
     store = Store(client, DATABASE)
     table = Table(title="CPU of executing a query, ms (median)")
     table.add_column()
     for where in ("with MongoDB", "records in memory"):
         for column in ("graphql-core", "compiled", "ratio"):
             table.add_column(f"{where}\n{column}", justify="right")
-    executors = [Executor(GRAPHQL, compiles=False), Executor(GRAPHQL)]
-    for shape in SHAPES:
-        slow, fast = [await measure(executor, shape, store, rounds) for executor in executors]
+    executors = [Executor(GRAPHQL_SCHEMA, compile_queries=False), Executor(GRAPHQL_SCHEMA)]
+    for shape in QUERIES:
+        slow, fast = [await measure_query(executor, shape, store, rounds) for executor in executors]
         table.add_row(
             shape,
-            *_compared(slow.with_mongodb, fast.with_mongodb),
-            *_compared(slow.over_records, fast.over_records),
+            *_format_comparison(slow.with_mongodb, fast.with_mongodb),
+            *_format_comparison(slow.over_records, fast.over_records),
         )
     await driver.close(client)
     return table
 
 
-def _compared(slow: float, fast: float) -> list[str]:
+def _format_comparison(slow: float, fast: float) -> list[str]:
     return [f"{slow:.2f}", f"{fast:.3f}", f"{slow / fast:.1f} x"]
 
 
@@ -163,8 +171,11 @@ def _compared(slow: float, fast: float) -> list[str]:
 @click.option("--rounds", type=click.IntRange(1), default=100, show_default=True)
 def main(rounds: int) -> None:
     """Measure what executing a query costs, compiled and by graphql-core."""
-    with tempfile.TemporaryDirectory() as folder, embedded.running(Path(folder)) as mongo_url:
-        table = asyncio.run(run(mongo_url, Path(folder), rounds))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        embedded.run_embedded_mongo(Path(folder)) as mongo_url,
+    ):
+        table = asyncio.run(measure_all(mongo_url, Path(folder), rounds))
     console = Console(width=WIDTH)
     console.print(table)
     console.print(f"load average {load_average():.1f}")

@@ -16,29 +16,29 @@ from rich.console import Console
 from rich.progress import Progress
 
 from bench import machine, pages
-from bench.directory import Directory, fill
-from bench.load import Load, LoadError, Request, loading
-from bench.overload import CONNECTIONS, TIMES, Overload, overload
+from bench.directory import Directory, load_directory
+from bench.load import LoadError, LoadGenerator, LoadRequest, start_load_generator
+from bench.overload import CONNECTIONS_PER_WORKER, OVERLOAD_FACTOR, Overload, measure_overload
 from bench.peers.floorgate import CACHED, UNCACHED, with_workers
 from bench.peers.peer import BASE_URL, Peer
-from bench.rates import Effort, Field, Sample, measure, warm_up
-from bench.serving import PeerError, Server, serving
-from bench.shapes import LIST, NESTED, SHAPES, UNIT, Shape
-from bench.sheets import Sheet, figure
+from bench.rates import BenchmarkSetup, RoundSettings, Sample, measure_rounds, warm_up
+from bench.serving import PeerError, PeerServer, start_peer
+from bench.shapes import LIST, NESTED, UNIT, WORKLOADS, Workload
+from bench.sheets import ReportTable, format_figure
 from bench.starting import scratch_directory
 from storage import embedded
 
 SIZES = (10_000, 100_000, 1_000_000)
 WORKERS = (1, 2)
 PER_PAGE = 1_000
-SHAPES_ASKED = tuple(
-    shape for shape in SHAPES if shape.name in (UNIT, "units-100", LIST, "locations", NESTED)
+MEASURED_WORKLOADS = tuple(
+    shape for shape in WORKLOADS if shape.name in (UNIT, "units-100", LIST, "locations", NESTED)
 )
-OVERLOADED = next(shape for shape in SHAPES if shape.name == UNIT)
+OVERLOAD_WORKLOAD = next(shape for shape in WORKLOADS if shape.name == UNIT)
 RESULTS = Path(__file__).parents[1] / "build" / "bench" / "growth.json"
 
 
-class Grown(msgspec.Struct, frozen=True, kw_only=True):
+class GrowthResult(msgspec.Struct, frozen=True, kw_only=True):
     """What was measured of one gateway at one size."""
 
     units: int
@@ -68,58 +68,64 @@ def main(
     """Measure what grows with the directory; --sizes and --workers may be given several times."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # leaves no gateway behind
     try:
-        grown = _watched(size, counts, seconds)
+        grown = _measure_with_progress(size, counts, seconds)
     except (PeerError, LoadError) as error:
         raise click.ClickException(str(error)) from error
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_bytes(msgspec.json.format(msgspec.json.encode(grown)))
-    made = sheets(grown)
+    made = build_tables(grown)
     for sheet in made:
-        Console(width=None if sys.stdout.isatty() else 140).print(sheet.table())
+        Console(width=None if sys.stdout.isatty() else 140).print(sheet.to_rich_table())
     if write_docs:
-        shown = [f"### {sheet.title}\n\n{sheet.markdown()}" for sheet in made]
-        pages.rewrite(pages.PERFORMANCE, "growth", "\n\n".join(shown))
+        shown = [f"### {sheet.title}\n\n{sheet.to_markdown()}" for sheet in made]
+        pages.rewrite_section(pages.PERFORMANCE_PAGE, "growth", "\n\n".join(shown))
 
 
-def _watched(sizes: Sequence[int], counts: Sequence[int], seconds: float) -> list[Grown]:
+def _measure_with_progress(
+    sizes: Sequence[int], counts: Sequence[int], seconds: float
+) -> list[GrowthResult]:
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("Growing", total=len(sizes) * len(counts) * 2)
         grown = []
-        for each in _grow(sizes, counts, seconds):
+        for each in _iter_measurements(sizes, counts, seconds):
             grown.append(each)
             progress.update(task, advance=1, description=f"{each.units:,} units")
     return grown
 
 
-def _grow(sizes: Sequence[int], counts: Sequence[int], seconds: float) -> Iterator[Grown]:
+def _iter_measurements(
+    sizes: Sequence[int], counts: Sequence[int], seconds: float
+) -> Iterator[GrowthResult]:
     for units in sizes:
         with (
             scratch_directory() as scratch,
-            machine.pinned_to(machine.LOAD_CORE),
-            embedded.running(scratch / "data") as mongo_url,
-            loading() as load,
+            machine.pin_to_cores(machine.LOAD_CORE),
+            embedded.run_embedded_mongo(scratch / "data") as mongo_url,
+            start_load_generator() as load,
         ):
-            directory = fill(mongo_url, "floorgate", units, scratch)
+            directory = load_directory(mongo_url, "floorgate", units, scratch)
             for workers in counts:
                 for peer in (UNCACHED, CACHED):
-                    yield _measured(peer, workers, directory, load, seconds)
+                    yield _measure_gateway(peer, workers, directory, load, seconds)
 
 
-def _measured(peer: Peer, workers: int, directory: Directory, load: Load, seconds: float) -> Grown:
+def _measure_gateway(
+    peer: Peer, workers: int, directory: Directory, load: LoadGenerator, seconds: float
+) -> GrowthResult:
     # Several workers may use every core, also the one of the load and mongod.
     cores = (machine.SERVER_CORE,) if workers == 1 else machine.CORES
-    with serving(with_workers(peer, workers), directory, cores) as server:
+    with start_peer(with_workers(peer, workers), directory, cores) as server:
         walks = workers == 1 and peer.name == UNCACHED.name
-        paged = _page_shapes(server) if walks else []
-        field = Field([server], [*SHAPES_ASKED, *paged], directory, load)
+        paged = _page_workloads(server) if walks else []
+        field = BenchmarkSetup([server], [*MEASURED_WORKLOADS, *paged], directory, load)
         for _ in warm_up(field, seconds / 2):
             pass
-        samples = list(measure(field, Effort(1, seconds)))
-        shed = overload(server, workers, OVERLOADED, directory, load, seconds)
-        _, *children = machine.family(server.pid)
+        samples = list(measure_rounds(field, RoundSettings(1, seconds)))
+        shed = measure_overload(server, workers, OVERLOAD_WORKLOAD, directory, load, seconds)
+        _, *children = machine.list_process_tree(server.pid)
         memory = [machine.memory_mb(pid)["rss"] for pid in children or [server.pid]]
     names = {shape.name for shape in paged}
-    return Grown(
+    return GrowthResult(
         units=len(directory.unit_ids),
         workers=workers,
         peer=peer.name,
@@ -130,7 +136,7 @@ def _measured(peer: Peer, workers: int, directory: Directory, load: Load, second
     )
 
 
-def _page_shapes(server: Server) -> list[Shape]:
+def _page_workloads(server: PeerServer) -> list[Workload]:
     """The first page, the last one by link, and a jump to the middle and to the end."""
     first = f"/v1/units?per-page={PER_PAGE}"
     last, number = first, 1
@@ -143,82 +149,85 @@ def _page_shapes(server: Server) -> list[Shape]:
         "middle page, by number": f"{by_number}{-(-number // 2)}",
         "last page, by number": f"{by_number}{number}",
     }
-    return [_page_shape(title, path) for title, path in paths.items()]
+    return [_page_workload(title, path) for title, path in paths.items()]
 
 
-def _page_shape(title: str, path: str) -> Shape:
-    return Shape(title, title, lambda _: [Request(path)])
+def _page_workload(title: str, path: str) -> Workload:
+    return Workload(title, title, lambda _: [LoadRequest(path)])
 
 
-def _next_path(server: Server, path: str) -> str | None:
-    reply = server.ask(Request(path))
+def _next_path(server: PeerServer, path: str) -> str | None:
+    reply = server.request(LoadRequest(path))
     if reply.status != 200:
         raise PeerError(f"{path} is answered {reply.status}: {reply.content[:300]!r}")
     next_url: str | None = orjson.loads(reply.content)["paging"]["next_url"]
     return next_url.removeprefix(BASE_URL) if next_url else None
 
 
-def sheets(grown: Sequence[Grown]) -> list[Sheet]:
+def build_tables(grown: Sequence[GrowthResult]) -> list[ReportTable]:
     """Requests, pages, overload and memory."""
-    titles = {shape.name: shape.title for shape in SHAPES_ASKED}
+    titles = {shape.name: shape.title for shape in MEASURED_WORKLOADS}
     return [
-        Sheet(
+        ReportTable(
             "By size: server CPU ms per request; requests per second at saturation",
             ("units", "workers", "cache", *titles.values()),
             [
                 (
-                    *_begin(each),
+                    *_row_labels(each),
                     *(
-                        f"{figure(x.cpu_ms)}; {figure(x.requests_per_second)}"
-                        for x in _ordered(each, titles)
+                        f"{format_figure(x.cpu_ms)}; {format_figure(x.requests_per_second)}"
+                        for x in _samples_in_order(each, titles)
                     ),
                 )
                 for each in grown
             ],
             note="Two workers share both cores with the load and mongod.",
         ),
-        Sheet(
+        ReportTable(
             f"Pages of {PER_PAGE:,} units: CPU ms per request of the gateway and of mongod; p50 ms",
             ("units", "page", "gateway", "mongod", "p50 ms"),
             [
                 (
                     f"{each.units:,}",
                     x.shape,
-                    figure(x.cpu_ms),
-                    figure(x.mongod_cpu_ms),
-                    figure(x.p50_ms),
+                    format_figure(x.cpu_ms),
+                    format_figure(x.mongod_cpu_ms),
+                    format_figure(x.p50_ms),
                 )
                 for each in grown
                 for x in each.pages
             ],
-            words=2,
+            text_columns=2,
         ),
-        Sheet(
-            f"{TIMES} times saturation, {OVERLOADED.title}",
+        ReportTable(
+            f"{OVERLOAD_FACTOR} times saturation, {OVERLOAD_WORKLOAD.title}",
             (
                 *("units", "workers", "cache", "saturation, 1/s", "answered, 1/s"),
                 *("p50 ms", "p99 ms", "503, 1/s", "p99 ms of 503"),
             ),
             [
-                (*_begin(each), *(figure(x) for x in msgspec.structs.astuple(each.overload)))
+                (
+                    *_row_labels(each),
+                    *(format_figure(x) for x in msgspec.structs.astuple(each.overload)),
+                )
                 for each in grown
             ],
-            note=f"{CONNECTIONS} connections to a worker, which answers 100 requests at a time.",
+            note=f"{CONNECTIONS_PER_WORKER} connections to a worker, which answers 100 requests at a time.",
         ),
-        Sheet(
+        ReportTable(
             "Resident memory of a worker, MB, after all this",
             ("units", "workers", "cache", "MB"),
-            [(*_begin(each), ", ".join(f"{x:.0f}" for x in each.worker_mb)) for each in grown],
+            [(*_row_labels(each), ", ".join(f"{x:.0f}" for x in each.worker_mb)) for each in grown],
         ),
     ]
 
 
-def _ordered(grown: Grown, names: Iterable[str]) -> list[Sample]:
+def _samples_in_order(grown: GrowthResult, names: Iterable[str]) -> list[Sample]:
     by_shape = {each.shape: each for each in grown.samples}
     return [by_shape[name] for name in names]
 
 
-def _begin(grown: Grown) -> tuple[str, str, str]:
+def _row_labels(grown: GrowthResult) -> tuple[str, str, str]:
     cache = "on" if grown.peer == CACHED.name else "off"
     return f"{grown.units:,}", str(grown.workers), cache
 

@@ -20,9 +20,9 @@ import orjson
 
 from storage import driver
 from storage.connection import DriverName
-from storage.embedded import running
+from storage.embedded import run_embedded_mongo
 from storage.exporting import export_bundle
-from storage.importing import Progress, import_bundles
+from storage.importing import ImportProgress, import_bundles
 
 TIMEOUT_SECONDS = 60
 
@@ -35,11 +35,11 @@ class Measurement:
         self.cpu_began = time.process_time()
         self.ends: dict[str, float] = {}
 
-    def report(self, progress: Progress) -> None:
+    def record_progress(self, progress: ImportProgress) -> None:
         """Notes that a phase has come this far."""
         self.ends[progress.phase] = time.monotonic()
 
-    def line(self, name: str, **more: Any) -> str:
+    def to_json(self, name: str, **more: Any) -> str:
         """What was measured, as JSON."""
         starts = [self.began, *self.ends.values()]
         phases = {
@@ -59,19 +59,19 @@ class Measurement:
         return orjson.dumps(measured).decode()
 
 
-async def measure(url: str, driver_name: DriverName, bundle: Path) -> None:
+async def measure_import(url: str, driver_name: DriverName, bundle: Path) -> None:
     """Imports twice and exports once."""
     client = driver.connect(url, driver_name, TIMEOUT_SECONDS)
     database = client["bench"]
     for name in ("import", "import again"):
         measurement = Measurement()
-        summary = await import_bundles(database, [bundle], progress=measurement.report)
-        click.echo(measurement.line(name, total=str(summary.total)))
+        summary = await import_bundles(database, [bundle], progress=measurement.record_progress)
+        click.echo(measurement.to_json(name, total=str(summary.total)))
     measurement = Measurement()
     size = 0
     async for part in export_bundle(client, database.name):
         size += len(part)
-    click.echo(measurement.line("export", bytes=size))
+    click.echo(measurement.to_json("export", bytes=size))
     await driver.close(client)
 
 
@@ -95,8 +95,8 @@ def main(units: int, form: str, driver_name: DriverName) -> None:
                 stdout=file,
                 check=True,
             )
-        with running(Path(directory)) as url:
-            asyncio.run(measure(url, driver_name, bundle))
+        with run_embedded_mongo(Path(directory)) as url:
+            asyncio.run(measure_import(url, driver_name, bundle))
 
 
 if __name__ == "__main__":

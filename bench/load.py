@@ -21,15 +21,15 @@ import httptools
 import msgspec
 import uvloop
 
-from bench.machine import LOAD_CORE, pinned_to
+from bench.machine import LOAD_CORE, pin_to_cores
 
 SEED = 20260731
 EXTRA_SECONDS = 120.0
 """How much longer than ordered a load may take before it counts as hanging."""
-REFUSED = 503
+REFUSED_STATUS = 503
 
 
-class Request(msgspec.Struct, frozen=True):
+class LoadRequest(msgspec.Struct, frozen=True):
     """One HTTP request."""
 
     path: str
@@ -38,14 +38,14 @@ class Request(msgspec.Struct, frozen=True):
     headers: dict[str, str] = {}
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class LoadOrder(msgspec.Struct, frozen=True, kw_only=True):
     """What to ask whom for how long."""
 
     host: str
     port: int
     headers: dict[str, str]
     """Of every request."""
-    requests: list[Request]
+    requests: list[LoadRequest]
     """Asked in turn."""
     seconds: float
     connections: int
@@ -58,7 +58,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     then: there is more to ask than can be answered."""
 
 
-class Latencies(msgspec.Struct, frozen=True, kw_only=True):
+class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
     """How many requests of a sort there were, and how long they waited."""
 
     requests: int
@@ -66,7 +66,7 @@ class Latencies(msgspec.Struct, frozen=True, kw_only=True):
     p99_ms: float = 0.0
 
     @classmethod
-    def of(cls, seconds: list[float]) -> "Latencies":
+    def from_seconds(cls, seconds: list[float]) -> "LatencySummary":
         """Of any number of requests."""
         ordered = sorted(each * 1000 for each in seconds)
         if not ordered:
@@ -75,12 +75,12 @@ class Latencies(msgspec.Struct, frozen=True, kw_only=True):
         return cls(requests=len(ordered), p50_ms=p50, p99_ms=p99)
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class LoadOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What came of an order."""
 
     seconds: float
-    answered: Latencies
-    refused: Latencies
+    answered: LatencySummary
+    refused: LatencySummary
     error: str | None = None
 
 
@@ -109,7 +109,7 @@ class _Connection(asyncio.Protocol):
         if self._answered is not None and not self._answered.done():
             self._answered.set_result(self._parser.get_status_code())
 
-    async def ask(self, request: bytes) -> int:
+    async def send(self, request: bytes) -> int:
         self._answered = asyncio.get_running_loop().create_future()
         self._transport.write(request)
         return await self._answered
@@ -142,17 +142,17 @@ def percentile(ordered: list[float], share: float) -> float:
     return ordered[max(0, -(-len(ordered) * round(share * 1000) // 1000) - 1)]
 
 
-class _Work:
+class _LoadRun:
     """What all connections share while an order is carried out."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: LoadOrder) -> None:
         self._order = order
-        self._requests = cycle([_written(order, request) for request in order.requests])
+        self._requests = cycle([_serialize_request(order, request) for request in order.requests])
         self._due = due_times(order.rate, order.seconds)
         self.answered: list[float] = []
         self.refused: list[float] = []
 
-    async def keep_asking(self, connection: _Connection) -> None:
+    async def send_requests(self, connection: _Connection) -> None:
         for moment in self._due:
             begun = moment
             early = moment - time.perf_counter()
@@ -160,38 +160,38 @@ class _Work:
                 await asyncio.sleep(early)
             if early > 0 or self._order.may_refuse:
                 begun = time.perf_counter()  # the timer's own lateness is not the server's
-            status = await connection.ask(next(self._requests))
-            self._times(status).append(time.perf_counter() - begun)
+            status = await connection.send(next(self._requests))
+            self._latencies_for(status).append(time.perf_counter() - begun)
 
-    def _times(self, status: int) -> list[float]:
+    def _latencies_for(self, status: int) -> list[float]:
         if status == self._order.status:
             return self.answered
-        if status == REFUSED and self._order.may_refuse:
+        if status == REFUSED_STATUS and self._order.may_refuse:
             return self.refused
         raise LoadError(f"{self._order.requests[0].path}: the server answered {status}")
 
 
-async def _carry_out(order: Order) -> Outcome:
+async def _run_load(order: LoadOrder) -> LoadOutcome:
     loop = asyncio.get_running_loop()
     opened = [
         (await loop.create_connection(_Connection, order.host, order.port))[1]
         for _ in range(order.connections)
     ]
     start = time.perf_counter()
-    work = _Work(order)
+    work = _LoadRun(order)
     try:
-        await asyncio.gather(*(work.keep_asking(connection) for connection in opened))
+        await asyncio.gather(*(work.send_requests(connection) for connection in opened))
     finally:
         for connection in opened:
             connection.close()
-    return Outcome(
+    return LoadOutcome(
         seconds=time.perf_counter() - start,
-        answered=Latencies.of(work.answered),
-        refused=Latencies.of(work.refused),
+        answered=LatencySummary.from_seconds(work.answered),
+        refused=LatencySummary.from_seconds(work.refused),
     )
 
 
-def _written(order: Order, request: Request) -> bytes:
+def _serialize_request(order: LoadOrder, request: LoadRequest) -> bytes:
     headers = {"Host": f"{order.host}:{order.port}", **order.headers, **request.headers}
     if request.method != "GET":
         headers["Content-Length"] = str(len(request.body))
@@ -202,13 +202,13 @@ def _written(order: Order, request: Request) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + request.body
 
 
-class Load:
+class LoadGenerator:
     """A process that puts loads on servers, from another core than theirs."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
 
-    def put(self, order: Order) -> Outcome:
+    def run(self, order: LoadOrder) -> LoadOutcome:
         """Carries out an order. Raises LoadError."""
         given, answers = self._process.stdin, self._process.stdout
         assert given is not None and answers is not None
@@ -219,21 +219,21 @@ class Load:
         line = answers.readline()
         if not line:
             raise LoadError(f"{order.requests[0].path}: the load's process has died")
-        outcome = msgspec.json.decode(line, type=Outcome)
+        outcome = msgspec.json.decode(line, type=LoadOutcome)
         if outcome.error is not None:
             raise LoadError(outcome.error)
         return outcome
 
 
 @contextmanager
-def loading() -> Iterator[Load]:
+def start_load_generator() -> Iterator[LoadGenerator]:
     """The process, for as long as it is needed."""
-    with pinned_to(LOAD_CORE):
+    with pin_to_cores(LOAD_CORE):
         process = subprocess.Popen(
             [sys.executable, "-m", "bench.load"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
     try:
-        yield Load(process)
+        yield LoadGenerator(process)
     finally:
         process.kill()
         process.communicate()
@@ -242,12 +242,12 @@ def loading() -> Iterator[Load]:
 def main() -> None:
     """The process that puts the load."""
     for line in sys.stdin.buffer:
-        order = msgspec.json.decode(line, type=Order)
+        order = msgspec.json.decode(line, type=LoadOrder)
         try:
-            outcome = uvloop.run(_carry_out(order))
+            outcome = uvloop.run(_run_load(order))
         except (LoadError, OSError) as error:
-            nothing = Latencies(requests=0)
-            outcome = Outcome(seconds=0.0, answered=nothing, refused=nothing, error=str(error))
+            nothing = LatencySummary(requests=0)
+            outcome = LoadOutcome(seconds=0.0, answered=nothing, refused=nothing, error=str(error))
         sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
         sys.stdout.buffer.flush()
 

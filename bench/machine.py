@@ -20,7 +20,7 @@ SERVER_CORE, LOAD_CORE = CORES[0], CORES[-1]
 
 
 @contextmanager
-def pinned_to(*cores: int) -> Iterator[None]:
+def pin_to_cores(*cores: int) -> Iterator[None]:
     """Processes started inside inherit the cores; this thread gets its own set back."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
@@ -30,14 +30,14 @@ def pinned_to(*cores: int) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def family(pid: int) -> list[int]:
+def list_process_tree(pid: int) -> list[int]:
     """A process and all its descendants."""
     children = [
         int(child)
         for listed in Path(f"/proc/{pid}/task").glob("*/children")
         for child in listed.read_text().split()
     ]
-    return [pid, *(each for child in children for each in family(child))]
+    return [pid, *(each for child in children for each in list_process_tree(child))]
 
 
 def cpu_seconds(pid: int) -> float:
@@ -60,10 +60,10 @@ def load_average() -> float:
     return os.getloadavg()[0]
 
 
-def described() -> dict[str, Any]:
+def describe_machine() -> dict[str, Any]:
     """What the figures were measured on."""
     return {
-        "processor": _processor(),
+        "processor": _processor_name(),
         "cores": len(CORES),
         "system": platform.platform(),
         "python": platform.python_version(),
@@ -71,7 +71,7 @@ def described() -> dict[str, Any]:
     }
 
 
-def _processor() -> str:
+def _processor_name() -> str:
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()

@@ -28,8 +28,8 @@ from rich.console import Console
 from rich.table import Table as Sheet
 
 from bench import constant
-from bench.machine import LOAD_CORE, SERVER_CORE, cpu_seconds, load_average, pinned_to
-from bench.serving import CHECKOUT, stopped_at_the_end
+from bench.machine import LOAD_CORE, SERVER_CORE, cpu_seconds, load_average, pin_to_cores
+from bench.serving import CHECKOUT, stop_at_exit
 from resolvers import catalog, processing
 from resolvers.caller import CALCULATE_DISTANCES
 from storage import driver, embedded, keys, setup
@@ -37,15 +37,15 @@ from storage.locations import LOCATIONS
 from storage.store import Store
 
 DEMO = CHECKOUT / "samples" / "demo" / "bundle.json"
-MAP = "alder-court-floor-plates"
-MATRIX = f"/v1/maps/{MAP}/distance-matrix"
-DATABASE, SEED, WARM_UP = "floorgate", 7, 50
-SHAPES = ((1, 1), (7, 7), (1, 50), (50, 1))
+MAP_ID = "alder-court-floor-plates"
+MATRIX_PATH = f"/v1/maps/{MAP_ID}/distance-matrix"
+DATABASE, SEED, WARM_UP_REQUESTS = "floorgate", 7, 50
+MATRIX_SIZES = ((1, 1), (7, 7), (1, 50), (50, 1))
 Waypoint = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Client:
+class MeasuredClient:
     """One connection to the server."""
 
     connection: http.client.HTTPConnection
@@ -54,7 +54,9 @@ class Client:
 
     def post(self, path: str, body: bytes, size: int = 0) -> bytes:
         """What a request is answered, which must be 200; `size` is the constant's."""
-        self.connection.request("POST", path, body, self.headers | {constant.SIZE: str(size)})
+        self.connection.request(
+            "POST", path, body, self.headers | {constant.SIZE_HEADER: str(size)}
+        )
         response = self.connection.getresponse()
         content = response.read()
         if response.status != 200:
@@ -69,28 +71,30 @@ class Client:
         return (cpu_seconds(self.pid) - before) * 1000 / len(bodies)
 
 
-async def fill(mongo_url: str) -> tuple[str, list[Waypoint]]:
+async def load_demo(mongo_url: str) -> tuple[str, list[Waypoint]]:
     """The demo property, routable: a key for it, and its locations as waypoints."""
     client = driver.connect(mongo_url)
     try:
         database = client[DATABASE]
-        await setup.prepare(database)
-        await catalog.load(database, [DEMO])
-        await processing.process(Store(client, DATABASE), processing.Request(MAP, {}))
-        _, key = await keys.create(
+        await setup.prepare_database(database)
+        await catalog.import_catalog(database, [DEMO])
+        await processing.process_and_publish(
+            Store(client, DATABASE), processing.ProcessingRequest(MAP_ID, {})
+        )
+        _, key = await keys.create_api_key(
             database,
             name="bench",
             permissions=[CALCULATE_DISTANCES],
             asset_ids=None,
             expires_at=None,
         )
-        found = await database[LOCATIONS.name].find({"unit_map_id": MAP}).to_list(None)
+        found = await database[LOCATIONS.name].find({"unit_map_id": MAP_ID}).to_list(None)
     finally:
         await driver.close(client)
-    return key, [waypoint(each) for each in found]
+    return key, [to_waypoint(each) for each in found]
 
 
-def waypoint(location: dict[str, Any]) -> Waypoint:
+def to_waypoint(location: dict[str, Any]) -> Waypoint:
     floor_id = location["floors"][0]["id"]
     return {"id": location["_id"], "floor_id": floor_id} | {
         name: location[name] for name in ("name", "x", "y")
@@ -98,10 +102,10 @@ def waypoint(location: dict[str, Any]) -> Waypoint:
 
 
 @contextmanager
-def serving(mongo_url: str, key: str) -> Iterator[Client]:
+def start_server(mongo_url: str, key: str) -> Iterator[MeasuredClient]:
     """A client of a server that has its core to itself."""
     settings = {"FLOORGATE_MONGO_URL": mongo_url, "FLOORGATE_DATABASE": DATABASE}
-    with pinned_to(SERVER_CORE):
+    with pin_to_cores(SERVER_CORE):
         process = subprocess.Popen(
             [sys.executable, "-m", constant.__name__],
             cwd=CHECKOUT,
@@ -110,7 +114,7 @@ def serving(mongo_url: str, key: str) -> Iterator[Client]:
             stderr=subprocess.DEVNULL,
         )
     assert process.stdout is not None
-    with process.stdout, stopped_at_the_end(process):
+    with process.stdout, stop_at_exit(process):
         _, _, port = process.stdout.readline().decode().strip().rpartition(":")
         if not port:
             raise click.ClickException("the server does not start: python -m bench.constant")
@@ -119,10 +123,12 @@ def serving(mongo_url: str, key: str) -> Iterator[Client]:
             "Experimental-Flags": "distances",
             "Content-Type": "application/json",
         }
-        yield Client(http.client.HTTPConnection("127.0.0.1", int(port)), headers, process.pid)
+        yield MeasuredClient(
+            http.client.HTTPConnection("127.0.0.1", int(port)), headers, process.pid
+        )
 
 
-def bodies_of(waypoints: Sequence[Waypoint], rows: int, columns: int) -> Iterator[bytes]:
+def iter_bodies(waypoints: Sequence[Waypoint], rows: int, columns: int) -> Iterator[bytes]:
     """Requests for matrices of a shape between waypoints drawn at random.
 
     No two are the same, so that no answer can be one that was kept.
@@ -135,16 +141,16 @@ def bodies_of(waypoints: Sequence[Waypoint], rows: int, columns: int) -> Iterato
         yield json.dumps({"data": {"sources": sources, "targets": targets}}).encode()
 
 
-def compare(
-    client: Client, bodies: Iterator[bytes], rounds: int, requests: int
+def compare_requests(
+    client: MeasuredClient, bodies: Iterator[bytes], rounds: int, requests: int
 ) -> tuple[int, float, float]:
     """Bytes of an answer, and the medians of both requests' CPU milliseconds, round by round."""
-    sizes = [len(client.post(MATRIX, body)) for body in islice(bodies, WARM_UP)]
+    sizes = [len(client.post(MATRIX_PATH, body)) for body in islice(bodies, WARM_UP_REQUESTS)]
     size = round(sum(sizes) / len(sizes))
     taken = [
         [
             client.cpu_ms(path, list(islice(bodies, requests)), size)
-            for path in (MATRIX, constant.PATH)
+            for path in (MATRIX_PATH, constant.CONSTANT_PATH)
         ]
         for _ in range(rounds)
     ]
@@ -160,16 +166,18 @@ def main(rounds: int, requests: int) -> None:
     sheet = Sheet("waypoints", "pairs", "bytes", "E18", "constant", "E18 : constant")
     with (
         tempfile.TemporaryDirectory(prefix="floorgate-bench-") as scratch,
-        pinned_to(LOAD_CORE),
-        embedded.running(Path(scratch)) as mongo_url,
+        pin_to_cores(LOAD_CORE),
+        embedded.run_embedded_mongo(Path(scratch)) as mongo_url,
     ):
-        key, listed = asyncio.run(fill(mongo_url))
+        key, listed = asyncio.run(load_demo(mongo_url))
         forms = {"by id": [{"id": each["id"]} for each in listed], "as listed": listed}
-        with serving(mongo_url, key) as client:
+        with start_server(mongo_url, key) as client:
             for form, waypoints in forms.items():
-                for rows, columns in SHAPES:
-                    bodies = bodies_of(waypoints, rows, columns)
-                    size, matrix_ms, constant_ms = compare(client, bodies, rounds, requests)
+                for rows, columns in MATRIX_SIZES:
+                    bodies = iter_bodies(waypoints, rows, columns)
+                    size, matrix_ms, constant_ms = compare_requests(
+                        client, bodies, rounds, requests
+                    )
                     figures = (f"{matrix_ms:.2f}", f"{constant_ms:.2f}")
                     ratio = f"{matrix_ms / constant_ms:.1f}"
                     sheet.add_row(form, f"{rows} x {columns}", f"{size:,}", *figures, ratio)

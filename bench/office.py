@@ -6,7 +6,7 @@ ROOM_FEET, DEPTH_FEET, CORRIDOR_FEET = 12, 18, 8
 LIFT_FEET = 10
 
 
-def draw(units_by_floor: Mapping[str, Sequence[str]]) -> str:
+def draw_office(units_by_floor: Mapping[str, Sequence[str]]) -> str:
     """A unit map in SVG, a foot a unit, of floors from the lowest to the highest."""
     most = max(len(units) for units in units_by_floor.values())
     width = LIFT_FEET + ROOM_FEET * -(-most // 2)

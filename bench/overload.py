@@ -3,12 +3,12 @@
 import msgspec
 
 from bench.directory import Directory
-from bench.load import Load
-from bench.serving import Server
-from bench.shapes import Shape
+from bench.load import LoadGenerator
+from bench.serving import PeerServer
+from bench.shapes import Workload
 
-TIMES = 4
-CONNECTIONS = 600
+OVERLOAD_FACTOR = 4
+CONNECTIONS_PER_WORKER = 600
 """To a worker: more than it answers at a time, so that it is the gateway that refuses."""
 
 
@@ -24,16 +24,26 @@ class Overload(msgspec.Struct, frozen=True, kw_only=True):
     refused_p99_ms: float
 
 
-def overload(
-    server: Server, workers: int, shape: Shape, directory: Directory, load: Load, seconds: float
+def measure_overload(
+    server: PeerServer,
+    workers: int,
+    shape: Workload,
+    directory: Directory,
+    load: LoadGenerator,
+    seconds: float,
 ) -> Overload:
     """Sends them. Raises LoadError where one is neither answered nor refused."""
-    calm = load.put(server.order(shape, directory, seconds, shape.connections * workers))
+    calm = load.run(server.build_order(shape, directory, seconds, shape.connections * workers))
     saturation = calm.answered.requests / calm.seconds
-    much = server.order(
-        shape, directory, seconds, CONNECTIONS * workers, TIMES * saturation, may_refuse=True
+    much = server.build_order(
+        shape,
+        directory,
+        seconds,
+        CONNECTIONS_PER_WORKER * workers,
+        OVERLOAD_FACTOR * saturation,
+        may_refuse=True,
     )
-    outcome = load.put(much)
+    outcome = load.run(much)
     return Overload(
         saturation=saturation,
         answered=outcome.answered.requests / outcome.seconds,

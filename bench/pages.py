@@ -9,24 +9,24 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PERFORMANCE = ROOT / "docs" / "performance.md"
-README = ROOT / "README.md"
-CHART = ROOT / "docs" / "pictures" / "performance.svg"
+PERFORMANCE_PAGE = ROOT / "docs" / "performance.md"
+README_PAGE = ROOT / "README.md"
+CHART_PATH = ROOT / "docs" / "pictures" / "performance.svg"
 
 
-class MissingMarkers(Exception):
+class MissingMarkersError(Exception):
     """A page has no place for the figures."""
 
 
-def rewrite(page: Path, name: str, content: str) -> None:
+def rewrite_section(page: Path, name: str, content: str) -> None:
     """Puts content between a page's markers of that name. Raises MissingMarkers."""
-    page.write_text(replaced(page.read_text(), name, content, page.name))
+    page.write_text(replace_section(page.read_text(), name, content, page.name))
 
 
-def replaced(text: str, name: str, content: str, page: str = "the page") -> str:
+def replace_section(text: str, name: str, content: str, page: str = "the page") -> str:
     """A text with other content between the markers of that name. Raises MissingMarkers."""
     begin, end = f"<!-- measured: {name} -->", f"<!-- /measured: {name} -->"
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
     if len(pattern.findall(text)) != 1:
-        raise MissingMarkers(f"{page} must have {begin} and, behind it, {end}, once each")
+        raise MissingMarkersError(f"{page} must have {begin} and, behind it, {end}, once each")
     return pattern.sub(lambda _: f"{begin}\n{content}\n{end}", text)

@@ -17,17 +17,17 @@ import click
 from rich.console import Console
 
 from bench import machine
-from bench.directory import Directory, fill
-from bench.load import Latencies, Load, loading
+from bench.directory import Directory, load_directory
+from bench.load import LatencySummary, LoadGenerator, start_load_generator
 from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.peer import Peer
-from bench.serving import CHECKOUT, serving
-from bench.shapes import LIST, SHAPES, Shape
-from bench.sheets import Sheet, figure
+from bench.serving import CHECKOUT, start_peer
+from bench.shapes import LIST, WORKLOADS, Workload
+from bench.sheets import ReportTable, format_figure
 from bench.starting import scratch_directory
 from storage import embedded
 
-PROFILED = """
+PROFILER_SCRIPT = """
 import cProfile, signal, sys
 path = sys.argv.pop(1)
 profile = cProfile.Profile()
@@ -44,74 +44,76 @@ SETTLING_SECONDS = 0.2
 
 
 @click.command()
-@click.option("--shape", "name", type=click.Choice([shape.name for shape in SHAPES]), default=LIST)
+@click.option(
+    "--shape", "name", type=click.Choice([shape.name for shape in WORKLOADS]), default=LIST
+)
 @click.option("--cache/--no-cache", default=False, show_default=True)
 @click.option("--units", type=click.IntRange(1_000), default=20_000, show_default=True)
 @click.option("--seconds", type=click.FloatRange(0.1), default=3.0, show_default=True)
 @click.option("--rows", type=click.IntRange(1), default=30, show_default=True)
 def main(name: str, cache: bool, units: int, seconds: float, rows: int) -> None:
     """Show the functions that take most of the time of a shape's requests."""
-    shape = next(shape for shape in SHAPES if shape.name == name)
+    shape = next(shape for shape in WORKLOADS if shape.name == name)
     peer = CACHED if cache else UNCACHED
     with (
         scratch_directory() as scratch,
-        machine.pinned_to(machine.LOAD_CORE),
-        embedded.running(scratch / "data") as mongo_url,
-        loading() as load,
+        machine.pin_to_cores(machine.LOAD_CORE),
+        embedded.run_embedded_mongo(scratch / "data") as mongo_url,
+        start_load_generator() as load,
     ):
-        directory = fill(mongo_url, "floorgate", units, scratch)
+        directory = load_directory(mongo_url, "floorgate", units, scratch)
         path = scratch / "profile"
-        answered = _profile(_profiled(peer, path), shape, directory, load, seconds)
-        sheet = summed(path, f"{peer.title}: {shape.title}", answered.requests, rows)
-    Console(width=None if sys.stdout.isatty() else 140).print(sheet.table())
+        answered = _run_profiled(_with_profiler(peer, path), shape, directory, load, seconds)
+        sheet = summarize_profile(path, f"{peer.title}: {shape.title}", answered.requests, rows)
+    Console(width=None if sys.stdout.isatty() else 140).print(sheet.to_rich_table())
 
 
-def _profiled(peer: Peer, path: Path) -> Peer:
+def _with_profiler(peer: Peer, path: Path) -> Peer:
     def command(port: int) -> list[str]:
         _, _, _, *arguments = peer.command(port)
-        return [sys.executable, "-c", PROFILED, str(path), *arguments]
+        return [sys.executable, "-c", PROFILER_SCRIPT, str(path), *arguments]
 
     return replace(peer, command=command)
 
 
-def _profile(
-    peer: Peer, shape: Shape, directory: Directory, load: Load, seconds: float
-) -> Latencies:
-    with serving(peer, directory) as server:
-        load.put(server.order(shape, directory, seconds / 3, shape.connections))
-        order = server.order(shape, directory, seconds, shape.connections)
+def _run_profiled(
+    peer: Peer, shape: Workload, directory: Directory, load: LoadGenerator, seconds: float
+) -> LatencySummary:
+    with start_peer(peer, directory) as server:
+        load.run(server.build_order(shape, directory, seconds / 3, shape.connections))
+        order = server.build_order(shape, directory, seconds, shape.connections)
         os.kill(server.pid, signal.SIGUSR1)
         time.sleep(SETTLING_SECONDS)
-        return load.put(order).answered
+        return load.run(order).answered
 
 
-def summed(path: Path, title: str, requests: int, rows: int) -> Sheet:
+def summarize_profile(path: Path, title: str, requests: int, rows: int) -> ReportTable:
     """The functions with the most time of their own, per request."""
     stats = pstats.Stats(str(path)).get_stats_profile()
     found = sorted(stats.func_profiles.items(), key=lambda each: each[1].tottime, reverse=True)
-    return Sheet(
+    return ReportTable(
         f"{title}: {requests:,} requests, profiled",
         ("function", "where", "calls a request", "own ms", "with callees ms"),
         [
             (
                 function,
-                _place(profile.file_name, profile.line_number),
-                figure(_count(profile.ncalls) / requests),
-                figure(1000 * profile.tottime / requests),
-                figure(1000 * profile.cumtime / requests),
+                _format_location(profile.file_name, profile.line_number),
+                format_figure(_parse_call_count(profile.ncalls) / requests),
+                format_figure(1000 * profile.tottime / requests),
+                format_figure(1000 * profile.cumtime / requests),
             )
             for function, profile in found[:rows]
         ],
-        words=2,
+        text_columns=2,
     )
 
 
-def _count(calls: str) -> int:
+def _parse_call_count(calls: str) -> int:
     """`3/1` is three calls, one of which was not recursive."""
     return int(calls.partition("/")[0])
 
 
-def _place(file: str, line: int) -> str:
+def _format_location(file: str, line: int) -> str:
     path = Path(file)
     if not path.is_absolute():
         return file

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 import msgspec
 
 from bench.directory import Directory
-from bench.load import Load
+from bench.load import LoadGenerator
 from bench.machine import cpu_seconds, load_average
-from bench.serving import Server
-from bench.shapes import Shape
+from bench.serving import PeerServer
+from bench.shapes import Workload
 
 PACED_CONNECTIONS = 32
 """More than are ever busy at half of saturation."""
-PACED_REQUESTS = 5
+MIN_PACED_REQUESTS = 5
 """How many a paced load has at least, however slow the peer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class RoundSettings:
     """How long to measure."""
 
     rounds: int
@@ -47,50 +47,52 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class BenchmarkSetup:
     """Everybody who takes part: servers, what is asked of them, and who asks."""
 
-    servers: Sequence[Server]
-    shapes: Sequence[Shape]
+    servers: Sequence[PeerServer]
+    workloads: Sequence[Workload]
     directory: Directory
-    load: Load
+    load: LoadGenerator
 
-    def pairs(self) -> list[tuple[Shape, Server]]:
+    def list_pairs(self) -> list[tuple[Workload, PeerServer]]:
         """Each shape with every server that serves it."""
         return [
             (shape, server)
-            for shape in self.shapes
+            for shape in self.workloads
             for server in self.servers
             if server.peer.serves(shape.name)
         ]
 
 
-def warm_up(field: Field, seconds: float) -> Iterator[None]:
+def warm_up(field: BenchmarkSetup, seconds: float) -> Iterator[None]:
     """Loads what is loaded late, has hot code compiled, fills MongoDB's cache and pools."""
-    for shape, server in field.pairs():
-        field.load.put(server.order(shape, field.directory, seconds, shape.connections))
+    for shape, server in field.list_pairs():
+        field.load.run(server.build_order(shape, field.directory, seconds, shape.connections))
         yield
 
 
-def measure(field: Field, effort: Effort) -> Iterator[Sample]:
+def measure_rounds(field: BenchmarkSetup, effort: RoundSettings) -> Iterator[Sample]:
     """Interleaved: in each round every shape on every peer, in turning order."""
     for number in range(effort.rounds):
-        pairs = field.pairs()
+        pairs = field.list_pairs()
         for shape, server in pairs if number % 2 == 0 else pairs[::-1]:
-            yield _sample(field, number, server, shape, effort.seconds)
+            yield _measure_sample(field, number, server, shape, effort.seconds)
 
 
-def _sample(field: Field, number: int, server: Server, shape: Shape, seconds: float) -> Sample:
-    flat_out = server.order(shape, field.directory, seconds, shape.connections)
+def _measure_sample(
+    field: BenchmarkSetup, number: int, server: PeerServer, shape: Workload, seconds: float
+) -> Sample:
+    flat_out = server.build_order(shape, field.directory, seconds, shape.connections)
     before = server.cpu_seconds(), cpu_seconds(field.directory.mongod_pid)
-    full = field.load.put(flat_out)
+    full = field.load.run(flat_out)
     after = server.cpu_seconds(), cpu_seconds(field.directory.mongod_pid)
     used, mongod_used = (end - start for start, end in zip(before, after, strict=True))
     requests = full.answered.requests
     rate = requests / full.seconds
-    paced_seconds = max(seconds, PACED_REQUESTS / (rate / 2))
-    paced = server.order(shape, field.directory, paced_seconds, PACED_CONNECTIONS, rate / 2)
-    half = field.load.put(paced).answered
+    paced_seconds = max(seconds, MIN_PACED_REQUESTS / (rate / 2))
+    paced = server.build_order(shape, field.directory, paced_seconds, PACED_CONNECTIONS, rate / 2)
+    half = field.load.run(paced).answered
     return Sample(
         round=number,
         shape=shape.name,

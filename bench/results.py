@@ -8,18 +8,18 @@ import msgspec
 
 from bench.rates import Sample
 from bench.staleness import Staleness
-from bench.starting import Start
+from bench.starting import StartTime
 
 
 class Spread(NamedTuple):
     """A median and the range around it."""
 
-    middle: float
-    least: float
-    most: float
+    median: float
+    minimum: float
+    maximum: float
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> "Spread":
+    def from_values(cls, values: Iterable[float]) -> "Spread":
         """Of at least one value."""
         found = sorted(values)
         return cls(median(found), found[0], found[-1])
@@ -47,16 +47,16 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     left_out: list[str]
     """Why others did not."""
     samples: list[Sample]
-    starts: list[Start]
+    starts: list[StartTime]
     memory: list[Memory]
     staleness: Staleness | None
 
-    def of(self, shape: str, peer: str) -> list[Sample]:
+    def samples_of(self, shape: str, peer: str) -> list[Sample]:
         """What was measured of a shape on a peer: nothing where it does not serve it."""
         return [each for each in self.samples if (each.shape, each.peer) == (shape, peer)]
 
 
-def ratios(samples: Sequence[Sample], shape: str, peer: str, reference: str) -> Spread | None:
+def cpu_ratios(samples: Sequence[Sample], shape: str, peer: str, reference: str) -> Spread | None:
     """CPU per request of a peer over that of the reference, round by round.
 
     None where one of the two does not serve the shape.
@@ -68,4 +68,4 @@ def ratios(samples: Sequence[Sample], shape: str, peer: str, reference: str) -> 
         for each in rounds
         if cpu_ms.get((reference, each))
     ]
-    return Spread.of(own / other for own, other in pairs) if pairs else None
+    return Spread.from_values(own / other for own, other in pairs) if pairs else None

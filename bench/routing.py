@@ -25,17 +25,17 @@ from rich.table import Table as Sheet
 from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
 
 from bench.routing_plans import build_office
-from routing.costing import Mode
+from routing.costing import TravelMode
 from routing.network import Network
 from routing.plan import Plan
-from routing.processing import Processed, process_plan
+from routing.processing import ProcessedPlan, process_plan
 from routing.router import Router
 from tests.routing.buildings import build_demo
 from tests.routing.test_accuracy import compare_levels
 
 SEED = 7
-SHAPES = ((1, 50), (50, 1), (7, 7), (5, 10))
-SIZES = (10, 100, 1_000, 5_000)
+MATRIX_SIZES = ((1, 50), (50, 1), (7, 7), (5, 10))
+LOCATION_COUNTS = (10, 100, 1_000, 5_000)
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,13 @@ class Timing:
         return f"{self.p50:.3f} / {self.p99:.3f}"
 
 
-Ends = tuple[list[str], list[str]]
-Answer = Callable[[list[str], list[str]], Any]
+SourcesAndTargets = tuple[list[str], list[str]]
+MatrixFunction = Callable[[list[str], list[str]], Any]
 
 
-def clock(answers: Sequence[Answer], questions: Sequence[Ends]) -> list[Timing]:
+def time_calls(
+    answers: Sequence[MatrixFunction], questions: Sequence[SourcesAndTargets]
+) -> list[Timing]:
     """How long each of `answers` takes over all `questions`, in CPU time of this thread.
 
     They take turns, so that what slows the machine down slows all of them down.
@@ -69,25 +71,27 @@ def clock(answers: Sequence[Answer], questions: Sequence[Ends]) -> list[Timing]:
     return [Timing(*np.percentile(times, (50, 99)).tolist()) for times in taken]
 
 
-def draw_questions(ids: Sequence[str], rows: int, columns: int, count: int) -> list[Ends]:
+def draw_questions(
+    ids: Sequence[str], rows: int, columns: int, count: int
+) -> list[SourcesAndTargets]:
     """So many pairs of sources and targets, each drawn anew."""
     generator = random.Random(SEED)
     return [(generator.sample(ids, rows), generator.sample(ids, columns)) for _ in range(count)]
 
 
-def process(plan: Plan) -> tuple[Processed, float]:
+def process_timed(plan: Plan) -> tuple[ProcessedPlan, float]:
     """The processed plan, and the CPU seconds that took: a busy machine does not stretch them."""
     start = time.process_time()
     processed = process_plan(plan)
     return processed, time.process_time() - start
 
 
-def process_alone(plan: Plan) -> tuple[Processed, float, float, float]:
+def process_in_subprocess(plan: Plan) -> tuple[ProcessedPlan, float, float, float]:
     """As `process`, in a process of its own: with the MB that it held before and at most."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         before = pool.submit(peak_mb).result()
-        processed, seconds = pool.submit(process, plan).result()
+        processed, seconds = pool.submit(process_timed, plan).result()
         return processed, seconds, before, pool.submit(peak_mb).result()
 
 
@@ -98,16 +102,16 @@ def peak_mb() -> float:
     return kilobytes * 1024 / 1e6
 
 
-class Peers:
+class ReferenceGraph:
     """The whole map as one graph in seconds, as one would hand it to igraph or scipy."""
 
     def __init__(self, network: Network) -> None:
         first = np.cumsum([0, *(level.graph.vertex_count for level in network.levels)])
         walks = list(zip(first, network.levels, strict=False))
-        gate = np.zeros(len(network.gates), dtype=np.int64)
+        gate = np.zeros(len(network.portals), dtype=np.int64)
         for start, level in walks:
-            gate[level.gates] = level.gate_ids + start
-        rides = [(gate[link.start], gate[link.end], link.ride.seconds) for link in network.links]
+            gate[level.portal_indexes] = level.portal_vertices + start
+        rides = [(gate[link.start], gate[link.end], link.cost.seconds) for link in network.links]
         speed = network.feet_per_second
         one = [level.graph.edges.first + start for start, level in walks]
         other = [level.graph.edges.second + start for start, level in walks]
@@ -123,7 +127,7 @@ class Peers:
         self.graph.es["seconds"] = weights.tolist()
         shape = (self.count, self.count)
         self.matrix = sparse.csr_matrix((weights, (tails, heads)), shape=shape)
-        self.vertex = {a.id: int(first[a.level]) + a.vertex for a in network.anchors}
+        self.vertex = {a.id: int(first[a.level]) + a.vertex for a in network.locations}
 
     def by_igraph(self, sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.float64]:
         """Seconds alone; igraph refuses a target that is given twice."""
@@ -144,9 +148,9 @@ def show_processing(console: Console) -> None:
         "demo building": build_demo(),
     }
     for name, plan in plans.items():
-        processed, seconds, before, peak = process_alone(plan)
+        processed, seconds, before, peak = process_in_subprocess(plan)
         foot = processed.report.self_checks[0]
-        free = [level.free for level in processed.networks[Mode.FOOT].levels]
+        free = [level.walkable_area for level in processed.networks[TravelMode.FOOT].levels]
         rooms = sum(level.rooms for level in processed.report.levels)
         largest = max(int(shapely.get_num_coordinates(area)) for area in free)
         memory = f"{peak:.0f} ({before:.0f} before)"
@@ -156,24 +160,24 @@ def show_processing(console: Console) -> None:
 
 
 def show_matrices(console: Console, rounds: int) -> None:
-    processed, _ = process(build_office(6, 55))
-    network = processed.networks[Mode.FOOT]
-    peers, searching = Peers(network), Router(processed.networks)
+    processed, _ = process_timed(build_office(6, 55))
+    network = processed.networks[TravelMode.FOOT]
+    peers, searching = ReferenceGraph(network), Router(processed.networks)
     title = f"50 pairs on {peers.count:,} nodes, {peers.edges:,} arcs, 6 floors: CPU ms, p50 / p99"
     sheet = Sheet("pairs", "table", "search", "igraph", "scipy", "igraph : search", title=title)
-    ids = [anchor.id for anchor in network.anchors]
-    for rows, columns in SHAPES:
+    ids = [anchor.id for anchor in network.locations]
+    for rows, columns in MATRIX_SIZES:
         questions = draw_questions(ids, rows, columns, rounds)
-        check_peers(searching, peers, *questions[0])
-        timings = clock([searching.matrix, peers.by_igraph, peers.by_scipy], questions)
-        looked_up = clock([processed.router.matrix], questions)
+        check_agreement(searching, peers, *questions[0])
+        timings = time_calls([searching.matrix, peers.by_igraph, peers.by_scipy], questions)
+        looked_up = time_calls([processed.router.matrix], questions)
         ratio = f"{timings[1].p50 / timings[0].p50:.1f}"
         sheet.add_row(f"{rows} x {columns}", *map(str, [*looked_up, *timings]), ratio)
     console.print(sheet)
 
 
-def check_peers(
-    router: Router, peers: Peers, sources: Sequence[str], targets: Sequence[str]
+def check_agreement(
+    router: Router, peers: ReferenceGraph, sources: Sequence[str], targets: Sequence[str]
 ) -> None:
     """All find the same seconds, or there is nothing to compare."""
     own = router.matrix(sources, targets).seconds
@@ -191,12 +195,12 @@ def show_growth(console: Console, rounds: int, sizes: Sequence[int]) -> None:
         per_room = -(-size // (levels * rooms))
         plan = build_office(levels, rooms, per_room)
         plan = replace(plan, locations=plan.locations[:: len(plan.locations) // size][:size])
-        processed, seconds = process(plan)
+        processed, seconds = process_timed(plan)
         ids = [location.id for location in plan.locations]
         searching = Router(processed.networks)
         questions = draw_questions(ids, 7, 7, rounds)
-        found = clock([processed.router.matrix, searching.matrix], questions)
-        table = processed.tables.get(Mode.FOOT)
+        found = time_calls([processed.router.matrix, searching.matrix], questions)
+        table = processed.tables.get(TravelMode.FOOT)
         size_mb = f"{(table.feet.nbytes + table.seconds.nbytes) / 1e6:.2f}" if table else "none"
         sheet.add_row(f"{len(ids):,}", f"{seconds:.2f}", size_mb, *map(str, found))
     console.print("Growth", sheet)
@@ -204,8 +208,8 @@ def show_growth(console: Console, rounds: int, sizes: Sequence[int]) -> None:
 
 def show_accuracy(console: Console) -> None:
     sheet = Sheet("level", "pairs", "mean error %", "p95 %", "same nearest %", "straight line %")
-    processed, _ = process(build_demo())
-    for row in accuracy_rows(processed.networks[Mode.FOOT]):
+    processed, _ = process_timed(build_demo())
+    for row in accuracy_rows(processed.networks[TravelMode.FOOT]):
         sheet.add_row(*row)
     console.print("Demo building against the exact geodesic", sheet)
 
@@ -213,7 +217,7 @@ def show_accuracy(console: Console) -> None:
 def accuracy_rows(network: Network) -> Iterator[tuple[str, ...]]:
     for level, compared in zip(network.levels, compare_levels(network), strict=True):
         errors = 100 * compared.errors
-        own = [a.vertex for a in network.anchors if a.level == network.level_index[level.id]]
+        own = [a.vertex for a in network.locations if a.level == network.level_index[level.id]]
         xy = level.xy[own]
         straight = np.linalg.norm(xy[None] - xy[:, None], axis=2)
         pairs = np.isfinite(compared.exact) & (compared.exact > 0)
@@ -231,7 +235,9 @@ def accuracy_rows(network: Network) -> Iterator[tuple[str, ...]]:
 
 @click.command()
 @click.option("--rounds", type=click.IntRange(1), default=1_000, show_default=True)
-@click.option("--size", "sizes", type=int, multiple=True, default=SIZES, show_default=True)
+@click.option(
+    "--size", "sizes", type=int, multiple=True, default=LOCATION_COUNTS, show_default=True
+)
 def main(rounds: int, sizes: tuple[int, ...]) -> None:
     """Measure processing, matrices beside igraph and scipy, growth, and accuracy."""
     console = Console()

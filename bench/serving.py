@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
-from bench.answers import Answer, write_answers
+from bench.answers import RecordedAnswer, write_recorded_answers
 from bench.directory import Directory
-from bench.load import Order, Request
-from bench.machine import SERVER_CORE, cpu_seconds, family, pinned_to
+from bench.load import LoadOrder, LoadRequest
+from bench.machine import SERVER_CORE, cpu_seconds, list_process_tree, pin_to_cores
 from bench.peers.peer import HOST, Peer
-from bench.shapes import Shape
+from bench.shapes import Workload
 
 CHECKOUT = Path(__file__).parents[1]
 START_SECONDS = 60.0
@@ -47,7 +47,7 @@ class Reply(NamedTuple):
     content: bytes
 
     @property
-    def meaning(self) -> Any:
+    def comparable_content(self) -> Any:
         """What must be the same whoever answers: not the form, nor a peer's own page tokens."""
         if self.status != 200:
             return self.status
@@ -59,7 +59,7 @@ class Reply(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class PeerServer:
     """A peer that serves."""
 
     peer: Peer
@@ -67,13 +67,13 @@ class Server:
     port: int
     headers: dict[str, str]
 
-    def ask(self, request: Request) -> Reply:
+    def request(self, request: LoadRequest) -> Reply:
         """Asks once, by a connection of its own."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=START_SECONDS)
         try:
             connection.request(
                 request.method,
-                self.peer.address(request.path),
+                self.peer.rewrite_path(request.path),
                 request.body or None,
                 {**self.headers, **request.headers},
             )
@@ -84,35 +84,35 @@ class Server:
 
     def cpu_seconds(self) -> float:
         """What it has used so far, with its workers."""
-        return sum(cpu_seconds(pid) for pid in family(self.pid))
+        return sum(cpu_seconds(pid) for pid in list_process_tree(self.pid))
 
-    def requests(self, shape: Shape, directory: Directory) -> list[Request]:
+    def build_requests(self, shape: Workload, directory: Directory) -> list[LoadRequest]:
         """The shape's requests, with this server's tags where they are conditional."""
         asked = shape.requests(directory)
-        return [self._tagged(each) for each in asked] if shape.is_conditional else asked
+        return [self._with_etag(each) for each in asked] if shape.is_conditional else asked
 
-    def _tagged(self, request: Request) -> Request:
-        etag = self.ask(request).headers.get("etag", "")
+    def _with_etag(self, request: LoadRequest) -> LoadRequest:
+        etag = self.request(request).headers.get("etag", "")
         return msgspec.structs.replace(request, headers={"If-None-Match": etag})
 
-    def order(
+    def build_order(
         self,
-        shape: Shape,
+        shape: Workload,
         directory: Directory,
         seconds: float,
         connections: int,
         rate: float | None = None,
         *,
         may_refuse: bool = False,
-    ) -> Order:
+    ) -> LoadOrder:
         """A load for this server."""
-        requests = self.requests(shape, directory)
-        return Order(
+        requests = self.build_requests(shape, directory)
+        return LoadOrder(
             host=HOST,
             port=self.port,
             headers=self.headers,
             requests=[
-                msgspec.structs.replace(each, path=self.peer.address(each.path))
+                msgspec.structs.replace(each, path=self.peer.rewrite_path(each.path))
                 for each in requests
             ],
             seconds=seconds,
@@ -124,9 +124,9 @@ class Server:
 
 
 @contextmanager
-def serving(
+def start_peer(
     peer: Peer, directory: Directory, cores: Sequence[int] = (SERVER_CORE,)
-) -> Iterator[Server]:
+) -> Iterator[PeerServer]:
     """The peer, answering, on these cores. Raises PeerError."""
     port = _free_port()
     headers = {
@@ -135,7 +135,7 @@ def serving(
         "Experimental-Flags": FLAGS,
     }
     with tempfile.TemporaryFile() as errors:
-        with pinned_to(*cores):
+        with pin_to_cores(*cores):
             process = subprocess.Popen(
                 peer.command(port),
                 cwd=CHECKOUT,
@@ -144,9 +144,9 @@ def serving(
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
             )
-        with stopped_at_the_end(process):
-            server = Server(peer, process.pid, port, headers)
-            if not _answers(server, process):
+        with stop_at_exit(process):
+            server = PeerServer(peer, process.pid, port, headers)
+            if not _wait_until_ready(server, process):
                 errors.seek(0)
                 said = errors.read().decode().strip().splitlines()
                 raise PeerError("\n".join([f"{peer.title} does not start:", *said[-SHOWN_LINES:]]))
@@ -154,7 +154,7 @@ def serving(
 
 
 @contextmanager
-def stopped_at_the_end(process: subprocess.Popen[bytes]) -> Iterator[None]:
+def stop_at_exit(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """Ends a process kindly, and by force where that does not help."""
     try:
         yield
@@ -167,55 +167,59 @@ def stopped_at_the_end(process: subprocess.Popen[bytes]) -> Iterator[None]:
             process.wait()
 
 
-def keep_answers(server: Server, shapes: Sequence[Shape], directory: Directory) -> None:
+def record_answers(server: PeerServer, shapes: Sequence[Workload], directory: Directory) -> None:
     """Writes what a server answers to every request, for peers that have it ready.
 
     Raises PeerError where it does not answer.
     """
-    answers: dict[tuple[str, bytes], Answer] = {}
+    answers: dict[tuple[str, bytes], RecordedAnswer] = {}
     for shape in shapes:
         for request in shape.requests(directory):
             if (request.path, request.body) in answers:
                 continue
-            reply = server.ask(request)
+            reply = server.request(request)
             if reply.status != 200 or (request.path == "/graphql" and b'"errors"' in reply.content):
                 raise PeerError(
                     f"{server.peer.title} answers {request.path} with status {reply.status}: "
                     f"{reply.content[:300]!r}"
                 )
-            answers[request.path, request.body] = Answer(
+            answers[request.path, request.body] = RecordedAnswer(
                 request.path,
                 request.body,
                 reply.headers["content-type"],
                 reply.headers.get("etag", ""),
                 reply.content,
             )
-    write_answers(directory.answers, list(answers.values()))
+    write_recorded_answers(directory.answers_path, list(answers.values()))
 
 
-def agree(servers: Sequence[Server], shape: Shape, directory: Directory) -> None:
+def check_same_answers(
+    servers: Sequence[PeerServer], shape: Workload, directory: Directory
+) -> None:
     """Raises PeerError unless all answer the shape's requests, and answer the same."""
-    asked = [server.requests(shape, directory)[:COMPARED_REQUESTS] for server in servers]
+    asked = [server.build_requests(shape, directory)[:COMPARED_REQUESTS] for server in servers]
     for requests in zip(*asked, strict=True):
-        replies = [server.ask(request) for server, request in zip(servers, requests, strict=True)]
+        replies = [
+            server.request(request) for server, request in zip(servers, requests, strict=True)
+        ]
         for server, reply in zip(servers, replies, strict=True):
             if reply.status != shape.status:
                 raise PeerError(
                     f"{server.peer.title} answers {requests[0].path} with status {reply.status}, "
                     f"not {shape.status}: {reply.content[:300]!r}"
                 )
-            if reply.meaning != replies[0].meaning:
+            if reply.comparable_content != replies[0].comparable_content:
                 raise PeerError(
                     f"{requests[0].path}: {server.peer.title} answers {reply.content[:300]!r}, "
                     f"but {servers[0].peer.title} {replies[0].content[:300]!r}"
                 )
 
 
-def _answers(server: Server, process: subprocess.Popen[bytes]) -> bool:
+def _wait_until_ready(server: PeerServer, process: subprocess.Popen[bytes]) -> bool:
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         try:
-            return server.ask(Request("/v1/units?per-page=100")).status == 200
+            return server.request(LoadRequest("/v1/units?per-page=100")).status == 200
         except OSError:
             time.sleep(POLL_SECONDS)
     return False

@@ -9,8 +9,8 @@ from urllib.parse import quote
 import orjson
 
 from bench import documents
-from bench.directory import MAP, Directory
-from bench.load import Request
+from bench.directory import MAP_ID, Directory
+from bench.load import LoadRequest
 
 SEED = 7
 SINGLE_UNITS = 500
@@ -21,12 +21,12 @@ JSON = {"Content-Type": "application/json"}
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Workload:
     """One sort of request; `requests` are asked in turn."""
 
     name: str
     title: str
-    requests: Callable[[Directory], list[Request]]
+    requests: Callable[[Directory], list[LoadRequest]]
     connections: int = 8
     """At saturation: enough to keep one core busy while MongoDB answers."""
     is_conditional: bool = False
@@ -38,20 +38,20 @@ class Shape:
         return 304 if self.is_conditional else 200
 
 
-def _one_by_one(directory: Directory) -> list[str]:
+def _sample_unit_ids(directory: Directory) -> list[str]:
     count = min(SINGLE_UNITS, len(directory.unit_ids))
     return random.Random(SEED).sample(directory.unit_ids, count)
 
 
-def _unit(directory: Directory) -> list[Request]:
-    return [Request(f"/v1/units/{id}") for id in _one_by_one(directory)]
+def _unit(directory: Directory) -> list[LoadRequest]:
+    return [LoadRequest(f"/v1/units/{id}") for id in _sample_unit_ids(directory)]
 
 
-def _get(path: str) -> Callable[[Directory], list[Request]]:
-    return lambda _: [Request(path)]
+def _get(path: str) -> Callable[[Directory], list[LoadRequest]]:
+    return lambda _: [LoadRequest(path)]
 
 
-def _ends(directory: Directory) -> tuple[list[str], list[str]]:
+def _sample_waypoint_ids(directory: Directory) -> tuple[list[str], list[str]]:
     """Waypoints of the matrix."""
     count = min(SOURCES + TARGETS, len(directory.location_ids))
     picked = random.Random(SEED).sample(directory.location_ids, count)
@@ -59,30 +59,30 @@ def _ends(directory: Directory) -> tuple[list[str], list[str]]:
 
 
 def _waypoints(directory: Directory) -> dict[str, list[dict[str, str]]]:
-    sources, targets = _ends(directory)
+    sources, targets = _sample_waypoint_ids(directory)
     return {"sources": [{"id": id} for id in sources], "targets": [{"id": id} for id in targets]}
 
 
-def _matrix(directory: Directory) -> list[Request]:
+def _matrix(directory: Directory) -> list[LoadRequest]:
     body = orjson.dumps({"data": _waypoints(directory)})
-    return [Request(f"/v1/maps/{MAP}/distance-matrix", "POST", body, JSON)]
+    return [LoadRequest(f"/v1/maps/{MAP_ID}/distance-matrix", "POST", body, JSON)]
 
 
-def _post(document: str, **variables: Any) -> Request:
+def _graphql_request(document: str, **variables: Any) -> LoadRequest:
     body = orjson.dumps({"query": document, "variables": variables})
-    return Request("/graphql", "POST", body, JSON)
+    return LoadRequest("/graphql", "POST", body, JSON)
 
 
-def _ask(document: str, **variables: Any) -> Callable[[Directory], list[Request]]:
-    return lambda _: [_post(document, **variables)]
+def _graphql(document: str, **variables: Any) -> Callable[[Directory], list[LoadRequest]]:
+    return lambda _: [_graphql_request(document, **variables)]
 
 
-def _graphql_unit(directory: Directory) -> list[Request]:
-    return [_post(documents.UNIT, id=id) for id in _one_by_one(directory)]
+def _graphql_unit(directory: Directory) -> list[LoadRequest]:
+    return [_graphql_request(documents.UNIT, id=id) for id in _sample_unit_ids(directory)]
 
 
-def _graphql_matrix(directory: Directory) -> list[Request]:
-    return [_post(documents.MATRIX, map=MAP, **_waypoints(directory))]
+def _graphql_matrix(directory: Directory) -> list[LoadRequest]:
+    return [_graphql_request(documents.MATRIX, map=MAP_ID, **_waypoints(directory))]
 
 
 LIST = "units-1000"
@@ -91,44 +91,46 @@ NOT_MODIFIED = "not-modified"
 MATRIX, GRAPHQL_MATRIX = "matrix", "graphql-matrix"
 NESTED = "graphql-nested"
 
-REST = (
-    Shape(UNIT, "one unit", _unit),
-    Shape("units-100", "100 units", _get("/v1/units?per-page=100")),
-    Shape(LIST, "1,000 units", _get("/v1/units?per-page=1000")),
-    Shape("units-10000", "10,000 units", _get("/v1/units?per-page=10000"), connections=3),
-    Shape("level-tags", "level tags", _get(f"/v1/maps/{MAP}/levels/tags")),
-    Shape(
+REST_WORKLOADS = (
+    Workload(UNIT, "one unit", _unit),
+    Workload("units-100", "100 units", _get("/v1/units?per-page=100")),
+    Workload(LIST, "1,000 units", _get("/v1/units?per-page=1000")),
+    Workload("units-10000", "10,000 units", _get("/v1/units?per-page=10000"), connections=3),
+    Workload("level-tags", "level tags", _get(f"/v1/maps/{MAP_ID}/levels/tags")),
+    Workload(
         "locations",
         "90 locations by tag",
-        _get(f"/v1/maps/{MAP}/locations?tags={quote(LOCATION_TAGS, safe='')}"),
+        _get(f"/v1/maps/{MAP_ID}/locations?tags={quote(LOCATION_TAGS, safe='')}"),
     ),
-    Shape(
+    Workload(
         NOT_MODIFIED, "304 for 1,000 units", _get("/v1/units?per-page=1000"), is_conditional=True
     ),
-    Shape(MATRIX, "matrix of 50 pairs", _matrix),
+    Workload(MATRIX, "matrix of 50 pairs", _matrix),
 )
-GRAPHQL = (
-    Shape("graphql-unit", "one unit, GraphQL", _graphql_unit),
-    Shape("graphql-units-100", "100 units, GraphQL", _ask(documents.UNITS, perPage=100)),
-    Shape("graphql-units-1000", "1,000 units, GraphQL", _ask(documents.UNITS, perPage=1000)),
-    Shape(
+GRAPHQL_WORKLOADS = (
+    Workload("graphql-unit", "one unit, GraphQL", _graphql_unit),
+    Workload("graphql-units-100", "100 units, GraphQL", _graphql(documents.UNITS, perPage=100)),
+    Workload("graphql-units-1000", "1,000 units, GraphQL", _graphql(documents.UNITS, perPage=1000)),
+    Workload(
         "graphql-units-10000",
         "10,000 units, GraphQL",
-        _ask(documents.UNITS, perPage=10_000),
+        _graphql(documents.UNITS, perPage=10_000),
         connections=3,
     ),
-    Shape("graphql-level-tags", "level tags, GraphQL", _ask(documents.LEVEL_TAGS, map=MAP)),
-    Shape(
+    Workload(
+        "graphql-level-tags", "level tags, GraphQL", _graphql(documents.LEVEL_TAGS, map=MAP_ID)
+    ),
+    Workload(
         "graphql-locations",
         "90 locations by tag, GraphQL",
-        _ask(documents.LOCATIONS, map=MAP, tags=LOCATION_TAGS),
+        _graphql(documents.LOCATIONS, map=MAP_ID, tags=LOCATION_TAGS),
     ),
-    Shape(NESTED, "1,000 units in 3 levels, GraphQL", _ask(documents.NESTED)),
-    Shape(GRAPHQL_MATRIX, "matrix of 50 pairs, GraphQL", _graphql_matrix),
+    Workload(NESTED, "1,000 units in 3 levels, GraphQL", _graphql(documents.NESTED)),
+    Workload(GRAPHQL_MATRIX, "matrix of 50 pairs, GraphQL", _graphql_matrix),
 )
-SHAPES = (*REST, *GRAPHQL)
+WORKLOADS = (*REST_WORKLOADS, *GRAPHQL_WORKLOADS)
 
 
-def all_but(*names: str) -> frozenset[str]:
+def names_except(*names: str) -> frozenset[str]:
     """The names of all other shapes."""
-    return frozenset(shape.name for shape in SHAPES if shape.name not in names)
+    return frozenset(shape.name for shape in WORKLOADS if shape.name not in names)

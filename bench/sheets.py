@@ -5,37 +5,37 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-NOTHING = "–"
+NO_VALUE = "–"
 """Where a peer has nothing to measure."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class ReportTable:
     """A title, a row of names, rows of cells; the first `words` columns are no numbers."""
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
-    words: int = 1
+    text_columns: int = 1
     note: str = ""
 
-    def table(self) -> Table:
+    def to_rich_table(self) -> Table:
         """For a terminal."""
         table = Table(title=self.title, caption=self.note or None)
         for at, name in enumerate(self.header):
-            table.add_column(name, justify="left" if at < self.words else "right")
+            table.add_column(name, justify="left" if at < self.text_columns else "right")
         for row in self.rows:
             table.add_row(*row)
         return table
 
-    def markdown(self) -> str:
+    def to_markdown(self) -> str:
         """For a page, without the title."""
-        rule = ["---" if at < self.words else "--:" for at in range(len(self.header))]
+        rule = ["---" if at < self.text_columns else "--:" for at in range(len(self.header))]
         lines = [f"| {' | '.join(row)} |" for row in (self.header, rule, *self.rows)]
         return "\n".join(lines) + (f"\n\n{self.note}" if self.note else "")
 
 
-def figure(value: float) -> str:
+def format_figure(value: float) -> str:
     """With three digits or more."""
     if value >= 100:
         return f"{value:,.0f}"

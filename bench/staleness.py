@@ -19,24 +19,24 @@ from pymongo import MongoClient
 from rich.console import Console
 
 from bench import machine, pages
-from bench.directory import ATTRIBUTES, FIRST_ASSET, GROUP, Directory, fill
+from bench.directory import ATTRIBUTE_IDS, FIRST_ASSET_ID, GROUP_ID, Directory, load_directory
 from bench.load import percentile
 from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.peer import HOST, Peer
-from bench.serving import PeerError, Server, serving
-from bench.sheets import Sheet
+from bench.serving import PeerError, PeerServer, start_peer
+from bench.sheets import ReportTable
 from bench.starting import scratch_directory
 from storage import embedded
 
-ASSIGNMENTS = f"/v1/units/attribute-groups/{GROUP}/assignments"
-LONGEST_SECONDS = 10.0
-UNITS = 2_000
-READS = 100
-KEEPING_READS = 3
+ASSIGNMENTS = f"/v1/units/attribute-groups/{GROUP_ID}/assignments"
+MAX_WAIT_SECONDS = 10.0
+UNIT_COUNT = 2_000
+READ_COUNT = 100
+WARM_UP_READS = 3
 """After which an answer that can be kept is kept."""
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class StalenessSample(msgspec.Struct, frozen=True, kw_only=True):
     """When writes showed, in milliseconds after they were answered."""
 
     writes: int
@@ -49,7 +49,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """What a read asks of MongoDB while nothing is written."""
 
     @property
-    def is_kept(self) -> bool:
+    def is_cached(self) -> bool:
         """Whether reads were answered from memory, so that they could have been stale."""
         return self.finds < 0.5
 
@@ -57,48 +57,48 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 class Staleness(msgspec.Struct, frozen=True, kw_only=True):
     """What was seen through another gateway, without and with caches, and through the same."""
 
-    uncached: Seen
-    cached: Seen
-    same: Seen
+    uncached: StalenessSample
+    cached: StalenessSample
+    same: StalenessSample
 
 
-def measure(directory: Directory, writes: int) -> Staleness:
+def measure_staleness(directory: Directory, writes: int) -> Staleness:
     """So many writes for each figure. Raises PeerError where one does not show at all."""
     return Staleness(
-        uncached=_across(directory, UNCACHED, writes),
-        cached=_across(directory, CACHED, writes),
-        same=_within(directory, writes),
+        uncached=_measure_across_gateways(directory, UNCACHED, writes),
+        cached=_measure_across_gateways(directory, CACHED, writes),
+        same=_measure_same_gateway(directory, writes),
     )
 
 
-def _across(directory: Directory, peer: Peer, writes: int) -> Seen:
-    with _gateways(directory, peer, 2) as (writer, reader):
-        return watch(writer, reader, directory, writes)
+def _measure_across_gateways(directory: Directory, peer: Peer, writes: int) -> StalenessSample:
+    with _connect_gateways(directory, peer, 2) as (writer, reader):
+        return measure_visibility_delay(writer, reader, directory, writes)
 
 
-def _within(directory: Directory, writes: int) -> Seen:
-    with _gateways(directory, CACHED, 1) as (gateway,):
-        return watch(gateway, gateway, directory, writes)
+def _measure_same_gateway(directory: Directory, writes: int) -> StalenessSample:
+    with _connect_gateways(directory, CACHED, 1) as (gateway,):
+        return measure_visibility_delay(gateway, gateway, directory, writes)
 
 
-class Gateway:
+class GatewayClient:
     """A gateway with a connection that stays open."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: PeerServer) -> None:
         self._headers = server.headers | {"Content-Type": "application/json"}
         self._connection = http.client.HTTPConnection(HOST, server.port)
 
     def assign(self, unit_id: str, attribute: str) -> None:
         """Gives a unit an attribute in place of another."""
         assignment = {
-            "group_id": GROUP,
+            "group_id": GROUP_ID,
             "attribute_id": attribute,
-            "asset_id": FIRST_ASSET,
+            "asset_id": FIRST_ASSET_ID,
             "unit_id": unit_id,
         }
         self._ask("PUT", orjson.dumps({"data": [assignment]}))
 
-    def assigned(self) -> list[str]:
+    def list_assigned(self) -> list[str]:
         """The attributes that are given."""
         return [each["attribute_id"] for each in self._ask("GET")["data"]]
 
@@ -116,65 +116,69 @@ class Gateway:
 
 
 @contextmanager
-def _gateways(directory: Directory, peer: Peer, count: int) -> Iterator[list[Gateway]]:
+def _connect_gateways(
+    directory: Directory, peer: Peer, count: int
+) -> Iterator[list[GatewayClient]]:
     with ExitStack() as stack:
-        servers = [stack.enter_context(serving(peer, directory)) for _ in range(count)]
-        yield [stack.enter_context(closing(Gateway(each))) for each in servers]
+        servers = [stack.enter_context(start_peer(peer, directory)) for _ in range(count)]
+        yield [stack.enter_context(closing(GatewayClient(each))) for each in servers]
 
 
-def watch(writer: Gateway, reader: Gateway, directory: Directory, writes: int) -> Seen:
+def measure_visibility_delay(
+    writer: GatewayClient, reader: GatewayClient, directory: Directory, writes: int
+) -> StalenessSample:
     """What a reader sees of a writer's writes."""
     waited_ms = []
     for number in range(writes):
-        for _ in range(KEEPING_READS):
-            reader.assigned()
-        attribute = ATTRIBUTES[number % len(ATTRIBUTES)]
+        for _ in range(WARM_UP_READS):
+            reader.list_assigned()
+        attribute = ATTRIBUTE_IDS[number % len(ATTRIBUTE_IDS)]
         writer.assign(directory.unit_ids[0], attribute)
-        waited_ms.append(1000 * _seconds_until(reader, attribute))
+        waited_ms.append(1000 * _seconds_until_visible(reader, attribute))
     ordered = sorted(waited_ms)
-    return Seen(
+    return StalenessSample(
         writes=writes,
         stale_reads=sum(each > 0 for each in ordered),
         p50_ms=percentile(ordered, 0.5),
         p99_ms=percentile(ordered, 0.99),
         most_ms=ordered[-1],
-        finds=_finds(reader, directory),
+        finds=_count_finds_per_read(reader, directory),
     )
 
 
-def _finds(reader: Gateway, directory: Directory) -> float:
+def _count_finds_per_read(reader: GatewayClient, directory: Directory) -> float:
     with MongoClient[dict[str, Any]](directory.mongo_url) as client:
 
         def count() -> int:
             finds: int = client.admin.command("serverStatus")["opcounters"]["query"]
             return finds
 
-        for _ in range(KEEPING_READS):
-            reader.assigned()
+        for _ in range(WARM_UP_READS):
+            reader.list_assigned()
         before = count()
-        for _ in range(READS):
-            reader.assigned()
-        return (count() - before) / READS
+        for _ in range(READ_COUNT):
+            reader.list_assigned()
+        return (count() - before) / READ_COUNT
 
 
-def _seconds_until(reader: Gateway, attribute: str) -> float:
+def _seconds_until_visible(reader: GatewayClient, attribute: str) -> float:
     written = time.perf_counter()
-    if reader.assigned() == [attribute]:
+    if reader.list_assigned() == [attribute]:
         return 0.0
-    while (sent := time.perf_counter()) < written + LONGEST_SECONDS:
-        if reader.assigned() == [attribute]:
+    while (sent := time.perf_counter()) < written + MAX_WAIT_SECONDS:
+        if reader.list_assigned() == [attribute]:
             return sent - written
-    raise PeerError(f"a write through another gateway does not show for {LONGEST_SECONDS:.0f} s")
+    raise PeerError(f"a write through another gateway does not show for {MAX_WAIT_SECONDS:.0f} s")
 
 
-def sheet(found: Staleness) -> Sheet:
+def build_table(found: Staleness) -> ReportTable:
     """What was seen."""
     rows = (
         ("another gateway, cache off", found.uncached),
         ("another gateway, cache on", found.cached),
         ("the same gateway, cache on", found.same),
     )
-    return Sheet(
+    return ReportTable(
         "From a write's answer to the first read that shows it",
         ("read through", "writes", "stale at once", "p50 ms", "p99 ms", "most ms", "finds a read"),
         [
@@ -197,17 +201,17 @@ def main(writes: int, write_docs: bool) -> None:
     """Measure how soon a write shows through another gateway, and through the same."""
     with (
         scratch_directory() as scratch,
-        machine.pinned_to(machine.LOAD_CORE),
-        embedded.running(scratch / "data") as mongo_url,
+        machine.pin_to_cores(machine.LOAD_CORE),
+        embedded.run_embedded_mongo(scratch / "data") as mongo_url,
     ):
-        directory = fill(mongo_url, "floorgate", UNITS, scratch)
+        directory = load_directory(mongo_url, "floorgate", UNIT_COUNT, scratch)
         try:
-            made = sheet(measure(directory, writes))
+            made = build_table(measure_staleness(directory, writes))
         except PeerError as error:
             raise click.ClickException(str(error)) from error
-    Console().print(made.table())
+    Console().print(made.to_rich_table())
     if write_docs:
-        pages.rewrite(pages.PERFORMANCE, "staleness", made.markdown())
+        pages.rewrite_section(pages.PERFORMANCE_PAGE, "staleness", made.to_markdown())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import msgspec
 
 from bench.machine import cpu_seconds
 from bench.peers.floorgate import COMMAND
-from bench.serving import CHECKOUT, PeerError, stopped_at_the_end
+from bench.serving import CHECKOUT, PeerError, stop_at_exit
 from storage import keeper, locks
 
 
@@ -27,7 +27,7 @@ def scratch_directory() -> Iterator[Path]:
             _await_no_mongod(Path(scratch) / "data")
 
 
-class Start(msgspec.Struct, frozen=True, kw_only=True):
+class StartTime(msgspec.Struct, frozen=True, kw_only=True):
     """One start, HTTPS and the embedded mongod included."""
 
     seconds: float
@@ -35,12 +35,12 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     """Of the gateway alone: what a busy machine does not stretch."""
 
 
-def starts(data_dir: Path, times: int) -> list[Start]:
+def measure_starts(data_dir: Path, times: int) -> list[StartTime]:
     """So many starts, each of which begins with no mongod."""
-    return [_start(data_dir) for _ in range(times)]
+    return [_measure_start(data_dir) for _ in range(times)]
 
 
-def _start(data_dir: Path) -> Start:
+def _measure_start(data_dir: Path) -> StartTime:
     _await_no_mongod(data_dir)
     begun = time.perf_counter()
     process = subprocess.Popen(
@@ -52,9 +52,9 @@ def _start(data_dir: Path) -> Start:
         stderr=subprocess.DEVNULL,
     )
     assert process.stdout is not None
-    with process.stdout, stopped_at_the_end(process):
+    with process.stdout, stop_at_exit(process):
         line = process.stdout.readline()
-        start = Start(seconds=time.perf_counter() - begun, cpu_seconds=cpu_seconds(process.pid))
+        start = StartTime(seconds=time.perf_counter() - begun, cpu_seconds=cpu_seconds(process.pid))
     if not line.startswith(b"ready https://"):
         raise PeerError(f"floorgate serve printed {line!r} instead of its ready line")
     return start
@@ -62,4 +62,4 @@ def _start(data_dir: Path) -> Start:
 
 def _await_no_mongod(data_dir: Path) -> None:
     if (home := data_dir / "mongod").exists():
-        locks.await_release(home / keeper.SERVER_LOCK)
+        locks.wait_for_release(home / keeper.SERVER_LOCK)

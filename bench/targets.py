@@ -9,54 +9,62 @@ from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.node import SOFA_JIT, SOFA_JS
 from bench.peers.raw import RAW
 from bench.peers.strawberry_stock import STRAWBERRY
-from bench.results import Results, ratios
-from bench.shapes import LIST, NESTED, NOT_MODIFIED, SHAPES, UNIT
-from bench.sheets import NOTHING, Sheet
-from bench.staleness import Seen
+from bench.results import Results, cpu_ratios
+from bench.shapes import LIST, NESTED, NOT_MODIFIED, UNIT, WORKLOADS
+from bench.sheets import NO_VALUE, ReportTable
+from bench.staleness import StalenessSample
 
 STALENESS_MS = 50.0
-EVERY = tuple(shape.name for shape in SHAPES)
-RIVALS = tuple(peer.name for peer in (WITH_MODELS, WITH_BYTES, STRAWBERRY, SOFA_JS, SOFA_JIT))
+ALL_WORKLOADS = tuple(shape.name for shape in WORKLOADS)
+RIVAL_PEERS = tuple(peer.name for peer in (WITH_MODELS, WITH_BYTES, STRAWBERRY, SOFA_JS, SOFA_JIT))
 """What a user would pick instead; the other two are limits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PerformanceTarget:
     """A bound on Floorgate's CPU per request over that of another peer."""
 
-    what: str
+    title: str
     peer: str
-    shapes: Sequence[str]
+    workloads: Sequence[str]
     """The worst of them counts."""
-    against: Sequence[str]
+    reference_peers: Sequence[str]
     """The worst for Floorgate counts."""
-    against_what: str
-    most: float
+    reference_title: str
+    max_ratio: float
     """The ratio; below 1 it is shown the other way round."""
 
 
-def _one(what: str, shape: str, peer: str, against: str, against_what: str, most: float) -> Target:
-    return Target(what, peer, (shape,), (against,), against_what, most)
+def _single_target(
+    what: str, shape: str, peer: str, against: str, against_what: str, most: float
+) -> PerformanceTarget:
+    return PerformanceTarget(what, peer, (shape,), (against,), against_what, most)
 
 
 LIST_TITLE, UNIT_TITLE, NESTED_TITLE = "list of 1,000 units", "GET one", "nested GraphQL, 3 levels"
 LIMIT, BYTES, STOCK = "the hand-written limit", "raw ready bytes", "stock strawberry"
 
 TARGETS = (
-    _one(LIST_TITLE, LIST, UNCACHED.name, BY_HAND.name, LIMIT, 1.15),
-    _one(LIST_TITLE, LIST, UNCACHED.name, STRAWBERRY.name, STOCK, 1 / 8),
-    _one(LIST_TITLE, LIST, UNCACHED.name, WITH_MODELS.name, "FastAPI with a response model", 1 / 2),
-    _one(LIST_TITLE, LIST, CACHED.name, RAW.name, BYTES, 2.0),
-    _one(UNIT_TITLE, UNIT, UNCACHED.name, BY_HAND.name, LIMIT, 1.3),
-    _one(UNIT_TITLE, UNIT, CACHED.name, RAW.name, BYTES, 2.0),
-    _one("304", NOT_MODIFIED, CACHED.name, RAW.name, BYTES, 1.5),
-    _one(NESTED_TITLE, NESTED, UNCACHED.name, STRAWBERRY.name, STOCK, 1 / 8),
-    Target("every shape", UNCACHED.name, EVERY, (SOFA_JS.name,), SOFA_JS.title, 1.0),
-    Target("every shape", CACHED.name, EVERY, (SOFA_JIT.name,), SOFA_JIT.title, 1.0),
-    Target(
+    _single_target(LIST_TITLE, LIST, UNCACHED.name, BY_HAND.name, LIMIT, 1.15),
+    _single_target(LIST_TITLE, LIST, UNCACHED.name, STRAWBERRY.name, STOCK, 1 / 8),
+    _single_target(
+        LIST_TITLE, LIST, UNCACHED.name, WITH_MODELS.name, "FastAPI with a response model", 1 / 2
+    ),
+    _single_target(LIST_TITLE, LIST, CACHED.name, RAW.name, BYTES, 2.0),
+    _single_target(UNIT_TITLE, UNIT, UNCACHED.name, BY_HAND.name, LIMIT, 1.3),
+    _single_target(UNIT_TITLE, UNIT, CACHED.name, RAW.name, BYTES, 2.0),
+    _single_target("304", NOT_MODIFIED, CACHED.name, RAW.name, BYTES, 1.5),
+    _single_target(NESTED_TITLE, NESTED, UNCACHED.name, STRAWBERRY.name, STOCK, 1 / 8),
+    PerformanceTarget(
+        "every shape", UNCACHED.name, ALL_WORKLOADS, (SOFA_JS.name,), SOFA_JS.title, 1.0
+    ),
+    PerformanceTarget(
+        "every shape", CACHED.name, ALL_WORKLOADS, (SOFA_JIT.name,), SOFA_JIT.title, 1.0
+    ),
+    PerformanceTarget(
         "every shape",
         CACHED.name,
-        EVERY,
+        ALL_WORKLOADS,
         tuple(
             peer.name for peer in (BY_HAND, WITH_MODELS, WITH_BYTES, STRAWBERRY, SOFA_JS, SOFA_JIT)
         ),
@@ -67,7 +75,7 @@ TARGETS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredRatio:
     """A ratio, and where it was found."""
 
     ratio: float
@@ -75,61 +83,61 @@ class Measured:
     against: str
 
 
-def find(target: Target, results: Results) -> Measured | None:
+def find_worst_ratio(target: PerformanceTarget, results: Results) -> MeasuredRatio | None:
     """The worst of a target's ratios; None where nobody to compare with took part."""
     found = [
-        Measured(spread.middle, shape, against)
-        for shape in target.shapes
-        for against in target.against
-        if (spread := ratios(results.samples, shape, target.peer, against)) is not None
+        MeasuredRatio(spread.median, shape, against)
+        for shape in target.workloads
+        for against in target.reference_peers
+        if (spread := cpu_ratios(results.samples, shape, target.peer, against)) is not None
     ]
     return max(found, key=lambda each: each.ratio) if found else None
 
 
-def sheet(results: Results) -> Sheet:
+def build_table(results: Results) -> ReportTable:
     """Every target beside what was measured."""
-    return Sheet(
+    return ReportTable(
         "To reach: ratios of server CPU per request",
         ("", "cache", "to reach", "measured", ""),
-        [*_rows(results), *_staleness_rows(results)],
-        words=5,
+        [*_iter_rows(results), *_staleness_rows(results)],
+        text_columns=5,
     )
 
 
-def _rows(results: Results) -> Iterator[tuple[str, ...]]:
+def _iter_rows(results: Results) -> Iterator[tuple[str, ...]]:
     for target in TARGETS:
         cache = "on" if target.peer == CACHED.name else "off"
-        found = find(target, results)
-        bound = f"{_bound(target.most)} {target.against_what}"
+        found = find_worst_ratio(target, results)
+        bound = f"{_format_bound(target.max_ratio)} {target.reference_title}"
         if found is None:
-            yield target.what, cache, bound, NOTHING, "not measured"
+            yield target.title, cache, bound, NO_VALUE, "not measured"
             continue
-        measured = _times(found.ratio, target.most)
-        if len(target.shapes) > 1:
-            titles = {shape.name: shape.title for shape in SHAPES}
+        measured = _format_ratio(found.ratio, target.max_ratio)
+        if len(target.workloads) > 1:
+            titles = {shape.name: shape.title for shape in WORKLOADS}
             measured += f" ({titles[found.shape]}, beside {results.titles[found.against]})"
-        yield target.what, cache, bound, measured, verdict(found.ratio, target.most)
+        yield target.title, cache, bound, measured, verdict(found.ratio, target.max_ratio)
 
 
-def wins(results: Results) -> Sheet:
+def build_rival_table(results: Results) -> ReportTable:
     """Where a peer that a user would pick instead takes less CPU than Floorgate."""
     found = [
         (
             shape.title,
             "on" if own == CACHED.name else "off",
             results.titles[rival],
-            f"{1 / spread.middle:.2f} x",
+            f"{1 / spread.median:.2f} x",
         )
         for own in (UNCACHED.name, CACHED.name)
-        for shape in SHAPES
-        for rival in RIVALS
-        if (spread := ratios(results.samples, shape.name, own, rival)) and spread.middle > 1
+        for shape in WORKLOADS
+        for rival in RIVAL_PEERS
+        if (spread := cpu_ratios(results.samples, shape.name, own, rival)) and spread.median > 1
     ]
-    return Sheet(
+    return ReportTable(
         "Where another wins",
         ("", "cache", "who takes less CPU", "beside Floorgate"),
-        found or [("nowhere", NOTHING, NOTHING, NOTHING)],
-        words=3,
+        found or [("nowhere", NO_VALUE, NO_VALUE, NO_VALUE)],
+        text_columns=3,
     )
 
 
@@ -159,19 +167,19 @@ def _staleness_rows(results: Results) -> Iterator[tuple[str, ...]]:
     yield what, "on", "through the same gateway: none", stale, kept
 
 
-def _staleness_verdict(is_met: bool, cached: Seen | None = None) -> str:
-    if cached and not cached.is_kept:
+def _staleness_verdict(is_met: bool, cached: StalenessSample | None = None) -> str:
+    if cached and not cached.is_cached:
         return "says nothing: the read was not answered from memory"
     return "met" if is_met else "missed"
 
 
-def _bound(most: float) -> str:
+def _format_bound(most: float) -> str:
     if most == 1:
         return "ahead of"
     return f"at most {most:g} x" if most > 1 else f"at least {1 / most:g} x less than"
 
 
-def _times(ratio: float, most: float) -> str:
+def _format_ratio(ratio: float, most: float) -> str:
     if most >= 1:
         return f"{ratio:.2f} x"
     return f"{1 / ratio:.1f} x less" if ratio <= 1 else f"{ratio:.1f} x more"

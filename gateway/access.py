@@ -12,24 +12,24 @@ import orjson
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.logs import is_secret
-from rest.reading import ClientGone
+from gateway.logs import contains_secret
+from rest.reading import ClientDisconnectedError
 
-ROUTE = "floorgate.route"
+SCOPE_ROUTE = "floorgate.route"
 """Scope member with the template of the matched route, set by the router."""
-KEY_ID = "floorgate.key_id"
+SCOPE_KEY_ID = "floorgate.key_id"
 """Scope member with the id of the caller's key, never the key, set when it is authenticated."""
-KEY = "floorgate.key"
+SCOPE_API_KEY = "floorgate.key"
 """Scope member with what is known of the caller's key, never the key, set with its id."""
-REFUSED_WITH = "floorgate.refused_with"
+SCOPE_EARLY_STATUS = "floorgate.refused_with"
 """Scope member with the status that the protocol answered while the body was arriving."""
-CLIENT_GONE = 499
+CLIENT_CLOSED_REQUEST = 499
 """Logged, never sent: nginx's status for a client that left before its answer."""
 
-Headers = Iterable[tuple[bytes, bytes]]
+RawHeaders = Iterable[tuple[bytes, bytes]]
 
 _logger = logging.getLogger("floorgate.access")
-_SAFE_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._:=+-]{0,63}\Z")
+_SAFE_REQUEST_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._:=+-]{0,63}\Z")
 _random = random.Random()  # an id is no secret, and need not ask the kernel for each
 _METHOD = re.compile(r"[A-Z-]{1,20}\Z")
 
@@ -39,17 +39,21 @@ def new_request_id() -> str:
     return f"{time.time_ns() // 1_000_000:012x}{_random.getrandbits(80):020x}"
 
 
-def request_id(headers: Headers) -> str:
+def get_request_id(headers: RawHeaders) -> str:
     """The client's `X-Request-Id` if it is short, plain and no API key, else a new one."""
     for name, value in headers:
         if name == b"x-request-id":
             given = value.decode("latin-1")
-            return given if _SAFE_ID.match(given) and not is_secret(given) else new_request_id()
+            return (
+                given
+                if _SAFE_REQUEST_ID.match(given) and not contains_secret(given)
+                else new_request_id()
+            )
     return new_request_id()
 
 
 def log_request(
-    identifier: str,
+    request_id: str,
     *,
     method: str | None,
     route: str | None,
@@ -63,7 +67,7 @@ def log_request(
     """Writes a request's line. Path, query, headers, body and client address never enter it."""
     level = logging.ERROR if error else logging.WARNING if status >= 500 else logging.INFO
     fields = {
-        "request_id": identifier,
+        "request_id": request_id,
         "method": method if method and _METHOD.match(method) else None,
         "route": route,
         "status": status,
@@ -76,7 +80,9 @@ def log_request(
     _logger.log(level, "request", exc_info=error, extra={"fields": fields})
 
 
-def json_response(status: int, message: str, headers: Headers = ()) -> tuple[Message, Message]:
+def build_error_messages(
+    status: int, message: str, headers: RawHeaders = ()
+) -> tuple[Message, Message]:
     """The two ASGI messages of an error: `{"message": ...}` as `application/json`."""
     body = orjson.dumps({"message": message})
     start = {
@@ -91,11 +97,11 @@ def json_response(status: int, message: str, headers: Headers = ()) -> tuple[Mes
     return start, {"type": "http.response.body", "body": body, "more_body": False}
 
 
-UNAVAILABLE = json_response(503, "Service unavailable", [(b"retry-after", b"1")])
-FAULT = json_response(500, "Server error")
+UNAVAILABLE_MESSAGES = build_error_messages(503, "Service unavailable", [(b"retry-after", b"1")])
+SERVER_ERROR_MESSAGES = build_error_messages(500, "Server error")
 
 
-class Access:
+class AccessLogMiddleware:
     """Gives each request its id, logs it once it is over, and masks what the application raises.
 
     The id is in `scope["state"]["request_id"]` and in the response's `X-Request-Id`. `answered`
@@ -105,12 +111,12 @@ class Access:
     def __init__(
         self,
         app: ASGIApp,
-        answered: Callable[[Scope], None] | None = None,
-        shortcut: Callable[..., Any] | None = None,
+        on_response: Callable[[Scope], None] | None = None,
+        fast_path: Callable[..., Any] | None = None,
     ) -> None:
         self.app = app
-        self.answered = answered
-        self.shortcut = shortcut
+        self.on_response = on_response
+        self.fast_path = fast_path
         """For the protocol, which may answer without the application."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,25 +124,25 @@ class Access:
             await self.app(scope, receive, send)
             return
         started = time.perf_counter()
-        identifier = request_id(scope["headers"])
+        identifier = get_request_id(scope["headers"])
         scope.setdefault("state", {})["request_id"] = identifier
-        exchange = _Exchange(send, identifier, is_head=scope["method"] == "HEAD")
-        error = await self._answer(scope, receive, exchange)
-        if self.answered is not None:
-            self.answered(scope)
+        exchange = _ResponseRecorder(send, identifier, is_head=scope["method"] == "HEAD")
+        error = await self._run_app(scope, receive, exchange)
+        if self.on_response is not None:
+            self.on_response(scope)
         log_request(
             identifier,
             method=scope["method"],
-            route=scope.get(ROUTE),
+            route=scope.get(SCOPE_ROUTE),
             status=exchange.status,
             duration_ms=(time.perf_counter() - started) * 1000,
             sent_bytes=exchange.sent_bytes,
-            key_id=scope.get(KEY_ID),
+            key_id=scope.get(SCOPE_KEY_ID),
             error=error,
         )
 
-    async def _answer(
-        self, scope: Scope, receive: Receive, exchange: "_Exchange"
+    async def _run_app(
+        self, scope: Scope, receive: Receive, exchange: "_ResponseRecorder"
     ) -> BaseException | None:
         """Runs the application; the exception that its log line is to show, if any.
 
@@ -145,23 +151,23 @@ class Access:
         """
         try:
             await self.app(scope, receive, exchange.send)
-            await exchange.answer_instead(FAULT)  # should it have forgotten to
-        except (ClientGone, ClientDisconnect):
-            exchange.status = scope.get(REFUSED_WITH, CLIENT_GONE)
+            await exchange.send_unless_started(SERVER_ERROR_MESSAGES)  # should it have forgotten to
+        except (ClientDisconnectedError, ClientDisconnect):
+            exchange.status = scope.get(SCOPE_EARLY_STATUS, CLIENT_CLOSED_REQUEST)
         except asyncio.CancelledError:  # the time to drain is over
-            await exchange.answer_instead(UNAVAILABLE)
+            await exchange.send_unless_started(UNAVAILABLE_MESSAGES)
         except Exception as error:
-            await exchange.answer_instead(FAULT)
+            await exchange.send_unless_started(SERVER_ERROR_MESSAGES)
             return error
         return None
 
 
-class _Exchange:
+class _ResponseRecorder:
     """What was sent of one response."""
 
-    def __init__(self, send: Send, identifier: str, *, is_head: bool) -> None:
+    def __init__(self, send: Send, request_id: str, *, is_head: bool) -> None:
         self._send = send
-        self._header = (b"x-request-id", identifier.encode("latin-1"))
+        self._request_id_header = (b"x-request-id", request_id.encode("latin-1"))
         self._is_head = is_head
         self.status = 0
         self.sent_bytes = 0
@@ -169,12 +175,12 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message = {**message, "headers": [*message.get("headers", ()), self._header]}
+            message = {**message, "headers": [*message.get("headers", ()), self._request_id_header]}
         elif not self._is_head:
             self.sent_bytes += len(message.get("body", b""))
         await self._send(message)
 
-    async def answer_instead(self, messages: tuple[Message, Message]) -> None:
+    async def send_unless_started(self, messages: tuple[Message, Message]) -> None:
         """Sends the answer unless another was begun."""
         if self.status:
             return

@@ -16,137 +16,139 @@ from dataclasses import asdict, dataclass, replace
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from gateway.ready import Ready
+from gateway.ready import CachedResponse
 from resolvers.context import Context
-from rest.endpoints import Key
-from storage.changes import Changes, Mark, is_same
-from storage.tasks import end
+from rest.endpoints import CacheKey
+from storage.changes import ChangeFeed, VersionSnapshot, is_unchanged_since
+from storage.tasks import cancel_and_wait
 
-REPORT_SECONDS = 60.0
+REPORT_INTERVAL_SECONDS = 60.0
 
-logger = logging.getLogger("floorgate.answers")
+_logger = logging.getLogger("floorgate.answers")
 
 
 @dataclass(slots=True)
-class Counters:
+class CacheCounters:
     """How the answers served so far came about, and what is kept now."""
 
-    kept: int = 0
+    hits: int = 0
     """Answered from memory."""
-    made: int = 0
+    misses: int = 0
     """Answered by running the operation."""
-    ended: int = 0
+    invalidations: int = 0
     """Ended by a change."""
-    evicted: int = 0
+    evictions: int = 0
     """Gave way to others."""
     entries: int = 0
     size_bytes: int = 0
 
 
 @dataclass(slots=True)
-class _Entry:
-    ready: Ready
-    names: frozenset[str]
-    mark: Mark
+class _ResponseEntry:
+    response: CachedResponse
+    collections: frozenset[str]
+    snapshot: VersionSnapshot
     key_bytes: int
     size_bytes: int = 0
     """As it was counted."""
 
 
-class Answers:
+class ResponseCache:
     """Complete answers by what they answer; the least recently used give way."""
 
-    def __init__(self, changes: Changes, most_bytes: int) -> None:
-        self.counters = Counters()
-        self._changes = changes
-        self._most_bytes = most_bytes
-        self._entries: OrderedDict[Key, _Entry] = OrderedDict()
+    def __init__(self, change_feed: ChangeFeed, max_bytes: int) -> None:
+        self.counters = CacheCounters()
+        self._change_feed = change_feed
+        self._max_bytes = max_bytes
+        self._entries: OrderedDict[CacheKey, _ResponseEntry] = OrderedDict()
 
     @asynccontextmanager
-    async def reported(self) -> AsyncIterator["Answers"]:
+    async def run_reporting(self) -> AsyncIterator["ResponseCache"]:
         """Logs the counters once a minute meanwhile, where they have changed."""
-        reporting = asyncio.create_task(self._report_often())
+        reporting = asyncio.create_task(self._report_periodically())
         try:
             yield self
         finally:
-            await end(reporting)
+            await cancel_and_wait(reporting)
 
-    async def _report_often(self) -> None:
-        reported = Counters()
+    async def _report_periodically(self) -> None:
+        reported = CacheCounters()
         while True:
-            await asyncio.sleep(REPORT_SECONDS)
+            await asyncio.sleep(REPORT_INTERVAL_SECONDS)
             if self.counters != reported:
                 reported = replace(self.counters)
-                logger.info("answers", extra={"fields": asdict(reported)})
+                _logger.info("answers", extra={"fields": asdict(reported)})
 
-    async def of(
-        self, key: Key, context: Context, make: Callable[[], Awaitable[Response]]
+    async def get_or_create(
+        self, key: CacheKey, context: Context, create: Callable[[], Awaitable[Response]]
     ) -> ASGIApp:
         """The answer kept under `key`, else the one made now, which is kept if it may be.
 
         `make` reads with `context`, which says afterwards where the answer came from.
         """
-        if (ready := self.find(key)) is not None:
+        if (ready := self.get(key)) is not None:
             return ready
-        self.counters.made += 1
-        if not self._most_bytes:
-            return await make()
-        mark = self._changes.mark()
-        response = await make()
-        is_whole = context.is_kept_track_of and bool(context.read)
+        self.counters.misses += 1
+        if not self._max_bytes:
+            return await create()
+        mark = self._change_feed.take_snapshot()
+        response = await create()
+        is_whole = context.reads_tracked and bool(context.collections_read)
         if mark is None or not is_whole or response.status_code != 200:
             return response
-        ready = Ready(response.raw_headers, bytes(response.body), key, self._grew)
-        entry = _Entry(ready, frozenset(context.read), mark, _key_bytes(key))
-        if entry.key_bytes + ready.size_bytes > self._most_bytes:  # all others would give way
+        ready = CachedResponse(response.raw_headers, bytes(response.body), key, self._on_growth)
+        entry = _ResponseEntry(
+            ready, frozenset(context.collections_read), mark, _key_size_bytes(key)
+        )
+        if entry.key_bytes + ready.size_bytes > self._max_bytes:  # all others would give way
             return response
-        self._keep(key, entry)
+        self._store(key, entry)
         return ready
 
-    def find(self, key: Key) -> Ready | None:
+    def get(self, key: CacheKey) -> CachedResponse | None:
         """The answer kept under `key`, if it is still true."""
         entry = self._entries.get(key)
         if entry is None:
             return None
-        now = self._changes.mark()
+        now = self._change_feed.take_snapshot()
         if now is None:
             return None
-        if not is_same(entry.mark, now, entry.names):
-            self._drop(key)
-            self.counters.ended += 1
+        if not is_unchanged_since(entry.snapshot, now, entry.collections):
+            self._remove(key)
+            self.counters.invalidations += 1
             return None
-        entry.mark = now  # compared by identity next time
+        entry.snapshot = now  # compared by identity next time
         self._entries.move_to_end(key)
-        self.counters.kept += 1
-        return entry.ready
+        self.counters.hits += 1
+        return entry.response
 
-    def _keep(self, key: Key, entry: _Entry) -> None:
+    def _store(self, key: CacheKey, entry: _ResponseEntry) -> None:
         if key in self._entries:
-            self._drop(key)
+            self._remove(key)
         self._entries[key] = entry
         self.counters.entries += 1
-        self._weigh(entry)
+        self._update_size(entry)
 
-    def _grew(self, key: Key) -> None:
+    def _on_growth(self, key: CacheKey) -> None:
         if (entry := self._entries.get(key)) is not None:
-            self._weigh(entry)
+            self._update_size(entry)
 
-    def _weigh(self, entry: _Entry) -> None:
+    def _update_size(self, entry: _ResponseEntry) -> None:
         """Counts what an answer takes, which grows when it is coded, and makes room for it."""
-        size_bytes = entry.key_bytes + entry.ready.size_bytes
+        size_bytes = entry.key_bytes + entry.response.size_bytes
         if size_bytes == entry.size_bytes:
             return
         self.counters.size_bytes += size_bytes - entry.size_bytes
         entry.size_bytes = size_bytes
-        while self.counters.size_bytes > self._most_bytes:
-            self._drop(next(iter(self._entries)))
-            self.counters.evicted += 1
+        while self.counters.size_bytes > self._max_bytes:
+            self._remove(next(iter(self._entries)))
+            self.counters.evictions += 1
 
-    def _drop(self, key: Key) -> None:
+    def _remove(self, key: CacheKey) -> None:
         entry = self._entries.pop(key)
         self.counters.entries -= 1
         self.counters.size_bytes -= entry.size_bytes
 
 
-def _key_bytes(key: Key) -> int:
+def _key_size_bytes(key: CacheKey) -> int:
     return sum(len(part) for part in key if isinstance(part, (str, bytes)))

@@ -16,134 +16,138 @@ from starlette.routing import BaseRoute, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway import pages
-from gateway.access import Access
-from gateway.admission import Admission, RateLimiter
-from gateway.answers import Answers
-from gateway.cross_origin import UNASKED, CrossOrigin
-from gateway.delivery import Delivery
+from gateway.access import AccessLogMiddleware
+from gateway.admission import LoadSheddingMiddleware, RateLimiter
+from gateway.answers import ResponseCache
+from gateway.cross_origin import VARY_ORIGIN_LINE, CorsMiddleware
+from gateway.delivery import ConditionalMiddleware
 from gateway.errors import StartError
 from gateway.graphql import GraphQLEndpoint
-from gateway.keys import Authenticator, unavailable
-from gateway.proxy import BehindProxy
-from gateway.settings import Settings, from_environment
-from gateway.shortcut import Found, Headers, Shortcut
-from gateway.worker import TALLY
+from gateway.keys import Authenticator, service_unavailable_error
+from gateway.proxy import ProxyMiddleware
+from gateway.settings import Settings, settings_from_environment
+from gateway.shortcut import FastPath, FastResponse, RawHeaders
+from gateway.worker import WRITE_COUNTER_VARIABLE
 from resolvers.caller import Caller
 from resolvers.context import Context
-from resolvers.routers import Routers
+from resolvers.routers import RouterCache
 from rest import endpoints, openapi
-from rest.endpoints import Key, Service
-from rest.errors import not_found
-from rest.routing import PathRoute, PathRoutes
-from schema.execution import Executor, Operation, Result
-from schema.root import GRAPHQL
+from rest.endpoints import CacheKey, RestService
+from rest.errors import not_found_error
+from rest.routing import PathRoute, PathRouter
+from schema.execution import Executor, Operation, OperationResult
+from schema.root import GRAPHQL_SCHEMA
 from storage import driver, files
-from storage.changes import Changes
-from storage.connection import Connection
-from storage.database import opened
-from storage.errors import StorageError, Unavailable
-from storage.importing import finish_interrupted
-from storage.keyring import KeyRing
-from storage.landmarks import Landmarks
-from storage.lookups import Lookups
+from storage.changes import ChangeFeed
+from storage.connection import ConnectionSettings
+from storage.database import open_database
+from storage.errors import StorageError, UnavailableError
+from storage.importing import finish_interrupted_import
+from storage.keyring import KeyCache
+from storage.landmarks import PageBookmarks
+from storage.lookups import RecordCache
 from storage.store import Store
-from storage.tally import Place, Tally
-from storage.tasks import end
+from storage.tally import Slot, WriteCounter
+from storage.tasks import cancel_and_wait
 
-JSON = "application/json"
-MB = 1_000_000
-READY_SECONDS = 1.0
-RETRY_SECONDS = 2.0
+JSON_MEDIA_TYPE = "application/json"
+BYTES_PER_MB = 1_000_000
+READINESS_TIMEOUT_SECONDS = 1.0
+IMPORT_RETRY_SECONDS = 2.0
 
 
 @dataclass(slots=True)
-class State:
+class GatewayState:
     """What lives as long as the application runs; set when it starts."""
 
     store: Store
-    ring: KeyRing
-    routers: Routers
-    changes: Changes
-    answers: Answers
-    shortcut: Shortcut
-    lookups: Lookups | None
+    key_cache: KeyCache
+    routers: RouterCache
+    change_feed: ChangeFeed
+    response_cache: ResponseCache
+    fast_path: FastPath
+    record_cache: RecordCache | None
 
 
 class Gateway:
     """One application with its settings; started by its lifespan."""
 
-    def __init__(self, settings: Settings, tally: Tally | None = None) -> None:
+    def __init__(self, settings: Settings, write_counter: WriteCounter | None = None) -> None:
         self.settings = settings
-        self.tally = tally or Tally.alone()
-        self.state: State | None = None
-        self._descriptions: dict[str, bytes] = {}
-        self.limiter = RateLimiter(settings.rate_limit, settings.rate_burst)
-        self.service = Service(
-            executor=Executor(GRAPHQL, settings.limits, compiles=not settings.interpret_queries),
+        self.write_counter = write_counter or WriteCounter.for_single_process()
+        self.state: GatewayState | None = None
+        self._openapi_documents: dict[str, bytes] = {}
+        self.rate_limiter = RateLimiter(settings.rate_limit, settings.rate_burst)
+        self.service = RestService(
+            executor=Executor(
+                GRAPHQL_SCHEMA,
+                settings.query_limits,
+                compile_queries=not settings.interpret_queries,
+            ),
             authenticate=self.authenticate,
-            context=self.context,
+            create_context=self.create_context,
             base_url=self.base_url,
-            run=self.run,
-            answer=self.answer,
+            run_operation=self.run_operation,
+            get_or_create_response=self.get_or_create_response,
         )
 
     @asynccontextmanager
     async def lifespan(self, _: Router) -> AsyncIterator[None]:
         """Opens the database, follows the keys, and closes both."""
         async with AsyncExitStack() as stack:
-            client = await stack.enter_async_context(_connected(self.settings.connection))
+            client = await stack.enter_async_context(_open_database(self.settings.connection))
             store = Store(client, self.settings.database)
-            changes = Changes(store.database, self.tally)
-            await stack.enter_async_context(changes.running())
-            ring = await stack.enter_async_context(KeyRing(store.database, changes).running())
-            routers = Routers(functools.partial(files.read, store.database))
-            answers = Answers(changes, self.settings.cache_mb * MB)
-            await stack.enter_async_context(answers.reported())
-            lookups = Lookups(changes) if self.settings.cache_mb else None
-            store.landmarks = Landmarks(changes) if self.settings.cache_mb else None
-            besides = UNASKED if self.settings.origins else b""
-            shortcut = Shortcut(answers, ring, self.limiter, besides)
-            self.state = State(store, ring, routers, changes, answers, shortcut, lookups)
-            finishing = asyncio.create_task(_finish_imports(store))
+            changes = ChangeFeed(store.database, self.write_counter)
+            await stack.enter_async_context(changes.run())
+            ring = await stack.enter_async_context(KeyCache(store.database, changes).run())
+            routers = RouterCache(functools.partial(files.read_file, store.database))
+            answers = ResponseCache(changes, self.settings.cache_mb * BYTES_PER_MB)
+            await stack.enter_async_context(answers.run_reporting())
+            lookups = RecordCache(changes) if self.settings.cache_mb else None
+            store.bookmarks = PageBookmarks(changes) if self.settings.cache_mb else None
+            besides = VARY_ORIGIN_LINE if self.settings.allowed_origins else b""
+            shortcut = FastPath(answers, ring, self.rate_limiter, besides)
+            self.state = GatewayState(store, ring, routers, changes, answers, shortcut, lookups)
+            finishing = asyncio.create_task(_finish_interrupted_imports(store))
             try:
                 yield
             finally:
                 self.state = None
-                await end(finishing)
+                await cancel_and_wait(finishing)
 
     async def authenticate(self, request: Request) -> Caller:
         """The caller of a request. Raises HttpError."""
         if self.state is None:
-            raise unavailable()
-        return await Authenticator(self.state.ring, self.limiter)(request)
+            raise service_unavailable_error()
+        return await Authenticator(self.state.key_cache, self.rate_limiter)(request)
 
-    def context(self, caller: Caller, request: Request) -> Context:
+    def create_context(self, caller: Caller, request: Request) -> Context:
         """A fresh context for one request."""
         if self.state is None:
-            raise unavailable()
+            raise service_unavailable_error()
         state = self.state
         base_url = self.base_url(request)
-        return Context(caller, state.store, base_url, state.routers, state.lookups)
+        return Context(caller, state.store, base_url, state.routers, state.record_cache)
 
-    async def run(
+    async def run_operation(
         self, operation: Operation, variables: dict[str, Any], context: Context
-    ) -> Result:
+    ) -> OperationResult:
         """Runs an operation; what it may have written counts before it is answered."""
         if not operation.is_query:
-            context.lookups = None  # it is to see what it has just written
+            context.record_cache = None  # it is to see what it has just written
         try:
             return await self.service.executor.run(operation, variables, context)
         finally:
             if not operation.is_query and self.state is not None:
-                self.state.changes.wrote()
+                self.state.change_feed.count_write()
 
-    async def answer(
-        self, key: Key, context: Context, make: Callable[[], Awaitable[Response]]
+    async def get_or_create_response(
+        self, key: CacheKey, context: Context, create: Callable[[], Awaitable[Response]]
     ) -> ASGIApp:
         """The answer kept under a key, else the one made now."""
         if self.state is None:
-            raise unavailable()
-        return await self.state.answers.of(key, context, make)
+            raise service_unavailable_error()
+        return await self.state.response_cache.get_or_create(key, context, create)
 
     def base_url(self, request: Request) -> str:
         """The address that clients use: the configured one, else what the request was sent to."""
@@ -151,111 +155,115 @@ class Gateway:
             return self.settings.base_url.rstrip("/")
         return f"{request.scope['scheme']}://{request.headers.get('host', 'localhost')}"
 
-    async def live(self, _: Request) -> Response:
+    async def liveness(self, _: Request) -> Response:
         """Whether the process answers."""
-        return Response(orjson.dumps({"status": "live"}), media_type=JSON)
+        return Response(orjson.dumps({"status": "live"}), media_type=JSON_MEDIA_TYPE)
 
-    async def ready(self, _: Request) -> Response:
+    async def readiness(self, _: Request) -> Response:
         """Whether requests can be served: MongoDB is reachable."""
         try:
-            async with asyncio.timeout(READY_SECONDS):
-                with driver.translating():
+            async with asyncio.timeout(READINESS_TIMEOUT_SECONDS):
+                with driver.translate_errors():
                     if self.state is None:
                         raise TimeoutError
                     await self.state.store.database.command("ping")
         except (TimeoutError, StorageError):
-            return unavailable().response()
-        return Response(orjson.dumps({"status": "ready"}), media_type=JSON)
+            return service_unavailable_error().to_response()
+        return Response(orjson.dumps({"status": "ready"}), media_type=JSON_MEDIA_TYPE)
 
-    async def describe_json(self, _: Request) -> Response:
+    async def openapi_json(self, _: Request) -> Response:
         """The OpenAPI description as JSON."""
-        return Response(self._described("json"), media_type=JSON)
+        return Response(self._render_openapi("json"), media_type=JSON_MEDIA_TYPE)
 
-    async def describe_yaml(self, _: Request) -> Response:
+    async def openapi_yaml(self, _: Request) -> Response:
         """The OpenAPI description as YAML."""
-        return Response(self._described("yaml"), media_type="application/yaml")
+        return Response(self._render_openapi("yaml"), media_type="application/yaml")
 
-    async def reference(self, _: Request) -> Response:
+    async def api_reference(self, _: Request) -> Response:
         """The interactive API reference."""
         return pages.reference_response()
 
-    def _described(self, form: str) -> bytes:
+    def _render_openapi(self, form: str) -> bytes:
         # Made once: whoever asks has no key, and writing YAML takes long.
-        if form not in self._descriptions:
-            described = openapi.describe(self.service.executor.schema, self.settings.base_url)
-            self._descriptions = {
+        if form not in self._openapi_documents:
+            described = openapi.build_description(
+                self.service.executor.schema, self.settings.base_url
+            )
+            self._openapi_documents = {
                 "json": orjson.dumps(described),
                 "yaml": openapi.to_yaml(described).encode(),
             }
-        return self._descriptions[form]
+        return self._openapi_documents[form]
 
-    def application(self) -> ASGIApp:
+    def build_app(self) -> ASGIApp:
         """The routes with everything around them, innermost first."""
-        routes: list[BaseRoute] = [PathRoutes(self.routes()), *pages.routes()]
+        routes: list[BaseRoute] = [PathRouter(self.build_routes()), *pages.asset_routes()]
         app: ASGIApp = Router(
-            routes, redirect_slashes=False, default=_unknown, lifespan=self.lifespan
+            routes, redirect_slashes=False, default=_send_not_found, lifespan=self.lifespan
         )
-        app = Admission(Delivery(app), self.settings.requests_in_flight)
-        if self.settings.origins:
-            app = CrossOrigin(app, self.settings.origins)
+        app = LoadSheddingMiddleware(ConditionalMiddleware(app), self.settings.requests_in_flight)
+        if self.settings.allowed_origins:
+            app = CorsMiddleware(app, self.settings.allowed_origins)
         if self.settings.behind_proxy:
-            app = BehindProxy(app)
+            app = ProxyMiddleware(app)
         if not self.settings.cache_mb:
-            return Access(app)
-        return Access(app, answered=self.answered, shortcut=self.shortcut)
+            return AccessLogMiddleware(app)
+        return AccessLogMiddleware(
+            app, on_response=self.remember_request, fast_path=self.find_fast_response
+        )
 
-    def shortcut(self, target: bytes, headers: Headers) -> Found | None:
+    def find_fast_response(self, target: bytes, headers: RawHeaders) -> FastResponse | None:
         """The kept answer to a GET, where no more than that is needed."""
-        return None if self.state is None else self.state.shortcut.find(target, headers)
+        return None if self.state is None else self.state.fast_path.find(target, headers)
 
-    def answered(self, scope: Scope) -> None:
+    def remember_request(self, scope: Scope) -> None:
         """Notes where a request was led, for the next one like it."""
         if self.state is not None:
-            self.state.shortcut.remember(scope)
+            self.state.fast_path.remember(scope)
 
-    def routes(self) -> list[PathRoute]:
+    def build_routes(self) -> list[PathRoute]:
         """Everything that is served beside the files of the pages."""
         graphql = GraphQLEndpoint(self.service)
         return [
-            PathRoute("/health/live", {"GET": self.live}),
-            PathRoute("/health/ready", {"GET": self.ready}),
-            PathRoute("/v1/openapi.json", {"GET": self.describe_json}),
-            PathRoute("/v1/openapi.yaml", {"GET": self.describe_yaml}),
-            PathRoute("/v1/openapi", {"GET": self.reference}),
+            PathRoute("/health/live", {"GET": self.liveness}),
+            PathRoute("/health/ready", {"GET": self.readiness}),
+            PathRoute("/v1/openapi.json", {"GET": self.openapi_json}),
+            PathRoute("/v1/openapi.yaml", {"GET": self.openapi_yaml}),
+            PathRoute("/v1/openapi", {"GET": self.api_reference}),
             PathRoute("/graphql", {"GET": graphql, "POST": graphql}),
-            *endpoints.routes(self.service),
+            *endpoints.build_routes(self.service),
         ]
 
 
-def from_variables() -> ASGIApp:
+def create_app_from_environment() -> ASGIApp:
     """The application of a serving process, whose settings are in its environment."""
-    place = os.environ.get(TALLY)
-    tally = Tally.joined(Place(*map(int, place.split()))) if place else None
-    return Gateway(from_environment(), tally).application()
+    place = os.environ.get(WRITE_COUNTER_VARIABLE)
+    tally = WriteCounter.attach(Slot(*map(int, place.split()))) if place else None
+    return Gateway(settings_from_environment(), tally).build_app()
 
 
 @asynccontextmanager
-async def _connected(connection: Connection) -> AsyncIterator[driver.Client]:
+async def _open_database(connection: ConnectionSettings) -> AsyncIterator[driver.Client]:
     async with AsyncExitStack() as stack:
         try:
-            client = await stack.enter_async_context(opened(connection))
-        except Unavailable as error:
+            client = await stack.enter_async_context(open_database(connection))
+        except UnavailableError as error:
             raise StartError(f"{error}: is it running, and is --mongo-url right?") from error
         except StorageError as error:
             raise StartError(str(error)) from error
         yield client
 
 
-async def _finish_imports(store: Store) -> None:
+async def _finish_interrupted_imports(store: Store) -> None:
     # An import that was killed holds its lease for a while: it may only be slow.
     finished = False
     while not finished:
         with contextlib.suppress(StorageError):
-            finished = await finish_interrupted(store.database)
+            finished = await finish_interrupted_import(store.database)
         if not finished:
-            await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(IMPORT_RETRY_SECONDS)
 
 
-async def _unknown(scope: Scope, receive: Receive, send: Send) -> None:
-    response = not_found().response()
+async def _send_not_found(scope: Scope, receive: Receive, send: Send) -> None:
+    response = not_found_error().to_response()
     await response(scope, receive, send)

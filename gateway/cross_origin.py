@@ -9,25 +9,25 @@ from starlette.types import ASGIApp
 
 from rest.errors import HttpError
 
-METHODS = ("GET", "HEAD", "POST", "PUT")
-HEADERS = ("API-Key", "Experimental-Flags", "Content-Type", "If-None-Match", "X-Request-Id")
-EXPOSED = ("ETag", "Link", "Retry-After", "X-Request-Id")
-HOUR_SECONDS = 3600
-UNASKED = b"vary: Origin\r\n"
+ALLOWED_METHODS = ("GET", "HEAD", "POST", "PUT")
+ALLOWED_HEADERS = ("API-Key", "Experimental-Flags", "Content-Type", "If-None-Match", "X-Request-Id")
+EXPOSED_HEADERS = ("ETag", "Link", "Retry-After", "X-Request-Id")
+PREFLIGHT_MAX_AGE_SECONDS = 3600
+VARY_ORIGIN_LINE = b"vary: Origin\r\n"
 """The header line that answers to requests without `Origin` carry besides."""
 
 
-class CrossOrigin(CORSMiddleware):
+class CorsMiddleware(CORSMiddleware):
     """Answers preflights, and tells browsers whose pages may read the rest."""
 
     def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
         super().__init__(
             app,
             allow_origins=origins,
-            allow_methods=METHODS,
-            allow_headers=HEADERS,
-            expose_headers=EXPOSED,
-            max_age=HOUR_SECONDS,
+            allow_methods=ALLOWED_METHODS,
+            allow_headers=ALLOWED_HEADERS,
+            expose_headers=EXPOSED_HEADERS,
+            max_age=PREFLIGHT_MAX_AGE_SECONDS,
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
@@ -39,4 +39,4 @@ class CrossOrigin(CORSMiddleware):
         if answer.status_code == 200:
             return Response(status_code=204, headers=kept)
         message = bytes(answer.body).decode()
-        return HttpError(answer.status_code, message, "FORBIDDEN", headers=kept).response()
+        return HttpError(answer.status_code, message, "FORBIDDEN", headers=kept).to_response()

@@ -8,48 +8,50 @@ from urllib.parse import unquote_plus
 
 from starlette.requests import Request
 
-from gateway.access import KEY, KEY_ID
+from gateway.access import SCOPE_API_KEY, SCOPE_KEY_ID
 from gateway.admission import RateLimiter
 from resolvers.caller import FLAGS as KNOWN_FLAGS
 from resolvers.caller import Caller
-from rest.errors import RETRY_AFTER, HttpError
-from storage.errors import Unavailable
-from storage.keyring import KeyRing
+from rest.errors import RETRY_AFTER_HEADERS, HttpError
+from storage.errors import UnavailableError
+from storage.keyring import KeyCache
 
-HEADER: Final = b"api-key"
-PARAMETER: Final = "api-key"
-FLAGS: Final = b"experimental-flags"
-_KNOWN: Final = frozenset(KNOWN_FLAGS)
-CHALLENGE: Final = {"WWW-Authenticate": 'Key realm="floorgate"'}
+API_KEY_HEADER: Final = b"api-key"
+API_KEY_PARAMETER: Final = "api-key"
+FLAGS_HEADER: Final = b"experimental-flags"
+_KNOWN_FLAGS: Final = frozenset(KNOWN_FLAGS)
+AUTHENTICATE_HEADERS: Final = {"WWW-Authenticate": 'Key realm="floorgate"'}
 
 
 @dataclass(frozen=True, slots=True)
 class Authenticator:
     """Finds out who asks."""
 
-    ring: KeyRing
-    limiter: RateLimiter
+    key_cache: KeyCache
+    rate_limiter: RateLimiter
 
     async def __call__(self, request: Request) -> Caller:
         """The caller of a request. Raises HttpError 401, 403, 429 or 503."""
-        key = find_key(request)
+        key = get_api_key(request)
         try:
-            record = await self.ring.check(key)
-        except Unavailable as error:
-            raise unavailable() from error
+            record = await self.key_cache.get_valid_key(key)
+        except UnavailableError as error:
+            raise service_unavailable_error() from error
         if record is None:
             raise HttpError(403, "Invalid authentication credentials", "FORBIDDEN")
-        request.scope[KEY], request.scope[KEY_ID] = record, record.id
-        wait_seconds = self.limiter.check(record.id, time.monotonic())
+        request.scope[SCOPE_API_KEY], request.scope[SCOPE_KEY_ID] = record, record.id
+        wait_seconds = self.rate_limiter.check(record.id, time.monotonic())
         if wait_seconds is not None:
-            raise _over_rate(wait_seconds)
-        return Caller(record.id, record.scope, frozenset(record.permissions), flags(request))
+            raise _rate_limit_error(wait_seconds)
+        return Caller(record.id, record.scope, frozenset(record.permissions), parse_flags(request))
 
 
-def find_key(request: Request) -> str:
+def get_api_key(request: Request) -> str:
     """The key that a request carries; the header counts before the query. Raises HttpError 401."""
     headers: list[str] = [
-        value.decode("latin-1") for name, value in request.scope["headers"] if name == HEADER
+        value.decode("latin-1")
+        for name, value in request.scope["headers"]
+        if name == API_KEY_HEADER
     ]
     parameters = [
         unquote_plus(value)
@@ -57,33 +59,35 @@ def find_key(request: Request) -> str:
             pair.partition("=")
             for pair in request.scope["query_string"].decode("latin-1").split("&")
         )
-        if unquote_plus(name) == PARAMETER
+        if unquote_plus(name) == API_KEY_PARAMETER
     ]
     if len(headers) > 1 or len(parameters) > 1:
-        raise _unauthenticated("Duplicate API key found")
+        raise _unauthenticated_error("Duplicate API key found")
     for key in (*headers, *parameters):
         if key.strip():
             return key.strip()
-    raise _unauthenticated("No API key found in request")
+    raise _unauthenticated_error("No API key found in request")
 
 
-def flags(request: Request) -> frozenset[str]:
+def parse_flags(request: Request) -> frozenset[str]:
     """The experimental features that a request opts in to; names of no feature are left out."""
-    values = [value.decode("latin-1") for name, value in request.scope["headers"] if name == FLAGS]
+    values = [
+        value.decode("latin-1") for name, value in request.scope["headers"] if name == FLAGS_HEADER
+    ]
     given = {flag.strip(" \t") for value in values for flag in value.split(",")}
-    return _KNOWN & given
+    return _KNOWN_FLAGS & given
 
 
-def unavailable() -> HttpError:
+def service_unavailable_error() -> HttpError:
     """The answer while MongoDB is away."""
-    return HttpError(503, "Service unavailable", "SERVICE_UNAVAILABLE", headers=RETRY_AFTER)
+    return HttpError(503, "Service unavailable", "SERVICE_UNAVAILABLE", headers=RETRY_AFTER_HEADERS)
 
 
-def _over_rate(wait_seconds: float) -> HttpError:
+def _rate_limit_error(wait_seconds: float) -> HttpError:
     # whole seconds (RFC 9110, 10.2.3), rounded up: earlier would be refused again
     headers = {"Retry-After": str(math.ceil(wait_seconds))}
     return HttpError(429, "API rate limit exceeded", "RATE_LIMITED", headers=headers)
 
 
-def _unauthenticated(message: str) -> HttpError:
-    return HttpError(401, message, "UNAUTHENTICATED", headers=CHALLENGE)
+def _unauthenticated_error(message: str) -> HttpError:
+    return HttpError(401, message, "UNAUTHENTICATED", headers=AUTHENTICATE_HEADERS)

@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 import orjson
 
-Format = Literal["json", "text"]
+LogFormat = Literal["json", "text"]
 
-BACKLOG_LINES = 10_000
+MAX_BACKLOG_LINES = 10_000
 """Lines that may wait for a stalled standard error; later ones are dropped and counted."""
 _BATCH_SECONDS = 0.05
 
@@ -27,7 +27,7 @@ _SECRET = re.compile(
 )
 _REDACTED = "[redacted]"
 _LONG_RUN = b"a" * 40
-_RUNS = bytes(97 if chr(byte).isalnum() and byte < 128 else 46 for byte in range(256))
+_ALPHANUMERIC_TABLE = bytes(97 if chr(byte).isalnum() and byte < 128 else 46 for byte in range(256))
 
 
 def redact(value: Any) -> Any:
@@ -43,42 +43,44 @@ def redact(value: Any) -> Any:
     return redact(str(value))
 
 
-def is_secret(value: str) -> bool:
+def contains_secret(value: str) -> bool:
     """Whether the value holds what looks like an API key."""
     return _SECRET.search(value) is not None
 
 
-def _suspicious(line: bytes) -> bool:
+def _may_contain_secret(line: bytes) -> bool:
     """Whether a search for secrets is worth its time, which is sixty times that of this test."""
-    return b"fgk" in line.lower() or b"%" in line or _LONG_RUN in line.translate(_RUNS)
+    return (
+        b"fgk" in line.lower() or b"%" in line or _LONG_RUN in line.translate(_ALPHANUMERIC_TABLE)
+    )
 
 
-class LineFormatter(logging.Formatter):
+class LogFormatter(logging.Formatter):
     """Records as JSON, or as text for a terminal; `extra={"fields": {...}}` adds members."""
 
-    def __init__(self, form: Format = "json") -> None:
+    def __init__(self, log_format: LogFormat = "json") -> None:
         super().__init__()
-        self.form = form
+        self.log_format = log_format
 
     def format(self, record: logging.LogRecord) -> str:
-        fields = _fields(record)
+        fields = _record_fields(record)
         try:
             line = orjson.dumps(fields, default=str)
         except TypeError:  # a lone surrogate is no UTF-8, an integer may be over 64 bits
-            fields = {name: _printable(value) for name, value in fields.items()}
+            fields = {name: _to_printable(value) for name, value in fields.items()}
             line = orjson.dumps(fields)
-        if _suspicious(line):
+        if _may_contain_secret(line):
             fields = redact(orjson.loads(line))
             line = orjson.dumps(fields)
-        return _text(orjson.loads(line)) if self.form == "text" else line.decode()
+        return _to_text_line(orjson.loads(line)) if self.log_format == "text" else line.decode()
 
 
-def _fields(record: logging.LogRecord) -> dict[str, Any]:
+def _record_fields(record: logging.LogRecord) -> dict[str, Any]:
     fields = {
         "time": datetime.fromtimestamp(record.created, UTC),
         "level": record.levelname.lower(),
         "logger": record.name,
-        "message": _message(record),
+        "message": _format_message(record),
         "pid": os.getpid(),
         **getattr(record, "fields", {}),
     }
@@ -87,7 +89,7 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
     return fields
 
 
-def _message(record: logging.LogRecord) -> str:
+def _format_message(record: logging.LogRecord) -> str:
     """The message; one whose arguments do not fit must not print them elsewhere."""
     try:
         return record.getMessage().strip()
@@ -95,72 +97,74 @@ def _message(record: logging.LogRecord) -> str:
         return str(record.msg)
 
 
-def _printable(value: Any) -> str:
+def _to_printable(value: Any) -> str:
     return str(value).encode("utf-8", "backslashreplace").decode()
 
 
-def _text(fields: dict[str, Any]) -> str:
+def _to_text_line(fields: dict[str, Any]) -> str:
     head = f"{fields.pop('time')} {fields.pop('level'):<8}{fields.pop('message')}"
     trace = fields.pop("exception", "")
     rest = " ".join(f"{name}={value}" for name, value in fields.items() if value is not None)
     return f"{head}  {rest}\n{trace}".rstrip()
 
 
-class LineHandler(logging.Handler):
+class LogHandler(logging.Handler):
     """Writes lines from a thread of its own: a stalled terminal or pipe never stalls the loop."""
 
-    def __init__(self, file_descriptor: int, backlog_lines: int = BACKLOG_LINES) -> None:
+    def __init__(self, file_descriptor: int, max_backlog_lines: int = MAX_BACKLOG_LINES) -> None:
         super().__init__()
         self._file_descriptor = file_descriptor
-        self._backlog_lines = backlog_lines
-        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._max_backlog_lines = max_backlog_lines
+        self._queue: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._dropped_lines = 0
-        self._writer = threading.Thread(target=self._write, name="log writer", daemon=True)
-        self._writer.start()
+        self._writer_thread = threading.Thread(
+            target=self._run_writer, name="log writer", daemon=True
+        )
+        self._writer_thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if self._lines.qsize() >= self._backlog_lines:
+        if self._queue.qsize() >= self._max_backlog_lines:
             self._dropped_lines += 1
             return
         if self._dropped_lines:
             dropped = self._dropped_lines
             self._dropped_lines = 0
             logging.getLogger(__name__).warning("%d log lines were dropped", dropped)
-        self._lines.put(self.format(record))
+        self._queue.put(self.format(record))
 
     def close(self) -> None:
         """Writes what is waiting, for a second at most."""
-        self._lines.put(None)
-        self._writer.join(timeout=1)
+        self._queue.put(None)
+        self._writer_thread.join(timeout=1)
         super().close()
 
-    def _write(self) -> None:
+    def _run_writer(self) -> None:
         """Writes in batches: waking this thread for each line would cost more than the line."""
-        line = self._lines.get()
+        line = self._queue.get()
         while line is not None:
             time.sleep(_BATCH_SECONDS)
             batch = []
             while line is not None:
                 batch.append(line)
                 try:
-                    line = self._lines.get_nowait()
+                    line = self._queue.get_nowait()
                 except queue.Empty:
                     break
-            self._write_out("\n".join([*batch, ""]).encode())
+            self._write_all("\n".join([*batch, ""]).encode())
             if line is not None:
-                line = self._lines.get()
+                line = self._queue.get()
 
-    def _write_out(self, data: bytes) -> None:
+    def _write_all(self, data: bytes) -> None:
         left = memoryview(data)
         with contextlib.suppress(OSError):  # nobody reads any more: the service goes on
             while left:
                 left = left[os.write(self._file_descriptor, left) :]
 
 
-def configure(level: str = "info", form: Format = "json") -> None:
+def configure_logging(level: str = "info", log_format: LogFormat = "json") -> None:
     """Sends every record of this process, warnings and uncaught exceptions included, to stderr."""
-    handler = LineHandler(sys.stderr.fileno())
-    handler.setFormatter(LineFormatter(form))
+    handler = LogHandler(sys.stderr.fileno())
+    handler.setFormatter(LogFormatter(log_format))
     root = logging.getLogger()
     for previous in root.handlers[:]:
         root.removeHandler(previous)
@@ -169,18 +173,18 @@ def configure(level: str = "info", form: Format = "json") -> None:
     root.setLevel(level.upper())
     logging.getLogger("uvicorn.error").setLevel(max(root.level, logging.WARNING))
     logging.captureWarnings(True)
-    _leave_out_what_no_line_shows()
+    _disable_unused_record_fields()
     logging.raiseExceptions = False  # its report would show the arguments of the record
-    sys.excepthook = lambda kind, error, trace: _uncaught(error)
-    threading.excepthook = lambda uncaught: _uncaught(uncaught.exc_value)
-    sys.unraisablehook = lambda unraisable: _uncaught(unraisable.exc_value)
+    sys.excepthook = lambda kind, error, trace: _log_uncaught(error)
+    threading.excepthook = lambda uncaught: _log_uncaught(uncaught.exc_value)
+    sys.unraisablehook = lambda unraisable: _log_uncaught(unraisable.exc_value)
 
 
-def _leave_out_what_no_line_shows() -> None:
+def _disable_unused_record_fields() -> None:
     """Halves the cost of a record, as the logging HOWTO's section on optimization describes."""
     logging._srcfile = None
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 
-def _uncaught(error: BaseException | None) -> None:
+def _log_uncaught(error: BaseException | None) -> None:
     logging.getLogger("floorgate").critical("Uncaught exception", exc_info=error)

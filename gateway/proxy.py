@@ -4,37 +4,37 @@ from collections.abc import Collection
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.access import json_response
+from gateway.access import build_error_messages
 from gateway.admission import HEALTH_PATHS
 
-_REFUSED = json_response(
+_HTTPS_REQUIRED_MESSAGES = build_error_messages(
     403, "HTTPS is required: the proxy must send X-Forwarded-Proto: https with each request"
 )
 
 
-class BehindProxy:
+class ProxyMiddleware:
     """Answers 403 unless every `X-Forwarded-Proto` says `https`; probes need none.
 
     No other header of the proxy is trusted for anything: addresses in responses come from the
     configured base address.
     """
 
-    def __init__(self, app: ASGIApp, exempt: Collection[str] = HEALTH_PATHS) -> None:
+    def __init__(self, app: ASGIApp, exempt_paths: Collection[str] = HEALTH_PATHS) -> None:
         self.app = app
-        self.exempt = exempt
+        self.exempt_paths = exempt_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in self.exempt:
+        if scope["type"] != "http" or scope["path"] in self.exempt_paths:
             await self.app(scope, receive, send)
-        elif _came_over_https(scope):
+        elif _is_forwarded_https(scope):
             scope["scheme"] = "https"
             await self.app(scope, receive, send)
         else:
-            for message in _REFUSED:
+            for message in _HTTPS_REQUIRED_MESSAGES:
                 await send(message)
 
 
-def _came_over_https(scope: Scope) -> bool:
+def _is_forwarded_https(scope: Scope) -> bool:
     """Whether each proxy on the way, and at least one, says so."""
     schemes = [
         scheme.strip().lower()

@@ -12,39 +12,39 @@ import click
 from gateway import logs, worker
 from gateway.errors import StartError
 from gateway.supervisor import Supervisor
-from gateway.worker import Service
+from gateway.worker import GatewayService
 
 _BACKLOG = 2048
-_CAUSES = {
+_BIND_ERROR_HINTS = {
     errno.EADDRINUSE: "is in use: stop what listens there, or choose another with --port",
     errno.EACCES: "may not be opened by this user: choose one above 1023 with --port",
     errno.EADDRNOTAVAIL: "is at no address of this machine: choose another with --host",
 }
 
 
-def announce(address: str) -> None:
+def announce_ready(url: str) -> None:
     """The line that tells other programs that requests are served from now on."""
-    click.echo(f"ready {address}")
+    click.echo(f"ready {url}")
 
 
-def security_headers(*, is_pinned: bool) -> tuple[tuple[str, str], ...]:
+def security_headers(*, use_hsts: bool) -> tuple[tuple[str, str], ...]:
     """For `Service.headers`; `is_pinned` tells browsers to use HTTPS alone for a year (RFC 6797).
 
     Pin where the operator's own certificate is shown, here or by a proxy. Never with the
     self-signed one: it would pin every other service on the developer's localhost.
     """
     pin = (("strict-transport-security", "max-age=31536000"),)
-    return (("x-content-type-options", "nosniff"), *(pin if is_pinned else ()))
+    return (("x-content-type-options", "nosniff"), *(pin if use_hsts else ()))
 
 
 def serve(
-    service: Service,
+    service: GatewayService,
     *,
     host: str = "127.0.0.1",
     port: int = 8443,
     workers: int = 1,
     environment: Mapping[str, str] | None = None,
-    on_ready: Callable[[str], None] = announce,
+    on_ready: Callable[[str], None] = announce_ready,
 ) -> int:
     """Serves until SIGTERM or SIGINT, drains, and returns the exit status.
 
@@ -52,20 +52,22 @@ def serve(
     set for the application, in this process or in the workers. 0: drained; 1: could not start,
     one sentence says why on standard error; 130: a second SIGINT cut the draining short.
     """
-    logs.configure(service.log_level, service.log_format)
+    logs.configure_logging(service.log_level, service.log_format)
     try:
         with ExitStack() as opened:
-            listeners = [opened.enter_context(each) for each in bind(host, port)]
-            address = _address(service, host, listeners[0].getsockname()[1])
-            return _run(service, listeners, workers, environment or {}, lambda: on_ready(address))
+            listeners = [opened.enter_context(each) for each in open_listeners(host, port)]
+            address = _format_url(service, host, listeners[0].getsockname()[1])
+            return _run_workers(
+                service, listeners, workers, environment or {}, lambda: on_ready(address)
+            )
     except StartError as error:
         logging.shutdown()  # writes what waits, so that the sentence comes last
         click.echo(f"Error: {error}", err=True)
         return 1
 
 
-def _run(
-    service: Service,
+def _run_workers(
+    service: GatewayService,
     listeners: list[socket.socket],
     workers: int,
     environment: Mapping[str, str],
@@ -76,10 +78,10 @@ def _run(
             service, listeners, workers=workers, environment=environment, on_ready=on_ready
         ).run()
     os.environ.update(environment)
-    return worker.run(service, listeners, on_ready)
+    return worker.run_worker(service, listeners, on_ready)
 
 
-def bind(host: str, port: int) -> list[socket.socket]:
+def open_listeners(host: str, port: int) -> list[socket.socket]:
     """Listening sockets, one for each address of the host (`localhost` has two), on one port.
 
     They listen before any worker runs: a port in use is known at once, and clients that connect
@@ -92,19 +94,19 @@ def bind(host: str, port: int) -> list[socket.socket]:
     listeners: list[socket.socket] = []
     for family, _, _, _, address in dict.fromkeys(found):
         try:
-            listeners.append(_listen(family, (address[0], port, *address[2:])))
+            listeners.append(_open_listener(family, (address[0], port, *address[2:])))
         except OSError as error:
             if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT) and listeners:
                 continue  # `localhost` names ::1 on machines without IPv6 too
             for listener in listeners:
                 listener.close()
-            cause = _CAUSES.get(error.errno or 0, f"cannot be opened: {error.strerror}")
+            cause = _BIND_ERROR_HINTS.get(error.errno or 0, f"cannot be opened: {error.strerror}")
             raise StartError(f"Port {port} of {host} {cause}") from error
         port = listeners[0].getsockname()[1]
     return listeners
 
 
-def _listen(family: int, address: tuple[object, ...]) -> socket.socket:
+def _open_listener(family: int, address: tuple[object, ...]) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -118,6 +120,6 @@ def _listen(family: int, address: tuple[object, ...]) -> socket.socket:
     return listener
 
 
-def _address(service: Service, host: str, port: int) -> str:
+def _format_url(service: GatewayService, host: str, port: int) -> str:
     scheme = "https" if service.certificate else "http"
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -16,110 +16,124 @@ from typing import NamedTuple
 
 from starlette.types import Scope
 
-from gateway.access import KEY, ROUTE
+from gateway.access import SCOPE_API_KEY, SCOPE_ROUTE
 from gateway.admission import RateLimiter
-from gateway.answers import Answers
-from gateway.keys import HEADER as API_KEY
-from gateway.ready import ANSWER
-from rest.endpoints import Key
+from gateway.answers import ResponseCache
+from gateway.keys import API_KEY_HEADER as API_KEY
+from gateway.ready import SCOPE_CACHE_KEY
+from rest.endpoints import CacheKey
 from storage import keys
-from storage.keyring import KeyRing
-from storage.keys import ApiKey, Digest
+from storage.keyring import KeyCache
+from storage.keys import ApiKey, KeyDigest
 
-Headers = Iterable[tuple[bytes, bytes]]
+RawHeaders = Iterable[tuple[bytes, bytes]]
 
-MOST_WAYS = 20_000
+MAX_ENTRIES = 20_000
 """A way takes some 500 bytes."""
-MOST_BYTES = 1_000
+MAX_REQUEST_BYTES = 1_000
 """Of the address and headers of a request that is remembered: a way may outlive its answer."""
 
-_PART_OF_IT = (API_KEY, b"experimental-flags", b"accept", b"host", b"x-forwarded-proto")
-_LEFT_TO_THE_ANSWER = (b"accept-encoding", b"if-none-match")
-_UNUSUAL = frozenset(
+_KEY_HEADERS = (API_KEY, b"experimental-flags", b"accept", b"host", b"x-forwarded-proto")
+_NEGOTIATION_HEADERS = (b"accept-encoding", b"if-none-match")
+_SLOW_PATH_HEADERS = frozenset(
     {b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"connection", b"origin"}
 )
-_LOOKED_AT = frozenset({*_PART_OF_IT, *_LEFT_TO_THE_ANSWER, *_UNUSUAL})
+_INSPECTED_HEADERS = frozenset({*_KEY_HEADERS, *_NEGOTIATION_HEADERS, *_SLOW_PATH_HEADERS})
 
 
-class Found(NamedTuple):
+class FastResponse(NamedTuple):
     """A response, all but what every response carries."""
 
     status: int
-    head: bytes
+    header_lines: bytes
     """Header lines."""
     body: bytes
     route: str
     key_id: str
 
 
-class _Way(NamedTuple):
-    answer: Key
-    key: Digest
-    record: ApiKey
+class FastPathEntry(NamedTuple):
+    cache_key: CacheKey
+    key_digest: KeyDigest
+    api_key: ApiKey
     """What was known of the key: another record may have other rights."""
     route: str
 
 
-class Shortcut:
+class FastPath:
     """Ways to kept answers, the least recently used given up first."""
 
     def __init__(
-        self, answers: Answers, ring: KeyRing, limiter: RateLimiter, besides: bytes = b""
+        self,
+        response_cache: ResponseCache,
+        key_cache: KeyCache,
+        rate_limiter: RateLimiter,
+        extra_headers: bytes = b"",
     ) -> None:
-        self._answers = answers
-        self._ring = ring
-        self._limiter = limiter
-        self._besides = besides
+        self._response_cache = response_cache
+        self._key_cache = key_cache
+        self._rate_limiter = rate_limiter
+        self._extra_headers = extra_headers
         """Header lines that the long way adds to every answer."""
-        self._ways: OrderedDict[bytes, _Way] = OrderedDict()
+        self._entries: OrderedDict[bytes, FastPathEntry] = OrderedDict()
 
-    def find(self, target: bytes, headers: Headers) -> Found | None:
+    def find(self, target: bytes, headers: RawHeaders) -> FastResponse | None:
         """The kept answer to a GET; None where only the long way tells."""
-        given = _looked_at(headers)
+        given = _inspect_headers(headers)
         if given is None:
             return None
-        digest = _digest(target, given)
-        way = self._ways.get(digest)
+        digest = _request_digest(target, given)
+        way = self._entries.get(digest)
         if way is None:
             return None
-        record = self._ring.recall(way.key)
-        ready = self._answers.find(way.answer) if record is way.record else None
+        record = self._key_cache.get_cached_key(way.key_digest)
+        ready = self._response_cache.get(way.cache_key) if record is way.api_key else None
         if record is None or ready is None:
-            del self._ways[digest]
+            del self._entries[digest]
             return None
-        if self._limiter.check(record.id, time.monotonic()) is not None:
+        if self._rate_limiter.check(record.id, time.monotonic()) is not None:
             return None  # a refusal costs the key nothing: the long way gives the same
-        self._ways.move_to_end(digest)
-        coded, is_held = ready.get(given.get(b"accept-encoding"), given.get(b"if-none-match"))
+        self._entries.move_to_end(digest)
+        coded, is_held = ready.select_encoding(
+            given.get(b"accept-encoding"), given.get(b"if-none-match")
+        )
         if is_held:
-            head = coded.not_modified_head + self._besides
-            return Found(304, head, b"", way.route, record.id)
-        return Found(200, coded.head + self._besides, coded.body["body"], way.route, record.id)
+            head = coded.not_modified_header_lines + self._extra_headers
+            return FastResponse(304, head, b"", way.route, record.id)
+        return FastResponse(
+            200,
+            coded.header_lines + self._extra_headers,
+            coded.body_message["body"],
+            way.route,
+            record.id,
+        )
 
     def remember(self, scope: Scope) -> None:
         """Notes where the long way has led a request, if it was to a kept answer."""
-        answer = scope.get(ANSWER)
+        answer = scope.get(SCOPE_CACHE_KEY)
         if answer is None or scope["method"] != "GET":
             return
-        given = _looked_at(scope["headers"])
+        given = _inspect_headers(scope["headers"])
         if given is None:
             return
         query: bytes = scope["query_string"]
         target = scope["raw_path"] + b"?" + query if query else scope["raw_path"]
-        if len(target) + sum(map(len, given.values())) > MOST_BYTES:
+        if len(target) + sum(map(len, given.values())) > MAX_REQUEST_BYTES:
             return
-        key = keys.digest(given[API_KEY].decode("latin-1").strip())
-        self._ways[_digest(target, given)] = _Way(answer, key, scope[KEY], scope[ROUTE])
-        if len(self._ways) > MOST_WAYS:
-            self._ways.popitem(last=False)
+        key = keys.hash_key(given[API_KEY].decode("latin-1").strip())
+        self._entries[_request_digest(target, given)] = FastPathEntry(
+            answer, key, scope[SCOPE_API_KEY], scope[SCOPE_ROUTE]
+        )
+        if len(self._entries) > MAX_ENTRIES:
+            self._entries.popitem(last=False)
 
 
-def _looked_at(headers: Headers) -> dict[bytes, bytes] | None:
+def _inspect_headers(headers: RawHeaders) -> dict[bytes, bytes] | None:
     """The headers that an answer depends on; None for a request that is unusual."""
     given: dict[bytes, bytes] = {}
     for name, value in headers:
-        if name in _LOOKED_AT:
-            if name in given or (name in _UNUSUAL and not _is_keep_alive(name, value)):
+        if name in _INSPECTED_HEADERS:
+            if name in given or (name in _SLOW_PATH_HEADERS and not _is_keep_alive(name, value)):
                 return None
             given[name] = value
     return given if given.get(API_KEY, b"").strip() else None
@@ -129,7 +143,7 @@ def _is_keep_alive(name: bytes, value: bytes) -> bool:
     return name == b"connection" and value.lower() == b"keep-alive"
 
 
-def _digest(target: bytes, given: dict[bytes, bytes]) -> bytes:
+def _request_digest(target: bytes, given: dict[bytes, bytes]) -> bytes:
     # No header holds a NUL or a newline; an absent one differs from an empty one.
-    parts = [target, *(given.get(name, b"\n") for name in _PART_OF_IT)]
+    parts = [target, *(given.get(name, b"\n") for name in _KEY_HEADERS)]
     return hashlib.sha256(b"\0".join(parts)).digest()

@@ -14,10 +14,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 import orjson
 
 from gateway.errors import StartError
-from gateway.worker import FORCED, READY, TALLY, Service
+from gateway.worker import EXIT_FORCED, READY_MESSAGE, WRITE_COUNTER_VARIABLE, GatewayService
 from storage import tally
 
-_PROGRAM = "from gateway.worker import main; main()"  # with -m the module would exist twice
+_WORKER_PROGRAM = "from gateway.worker import main; main()"  # with -m the module would exist twice
 _RESPAWN_SECONDS = 1.0
 _GRACE_SECONDS = 5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
@@ -25,7 +25,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
 _logger = logging.getLogger("floorgate.server")
 
 
-class Worker:
+class WorkerProcess:
     """A worker process and the channel on which it says that it serves, or why it cannot.
 
     The channel is a socket pair: the worker drains itself when our end closes, so that no
@@ -35,47 +35,47 @@ class Worker:
 
     def __init__(
         self,
-        service: Service,
+        service: GatewayService,
         listeners: Sequence[socket.socket],
         environment: Mapping[str, str],
-        place: tally.Place,
+        slot: tally.Slot,
     ) -> None:
-        self.place = place.number
+        self.slot_number = slot.number
         self.channel, theirs = socket.socketpair()
         self.channel.setblocking(False)
-        self.said = b""
+        self.message = b""
         descriptors = [listener.fileno() for listener in listeners]
         given = {"service": service, "listeners": descriptors, "channel": theirs.fileno()}
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _PROGRAM, orjson.dumps(given).decode()],
+                [sys.executable, "-P", "-c", _WORKER_PROGRAM, orjson.dumps(given).decode()],
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr.fileno(),  # standard output belongs to the `ready` line
-                pass_fds=[*descriptors, theirs.fileno(), place.descriptor],
+                pass_fds=[*descriptors, theirs.fileno(), slot.descriptor],
                 start_new_session=True,
                 env={
                     **os.environ,
                     **environment,
-                    TALLY: f"{place.descriptor} {place.number}",
+                    WRITE_COUNTER_VARIABLE: f"{slot.descriptor} {slot.number}",
                     "PYTHONPATH": os.pathsep.join(sys.path),
                 },
             )
 
     @property
     def is_ready(self) -> bool:
-        return self.said == READY
+        return self.message == READY_MESSAGE
 
-    def listen(self) -> None:
+    def read_channel(self) -> None:
         """Takes in what the worker has said since."""
         with contextlib.suppress(BlockingIOError):
             while heard := self.channel.recv(4096):
-                self.said += heard
+                self.message += heard
 
-    def problem(self) -> str:
+    def failure_reason(self) -> str:
         """Why a worker that never served ended."""
-        self.listen()
-        if self.said:
-            return self.said.decode(errors="replace")
+        self.read_channel()
+        if self.message:
+            return self.message.decode(errors="replace")
         return f"A worker ended with status {self.process.returncode} before it served"
 
 
@@ -84,7 +84,7 @@ class Supervisor:
 
     def __init__(
         self,
-        service: Service,
+        service: GatewayService,
         listeners: Sequence[socket.socket],
         *,
         workers: int,
@@ -96,84 +96,84 @@ class Supervisor:
         self._environment = environment
         self._on_ready = on_ready
         self._selector = selectors.DefaultSelector()
-        self._announced = False
-        self._missing_since: list[float] = []
-        self._workers: list[Worker] = []
-        self._count = workers
-        self._tally = tally.create(workers)
+        self._ready_announced = False
+        self._exit_times: list[float] = []
+        self._workers: list[WorkerProcess] = []
+        self._worker_count = workers
+        self._write_counter_fd = tally.create_shared_memory(workers)
 
     def run(self) -> int:
         """The exit status: 0 when drained; `StartError` when the workers cannot serve."""
         with self._catch_signals() as signals:
             try:
-                for _ in range(self._count):
-                    self._start()
-                self._watch(signals)
+                for _ in range(self._worker_count):
+                    self._start_worker()
+                self._watch_workers(signals)
                 return self._drain(signals)
             finally:
-                self._end(signal.SIGKILL)
+                self._signal_workers(signal.SIGKILL)
 
-    def _watch(self, signals: socket.socket) -> None:
+    def _watch_workers(self, signals: socket.socket) -> None:
         """Keeps the workers at their number, until a signal asks for the end."""
-        while not _stops(signals):
-            self._selector.select(self._until_respawn())
+        while not _stop_requested(signals):
+            self._selector.select(self._seconds_until_respawn())
             for worker in self._workers:
-                worker.listen()
-            self._bury()
-            if not self._announced and all(worker.is_ready for worker in self._workers):
-                self._announced = True
+                worker.read_channel()
+            self._reap_workers()
+            if not self._ready_announced and all(worker.is_ready for worker in self._workers):
+                self._ready_announced = True
                 self._on_ready()
-            while self._missing_since and self._until_respawn() == 0:
-                self._missing_since.pop(0)
-                self._start()
+            while self._exit_times and self._seconds_until_respawn() == 0:
+                self._exit_times.pop(0)
+                self._start_worker()
 
-    def _start(self) -> None:
-        taken = {worker.place for worker in self._workers}
-        number = next(number for number in range(self._count) if number not in taken)
-        place = tally.Place(self._tally, number)
-        worker = Worker(self._service, self._listeners, self._environment, place)
+    def _start_worker(self) -> None:
+        taken = {worker.slot_number for worker in self._workers}
+        number = next(number for number in range(self._worker_count) if number not in taken)
+        place = tally.Slot(self._write_counter_fd, number)
+        worker = WorkerProcess(self._service, self._listeners, self._environment, place)
         self._workers.append(worker)
         self._selector.register(worker.channel, selectors.EVENT_READ)
 
-    def _until_respawn(self) -> float | None:
+    def _seconds_until_respawn(self) -> float | None:
         """Seconds until a missing worker is replaced: not at once, lest a fault spin."""
-        if not self._missing_since:
+        if not self._exit_times:
             return None
-        return max(0.0, self._missing_since[0] + _RESPAWN_SECONDS - time.monotonic())
+        return max(0.0, self._exit_times[0] + _RESPAWN_SECONDS - time.monotonic())
 
-    def _bury(self) -> None:
+    def _reap_workers(self) -> None:
         """Notes the workers that died. A first start that fails ends the service, and so does a
         replacement that cannot start when no other worker serves."""
-        for worker in self._dead():
+        for worker in self._list_exited():
             self._selector.unregister(worker.channel)
             self._workers.remove(worker)
-            others_serve = self._announced and any(other.is_ready for other in self._workers)
+            others_serve = self._ready_announced and any(other.is_ready for other in self._workers)
             if not worker.is_ready and not others_serve:
-                raise StartError(worker.problem())
+                raise StartError(worker.failure_reason())
             fields = {"worker_pid": worker.process.pid, "exit_status": worker.process.returncode}
             _logger.error("A worker died and is replaced", extra={"fields": fields})
             worker.channel.close()
-            self._missing_since.append(time.monotonic())
+            self._exit_times.append(time.monotonic())
 
-    def _dead(self) -> list[Worker]:
+    def _list_exited(self) -> list[WorkerProcess]:
         return [worker for worker in self._workers if worker.process.poll() is not None]
 
     def _drain(self, signals: socket.socket) -> int:
         """Ends the workers after what they are answering; a further Ctrl-C ends them at once."""
         for listener in self._listeners:
             listener.close()
-        self._end(signal.SIGTERM)
+        self._signal_workers(signal.SIGTERM)
         deadline = time.monotonic() + self._service.drain_seconds + 2 * _GRACE_SECONDS
-        while len(self._dead()) < len(self._workers):
+        while len(self._list_exited()) < len(self._workers):
             if time.monotonic() > deadline:
                 _logger.error("Workers that did not stop in time are killed")
                 return 0
-            if signal.SIGINT in _received(signals):
-                return FORCED
+            if signal.SIGINT in _read_signals(signals):
+                return EXIT_FORCED
             time.sleep(0.02)
         return 0
 
-    def _end(self, number: int) -> None:
+    def _signal_workers(self, number: int) -> None:
         for worker in self._workers:
             if worker.process.poll() is None:
                 worker.process.send_signal(number)
@@ -200,12 +200,12 @@ class Supervisor:
             writing.close()
 
 
-def _received(signals: socket.socket) -> bytes:
+def _read_signals(signals: socket.socket) -> bytes:
     try:
         return signals.recv(4096)
     except BlockingIOError:
         return b""
 
 
-def _stops(signals: socket.socket) -> bool:
-    return any(number in (signal.SIGINT, signal.SIGTERM) for number in _received(signals))
+def _stop_requested(signals: socket.socket) -> bool:
+    return any(number in (signal.SIGINT, signal.SIGTERM) for number in _read_signals(signals))

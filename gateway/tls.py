@@ -20,17 +20,17 @@ from gateway.errors import TlsError
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """For TLS 1.2: forward secrecy and authenticated encryption only. All of TLS 1.3 has both."""
 
-_VALID_FOR = timedelta(days=825)  # the longest that Apple's platforms accept
-_RENEWED_BEFORE = timedelta(days=30)
-_CLOCKS_DIFFER_BY = timedelta(hours=1)
-_NAMES = [
+_VALIDITY = timedelta(days=825)  # the longest that Apple's platforms accept
+_RENEWAL_MARGIN = timedelta(days=30)
+_CLOCK_SKEW = timedelta(hours=1)
+_SUBJECT_NAMES = [
     x509.DNSName("localhost"),
     x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
     x509.IPAddress(ipaddress.ip_address("::1")),
 ]
 
 
-def certificate(data_dir: Path, now: datetime | None = None) -> tuple[Path, Path]:
+def ensure_certificate(data_dir: Path, now: datetime | None = None) -> tuple[Path, Path]:
     """Paths of a self-signed certificate for this machine and of its key, made when missing.
 
     The key is made once and kept, so that certificate and key match whenever they are read; a
@@ -41,20 +41,20 @@ def certificate(data_dir: Path, now: datetime | None = None) -> tuple[Path, Path
     now = now or datetime.now(UTC)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _locked(directory / "lock"):
+        with _lock_file(directory / "lock"):
             key = _read_key(key_path)
             if key is None:
                 key = ec.generate_private_key(ec.SECP256R1())
-                _write(key_path, _pem(key), mode=0o600)
-            if not _serves(certificate_path, key, now):
-                made = _self_signed(key, now).public_bytes(serialization.Encoding.PEM)
-                _write(certificate_path, made, mode=0o644)
+                _write_atomically(key_path, _encode_key(key), mode=0o600)
+            if not _is_usable(certificate_path, key, now):
+                made = _create_certificate(key, now).public_bytes(serialization.Encoding.PEM)
+                _write_atomically(certificate_path, made, mode=0o644)
     except OSError as error:
         raise TlsError(f"No certificate can be kept in {directory}: {error.strerror}") from error
     return certificate_path, key_path
 
 
-def context(certificate_path: Path, key_path: Path) -> ssl.SSLContext:
+def create_ssl_context(certificate_path: Path, key_path: Path) -> ssl.SSLContext:
     """A server context: TLS 1.2 and later, `CIPHERS`, HTTP/1.1. `TlsError` names what is wrong."""
     for kind, path in (("certificate", certificate_path), ("key", key_path)):
         _require_readable(kind, path)
@@ -66,7 +66,7 @@ def context(certificate_path: Path, key_path: Path) -> ssl.SSLContext:
     try:
         made.load_cert_chain(certificate_path, key_path, password=_refuse_password)
     except ssl.SSLError as error:
-        raise TlsError(_explanation(error, certificate_path, key_path)) from error
+        raise TlsError(_explain_ssl_error(error, certificate_path, key_path)) from error
     return made
 
 
@@ -81,7 +81,7 @@ def _refuse_password() -> str:
     raise TlsError("The TLS key is encrypted: give one without a passphrase")
 
 
-def _explanation(error: ssl.SSLError, certificate_path: Path, key_path: Path) -> str:
+def _explain_ssl_error(error: ssl.SSLError, certificate_path: Path, key_path: Path) -> str:
     if error.reason == "KEY_VALUES_MISMATCH":
         return f"The TLS key {key_path} does not belong to the certificate {certificate_path}"
     try:
@@ -94,13 +94,13 @@ def _explanation(error: ssl.SSLError, certificate_path: Path, key_path: Path) ->
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Generator[None]:
+def _lock_file(path: Path) -> Generator[None]:
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _write(path: Path, content: bytes, *, mode: int) -> None:
+def _write_atomically(path: Path, content: bytes, *, mode: int) -> None:
     """Replaces the file in one step, on the disk before it has its name."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:
@@ -115,7 +115,7 @@ def _write(path: Path, content: bytes, *, mode: int) -> None:
         raise
 
 
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def _encode_key(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
@@ -131,17 +131,17 @@ def _read_key(path: Path) -> ec.EllipticCurvePrivateKey | None:
     return key if isinstance(key, ec.EllipticCurvePrivateKey) else None
 
 
-def _serves(path: Path, key: ec.EllipticCurvePrivateKey, now: datetime) -> bool:
+def _is_usable(path: Path, key: ec.EllipticCurvePrivateKey, now: datetime) -> bool:
     """Whether the file holds a certificate of this key that is valid for a while yet."""
     try:
         held = x509.load_pem_x509_certificate(path.read_bytes())
     except (FileNotFoundError, ValueError):
         return False
-    lasts = held.not_valid_before_utc <= now < held.not_valid_after_utc - _RENEWED_BEFORE
+    lasts = held.not_valid_before_utc <= now < held.not_valid_after_utc - _RENEWAL_MARGIN
     return lasts and held.public_key() == key.public_key()
 
 
-def _self_signed(key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:
+def _create_certificate(key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:
     """A leaf with every member that strict verifiers ask for (RFC 5280, 4.2)."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Floorgate on this machine")])
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
@@ -152,9 +152,9 @@ def _self_signed(key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certifi
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _CLOCKS_DIFFER_BY)
-        .not_valid_after(now - _CLOCKS_DIFFER_BY + _VALID_FOR)
-        .add_extension(x509.SubjectAlternativeName(_NAMES), critical=False)
+        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_after(now - _CLOCK_SKEW + _VALIDITY)
+        .add_extension(x509.SubjectAlternativeName(_SUBJECT_NAMES), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)

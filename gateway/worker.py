@@ -25,15 +25,15 @@ from uvicorn.importer import import_from_string
 
 from gateway import logs, tls
 from gateway.errors import StartError, TlsError
-from gateway.protocol import ProtocolLimits, http_protocol
+from gateway.protocol import ConnectionLimits, build_http_protocol
 
-READY = b"\0"
+READY_MESSAGE = b"\0"
 """What a worker writes to its channel once it serves; anything else is why it cannot."""
-TALLY = "FLOORGATE_TALLY"
+WRITE_COUNTER_VARIABLE = "FLOORGATE_TALLY"
 """The variable that tells a worker which memory it counts its writes in, and at which place."""
-START_FAILED = 3
+EXIT_START_FAILED = 3
 """Exit status of a worker process whose application did not start."""
-FORCED = 128 + signal.SIGINT
+EXIT_FORCED = 128 + signal.SIGINT
 """Exit status after a second SIGINT."""
 _GRACE_SECONDS = 5  # for the application's own shutdown, after the time to drain
 
@@ -41,22 +41,22 @@ _logger = logging.getLogger("floorgate.server")
 
 
 @dataclass(frozen=True)
-class Service:
+class GatewayService:
     """What is served and how. It travels to worker processes as JSON."""
 
     application: str
     """Import string `module:factory` of a function without arguments that returns an ASGI app."""
     certificate: tuple[str, str] | None = None
     """Paths of certificate and key; None serves plain HTTP."""
-    limits: ProtocolLimits = field(default_factory=ProtocolLimits)
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
     drain_seconds: int = 10
     headers: tuple[tuple[str, str], ...] = ()
     """Sent with every response, those that the protocol makes itself included."""
     log_level: str = "info"
-    log_format: logs.Format = "json"
+    log_format: logs.LogFormat = "json"
 
 
-class Loop(uvloop.Loop):
+class EventLoop(uvloop.Loop):
     """An event loop whose TLS handshakes have a deadline (the default is a minute)."""
 
     handshake_seconds = 10.0
@@ -68,16 +68,16 @@ class Loop(uvloop.Loop):
         return await super().create_server(*args, **options)
 
 
-class Server(uvicorn.Server):
+class UvicornServer(uvicorn.Server):
     """uvicorn's server that says when it serves, and whose signals end in a plain return."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_ready = on_ready
-        self._serving: asyncio.Task[Any] | None = None
+        self._serve_task: asyncio.Task[Any] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        self._serving = asyncio.current_task()
+        self._serve_task = asyncio.current_task()
         if self.should_exit:
             return
         await super().startup(sockets)
@@ -108,11 +108,11 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
-        if self._serving is not None and not self.started:  # no use in waiting for the start
-            self._serving.get_loop().call_soon_threadsafe(self._serving.cancel)
+        if self._serve_task is not None and not self.started:  # no use in waiting for the start
+            self._serve_task.get_loop().call_soon_threadsafe(self._serve_task.cancel)
 
 
-class _Watched:
+class _LifespanGuard:
     """The application, and the exception that kept it from starting."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -121,11 +121,11 @@ class _Watched:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(scope, receive, send)
+            await self._run_lifespan(scope, receive, send)
         else:
             await self.app(scope, receive, send)
 
-    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _run_lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Keeps tracebacks, which frameworks put into their messages, away from the user."""
         started = False
         failure: Exception | None = None
@@ -151,36 +151,38 @@ class _Watched:
             await send({"type": "lifespan.startup.failed"})
 
 
-def run(service: Service, listeners: Sequence[socket.socket], on_ready: Callable[[], None]) -> int:
+def run_worker(
+    service: GatewayService, listeners: Sequence[socket.socket], on_ready: Callable[[], None]
+) -> int:
     """Serves until SIGTERM or SIGINT, drains and returns 0, or `FORCED` after a second SIGINT.
 
     Raises `StartError` when the application cannot start. Must run in the main thread.
     """
-    _allow_many_connections()
+    _raise_open_file_limit()
     try:
-        app = _Watched(import_from_string(service.application)())
-        server = Server(_configuration(service, app), on_ready)
+        app = _LifespanGuard(import_from_string(service.application)())
+        server = UvicornServer(_uvicorn_config(service, app), on_ready)
     except Exception as error:
-        raise _start_error(error) from error
+        raise _to_start_error(error) from error
     try:
-        with asyncio.Runner(loop_factory=Loop) as runner:
+        with asyncio.Runner(loop_factory=EventLoop) as runner:
             runner.run(server.serve(list(listeners)))
     except asyncio.CancelledError:
         return 0  # stopped while it was starting
     except SystemExit:
-        raise _start_error(app.error) from app.error
-    return FORCED if server.force_exit else 0
+        raise _to_start_error(app.error) from app.error
+    return EXIT_FORCED if server.force_exit else 0
 
 
-def _configuration(service: Service, app: _Watched) -> uvicorn.Config:
+def _uvicorn_config(service: GatewayService, app: _LifespanGuard) -> uvicorn.Config:
     certificate = service.certificate
     secure: dict[str, Any] = {}
     if certificate is not None:
-        context = tls.context(Path(certificate[0]), Path(certificate[1]))
+        context = tls.create_ssl_context(Path(certificate[0]), Path(certificate[1]))
         secure["ssl_context_factory"] = lambda config, default: context
     return uvicorn.Config(
         app,
-        http=http_protocol(service.limits, getattr(app.app, "shortcut", None)),
+        http=build_http_protocol(service.limits, getattr(app.app, "fast_path", None)),
         ws="none",
         lifespan="on",
         interface="asgi3",
@@ -195,21 +197,21 @@ def _configuration(service: Service, app: _Watched) -> uvicorn.Config:
     )
 
 
-def _start_error(error: BaseException | None) -> StartError:
+def _to_start_error(error: BaseException | None) -> StartError:
     if isinstance(error, (StartError, TlsError)):
         return StartError(str(error))
     _logger.critical("The service cannot start", exc_info=error)
     return StartError(f"The service cannot start: {type(error).__name__}: {error}")
 
 
-def _allow_many_connections() -> None:
+def _raise_open_file_limit() -> None:
     """Raises the soft limit on open files, often 1,024, to the hard one."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _follow_parent(channel: socket.socket, service: Service) -> None:
+def _exit_with_parent(channel: socket.socket, service: GatewayService) -> None:
     """Drains this process once the supervisor's end of the channel is gone, however it went."""
     with contextlib.suppress(OSError):
         channel.recv(1)
@@ -221,15 +223,15 @@ def _follow_parent(channel: socket.socket, service: Service) -> None:
 def main() -> None:
     """The worker process, started by the supervisor with its orders as JSON."""
     given = orjson.loads(sys.argv[1])
-    limits = ProtocolLimits(**given["service"].pop("limits"))
-    service = Service(**given["service"], limits=limits)
+    limits = ConnectionLimits(**given["service"].pop("limits"))
+    service = GatewayService(**given["service"], limits=limits)
     channel = socket.socket(fileno=given["channel"])
     channel.set_inheritable(False)
-    logs.configure(service.log_level, service.log_format)
-    threading.Thread(target=_follow_parent, args=(channel, service), daemon=True).start()
+    logs.configure_logging(service.log_level, service.log_format)
+    threading.Thread(target=_exit_with_parent, args=(channel, service), daemon=True).start()
     listeners = [socket.socket(fileno=descriptor) for descriptor in given["listeners"]]
     try:
-        run(service, listeners, on_ready=lambda: channel.sendall(READY))
+        run_worker(service, listeners, on_ready=lambda: channel.sendall(READY_MESSAGE))
     except StartError as error:
         channel.sendall(str(error).encode())
-        sys.exit(START_FAILED)
+        sys.exit(EXIT_START_FAILED)

@@ -5,12 +5,12 @@ from io import BytesIO
 from typing import Final
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from parsing.errors import NotWellFormed, Refused
+from parsing.errors import DocumentRejectedError, NotWellFormedError
 
-ZIP_STARTS: Final = (b"PK\x03\x04", b"PK\x05\x06")
-MOST_MEMBERS: Final = 1_000
-MOST_BYTES: Final = 256 * 1024 * 1024
-ENCRYPTED: Final = 1
+ZIP_SIGNATURES: Final = (b"PK\x03\x04", b"PK\x05\x06")
+MAX_MEMBERS: Final = 1_000
+MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
+ENCRYPTED_FLAG: Final = 1
 
 
 def unzip(archive: bytes) -> dict[str, bytes]:
@@ -20,30 +20,36 @@ def unzip(archive: bytes) -> dict[str, bytes]:
     """
     try:
         with ZipFile(BytesIO(archive)) as opened:
-            return _members(opened)
+            return _read_members(opened)
     except (BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
-        raise NotWellFormed(f"not a zip archive that can be read: {error}") from error
+        raise NotWellFormedError(f"not a zip archive that can be read: {error}") from error
 
 
-def _members(archive: ZipFile) -> dict[str, bytes]:
+def _read_members(archive: ZipFile) -> dict[str, bytes]:
     infos = [info for info in archive.infolist() if info.filename and not info.is_dir()]
-    if len(infos) > MOST_MEMBERS:
-        raise Refused(f"the archive has {len(infos):,} members; at most {MOST_MEMBERS:,} are read")
+    if len(infos) > MAX_MEMBERS:
+        raise DocumentRejectedError(
+            f"the archive has {len(infos):,} members; at most {MAX_MEMBERS:,} are read"
+        )
     members: dict[str, bytes] = {}
-    left = MOST_BYTES
+    left = MAX_UNPACKED_BYTES
     for info in infos:
         if info.filename in members:
-            raise NotWellFormed(f"the archive has {info.filename} twice")
-        members[info.filename] = _content(archive, info, left)
+            raise NotWellFormedError(f"the archive has {info.filename} twice")
+        members[info.filename] = _read_member(archive, info, left)
         left -= len(members[info.filename])
     return members
 
 
-def _content(archive: ZipFile, info: ZipInfo, most_bytes: int) -> bytes:
-    if info.flag_bits & ENCRYPTED:
-        raise NotWellFormed(f"{info.filename} is encrypted; make the archive without a password")
+def _read_member(archive: ZipFile, info: ZipInfo, max_bytes: int) -> bytes:
+    if info.flag_bits & ENCRYPTED_FLAG:
+        raise NotWellFormedError(
+            f"{info.filename} is encrypted; make the archive without a password"
+        )
     with archive.open(info) as member:
-        content = member.read(most_bytes + 1)
-    if len(content) > most_bytes:
-        raise Refused(f"the archive unpacks to more than {MOST_BYTES:,} bytes")
+        content = member.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise DocumentRejectedError(
+            f"the archive unpacks to more than {MAX_UNPACKED_BYTES:,} bytes"
+        )
     return content

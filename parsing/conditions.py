@@ -2,27 +2,27 @@
 
 from collections.abc import Mapping
 
-from parsing.limits import bounded
-from parsing.names import CONDITIONS
+from parsing.limits import check_text_length
+from parsing.names import CONDITION_ATTRIBUTES
 
 
-def choose(chosen: list[bool], attributes: dict[str, str]) -> bool:
+def choose_switch_child(switch_choice: list[bool], attributes: dict[str, str]) -> bool:
     """Whether this child of a `switch` is the one drawn: the first whose conditions hold."""
-    if chosen or not applies(attributes):
+    if switch_choice or not conditions_hold(attributes):
         return False
-    chosen.append(True)
+    switch_choice.append(True)
     return True
 
 
-def applies(attributes: Mapping[str, str]) -> bool:
+def conditions_hold(attributes: Mapping[str, str]) -> bool:
     """Whether the conditions on an element hold."""
-    if CONDITIONS.isdisjoint(attributes):
+    if CONDITION_ATTRIBUTES.isdisjoint(attributes):
         return True
     languages = attributes.get("systemLanguage")
     return not attributes.get("requiredExtensions") and (
         languages is None
         or any(
             part.strip().lower().partition("-")[0] == "en"
-            for part in bounded(languages, "systemLanguage").split(",")
+            for part in check_text_length(languages, "systemLanguage").split(",")
         )
     )

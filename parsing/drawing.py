@@ -15,20 +15,20 @@ Coordinate: TypeAlias = tuple[float, float]
 Coordinates: TypeAlias = tuple[Coordinate, ...]
 Tags: TypeAlias = Mapping[str, str]
 
-EXAMPLES: Final = 5
+MAX_EXAMPLES: Final = 5
 
 
-class Point(NamedTuple):
-    at: Coordinate
+class PointGeometry(NamedTuple):
+    position: Coordinate
 
 
-class Lines(NamedTuple):
+class LinesGeometry(NamedTuple):
     """One line or several, each of at least two points."""
 
     lines: tuple[Coordinates, ...]
 
 
-class Area(NamedTuple):
+class AreaGeometry(NamedTuple):
     """What rings surround; a ring's first point is not repeated at its end.
 
     Inside is what an odd number of rings surrounds, or with `nonzero` what SVG's fill rule of
@@ -39,10 +39,10 @@ class Area(NamedTuple):
     nonzero: bool = False
 
 
-Geometry: TypeAlias = Point | Lines | Area
+Geometry: TypeAlias = PointGeometry | LinesGeometry | AreaGeometry
 
 
-class Level(NamedTuple):
+class DrawnLevel(NamedTuple):
     """A storey. `ordinal` counts storeys; None where only the floor that it shows can tell."""
 
     id: str
@@ -62,7 +62,7 @@ class Feature(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class ReadingNote:
     """Something that a reader did not take as it stands, how often, and a few of whose ids."""
 
     what: str
@@ -89,16 +89,16 @@ class Drawing:
     `name` is the place's, empty where the source does not tell it.
     """
 
-    levels: tuple[Level, ...]
+    levels: tuple[DrawnLevel, ...]
     features: tuple[Feature, ...]
     feet_per_unit: float
     bounds: Bounds
-    notes: tuple[Note, ...] = ()
+    notes: tuple[ReadingNote, ...] = ()
     id_key: str | None = None
     name: str = ""
 
 
-class Notebook:
+class NoteCollector:
     """Counts what is not understood, by name."""
 
     def __init__(self) -> None:
@@ -107,27 +107,28 @@ class Notebook:
 
     def add(self, what: str, example: str = "") -> None:
         self._counts[what] += 1
-        if example and len(self._examples[what]) < EXAMPLES:
+        if example and len(self._examples[what]) < MAX_EXAMPLES:
             self._examples[what].append(example)
 
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[ReadingNote, ...]:
         """In the order of first mention."""
         return tuple(
-            Note(what, count, tuple(self._examples[what])) for what, count in self._counts.items()
+            ReadingNote(what, count, tuple(self._examples[what]))
+            for what, count in self._counts.items()
         )
 
 
-def coordinates_of(geometry: Geometry) -> Iterable[Coordinate]:
+def iter_coordinates(geometry: Geometry) -> Iterable[Coordinate]:
     """Every coordinate of a geometry."""
     match geometry:
-        case Point(at):
+        case PointGeometry(at):
             yield at
-        case Lines(paths) | Area(paths, _):
+        case LinesGeometry(paths) | AreaGeometry(paths, _):
             for path in paths:
                 yield from path
 
 
-def bounds_of(geometries: Iterable[Geometry]) -> Bounds:
+def compute_bounds(geometries: Iterable[Geometry]) -> Bounds:
     """The smallest box around geometries, of which there must be one."""
-    xs, ys = zip(*(at for geometry in geometries for at in coordinates_of(geometry)), strict=True)
+    xs, ys = zip(*(at for geometry in geometries for at in iter_coordinates(geometry)), strict=True)
     return Bounds(min(xs), min(ys), max(xs), max(ys))

@@ -29,34 +29,34 @@ class Georeference(NamedTuple):
     pitch: Number
 
 
-class Place(NamedTuple):
+class ShapePosition(NamedTuple):
     """Where a shape stands: the Level around it, and `HitAreaLayer` or `UnitLayer`, or ""."""
 
     level: Group | None = None
     layer: str = ""
 
 
-class Sink(Protocol):
+class DrawingHandler(Protocol):
     """Is told of a drawing's parts in document order, the canvas first."""
 
-    def canvas(self, width: int, height: int) -> None:
+    def set_canvas_size(self, width: int, height: int) -> None:
         """The drawing's size in whole user units."""
 
-    def open(self, group: Group) -> None:
+    def start_group(self, group: Group) -> None:
         """A group starts; what follows is in it until `close`."""
 
-    def close(self) -> None:
+    def end_group(self) -> None:
         """The innermost open group ends."""
 
-    def georeference(self, georeference: Georeference) -> None:
+    def add_georeference(self, georeference: Georeference) -> None:
         """Where the drawing lies on Earth."""
 
-    def shape(
+    def add_shape(
         self,
         kind: str,
         attributes: Mapping[str, str | Number],
         source: Mapping[str, str],
-        place: Place,
+        position: ShapePosition,
         identity: Identity | None,
         visible: bool,
     ) -> None:

@@ -28,22 +28,22 @@ class ParsingError(Exception):
             f"line {self.line}, column {self.column}: {self.message}" if self.line else self.message
         )
 
-    def at(self, position: tuple[int, int]) -> Self:
+    def with_position(self, position: tuple[int, int]) -> Self:
         """The same error, with its place."""
         return type(self)(self.message, *position)
 
 
-class NotWellFormed(ParsingError):
+class NotWellFormedError(ParsingError):
     """The bytes are not well-formed XML (XML 1.0, section 2.1)."""
 
 
-class InvalidMarkup(ParsingError):
+class InvalidMarkupError(ParsingError):
     """Well-formed XML that cannot be read as a unit map."""
 
 
-class InvalidPlan(ParsingError):
+class InvalidPlanError(ParsingError):
     """A floor plan that cannot be read as one; the message names file and feature."""
 
 
-class Refused(ParsingError):
+class DocumentRejectedError(ParsingError):
     """A document over a limit, or one that asks for something outside itself."""

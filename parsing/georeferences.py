@@ -3,22 +3,24 @@
 from collections.abc import Mapping
 
 from parsing.elements import Georeference
-from parsing.errors import InvalidMarkup
-from parsing.lengths import LENGTH, SPACE, Number, checked, shortest
-from parsing.limits import bounded
+from parsing.errors import InvalidMarkupError
+from parsing.lengths import LENGTH_PATTERN, WHITESPACE, Number, check_magnitude, int_if_whole
+from parsing.limits import check_text_length
 
 
-def read_georeference(attributes: Mapping[str, str], magnitude: int) -> Georeference:
+def parse_georeference(attributes: Mapping[str, str], magnitude: int) -> Georeference:
     """From its `data-*` attributes; raises `InvalidMarkup` for what is no number."""
 
     def number(name: str, missing: str | None = None) -> Number:
         text = attributes.get(f"data-{name}", missing)
         if text is None:
-            raise InvalidMarkup(f"a Georeference needs data-{name}, a number")
-        length = LENGTH.fullmatch(bounded(text.strip(SPACE), f"data-{name}", 100))
+            raise InvalidMarkupError(f"a Georeference needs data-{name}, a number")
+        length = LENGTH_PATTERN.fullmatch(
+            check_text_length(text.strip(WHITESPACE), f"data-{name}", 100)
+        )
         if length is None or length[2]:
-            raise InvalidMarkup(f"data-{name} is {text!r}; expected a number")
-        return shortest(checked(float(length[1]), f"data-{name}", magnitude))
+            raise InvalidMarkupError(f"data-{name} is {text!r}; expected a number")
+        return int_if_whole(check_magnitude(float(length[1]), f"data-{name}", magnitude))
 
     return Georeference(
         number("latitude"),

@@ -4,18 +4,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from parsing.drawing import Notebook
-from parsing.errors import InvalidPlan
-from parsing.imdf_records import Record
+from parsing.drawing import NoteCollector
+from parsing.errors import InvalidPlanError
+from parsing.imdf_records import ImdfRecord
 
-CONNECTORS: Final = frozenset({"elevator", "escalator", "ramp", "stairs", "steps"})
+CONNECTOR_CATEGORIES: Final = frozenset({"elevator", "escalator", "ramp", "stairs", "steps"})
 """Categories of units that can lead from level to level."""
-CONNECTIONS: Final = CONNECTORS | {"movingwalkway"}
-TRAVERSALS: Final = frozenset({"traversal", "traversal.path"})
+CONNECTOR_RELATIONSHIPS: Final = CONNECTOR_CATEGORIES | {"movingwalkway"}
+TRAVERSAL_RELATIONSHIPS: Final = frozenset({"traversal", "traversal.path"})
 
 
-def connector_tags(
-    records: Mapping[str, Mapping[str, Record]], ordinals: Mapping[str, float], notebook: Notebook
+def derive_connector_tags(
+    records: Mapping[str, Mapping[str, ImdfRecord]],
+    ordinals: Mapping[str, float],
+    notebook: NoteCollector,
 ) -> dict[str, dict[str, str]]:
     """Tags for the units that relationships join, by unit id: a common `ref`, and for a directed
     one the way it moves between levels of these ordinals.
@@ -26,29 +28,29 @@ def connector_tags(
     leaders: dict[str, str] = {}
     moves: dict[str, str] = {}
     for relationship in records["relationship"].values():
-        category = relationship.text("category")
-        ends = list(_units(relationship, units))
-        joined = [unit for unit in ends if unit.text("category") in CONNECTORS]
-        if category not in CONNECTIONS:
+        category = relationship.get_text("category")
+        ends = list(_iter_units(relationship, units))
+        joined = [unit for unit in ends if unit.get_text("category") in CONNECTOR_CATEGORIES]
+        if category not in CONNECTOR_RELATIONSHIPS:
             _note_traversal(relationship, notebook)
         elif len(joined) < 2:
             notebook.add(f"{category} that joins no two units", relationship.id)
         else:
-            _join([unit.id for unit in joined], leaders)
-            if relationship.text("direction") == "directed":
+            _union([unit.id for unit in joined], leaders)
+            if relationship.get_text("direction") == "directed":
                 incline = _incline(joined[0], joined[-1], ordinals)
                 moves |= {unit.id: incline for unit in joined}
     tags: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for unit_id in leaders:
-        tags[unit_id]["ref"] = _leader(unit_id, leaders)
+        tags[unit_id]["ref"] = _find_root(unit_id, leaders)
     for unit_id, incline in moves.items():
         tags[unit_id] |= {"incline": incline}
-        if units[unit_id].text("category") == "escalator":
+        if units[unit_id].get_text("category") == "escalator":
             tags[unit_id]["conveying"] = "forward"
     return dict(tags)
 
 
-def _units(relationship: Record, units: Mapping[str, Record]) -> Iterator[Record]:
+def _iter_units(relationship: ImdfRecord, units: Mapping[str, ImdfRecord]) -> Iterator[ImdfRecord]:
     """From the origin by way of the intermediaries to the destination, as far as units."""
     properties = relationship.properties
     between = properties.get("intermediary")
@@ -58,41 +60,43 @@ def _units(relationship: Record, units: Mapping[str, Record]) -> Iterator[Record
         properties.get("destination"),
     ):
         if isinstance(reference, dict) and reference.get("feature_type") == "unit":
-            yield _unit(reference.get("id"), relationship, units)
+            yield _get_unit(reference.get("id"), relationship, units)
 
 
-def _unit(unit_id: Any, relationship: Record, units: Mapping[str, Record]) -> Record:
+def _get_unit(
+    unit_id: Any, relationship: ImdfRecord, units: Mapping[str, ImdfRecord]
+) -> ImdfRecord:
     unit = units.get(unit_id) if isinstance(unit_id, str) else None
     if unit is None:
-        raise InvalidPlan(
+        raise InvalidPlanError(
             f"{relationship.name}: refers to unit {unit_id!r}, which unit.geojson does not have"
         )
     return unit
 
 
-def _note_traversal(relationship: Record, notebook: Notebook) -> None:
-    category = relationship.text("category")
-    if category not in TRAVERSALS:
+def _note_traversal(relationship: ImdfRecord, notebook: NoteCollector) -> None:
+    category = relationship.get_text("category")
+    if category not in TRAVERSAL_RELATIONSHIPS:
         notebook.add(f"relationship {category or 'without category'}", relationship.id)
-    elif relationship.text("direction") == "directed":
+    elif relationship.get_text("direction") == "directed":
         notebook.add("one-way traversal, read as one in both ways", relationship.id)
     elif not relationship.properties.get("intermediary"):
         notebook.add("traversal without an opening", relationship.id)
 
 
-def _incline(origin: Record, destination: Record, ordinals: Mapping[str, float]) -> str:
-    start, end = (ordinals.get(unit.text("level_id"), 0) for unit in (origin, destination))
+def _incline(origin: ImdfRecord, destination: ImdfRecord, ordinals: Mapping[str, float]) -> str:
+    start, end = (ordinals.get(unit.get_text("level_id"), 0) for unit in (origin, destination))
     return "up" if start < end else "down"
 
 
-def _join(unit_ids: list[str], leaders: dict[str, str]) -> None:
+def _union(unit_ids: list[str], leaders: dict[str, str]) -> None:
     """Union by least id, so that the result does not depend on the order."""
-    found = [_leader(unit_id, leaders) for unit_id in unit_ids]
+    found = [_find_root(unit_id, leaders) for unit_id in unit_ids]
     for unit_id in (*unit_ids, *found):
         leaders[unit_id] = min(found)
 
 
-def _leader(unit_id: str, leaders: Mapping[str, str]) -> str:
+def _find_root(unit_id: str, leaders: Mapping[str, str]) -> str:
     while leaders.get(unit_id, unit_id) != unit_id:
         unit_id = leaders[unit_id]
     return unit_id

@@ -11,17 +11,17 @@ from parsing.drawing import Tags
 
 ROOM: Final = {"indoor": "room"}
 CORRIDOR: Final = {"indoor": "corridor"}
-OPEN: Final = {"indoor": "area"}
+OPEN_AREA: Final = {"indoor": "area"}
 WALL: Final = {"indoor": "wall", "area": "yes"}
 
-UNITS: Final[Mapping[str, Tags]] = {
+UNIT_TAGS: Final[Mapping[str, Tags]] = {
     **dict.fromkeys(("walkway", "footbridge"), CORRIDOR),
     **dict.fromkeys(
         (
             "fieldofplay", "lobby", "parking", "platform", "road", "terrace", "unenclosedarea",
             "waitingroom",
         ),
-        OPEN,
+        OPEN_AREA,
     ),
     **dict.fromkeys(
         ("brick", "column", "concrete", "drywall", "glass", "structure", "vegetation", "wood"), WALL
@@ -29,7 +29,7 @@ UNITS: Final[Mapping[str, Tags]] = {
     "opentobelow": {**WALL, "wall": "opentobelow"},
     "elevator": {**ROOM, "highway": "elevator"},
     "stairs": {**ROOM, "highway": "steps"},
-    "steps": {**OPEN, "stairs": "yes"},
+    "steps": {**OPEN_AREA, "stairs": "yes"},
     "escalator": {**ROOM, "highway": "steps", "conveying": "yes"},
     "ramp": {**ROOM, "ramp": "yes"},
     "movingwalkway": CORRIDOR,
@@ -44,7 +44,7 @@ UNITS: Final[Mapping[str, Tags]] = {
     "mothersroom": {**ROOM, "amenity": "baby_care"},
     "movietheater": {**ROOM, "amenity": "cinema"},
     "shower": {**ROOM, "amenity": "shower"},
-    "smokingarea": {**OPEN, "amenity": "smoking_area"},
+    "smokingarea": {**OPEN_AREA, "amenity": "smoking_area"},
     "theater": {**ROOM, "amenity": "theatre"},
     **dict.fromkeys(("room", "unspecified"), ROOM),
     **{
@@ -56,7 +56,7 @@ UNITS: Final[Mapping[str, Tags]] = {
     },
 }  # fmt: skip
 
-OPENINGS: Final[Mapping[str, Tags]] = {
+OPENING_TAGS: Final[Mapping[str, Tags]] = {
     "pedestrian": {},
     "pedestrian.principal": {"entrance": "main"},
     "emergencyexit": {"entrance": "emergency"},
@@ -66,7 +66,7 @@ OPENINGS: Final[Mapping[str, Tags]] = {
 }
 
 # Where OpenStreetMap has a term of its own; any other category is its own term.
-AMENITIES: Final[Mapping[str, Tags]] = {
+AMENITY_TAGS: Final[Mapping[str, Tags]] = {
     "restroom": {"amenity": "toilets"},
     "babychanging": {"amenity": "baby_care"},
     "drinkingfountain": {"amenity": "drinking_water"},
@@ -83,7 +83,7 @@ AMENITIES: Final[Mapping[str, Tags]] = {
 }
 
 
-def lookup(table: Mapping[str, Tags], category: str) -> Tags | None:
+def find_tags(table: Mapping[str, Tags], category: str) -> Tags | None:
     """The row of a category or of what it is a kind of, None where there is neither."""
     while category and category not in table:
         category = category.rpartition(".")[0]

@@ -3,8 +3,8 @@
 import re
 from typing import Final, NamedTuple
 
-from parsing.errors import InvalidMarkup
-from parsing.limits import bounded
+from parsing.errors import InvalidMarkupError
+from parsing.limits import check_text_length
 
 Number = int | float
 
@@ -23,12 +23,12 @@ PX_PER_UNIT: Final = {
     "ex": 8.0,
     "ch": 8.0,
 }
-NUMBER: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-SPACE: Final = " \t\r\n"
-LENGTH: Final = re.compile(rf"((?>{NUMBER}))[{SPACE}]*(%|[a-zA-Z]*)")
-WIDTHS: Final = frozenset({"x", "width", "x1", "x2", "cx", "rx"})
-MEMO_ENTRIES: Final = 100_000
-HEIGHTS: Final = frozenset({"y", "height", "y1", "y2", "cy", "ry"})
+NUMBER_PATTERN: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+WHITESPACE: Final = " \t\r\n"
+LENGTH_PATTERN: Final = re.compile(rf"((?>{NUMBER_PATTERN}))[{WHITESPACE}]*(%|[a-zA-Z]*)")
+HORIZONTAL_ATTRIBUTES: Final = frozenset({"x", "width", "x1", "x2", "cx", "rx"})
+MAX_CACHED_LENGTHS: Final = 100_000
+VERTICAL_ATTRIBUTES: Final = frozenset({"y", "height", "y1", "y2", "cy", "ry"})
 
 
 class Viewport(NamedTuple):
@@ -39,16 +39,16 @@ class Viewport(NamedTuple):
 
     def hundred_percent(self, name: str) -> float:
         """What 100 % of an attribute of this name is."""
-        if name in WIDTHS:
+        if name in HORIZONTAL_ATTRIBUTES:
             return self.width
-        if name in HEIGHTS:
+        if name in VERTICAL_ATTRIBUTES:
             return self.height
         return float(((self.width**2 + self.height**2) / 2) ** 0.5)
 
 
 def parse_length(text: str, hundred_percent: float) -> float | None:
     """A length in px, None when the text is no length."""
-    match = LENGTH.fullmatch(bounded(text.strip(SPACE), "a length", 100))
+    match = LENGTH_PATTERN.fullmatch(check_text_length(text.strip(WHITESPACE), "a length", 100))
     if match is None:
         return None
     number, unit = float(match[1]), match[2].lower()
@@ -57,31 +57,37 @@ def parse_length(text: str, hundred_percent: float) -> float | None:
     return number * PX_PER_UNIT[unit] if unit in PX_PER_UNIT else None
 
 
-def checked(number: float, name: str, magnitude: int) -> float:
+def check_magnitude(number: float, name: str, max_magnitude: int) -> float:
     """The number itself; raises `InvalidMarkup` when it is gigantic."""
-    if not -magnitude <= number <= magnitude:
-        raise InvalidMarkup(f"{name[:80]} is too large a number; at most {magnitude:,} is read")
+    if not -max_magnitude <= number <= max_magnitude:
+        raise InvalidMarkupError(
+            f"{name[:80]} is too large a number; at most {max_magnitude:,} is read"
+        )
     return number
 
 
-def shortest(number: float) -> Number:
+def int_if_whole(number: float) -> Number:
     """An integer where the number is one: 10.0 -> 10."""
     return int(number) if number == int(number) else number
 
 
-class NumberMemo(dict[str, Number | None]):
+class LengthCache(dict[str, Number | None]):
     """Text -> the length it gives without knowing what 100 % is, None when it gives none.
 
     Plans repeat few lengths many times. Raises `InvalidMarkup` for a gigantic one.
     """
 
     def __init__(self, magnitude: int) -> None:
-        self._magnitude = magnitude
+        self._max_magnitude = magnitude
 
     def __missing__(self, text: str) -> Number | None:
         length = None if "%" in text else parse_length(text, 0)
-        number = None if length is None else shortest(checked(length, text, self._magnitude))
-        if len(self) >= MEMO_ENTRIES:
+        number = (
+            None
+            if length is None
+            else int_if_whole(check_magnitude(length, text, self._max_magnitude))
+        )
+        if len(self) >= MAX_CACHED_LENGTHS:
             self.clear()
         self[text] = number
         return number

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from parsing.errors import Refused
+from parsing.errors import DocumentRejectedError
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DocumentLimits:
     """Bounds on one parse; together they bound its time and memory.
 
     `source_bytes` and `output_bytes` bound both ends. `elements` counts what the document has
@@ -26,11 +26,13 @@ class Limits:
     magnitude: int = 2**31 - 1
 
 
-DEFAULT = Limits()
+DEFAULT_LIMITS = DocumentLimits()
 
 
-def bounded(text: str, name: str, most_chars: int = 10_000) -> str:
+def check_text_length(text: str, name: str, max_chars: int = 10_000) -> str:
     """The text of an attribute that is taken apart; raises `Refused` when it is overlong."""
-    if len(text) > most_chars:
-        raise Refused(f"{name} has {len(text):,} characters; at most {most_chars:,} are read")
+    if len(text) > max_chars:
+        raise DocumentRejectedError(
+            f"{name} has {len(text):,} characters; at most {max_chars:,} are read"
+        )
     return text

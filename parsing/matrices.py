@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from parsing.drawing import Coordinate
-from parsing.errors import InvalidMarkup
-from parsing.lengths import NUMBER, checked
+from parsing.errors import InvalidMarkupError
+from parsing.lengths import NUMBER_PATTERN, check_magnitude
 
-FUNCTION: Final = re.compile(r"[\s,]*([a-zA-Z]+)\s*\(([^()]*)\)")
-MOST_MAGNITUDE: Final = 10**9
-ARGUMENT: Final = re.compile(NUMBER)
+TRANSFORM_FUNCTION: Final = re.compile(r"[\s,]*([a-zA-Z]+)\s*\(([^()]*)\)")
+MAX_MAGNITUDE: Final = 10**9
+ARGUMENT_PATTERN: Final = re.compile(NUMBER_PATTERN)
 
 
-class Matrix(NamedTuple):
+class AffineTransform(NamedTuple):
     """Takes x, y to a x + c y + e, b x + d y + f."""
 
     a: float = 1
@@ -29,45 +29,45 @@ class Matrix(NamedTuple):
         x, y = at
         return self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f
 
-    def after(self, inner: "Matrix") -> "Matrix":
+    def multiply(self, inner: "AffineTransform") -> "AffineTransform":
         """The matrix that does the inner one first."""
         a, b = self.apply(inner[:2])
         c, d = self.apply(inner[2:4])
         e, f = self.apply(inner[4:])
-        return Matrix(a - self.e, b - self.f, c - self.e, d - self.f, e, f)
+        return AffineTransform(a - self.e, b - self.f, c - self.e, d - self.f, e, f)
 
     @property
-    def stretch(self) -> float:
+    def max_scale(self) -> float:
         """The most that a length grows: the larger singular value."""
         squares = self.a**2 + self.b**2 + self.c**2 + self.d**2
         area = self.a * self.d - self.b * self.c
         return math.sqrt((squares + math.sqrt(max(squares**2 - 4 * area**2, 0))) / 2)
 
 
-def _translate(x: float, y: float = 0) -> Matrix:
-    return Matrix(e=x, f=y)
+def _translate(x: float, y: float = 0) -> AffineTransform:
+    return AffineTransform(e=x, f=y)
 
 
-def _scale(x: float, y: float | None = None) -> Matrix:
-    return Matrix(a=x, d=x if y is None else y)
+def _scale(x: float, y: float | None = None) -> AffineTransform:
+    return AffineTransform(a=x, d=x if y is None else y)
 
 
-def _rotate(degrees: float, x: float = 0, y: float = 0) -> Matrix:
+def _rotate(degrees: float, x: float = 0, y: float = 0) -> AffineTransform:
     sine, cosine = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))
-    turn = Matrix(cosine, sine, -sine, cosine)
-    return _translate(x, y).after(turn).after(_translate(-x, -y))
+    turn = AffineTransform(cosine, sine, -sine, cosine)
+    return _translate(x, y).multiply(turn).multiply(_translate(-x, -y))
 
 
-def _skew_x(degrees: float) -> Matrix:
-    return Matrix(c=math.tan(math.radians(degrees)))
+def _skew_x(degrees: float) -> AffineTransform:
+    return AffineTransform(c=math.tan(math.radians(degrees)))
 
 
-def _skew_y(degrees: float) -> Matrix:
-    return Matrix(b=math.tan(math.radians(degrees)))
+def _skew_y(degrees: float) -> AffineTransform:
+    return AffineTransform(b=math.tan(math.radians(degrees)))
 
 
-FUNCTIONS: Final[dict[str, tuple[Callable[..., Matrix], Sequence[int]]]] = {
-    "matrix": (Matrix, (6,)),
+TRANSFORM_FUNCTIONS: Final[dict[str, tuple[Callable[..., AffineTransform], Sequence[int]]]] = {
+    "matrix": (AffineTransform, (6,)),
     "translate": (_translate, (1, 2)),
     "scale": (_scale, (1, 2)),
     "rotate": (_rotate, (1, 3)),
@@ -76,22 +76,22 @@ FUNCTIONS: Final[dict[str, tuple[Callable[..., Matrix], Sequence[int]]]] = {
 }
 
 
-def parse_transform(text: str) -> Matrix:
+def parse_transform(text: str) -> AffineTransform:
     """The product of a transform list. Raises `InvalidMarkup`."""
-    matrix, position = Matrix(), 0
+    matrix, position = AffineTransform(), 0
     while text[position:].strip(" \t\r\n,"):
-        match = FUNCTION.match(text, position)
-        make, counts = FUNCTIONS.get(match[1] if match else "", (Matrix, ()))
+        match = TRANSFORM_FUNCTION.match(text, position)
+        make, counts = TRANSFORM_FUNCTIONS.get(match[1] if match else "", (AffineTransform, ()))
         arguments = [
-            checked(float(number), f"a number of transform {text!r}", MOST_MAGNITUDE)
-            for number in ARGUMENT.findall(match[2] if match else "")
+            check_magnitude(float(number), f"a number of transform {text!r}", MAX_MAGNITUDE)
+            for number in ARGUMENT_PATTERN.findall(match[2] if match else "")
         ]
         if match is None or len(arguments) not in counts:
-            raise InvalidMarkup(
-                f"transform is {text[:80]!r}; expected a list of {', '.join(FUNCTIONS)}"
+            raise InvalidMarkupError(
+                f"transform is {text[:80]!r}; expected a list of {', '.join(TRANSFORM_FUNCTIONS)}"
             )
-        matrix = matrix.after(make(*arguments))
+        matrix = matrix.multiply(make(*arguments))
         for number in matrix:
-            checked(number, f"a number of transform {text!r}", MOST_MAGNITUDE)
+            check_magnitude(number, f"a number of transform {text!r}", MAX_MAGNITUDE)
         position = match.end()
     return matrix

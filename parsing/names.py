@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-SVG: Final = "{http://www.w3.org/2000/svg}"
-HREFS: Final = ("href", "{http://www.w3.org/1999/xlink}href")
+SVG_NAMESPACE: Final = "{http://www.w3.org/2000/svg}"
+HREF_ATTRIBUTES: Final = ("href", "{http://www.w3.org/1999/xlink}href")
 
 SHAPE_KINDS: Final = ("Polygon", "Polyline", "Line", "Path", "Circle", "Ellipse", "Rect")
 LAYER_KINDS: Final = frozenset({"HitAreaLayer", "UnitLayer"})
@@ -12,16 +12,16 @@ LAYER_KINDS: Final = frozenset({"HitAreaLayer", "UnitLayer"})
 
 def _with_namespace(names: Mapping[str, str]) -> dict[str, str]:
     """The names in SVG's namespace and in none, which hand-written drawings forget."""
-    return {prefix + name: value for prefix in ("", SVG) for name, value in names.items()}
+    return {prefix + name: value for prefix in ("", SVG_NAMESPACE) for name, value in names.items()}
 
 
-SHAPES: Final = _with_namespace({kind.lower(): kind for kind in SHAPE_KINDS})
-CONTAINERS: Final = _with_namespace({name: name for name in ("g", "a", "svg", "switch")})
-USES: Final = _with_namespace({"use": "use"})
-SYMBOLS: Final = _with_namespace({"symbol": "symbol"})
+SHAPE_TAGS: Final = _with_namespace({kind.lower(): kind for kind in SHAPE_KINDS})
+CONTAINER_TAGS: Final = _with_namespace({name: name for name in ("g", "a", "svg", "switch")})
+USE_TAGS: Final = _with_namespace({"use": "use"})
+SYMBOL_TAGS: Final = _with_namespace({"symbol": "symbol"})
 
 # Inherited (SVG 2, chapter 13), so that a group's value goes to its shapes.
-PAINT: Final = frozenset(
+PAINT_PROPERTIES: Final = frozenset(
     {
         "fill",
         "fill-opacity",
@@ -36,23 +36,30 @@ PAINT: Final = frozenset(
     }
 )
 # Geometry that SVG 2 lets style sheets set, too, and what they cannot.
-BOX: Final = frozenset({"x", "y", "width", "height", "cx", "cy", "r", "rx", "ry"})
-GEOMETRY: Final = BOX | {"x1", "y1", "x2", "y2", "points", "d"}
-RECT_NUMBERS: Final = frozenset({"x", "y", "width", "height"})
-KEPT: Final = PAINT | GEOMETRY | {"opacity", "transform"}
-OUTLINE: Final = GEOMETRY | {"fill", "transform"}  # what the shape of a Unit or HitArea keeps
+BOX_PROPERTIES: Final = frozenset({"x", "y", "width", "height", "cx", "cy", "r", "rx", "ry"})
+GEOMETRY_ATTRIBUTES: Final = BOX_PROPERTIES | {"x1", "y1", "x2", "y2", "points", "d"}
+RECT_LENGTHS: Final = frozenset({"x", "y", "width", "height"})
+OUTPUT_ATTRIBUTES: Final = PAINT_PROPERTIES | GEOMETRY_ATTRIBUTES | {"opacity", "transform"}
+OUTLINE_ATTRIBUTES: Final = GEOMETRY_ATTRIBUTES | {
+    "fill",
+    "transform",
+}  # what the shape of a Unit or HitArea keeps
 
 # Read to decide what is drawn, and how, but not part of the output.
-CONTROLS: Final = frozenset({"display", "visibility", "color"})
-CONDITIONS: Final = frozenset({"requiredExtensions", "systemLanguage"})
-PROPERTIES: Final = PAINT | BOX | CONTROLS | {"opacity", "transform"}
-STYLED: Final = CONTROLS | CONDITIONS | {"class", "style"}
-GROUP_NAMES: Final = PAINT | STYLED | {"opacity", "transform", "data-type"}
+RENDERING_PROPERTIES: Final = frozenset({"display", "visibility", "color"})
+CONDITION_ATTRIBUTES: Final = frozenset({"requiredExtensions", "systemLanguage"})
+STYLE_PROPERTIES: Final = (
+    PAINT_PROPERTIES | BOX_PROPERTIES | RENDERING_PROPERTIES | {"opacity", "transform"}
+)
+STYLING_ATTRIBUTES: Final = RENDERING_PROPERTIES | CONDITION_ATTRIBUTES | {"class", "style"}
+GROUP_ATTRIBUTES: Final = (
+    PAINT_PROPERTIES | STYLING_ATTRIBUTES | {"opacity", "transform", "data-type"}
+)
 
 
-def reference(attributes: Mapping[str, str]) -> str:
+def referenced_id(attributes: Mapping[str, str]) -> str:
     """The id that a `use` names within its document, "" for any other address."""
-    for name in HREFS:
+    for name in HREF_ATTRIBUTES:
         if name in attributes:
             address = attributes[name].strip()
             return address[1:] if address.startswith("#") else ""

@@ -1,10 +1,10 @@
 """Longitude and latitude that can be."""
 
 from parsing.drawing import Coordinate
-from parsing.errors import InvalidPlan
+from parsing.errors import InvalidPlanError
 
 
-def checked_place(longitude: float, latitude: float, of: str) -> Coordinate:
+def check_coordinate(longitude: float, latitude: float, label: str) -> Coordinate:
     """Both in degrees of WGS 84; raises `InvalidPlan`, naming what they are `of`."""
     if abs(longitude) <= 180 and abs(latitude) <= 90:
         return longitude, latitude
@@ -12,4 +12,6 @@ def checked_place(longitude: float, latitude: float, of: str) -> Coordinate:
         advice = "the two seem to have changed places"
     else:
         advice = "expected degrees of WGS 84, longitude up to 180 and latitude up to 90"
-    raise InvalidPlan(f"{of} is at longitude {longitude:g}, latitude {latitude:g}; {advice}")
+    raise InvalidPlanError(
+        f"{label} is at longitude {longitude:g}, latitude {latitude:g}; {advice}"
+    )

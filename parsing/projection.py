@@ -4,7 +4,14 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from parsing.drawing import Area, Coordinate, Coordinates, Geometry, Lines, Point
+from parsing.drawing import (
+    AreaGeometry,
+    Coordinate,
+    Coordinates,
+    Geometry,
+    LinesGeometry,
+    PointGeometry,
+)
 
 FEET_PER_METRE: Final = 1 / 0.3048
 
@@ -22,10 +29,10 @@ def local_projection(origin: Coordinate) -> Projection:
     (Bugayevskiy and Snyder, Map Projections, 1995, section 2.2): true to scale within
     (d / 6,400 km)^2 / 2 at distance d, a millionth at 9 km.
     """
-    east_of, south_of, start = _axes(origin)
+    east_of, south_of, start = _local_axes(origin)
 
     def project(place: Coordinate) -> Coordinate:
-        metres = [a - b for a, b in zip(_geocentric(place), start, strict=True)]
+        metres = [a - b for a, b in zip(_to_geocentric(place), start, strict=True)]
         east = sum(a * b for a, b in zip(metres, east_of, strict=True))
         south = sum(a * b for a, b in zip(metres, south_of, strict=True))
         return east * FEET_PER_METRE, south * FEET_PER_METRE
@@ -33,35 +40,35 @@ def local_projection(origin: Coordinate) -> Projection:
     return project
 
 
-def centre(places: Iterable[Coordinate]) -> Coordinate:
+def bounding_box_centre(places: Iterable[Coordinate]) -> Coordinate:
     """The middle of a bounding box in degrees, also where it lies across the 180th meridian."""
     longitudes, latitudes = zip(*places, strict=True)
     first = longitudes[0]
-    east = [_wrapped(longitude - first) for longitude in longitudes]
+    east = [_wrap_longitude(longitude - first) for longitude in longitudes]
     middle = first + (min(east) + max(east)) / 2
-    return _wrapped(middle), (min(latitudes) + max(latitudes)) / 2
+    return _wrap_longitude(middle), (min(latitudes) + max(latitudes)) / 2
 
 
-def map_coordinates(geometry: Geometry, change: Projection) -> Geometry:
+def transform_coordinates(geometry: Geometry, transform: Projection) -> Geometry:
     """A geometry with every coordinate changed."""
 
     def changed(path: Coordinates) -> Coordinates:
-        return tuple(change(at) for at in path)
+        return tuple(transform(at) for at in path)
 
     match geometry:
-        case Point(at):
-            return Point(change(at))
-        case Lines(lines):
-            return Lines(tuple(changed(line) for line in lines))
-        case Area(rings, nonzero):
-            return Area(tuple(changed(ring) for ring in rings), nonzero)
+        case PointGeometry(at):
+            return PointGeometry(transform(at))
+        case LinesGeometry(lines):
+            return LinesGeometry(tuple(changed(line) for line in lines))
+        case AreaGeometry(rings, nonzero):
+            return AreaGeometry(tuple(changed(ring) for ring in rings), nonzero)
 
 
-def _wrapped(degrees: float) -> float:
+def _wrap_longitude(degrees: float) -> float:
     return (degrees + 180) % 360 - 180
 
 
-def _geocentric(place: Coordinate) -> tuple[float, float, float]:
+def _to_geocentric(place: Coordinate) -> tuple[float, float, float]:
     """Metres from the Earth's centre, of a point on the ellipsoid."""
     longitude, latitude = (math.radians(degrees) for degrees in place)
     sine = math.sin(latitude)
@@ -71,7 +78,9 @@ def _geocentric(place: Coordinate) -> tuple[float, float, float]:
     return ring * math.cos(longitude), ring * math.sin(longitude), height
 
 
-def _axes(origin: Coordinate) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+def _local_axes(
+    origin: Coordinate,
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
     """The directions east and south at the origin, and the origin itself, geocentric."""
     longitude, latitude = (math.radians(degrees) for degrees in origin)
     east = (-math.sin(longitude), math.cos(longitude), 0.0)
@@ -80,4 +89,4 @@ def _axes(origin: Coordinate) -> tuple[tuple[float, ...], tuple[float, ...], tup
         math.sin(latitude) * math.sin(longitude),
         -math.cos(latitude),
     )
-    return east, south, _geocentric(origin)
+    return east, south, _to_geocentric(origin)

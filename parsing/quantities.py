@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-FEET_PER_UNIT: Final = {
+FEET_BY_UNIT: Final = {
     "": 1 / 0.3048,
     "m": 1 / 0.3048,
     "cm": 1 / 30.48,
@@ -13,9 +13,9 @@ FEET_PER_UNIT: Final = {
     "in": 1 / 12,
     '"': 1 / 12,
 }
-NUMBER: Final = r"[0-9]{1,6}(?:\.[0-9]{1,6})?"
-LENGTH: Final = re.compile(rf"({NUMBER})\s*(m|cm|mm|ft|in|'|\")?")
-FEET_AND_INCHES: Final = re.compile(rf"([0-9]{{1,5}})\s*(?:'|ft)\s*({NUMBER})\s*(?:\"|in)")
+NUMBER_PATTERN: Final = r"[0-9]{1,6}(?:\.[0-9]{1,6})?"
+LENGTH_PATTERN: Final = re.compile(rf"({NUMBER_PATTERN})\s*(m|cm|mm|ft|in|'|\")?")
+FEET_AND_INCHES: Final = re.compile(rf"([0-9]{{1,5}})\s*(?:'|ft)\s*({NUMBER_PATTERN})\s*(?:\"|in)")
 
 
 def parse_feet(text: str) -> float | None:
@@ -23,5 +23,5 @@ def parse_feet(text: str) -> float | None:
     text = text.strip().lower()
     if both := FEET_AND_INCHES.fullmatch(text):
         return float(both[1]) + float(both[2]) / 12
-    match = LENGTH.fullmatch(text)
-    return float(match[1]) * FEET_PER_UNIT[match[2] or ""] if match else None
+    match = LENGTH_PATTERN.fullmatch(text)
+    return float(match[1]) * FEET_BY_UNIT[match[2] or ""] if match else None

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from xml.sax.saxutils import quoteattr
 
-from parsing.identities import HIT
+from parsing.identities import HIT_PREFIX
 from parsing.names import SHAPE_KINDS
 from parsing.tags import format_tags
 
-TAGS: Final = {kind: kind.lower() for kind in SHAPE_KINDS}
-Members = Mapping[str, Any]
+TAG_BY_KIND: Final = {kind: kind.lower() for kind in SHAPE_KINDS}
+JsonObject = Mapping[str, Any]
 
 
-def to_svg(parsed: Members) -> str:
+def to_svg(parsed: JsonObject) -> str:
     """Draw what `parse` returned, as objects; raises KeyError for what it never returns."""
     width, height = parsed["width"], parsed["height"]
     root = {
@@ -21,30 +21,30 @@ def to_svg(parsed: Members) -> str:
         "height": height,
         "viewBox": f"0 0 {width} {height}",
     }
-    return "\n".join([f"<svg{_attributes(root)}>", *_children(parsed), "</svg>", ""])
+    return "\n".join([f"<svg{_format_attributes(root)}>", *_render_children(parsed), "</svg>", ""])
 
 
-def _children(parent: Members) -> Iterator[str]:
+def _render_children(parent: JsonObject) -> Iterator[str]:
     for element in parent["elements"]:
         kind = element["type"]
         if "elements" in element:
-            yield f"<g{_attributes(_group(element))}>"
-            yield from _children(element)
+            yield f"<g{_format_attributes(_group_attributes(element))}>"
+            yield from _render_children(element)
             yield "</g>"
         elif kind == "Georeference":
-            yield f"<g{_attributes(_georeference(element))}/>"
+            yield f"<g{_format_attributes(_georeference_attributes(element))}/>"
         elif "shape" in element:
-            yield _shape({**_identity(element), **element["shape"]})
+            yield _render_shape({**_identity_attributes(element), **element["shape"]})
         else:
-            yield _shape(element)
+            yield _render_shape(element)
 
 
-def _shape(attributes: Members) -> str:
+def _render_shape(attributes: JsonObject) -> str:
     own = {name: value for name, value in attributes.items() if name != "type"}
-    return f"<{TAGS[attributes['type']]}{_attributes(own)}/>"
+    return f"<{TAG_BY_KIND[attributes['type']]}{_format_attributes(own)}/>"
 
 
-def _group(element: Members) -> dict[str, str]:
+def _group_attributes(element: JsonObject) -> dict[str, str]:
     kind = element["type"]
     attributes = {} if kind == "Layer" else {"data-type": kind}
     if "id" in element:
@@ -54,21 +54,21 @@ def _group(element: Members) -> dict[str, str]:
     return attributes
 
 
-def _georeference(element: Members) -> dict[str, object]:
+def _georeference_attributes(element: JsonObject) -> dict[str, object]:
     numbers = {f"data-{n}": v for n, v in element.items() if n not in ("type", "uid")}
     return {"data-type": element["type"], **numbers}
 
 
-def _identity(element: Members) -> dict[str, str]:
+def _identity_attributes(element: JsonObject) -> dict[str, str]:
     """`id` alone where it says all."""
     attributes = {"id": element["id"]}
     target = element.get("target")
-    if target is not None and element["id"] != HIT + target["id"]:
+    if target is not None and element["id"] != HIT_PREFIX + target["id"]:
         attributes["data-target-id"] = target["id"]
     if target is not None and target["type"] != "Unit":
         attributes["data-target-type"] = target["type"]
     return attributes
 
 
-def _attributes(attributes: Mapping[str, object]) -> str:
+def _format_attributes(attributes: Mapping[str, object]) -> str:
     return "".join(f" {name}={quoteattr(str(value))}" for name, value in attributes.items())

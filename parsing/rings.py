@@ -7,7 +7,7 @@ from typing import TypeVar
 N = TypeVar("N", bound=Hashable)
 
 
-class OpenRing(ValueError):
+class OpenRingError(ValueError):
     """Pieces that surround nothing; `end` is where they do not go on."""
 
     def __init__(self, end: object) -> None:
@@ -15,7 +15,7 @@ class OpenRing(ValueError):
         self.end = end
 
 
-def join(pieces: Iterable[Sequence[N]]) -> list[tuple[N, ...]]:
+def join_rings(pieces: Iterable[Sequence[N]]) -> list[tuple[N, ...]]:
     """Rings of at least three points, the first not repeated. Raises `OpenRing`."""
     left = dict(enumerate(piece for piece in pieces if len(piece) > 1))
     at_end: defaultdict[N, list[int]] = defaultdict(list)
@@ -28,10 +28,10 @@ def join(pieces: Iterable[Sequence[N]]) -> list[tuple[N, ...]]:
         while chain[0] != chain[-1]:
             following = next((number for number in at_end[chain[-1]] if number in left), None)
             if following is None:
-                raise OpenRing(chain[-1])
+                raise OpenRingError(chain[-1])
             piece = left.pop(following)
             chain += piece[1:] if piece[0] == chain[-1] else piece[-2::-1]
         if len(chain) < 4:
-            raise OpenRing(chain[0])
+            raise OpenRingError(chain[0])
         rings.append(tuple(chain[:-1]))
     return rings

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from lxml import etree
 
-from parsing.errors import NotWellFormed, Refused
-from parsing.limits import Limits
+from parsing.errors import DocumentRejectedError, NotWellFormedError
+from parsing.limits import DocumentLimits
 
 BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -19,48 +19,50 @@ BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-UNMARKED: Final = ((b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"))
+UNMARKED_ENCODINGS: Final = ((b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"))
 # Single-byte code pages and the East Asian ones; Python's others (punycode, idna, escapes) are
 # either no encoding of XML or take more than linear time.
-ENCODINGS: Final = re.compile(
+SUPPORTED_ENCODINGS: Final = re.compile(
     r"utf-8|ascii|iso8859-\d+|cp125\d|cp874|koi8-[ru]|mac-roman|shift_jis|cp932|euc_jp|euc_kr"
     r"|gb2312|gbk|gb18030|big5"
 )
-DECLARATION: Final = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([^\"'>]*)[\"']")
+ENCODING_DECLARATION: Final = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([^\"'>]*)[\"']")
 PROLOG_BYTES: Final = 256 * 1024
-XINCLUDE: Final = b"http://www.w3.org/2001/XInclude"
-LONG_RUN: Final = re.compile(rb"<[^<]{3000,}")
+XINCLUDE_NAMESPACE: Final = b"http://www.w3.org/2001/XInclude"
+LONG_START_TAG: Final = re.compile(rb"<[^<]{3000,}")
 
 
-class Document(NamedTuple):
+class XmlDocument(NamedTuple):
     """A document in UTF-8 without byte order mark, its encoding declaration left as it was."""
 
     text: bytes
     has_entities: bool
 
 
-def read_document(svg: bytes, limits: Limits) -> Document:
+def decode_document(svg: bytes, limits: DocumentLimits) -> XmlDocument:
     """Decode and check what can be checked before parsing; raises `ParsingError`."""
     if len(svg) > limits.source_bytes:
-        raise Refused(
+        raise DocumentRejectedError(
             f"the document has {len(svg):,} bytes; at most {limits.source_bytes:,} are read"
         )
     if svg.startswith(b"\x1f\x8b"):
-        raise NotWellFormed("the document is compressed with gzip; send the SVG itself")
+        raise NotWellFormedError("the document is compressed with gzip; send the SVG itself")
     if not svg.strip():
-        raise NotWellFormed("the document is empty; expected an <svg> element")
+        raise NotWellFormedError("the document is empty; expected an <svg> element")
     text = _to_utf8(svg)
-    document = Document(text, b"<!ENTITY" in text)
-    if XINCLUDE in text:
-        place = position_of(text, text.index(XINCLUDE))
-        raise Refused("XInclude asks for other documents; only this one is read", *place)
+    document = XmlDocument(text, b"<!ENTITY" in text)
+    if XINCLUDE_NAMESPACE in text:
+        place = line_and_column(text, text.index(XINCLUDE_NAMESPACE))
+        raise DocumentRejectedError(
+            "XInclude asks for other documents; only this one is read", *place
+        )
     if b"<!DOCTYPE" in text:
         _check_doctype(text)
     _check_attribute_counts(text, limits)
     return document
 
 
-def position_of(text: bytes, offset: int) -> tuple[int, int]:
+def line_and_column(text: bytes, offset: int) -> tuple[int, int]:
     """Line and column, both from 1, of a byte offset in UTF-8 text."""
     line_start = text.rfind(b"\n", 0, offset) + 1
     column = len(text[line_start:offset].decode("utf-8", "replace")) + 1
@@ -68,14 +70,14 @@ def position_of(text: bytes, offset: int) -> tuple[int, int]:
 
 
 def _to_utf8(svg: bytes) -> bytes:
-    encoding, mark_bytes = _encoding(svg)
+    encoding, mark_bytes = _detect_encoding(svg)
     body = svg[mark_bytes:] if mark_bytes else svg
     try:
         text = body.decode(encoding)
     except UnicodeDecodeError as error:
         before = body[: error.start].decode(encoding, "replace").encode()
-        line, column = position_of(before, len(before))
-        raise NotWellFormed(
+        line, column = line_and_column(before, len(before))
+        raise NotWellFormedError(
             f"these bytes are not {encoding}: {body[error.start : error.start + 4].hex(' ')}",
             line,
             column,
@@ -86,32 +88,36 @@ def _to_utf8(svg: bytes) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         before = text[: error.start].encode()
-        raise NotWellFormed("half a surrogate pair", *position_of(before, len(before))) from error
+        raise NotWellFormedError(
+            "half a surrogate pair", *line_and_column(before, len(before))
+        ) from error
 
 
-def _encoding(svg: bytes) -> tuple[str, int]:
+def _detect_encoding(svg: bytes) -> tuple[str, int]:
     """The Python codec of a document, and how many bytes its byte order mark takes."""
     for mark, encoding in BYTE_ORDER_MARKS:
         if svg.startswith(mark):
             return encoding, len(mark)
-    for start, encoding in UNMARKED:
+    for start, encoding in UNMARKED_ENCODINGS:
         if svg.startswith(start):
             return encoding, 0
-    declared = DECLARATION.match(svg, 0, 512)
+    declared = ENCODING_DECLARATION.match(svg, 0, 512)
     if declared is None:
         return "utf-8", 0
-    return _codec(declared[1].decode("ascii", "replace"), declared.start(1) + 1), 0
+    return _find_codec(declared[1].decode("ascii", "replace"), declared.start(1) + 1), 0
 
 
-def _codec(name: str, column: int) -> str:
+def _find_codec(name: str, column: int) -> str:
     try:
         codec = codecs.lookup(name).name
     except (LookupError, ValueError):
         codec = ""
     if codec.startswith(("utf-16", "utf-32")):
-        raise NotWellFormed(f"the document declares {name} but is not written in it", 1, column)
-    if not ENCODINGS.fullmatch(codec):
-        raise NotWellFormed(f"unknown encoding {name!r}; UTF-8 is always right", 1, column)
+        raise NotWellFormedError(
+            f"the document declares {name} but is not written in it", 1, column
+        )
+    if not SUPPORTED_ENCODINGS.fullmatch(codec):
+        raise NotWellFormedError(f"unknown encoding {name!r}; UTF-8 is always right", 1, column)
     return codec
 
 
@@ -121,11 +127,13 @@ def _check_doctype(text: bytes) -> None:
     SVG's own DTD is known, and never read either.
     """
     start = text.index(b"<!DOCTYPE")
-    docinfo = _root_of_prolog(text).getroottree().docinfo
-    place = position_of(text, start)
+    docinfo = _parse_prolog_root(text).getroottree().docinfo
+    place = line_and_column(text, start)
     public, address = docinfo.public_id or "", docinfo.system_url
     if address is not None and not public.startswith("-//W3C//DTD SVG"):
-        raise Refused(f"the DTD {address} is outside the document; nothing else is read", *place)
+        raise DocumentRejectedError(
+            f"the DTD {address} is outside the document; nothing else is read", *place
+        )
     for entity in docinfo.internalDTD.entities() if docinfo.internalDTD is not None else ():
         if entity.system_url is not None:
             reason = f"is outside the document ({entity.system_url}); nothing else is read"
@@ -133,10 +141,10 @@ def _check_doctype(text: bytes) -> None:
             reason = "stands for markup; only text is read"
         else:
             continue
-        raise Refused(f"entity {entity.name!r} {reason}", *place)
+        raise DocumentRejectedError(f"entity {entity.name!r} {reason}", *place)
 
 
-def _root_of_prolog(text: bytes) -> Any:
+def _parse_prolog_root(text: bytes) -> Any:
     """The root element, after parsing no more than is needed to meet it."""
     parser = etree.XMLPullParser(
         events=("start",), encoding="utf-8", resolve_entities=False, no_network=True
@@ -144,13 +152,13 @@ def _root_of_prolog(text: bytes) -> Any:
     try:
         parser.feed(text[:PROLOG_BYTES])
     except etree.XMLSyntaxError as error:
-        raise syntax_error(error) from error
+        raise to_parsing_error(error) from error
     for _, root in parser.read_events():
         return root
-    raise Refused(f"no element starts in the first {PROLOG_BYTES:,} bytes")
+    raise DocumentRejectedError(f"no element starts in the first {PROLOG_BYTES:,} bytes")
 
 
-def _check_attribute_counts(text: bytes, limits: Limits) -> None:
+def _check_attribute_counts(text: bytes, limits: DocumentLimits) -> None:
     """Refuse an element with very many attributes before the XML parser has to hold them.
 
     No start tag holds a raw `<`, so that only long runs without one need a closer look.
@@ -159,20 +167,22 @@ def _check_attribute_counts(text: bytes, limits: Limits) -> None:
         rb"<[^\s<>/!?]+(?>\s+[^\s<>\"'/=]+\s*=\s*(?:\"[^\"]*\"|'[^']*')){%d}"
         % (limits.attributes + 1)
     )
-    for run in LONG_RUN.finditer(text):
+    for run in LONG_START_TAG.finditer(text):
         if crowded.match(text, run.start(), run.end()):
-            raise Refused(
+            raise DocumentRejectedError(
                 f"an element has more than {limits.attributes:,} attributes",
-                *position_of(text, run.start()),
+                *line_and_column(text, run.start()),
             )
 
 
-def syntax_error(error: etree.XMLSyntaxError) -> NotWellFormed | Refused:
+def to_parsing_error(error: etree.XMLSyntaxError) -> NotWellFormedError | DocumentRejectedError:
     """The XML parser's complaint as one of ours."""
     line, column = error.position
     reason = (error.msg or "broken markup").removesuffix(f", line {line}, column {column}").strip()
     place = max(line, 1), max(column, 1)
     code = getattr(error, "code", None)
     if code in (etree.ErrorTypes.ERR_RESOURCE_LIMIT, etree.ErrorTypes.ERR_ENTITY_LOOP):
-        return Refused("entities expand to too much, or one value is over 10 MB", *place)
-    return NotWellFormed(f"not well-formed XML: {reason}", *place)
+        return DocumentRejectedError(
+            "entities expand to too much, or one value is over 10 MB", *place
+        )
+    return NotWellFormedError(f"not well-formed XML: {reason}", *place)

@@ -9,20 +9,22 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from parsing.limits import bounded
-from parsing.names import PROPERTIES
-from parsing.transforms import attribute_transform
+from parsing.limits import check_text_length
+from parsing.names import STYLE_PROPERTIES
+from parsing.transforms import css_transform_to_attribute
 
 COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
-QUOTED: Final = r"\"[^\"]*\"|'[^']*'"
-SEGMENT: Final = re.compile(rf"(?>{QUOTED}|\((?>{QUOTED}|[^()\"']+)*\)|[^;\"'(]+|[\"'(])+")
-SPECIAL: Final = re.compile(r"[\"'(]|/\*")
-IMPORTANT: Final = re.compile(r"\s*!\s*important\Z", re.IGNORECASE)
-BRACES: Final = re.compile(rf"{QUOTED}|([{{}}])")
-COMPOUND: Final = re.compile(
+QUOTED_PATTERN: Final = r"\"[^\"]*\"|'[^']*'"
+DECLARATION_SEGMENT: Final = re.compile(
+    rf"(?>{QUOTED_PATTERN}|\((?>{QUOTED_PATTERN}|[^()\"']+)*\)|[^;\"'(]+|[\"'(])+"
+)
+NEEDS_TOKENIZING: Final = re.compile(r"[\"'(]|/\*")
+IMPORTANT_SUFFIX: Final = re.compile(r"\s*!\s*important\Z", re.IGNORECASE)
+BRACES: Final = re.compile(rf"{QUOTED_PATTERN}|([{{}}])")
+COMPOUND_PATTERN: Final = re.compile(
     r"(\*|[a-zA-Z][\w-]*)?((?:[.#]-?[\w\u0080-\U0010ffff][\w\u0080-\U0010ffff-]*)*)"
 )
-NAME: Final = re.compile(r"([.#])([^.#]+)")
+CLASS_OR_ID: Final = re.compile(r"([.#])([^.#]+)")
 COMBINATOR: Final = re.compile(r"\s*(>)\s*|\s+")
 
 
@@ -33,24 +35,24 @@ class Declarations(NamedTuple):
     important: dict[str, str]
 
 
-class Element(NamedTuple):
+class StyledElement(NamedTuple):
     """What selectors see of an element, and the element around it."""
 
     tag: str
     id: str | None
     classes: frozenset[str]
-    parent: "Element | None"
+    parent: "StyledElement | None"
 
 
-class Compound(NamedTuple):
+class CompoundSelector(NamedTuple):
     """`rect.wall#w1`; `child` when what stands before it must be its parent itself."""
 
     tag: str | None
     id: str | None
     classes: frozenset[str]
-    child: bool
+    is_child: bool
 
-    def matches(self, element: Element) -> bool:
+    def matches(self, element: StyledElement) -> bool:
         """Whether this stands for the element, whatever is around it."""
         return (
             (self.tag is None or self.tag == element.tag)
@@ -59,33 +61,35 @@ class Compound(NamedTuple):
         )
 
 
-class Rule(NamedTuple):
+class StyleRule(NamedTuple):
     """One selector with its declarations, sortable by precedence."""
 
     specificity: tuple[int, int, int]
     order: int
-    selector: tuple[Compound, ...]  # from right to left
+    selector: tuple[CompoundSelector, ...]  # from right to left
     declarations: Declarations
 
 
 def parse_declarations(text: str) -> Declarations:
     """The value of a `style` attribute, or what stands between a rule's braces."""
-    bounded(text, "a style", 100_000)
+    check_text_length(text, "a style", 100_000)
     declarations = Declarations({}, {})
     for segment in (
-        SEGMENT.findall(COMMENT.sub("", text)) if SPECIAL.search(text) else text.split(";")
+        DECLARATION_SEGMENT.findall(COMMENT.sub("", text))
+        if NEEDS_TOKENIZING.search(text)
+        else text.split(";")
     ):
         name, _, value = segment.partition(":")
         name, value = name.strip().lower(), value.strip()
-        if name not in PROPERTIES or not value:
+        if name not in STYLE_PROPERTIES or not value:
             continue
-        plain = IMPORTANT.sub("", value) if "!" in value else value
+        plain = IMPORTANT_SUFFIX.sub("", value) if "!" in value else value
         half = declarations.normal if plain is value else declarations.important
-        half[name] = attribute_transform(plain) if name == "transform" else plain
+        half[name] = css_transform_to_attribute(plain) if name == "transform" else plain
     return declarations
 
 
-def merge(declared: Iterable[Declarations]) -> Declarations:
+def merge_declarations(declared: Iterable[Declarations]) -> Declarations:
     """Later declarations over earlier ones."""
     merged = Declarations({}, {})
     for normal, important in declared:
@@ -114,14 +118,14 @@ def _block_end(sheet: str, start: int) -> int:
     return len(sheet) + 1  # the end of the sheet closes it
 
 
-def parse_selector(text: str) -> tuple[Compound, ...] | None:
+def parse_selector(text: str) -> tuple[CompoundSelector, ...] | None:
     """Compounds from right to left, None for a selector that is not read."""
-    compounds: list[Compound] = []
+    compounds: list[CompoundSelector] = []
     text, position, child = text.strip(), 0, False
-    while match := COMPOUND.match(text, position):
+    while match := COMPOUND_PATTERN.match(text, position):
         if match.end() == position:
             return None
-        compounds.append(_compound(match[1], match[2], child))
+        compounds.append(_parse_compound(match[1], match[2], child))
         if match.end() == len(text):
             return tuple(reversed(compounds))
         combinator = COMBINATOR.match(text, match.end())
@@ -131,14 +135,14 @@ def parse_selector(text: str) -> tuple[Compound, ...] | None:
     return None
 
 
-def _compound(tag: str | None, names: str, child: bool) -> Compound:
-    found = NAME.findall(names)
+def _parse_compound(tag: str | None, names: str, child: bool) -> CompoundSelector:
+    found = CLASS_OR_ID.findall(names)
     ids = [name for kind, name in found if kind == "#"]
     classes = frozenset(name for kind, name in found if kind == ".")
-    return Compound(None if tag == "*" else tag, ids[-1] if ids else None, classes, child)
+    return CompoundSelector(None if tag == "*" else tag, ids[-1] if ids else None, classes, child)
 
 
-def specificity(selector: tuple[Compound, ...]) -> tuple[int, int, int]:
+def specificity(selector: tuple[CompoundSelector, ...]) -> tuple[int, int, int]:
     """Selectors 3, section 9."""
     return (
         sum(part.id is not None for part in selector),

@@ -7,20 +7,20 @@ outline does: what its buildings leave of it can be walked on.
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from parsing.drawing import Area, Bounds, Geometry, Tags, bounds_of
+from parsing.drawing import AreaGeometry, Bounds, Geometry, Tags, compute_bounds
 
-SITES: Final[Mapping[str, frozenset[str]]] = {
+SITE_TAGS: Final[Mapping[str, frozenset[str]]] = {
     "shop": frozenset({"mall"}),
     "amenity": frozenset({"marketplace", "hospital", "university", "college", "school"}),
     "place": frozenset({"square"}),
     "highway": frozenset({"pedestrian"}),
 }
-BUILDINGS: Final = ("building", "building:part")
-OPEN_BELOW: Final = frozenset({"no", "roof", "canopy", "carport", "balcony"})
+BUILDING_KEYS: Final = ("building", "building:part")
+OPEN_BELOW_VALUES: Final = frozenset({"no", "roof", "canopy", "carport", "balcony"})
 """What people walk under."""
 
 
-class Sketch(NamedTuple):
+class GeoFeature(NamedTuple):
     """A tagged feature as a geographic file has it: `way/123`, longitude and latitude."""
 
     id: str
@@ -30,7 +30,7 @@ class Sketch(NamedTuple):
 
 def is_building(tags: Tags) -> bool:
     """Whether a building stands on the ground here."""
-    return any(tags.get(key, "no") not in OPEN_BELOW for key in BUILDINGS)
+    return any(tags.get(key, "no") not in OPEN_BELOW_VALUES for key in BUILDING_KEYS)
 
 
 def is_site(tags: Tags) -> bool:
@@ -38,33 +38,39 @@ def is_site(tags: Tags) -> bool:
     return (
         "indoor" not in tags
         and not is_building(tags)
-        and any(tags.get(key) in values for key, values in SITES.items())
+        and any(tags.get(key) in values for key, values in SITE_TAGS.items())
     )
 
 
-def surroundings(outdoors: Iterable[Sketch], indoors: Iterable[Sketch]) -> list[Sketch]:
+def find_surroundings(
+    outdoors: Iterable[GeoFeature], indoors: Iterable[GeoFeature]
+) -> list[GeoFeature]:
     """The sites that the indoor features of the ground level may be on, and their buildings."""
-    rooms = [sketch.geometry for sketch in indoors if isinstance(sketch.geometry, Area)]
+    rooms = [sketch.geometry for sketch in indoors if isinstance(sketch.geometry, AreaGeometry)]
     areas = [sketch for sketch in outdoors if _has_extent(sketch.geometry)]
     if not rooms:
         return []
-    inside = bounds_of(rooms)
-    sites = [s for s in areas if is_site(s.tags) and _overlap(bounds_of([s.geometry]), inside)]
-    grounds = [bounds_of([site.geometry]) for site in sites]
+    inside = compute_bounds(rooms)
+    sites = [
+        s
+        for s in areas
+        if is_site(s.tags) and _bounds_overlap(compute_bounds([s.geometry]), inside)
+    ]
+    grounds = [compute_bounds([site.geometry]) for site in sites]
     buildings = [
         sketch
         for sketch in areas
         if is_building(sketch.tags)
-        and any(_overlap(bounds_of([sketch.geometry]), ground) for ground in grounds)
+        and any(_bounds_overlap(compute_bounds([sketch.geometry]), ground) for ground in grounds)
     ]
     return sites + buildings
 
 
 def _has_extent(geometry: Geometry) -> bool:
-    return isinstance(geometry, Area) and bool(geometry.rings)
+    return isinstance(geometry, AreaGeometry) and bool(geometry.rings)
 
 
-def _overlap(one: Bounds, other: Bounds) -> bool:
+def _bounds_overlap(one: Bounds, other: Bounds) -> bool:
     return (
         one.west <= other.east
         and other.west <= one.east

@@ -4,27 +4,29 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from parsing.errors import InvalidMarkup
-from parsing.lengths import SPACE
-from parsing.limits import bounded
+from parsing.errors import InvalidMarkupError
+from parsing.lengths import WHITESPACE
+from parsing.limits import check_text_length
 
-SEPARATOR: Final = re.compile(r"(?<!\\);")
+UNESCAPED_SEMICOLON: Final = re.compile(r"(?<!\\);")
 
 
 def parse_tags(text: str) -> dict[str, str]:
     """`building=1;floor=2` -> `{"building": "1", "floor": "2"}`; raises `InvalidMarkup`."""
     tags: dict[str, str] = {}
-    for part in SEPARATOR.split(bounded(text, "data-tags")):
-        pair = part.strip(SPACE).replace("\\;", ";")
+    for part in UNESCAPED_SEMICOLON.split(check_text_length(text, "data-tags")):
+        pair = part.strip(WHITESPACE).replace("\\;", ";")
         if not pair:
             continue
         key, equals, value = pair.partition("=")
-        key = key.rstrip(SPACE)
+        key = key.rstrip(WHITESPACE)
         if not equals or not key:
-            raise InvalidMarkup(f"data-tags has {pair!r}; expected key=value pairs joined by ;")
+            raise InvalidMarkupError(
+                f"data-tags has {pair!r}; expected key=value pairs joined by ;"
+            )
         if key in tags:
-            raise InvalidMarkup(f"data-tags gives {key!r} twice")
-        tags[key] = value.lstrip(SPACE)
+            raise InvalidMarkupError(f"data-tags gives {key!r} twice")
+        tags[key] = value.lstrip(WHITESPACE)
     return tags
 
 

@@ -5,16 +5,16 @@ from typing import Any, Final
 
 from lxml import etree
 
-from parsing.errors import ParsingError, Refused
-from parsing.limits import Limits
-from parsing.source import Document, position_of, syntax_error
+from parsing.errors import DocumentRejectedError, ParsingError
+from parsing.limits import DocumentLimits
+from parsing.source import XmlDocument, line_and_column, to_parsing_error
 
 # A start tag: `{namespace}name`, attributes in document order. None: an end tag.
-Start = tuple[str, dict[str, str]]
-Token = Start | None
+StartTag = tuple[str, dict[str, str]]
+Token = StartTag | None
 
 CHUNK_BYTES: Final = 64 * 1024
-MARKUP: Final = re.compile(
+MARKUP_PATTERN: Final = re.compile(
     rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>"
     rb"|<!DOCTYPE(?:\"[^\"]*\"|'[^']*'|\[(?:<!--.*?-->|\"[^\"]*\"|'[^']*'|[^\]])*\]|[^\[>])*>"
     rb"|(<)[^/!?]",
@@ -22,23 +22,25 @@ MARKUP: Final = re.compile(
 )
 
 
-class Target:
+class ParserTarget:
     """Counts the elements that the XML parser reports, and stops it at a limit."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: DocumentLimits) -> None:
         self.limits = limits
         self.elements = 0
         self.depth = 0
-        self._most_elements = limits.elements
-        self._most_depth = limits.nesting
+        self._max_elements = limits.elements
+        self._max_depth = limits.nesting
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self.elements += 1
         self.depth += 1
-        if self.depth > self._most_depth:
-            raise Refused(f"elements nest deeper than {self._most_depth}")
-        if self.elements > self._most_elements:
-            raise Refused(f"the document has more than {self._most_elements:,} elements")
+        if self.depth > self._max_depth:
+            raise DocumentRejectedError(f"elements nest deeper than {self._max_depth}")
+        if self.elements > self._max_elements:
+            raise DocumentRejectedError(
+                f"the document has more than {self._max_elements:,} elements"
+            )
         # lxml hands out something else than a dictionary where there is nothing.
         self.enter(tag, attributes or {})
 
@@ -58,7 +60,7 @@ class Target:
         """The end of the document: nothing was built, so nothing is handed out."""
 
 
-def feed(document: Document, target: Target) -> None:
+def feed_document(document: XmlDocument, target: ParserTarget) -> None:
     """Drive a target through a document; errors carry the place of the tag they arose at."""
     settings: dict[str, Any] = {
         "encoding": "utf-8",
@@ -74,16 +76,16 @@ def feed(document: Document, target: Target) -> None:
             parser.feed(text[start : start + CHUNK_BYTES])
         parser.close()
     except etree.XMLSyntaxError as error:
-        raise syntax_error(error) from error
+        raise to_parsing_error(error) from error
     except ParsingError as error:
-        raise error.at(locate(document, target.elements)) from error
+        raise error.with_position(locate_start_tag(document, target.elements)) from error
 
 
-def locate(document: Document, ordinal: int) -> tuple[int, int]:
+def locate_start_tag(document: XmlDocument, ordinal: int) -> tuple[int, int]:
     """Line and column of a document's n-th start tag, counted from 1."""
     seen = 0
-    for markup in MARKUP.finditer(document.text):
+    for markup in MARKUP_PATTERN.finditer(document.text):
         seen += markup[1] is not None
         if seen >= ordinal:
-            return position_of(document.text, markup.start())
+            return line_and_column(document.text, markup.start())
     return 1, 1

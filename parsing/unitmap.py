@@ -8,23 +8,23 @@ from typing import Any, Final
 import orjson
 
 from parsing.context import parse_opacity
-from parsing.elements import Georeference, Group, Place
-from parsing.errors import Refused
+from parsing.elements import Georeference, Group, ShapePosition
+from parsing.errors import DocumentRejectedError
 from parsing.identities import Identity
 from parsing.lengths import Number
-from parsing.limits import DEFAULT, Limits
-from parsing.names import LAYER_KINDS, OUTLINE, SHAPE_KINDS
-from parsing.walk import walk
+from parsing.limits import DEFAULT_LIMITS, DocumentLimits
+from parsing.names import LAYER_KINDS, OUTLINE_ATTRIBUTES, SHAPE_KINDS
+from parsing.walk import walk_drawing
 
-VERSION: Final = "1.2"
+UNIT_MAP_VERSION: Final = "1.2"
 MEDIA_TYPE: Final = "application/vnd.map+json"
-KINDS: Final = {"HitAreaLayer": "HitArea", "UnitLayer": "Unit"}
-LAST_MEMBER: Final = {kind: f',"type":"{kind}"}}'.encode() for kind in SHAPE_KINDS}
-ONLY_MEMBER: Final = {kind: f'"type":"{kind}"}}'.encode() for kind in SHAPE_KINDS}
-LAYERS: Final = {
+ELEMENT_BY_LAYER: Final = {"HitAreaLayer": "HitArea", "UnitLayer": "Unit"}
+TYPE_SUFFIX: Final = {kind: f',"type":"{kind}"}}'.encode() for kind in SHAPE_KINDS}
+ONLY_TYPE_SUFFIX: Final = {kind: f'"type":"{kind}"}}'.encode() for kind in SHAPE_KINDS}
+LAYER_PREFIX: Final = {
     kind: f'{{"type":"{kind}","elements":['.encode() for kind in ("Layer", *LAYER_KINDS)
 }
-OPACITIES: Final = ("opacity", "fill-opacity")
+OPACITY_ATTRIBUTES: Final = ("opacity", "fill-opacity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,106 +33,110 @@ class ParsedMap:
 
     json: bytes
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The same as objects: version, type, width, height, elements."""
         parsed: dict[str, Any] = orjson.loads(self.json)
         return parsed
 
 
-def parse(svg: bytes, *, limits: Limits = DEFAULT) -> ParsedMap:
+def parse_unit_map(svg: bytes, *, limits: DocumentLimits = DEFAULT_LIMITS) -> ParsedMap:
     """Parse the SVG of a unit map. Raises `ParsingError`; reads nothing but its argument.
 
     The result is JSON text rather than objects: half a million shapes take a tenth of the memory
     so, and it crosses process borders at the cost of a copy.
     """
-    writer = _Writer(limits)
-    walk(svg, writer, limits)
-    return ParsedMap(writer.finish())
+    writer = _UnitMapWriter(limits)
+    walk_drawing(svg, writer, limits)
+    return ParsedMap(writer.to_bytes())
 
 
-class _Writer:
+class _UnitMapWriter:
     """Writes elements with their uids; a uid is `u` and how many elements have begun."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limit_bytes = limits.output_bytes
-        self._out = BytesIO()
+    def __init__(self, limits: DocumentLimits) -> None:
+        self._max_bytes = limits.output_bytes
+        self._buffer = BytesIO()
         self._written_bytes = 0
         self._elements = 0
         self._separator = b""
 
-    def canvas(self, width: int, height: int) -> None:
-        self._open({"version": VERSION, "type": MEDIA_TYPE, "width": width, "height": height})
+    def set_canvas_size(self, width: int, height: int) -> None:
+        self._begin_object(
+            {"version": UNIT_MAP_VERSION, "type": MEDIA_TYPE, "width": width, "height": height}
+        )
 
-    def open(self, group: Group) -> None:
+    def start_group(self, group: Group) -> None:
         self._elements += 1
         if group.kind == "Level":
             level = {"type": "Level", "uid": self._uid(), "id": group.id, "tags": group.tags}
-            self._open({name: value for name, value in level.items() if value})
+            self._begin_object({name: value for name, value in level.items() if value})
         else:
-            self._write(self._separator + LAYERS[group.kind])
+            self._write(self._separator + LAYER_PREFIX[group.kind])
             self._separator = b""
 
-    def close(self) -> None:
+    def end_group(self) -> None:
         self._write(b"]}")
         self._separator = b","
 
-    def shape(
+    def add_shape(
         self,
         kind: str,
         attributes: Mapping[str, str | Number],
         source: Mapping[str, str],
-        place: Place,
+        position: ShapePosition,
         identity: Identity | None,
         visible: bool,
     ) -> None:
         if identity is not None:
             self._elements += 1
             outline = _outline(kind, attributes, visible)
-            self._member(_with_identity(outline, place.layer, self._uid(), identity))
+            self._write_member(_identified_element(outline, position.layer, self._uid(), identity))
         elif visible:
             self._elements += 1
-            last = LAST_MEMBER[kind] if attributes else ONLY_MEMBER[kind]
+            last = TYPE_SUFFIX[kind] if attributes else ONLY_TYPE_SUFFIX[kind]
             self._write(self._separator + orjson.dumps(attributes)[:-1] + last)
             self._separator = b","
 
-    def georeference(self, georeference: Georeference) -> None:
+    def add_georeference(self, georeference: Georeference) -> None:
         self._elements += 1
-        self._member({"type": "Georeference", "uid": self._uid(), **georeference._asdict()})
+        self._write_member({"type": "Georeference", "uid": self._uid(), **georeference._asdict()})
 
-    def finish(self) -> bytes:
+    def to_bytes(self) -> bytes:
         self._write(b"]}")
-        return self._out.getvalue()
+        return self._buffer.getvalue()
 
     def _uid(self) -> str:
         return f"u{self._elements}"
 
-    def _open(self, members: Mapping[str, object]) -> None:
-        self._write(self._separator + _without_end(members))
+    def _begin_object(self, members: Mapping[str, object]) -> None:
+        self._write(self._separator + _json_prefix(members))
         self._separator = b""
 
-    def _member(self, members: Mapping[str, object]) -> None:
+    def _write_member(self, members: Mapping[str, object]) -> None:
         self._write(self._separator + orjson.dumps(members))
         self._separator = b","
 
     def _write(self, text: bytes) -> None:
         self._written_bytes += len(text)
-        if self._written_bytes > self._limit_bytes:
-            raise Refused(f"the parsed map would be over {self._limit_bytes:,} bytes of JSON")
-        self._out.write(text)
+        if self._written_bytes > self._max_bytes:
+            raise DocumentRejectedError(
+                f"the parsed map would be over {self._max_bytes:,} bytes of JSON"
+            )
+        self._buffer.write(text)
 
 
-def _without_end(members: Mapping[str, object]) -> bytes:
+def _json_prefix(members: Mapping[str, object]) -> bytes:
     """JSON text up to where the children go."""
     return orjson.dumps({**members, "elements": []})[:-2]
 
 
-def _with_identity(
+def _identified_element(
     outline: Mapping[str, object], layer: str, uid: str, identity: Identity
 ) -> dict[str, object]:
     """A Unit or a HitArea."""
     members: dict[str, object] = {
         "shape": outline,
-        "type": KINDS[layer],
+        "type": ELEMENT_BY_LAYER[layer],
         "uid": uid,
         "id": identity.id,
     }
@@ -148,8 +152,8 @@ def _outline(
 
     It has no opacity, so that one which cannot be seen has no fill instead.
     """
-    outline = {name: value for name, value in attributes.items() if name in OUTLINE}
-    opacities = (str(attributes.get(name, "1")) for name in OPACITIES)
+    outline = {name: value for name, value in attributes.items() if name in OUTLINE_ATTRIBUTES}
+    opacities = (str(attributes.get(name, "1")) for name in OPACITY_ATTRIBUTES)
     if not visible or 0 in map(parse_opacity, opacities):
         outline["fill"] = "none"
     outline["type"] = kind

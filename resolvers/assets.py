@@ -5,33 +5,33 @@ from typing import Protocol
 
 import strawberry
 
-from resolvers.arguments import checked_id
-from resolvers.batching import batched
+from resolvers.arguments import validate_id
+from resolvers.batching import batch_resolver
 from resolvers.context import Info
 from storage.assets import ASSETS, Asset
 from storage.paging import Page
 
 
-class OfAsset(Protocol):
+class HasAssetId(Protocol):
     """A record that belongs to an asset."""
 
     @property
     def asset_id(self) -> str: ...
 
 
-async def every(
+async def list_assets(
     info: Info, page: int | None = 1, per_page: int | None = 100, after: str | None = None
 ) -> Page[Asset]:
     """The assets that the key sees."""
-    return await info.context.page(ASSETS, {}, page, per_page, after)
+    return await info.context.list_page(ASSETS, {}, page, per_page, after)
 
 
-async def by_id(info: Info, id: strawberry.ID) -> Asset | None:
+async def get_asset(info: Info, id: strawberry.ID) -> Asset | None:
     """One asset."""
-    return await info.context.one(ASSETS, checked_id("id", id))
+    return await info.context.load(ASSETS, validate_id("id", id))
 
 
-@batched
-async def of(parents: Sequence[OfAsset], info: Info) -> list[Asset | None]:
+@batch_resolver
+async def asset_of(parents: Sequence[HasAssetId], info: Info) -> list[Asset | None]:
     """The asset that a record belongs to."""
-    return await info.context.each(ASSETS, [parent.asset_id for parent in parents])
+    return await info.context.load_aligned(ASSETS, [parent.asset_id for parent in parents])

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import strawberry
 
-from resolvers.arguments import checked_id
-from resolvers.batching import batched
+from resolvers.arguments import validate_id
+from resolvers.batching import batch_resolver
 from resolvers.context import Info, Relation
-from resolvers.errors import InvalidInput, NotFound
-from resolvers.listing import listing
+from resolvers.errors import InvalidInputError, NotFoundError
+from resolvers.listing import list_resolver
 from storage import assigning, driver
-from storage.assigning import InvalidAssignments, NoSuchGroup
+from storage.assigning import AttributeGroupNotFoundError, InvalidAssignmentsError
 from storage.attributes import (
     ASSIGNMENTS,
     ATTRIBUTE_GROUPS,
@@ -22,7 +22,7 @@ from storage.kinds import Document
 from storage.paging import Page
 from storage.visibility import Scope
 
-MOST_ASSIGNMENTS = 10_000
+MAX_ASSIGNMENTS = 10_000
 
 
 @strawberry.input(description="A unit and the attribute that it is to have, or to lose.")
@@ -33,29 +33,29 @@ class AssignmentInput:
     unit_id: strawberry.ID
 
 
-def _in_group(group_id: str, asset_id: str) -> Document:
+def _group_condition(group_id: str, asset_id: str) -> Document:
     where: Document = {"group_id": group_id}
     return where | {"asset_id": asset_id} if asset_id else where
 
 
-IN_GROUP = Relation(ASSIGNMENTS, _in_group)
-OF_UNIT = Relation(ASSIGNMENTS, lambda unit_id: {"unit_id": unit_id})
+ASSIGNMENTS_IN_GROUP = Relation(ASSIGNMENTS, _group_condition)
+ASSIGNMENTS_OF_UNIT = Relation(ASSIGNMENTS, lambda unit_id: {"unit_id": unit_id})
 
 
-async def groups(
+async def list_attribute_groups(
     info: Info, page: int | None = 1, per_page: int | None = 100, after: str | None = None
 ) -> Page[AttributeGroup]:
     """The attribute groups with their attributes."""
-    return await info.context.page(ATTRIBUTE_GROUPS, {}, page, per_page, after)
+    return await info.context.list_page(ATTRIBUTE_GROUPS, {}, page, per_page, after)
 
 
-async def group_by_id(info: Info, id: strawberry.ID) -> AttributeGroup | None:
+async def get_attribute_group(info: Info, id: strawberry.ID) -> AttributeGroup | None:
     """One attribute group."""
-    return await info.context.one(ATTRIBUTE_GROUPS, checked_id("id", id))
+    return await info.context.load(ATTRIBUTE_GROUPS, validate_id("id", id))
 
 
-@batched
-async def of_group(
+@batch_resolver
+async def list_assignments_of_group(
     parents: Sequence[AttributeGroup],
     info: Info,
     page: int | None = 1,
@@ -64,30 +64,34 @@ async def of_group(
     asset: strawberry.ID | None = None,
 ) -> list[Page[Assignment]]:
     """Which unit has which attribute of a group, ordered by unit, then attribute."""
-    asset_id = "" if asset is None else checked_id("asset", asset)
+    asset_id = "" if asset is None else validate_id("asset", asset)
     keys = [(parent.group_id, asset_id) for parent in parents]
-    return await info.context.lists(IN_GROUP, keys, page, per_page, after)
+    return await info.context.load_pages(ASSIGNMENTS_IN_GROUP, keys, page, per_page, after)
 
 
-of_unit = listing(OF_UNIT, "The attributes that a unit has.")
+list_assignments_of_unit = list_resolver(ASSIGNMENTS_OF_UNIT, "The attributes that a unit has.")
 
 
-@batched
-async def attribute_of(parents: Sequence[Assignment], info: Info) -> list[Attribute | None]:
+@batch_resolver
+async def attribute_of_assignment(
+    parents: Sequence[Assignment], info: Info
+) -> list[Attribute | None]:
     """The attribute that is assigned."""
-    groups = await info.context.each(ATTRIBUTE_GROUPS, [parent.group_id for parent in parents])
+    groups = await info.context.load_aligned(
+        ATTRIBUTE_GROUPS, [parent.group_id for parent in parents]
+    )
     return [
-        _attribute(group, parent.attribute_id)
+        _find_attribute(group, parent.attribute_id)
         for group, parent in zip(groups, parents, strict=True)
     ]
 
 
-def _attribute(group: AttributeGroup | None, attribute_id: str) -> Attribute | None:
+def _find_attribute(group: AttributeGroup | None, attribute_id: str) -> Attribute | None:
     attributes = group.attributes if group else []
     return next((each for each in attributes if each.attribute_id == attribute_id), None)
 
 
-async def assign(
+async def assign_attributes(
     info: Info, group_id: strawberry.ID, data: list[AssignmentInput]
 ) -> list[Assignment]:
     """Gives units attributes of a group: all of them, or none when anything is wrong.
@@ -95,54 +99,60 @@ async def assign(
     Where the group allows one attribute per unit, an earlier one is replaced. Answers with the
     assignments given.
     """
-    assignments = _checked(data)
+    assignments = _parse_assignments(data)
     try:
-        await assigning.assign(*_place(info), checked_id("groupId", group_id), assignments)
-    except NoSuchGroup as error:
-        raise NotFound from error
-    except InvalidAssignments as error:
-        raise _invalid(error) from error
+        await assigning.assign_attributes(
+            *_database_and_scope(info), validate_id("groupId", group_id), assignments
+        )
+    except AttributeGroupNotFoundError as error:
+        raise NotFoundError from error
+    except InvalidAssignmentsError as error:
+        raise _to_invalid_input(error) from error
     return assignments
 
 
-async def unassign(info: Info, group_id: strawberry.ID, data: list[AssignmentInput]) -> bool:
+async def unassign_attributes(
+    info: Info, group_id: strawberry.ID, data: list[AssignmentInput]
+) -> bool:
     """Takes attributes of a group from units: all of them, or none when anything is wrong.
 
     What a unit does not have is no error.
     """
-    assignments = _checked(data)
+    assignments = _parse_assignments(data)
     try:
-        await assigning.unassign(*_place(info), checked_id("groupId", group_id), assignments)
-    except NoSuchGroup as error:
-        raise NotFound from error
-    except InvalidAssignments as error:
-        raise _invalid(error) from error
+        await assigning.unassign_attributes(
+            *_database_and_scope(info), validate_id("groupId", group_id), assignments
+        )
+    except AttributeGroupNotFoundError as error:
+        raise NotFoundError from error
+    except InvalidAssignmentsError as error:
+        raise _to_invalid_input(error) from error
     return True
 
 
-def _place(info: Info) -> tuple[driver.Database, Scope]:
-    return info.context.store.database, info.context.caller.scope
+def _database_and_scope(info: Info) -> tuple[driver.Database, Scope]:
+    return info.context.untracked_store.database, info.context.caller.scope
 
 
 def check_count(count: int) -> None:
     """Whether so many assignments may be given at once. Raises InvalidInput."""
-    if not 1 <= count <= MOST_ASSIGNMENTS:
-        raise InvalidInput(data=f"must hold 1 to {MOST_ASSIGNMENTS} assignments, not {count}")
+    if not 1 <= count <= MAX_ASSIGNMENTS:
+        raise InvalidInputError(data=f"must hold 1 to {MAX_ASSIGNMENTS} assignments, not {count}")
 
 
-def _checked(data: list[AssignmentInput]) -> list[Assignment]:
+def _parse_assignments(data: list[AssignmentInput]) -> list[Assignment]:
     check_count(len(data))
     return [
-        Assignment(**{name: checked_id(f"data[{position}].{name}", value) for name, value in each})
-        for position, each in enumerate(map(_items, data))
+        Assignment(**{name: validate_id(f"data[{position}].{name}", value) for name, value in each})
+        for position, each in enumerate(map(_field_values, data))
     ]
 
 
-def _items(given: AssignmentInput) -> list[tuple[str, str]]:
-    return [(name, getattr(given, name)) for name in Assignment.__struct_fields__]
+def _field_values(assignment: AssignmentInput) -> list[tuple[str, str]]:
+    return [(name, getattr(assignment, name)) for name in Assignment.__struct_fields__]
 
 
-def _invalid(error: InvalidAssignments) -> InvalidInput:
-    return InvalidInput(
-        **{f"data[{fault.position}].{fault.field}": fault.complaint for fault in error.faults}
+def _to_invalid_input(error: InvalidAssignmentsError) -> InvalidInputError:
+    return InvalidInputError(
+        **{f"data[{fault.position}].{fault.field}": fault.message for fault in error.violations}
     )

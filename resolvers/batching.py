@@ -8,31 +8,31 @@ import strawberry
 
 from resolvers.context import Info
 
-Each: TypeAlias = Callable[..., Awaitable[list[Any]]]
+BatchResolver: TypeAlias = Callable[..., Awaitable[list[Any]]]
 """From parents, info and the field's arguments to a value for each parent, in their order."""
 Resolver: TypeAlias = Callable[..., Awaitable[Any]]
 
-_EACH = "__each__"
+_BATCH_RESOLVER_ATTRIBUTE = "__each__"
 
 
-def batched(each: Each) -> Resolver:
+def batch_resolver(resolve_many: BatchResolver) -> Resolver:
     """The resolver of one parent's field, from `each`, whose first parameter is the parents."""
 
     async def resolve(parent: strawberry.Parent[Any], info: Info, **arguments: Any) -> Any:
-        [value] = await each([parent], info, **arguments)
+        [value] = await resolve_many([parent], info, **arguments)
         return value
 
-    signature = inspect.signature(each)
+    signature = inspect.signature(resolve_many)
     _, *others = signature.parameters.values()
     parent = next(iter(inspect.signature(resolve).parameters.values()))
     resolve.__dict__["__signature__"] = signature.replace(parameters=[parent, *others])
-    resolve.__dict__[_EACH] = each
-    resolve.__module__, resolve.__name__ = each.__module__, each.__name__
-    resolve.__doc__ = each.__doc__
+    resolve.__dict__[_BATCH_RESOLVER_ATTRIBUTE] = resolve_many
+    resolve.__module__, resolve.__name__ = resolve_many.__module__, resolve_many.__name__
+    resolve.__doc__ = resolve_many.__doc__
     return resolve
 
 
-def each_of(resolver: object) -> Each | None:
+def batch_resolver_of(resolver: object) -> BatchResolver | None:
     """The form of a resolver that answers for many parents; None where it has none."""
-    each: Each | None = vars(resolver).get(_EACH)
+    each: BatchResolver | None = vars(resolver).get(_BATCH_RESOLVER_ATTRIBUTE)
     return each

@@ -5,11 +5,11 @@ from typing import Final
 
 from storage.visibility import Scope
 
-REFERENCES: Final = "references"
-UNIT_ATTRIBUTES: Final = "unit-attributes-resource"
-DISTANCES: Final = "distances"
-LOCATIONS: Final = "locations-resource"
-FLAGS = (REFERENCES, UNIT_ATTRIBUTES, DISTANCES, LOCATIONS)
+REFERENCES_FLAG: Final = "references"
+UNIT_ATTRIBUTES_FLAG: Final = "unit-attributes-resource"
+DISTANCES_FLAG: Final = "distances"
+LOCATIONS_FLAG: Final = "locations-resource"
+FLAGS = (REFERENCES_FLAG, UNIT_ATTRIBUTES_FLAG, DISTANCES_FLAG, LOCATIONS_FLAG)
 
 READ_ASSET_REFERENCES: Final = "service.asset-references.read"
 READ_UNIT_REFERENCES: Final = "service.unit-references.read"

@@ -6,25 +6,31 @@ from typing import Any, NamedTuple
 import orjson
 
 from resolvers.context import Info
-from resolvers.errors import RefusedDocument, RequestError
+from resolvers.errors import RefusedDocumentError, RequestError
 from resolvers.unit_maps import parse_drawing
 from storage import driver
-from storage.errors import BundleError, ImportRunning
-from storage.importing import Drawing, Report, Summary, ignore, import_bundles
-from storage.readers import Given
-from storage.sources import SourceFault
+from storage.errors import BundleError, ImportRunningError
+from storage.importing import (
+    ImportProgressCallback,
+    ImportSummary,
+    ParsedSource,
+    ignore_progress,
+    import_bundles,
+)
+from storage.readers import BundleSource
+from storage.sources import SourceError
 
 
-async def load(
+async def import_catalog(
     database: driver.Database,
-    bundles: Sequence[Given],
+    bundles: Sequence[BundleSource],
     *,
     dry_run: bool = False,
-    progress: Report = ignore,
-) -> Summary:
+    progress: ImportProgressCallback = ignore_progress,
+) -> ImportSummary:
     """Loads bundles: all of them, or nothing. Raises BundleError, ImportRunning, Unavailable."""
     return await import_bundles(
-        database, bundles, parse_source=_draw, dry_run=dry_run, progress=progress
+        database, bundles, parse_source=_parse_source, dry_run=dry_run, progress=progress
     )
 
 
@@ -37,39 +43,39 @@ class ImportedKind(NamedTuple):
     unchanged: int
 
 
-class Imported(NamedTuple):
+class ImportResult(NamedTuple):
     """What an import did, or would do."""
 
     kinds: list[ImportedKind]
     notes: list[str]
 
 
-async def import_text(info: Info, bundle: str, dry_run: bool = False) -> Imported:
+async def import_catalog_text(info: Info, bundle: str, dry_run: bool = False) -> ImportResult:
     """Loads a bundle given as text, JSON or newline-delimited: all of it, or nothing.
 
     Drawings of maps come within it, as data URLs.
     """
-    database = info.context.store.database
+    database = info.context.untracked_store.database
     try:
-        summary = await load(database, [bundle.encode()], dry_run=dry_run)
-    except (BundleError, ImportRunning) as error:
-        raise RefusedDocument(str(error)) from error
+        summary = await import_catalog(database, [bundle.encode()], dry_run=dry_run)
+    except (BundleError, ImportRunningError) as error:
+        raise RefusedDocumentError(str(error)) from error
     kinds = [
         ImportedKind(kind, counts.inserted, counts.updated, counts.unchanged)
         for kind, counts in summary.kinds.items()
     ]
-    return Imported(kinds, summary.notes)
+    return ImportResult(kinds, summary.notes)
 
 
-async def _draw(svg: bytes) -> Drawing:
+async def _parse_source(svg: bytes) -> ParsedSource:
     try:
         parsed = await parse_drawing(svg)
     except RequestError as error:
-        raise SourceFault(str(error)) from error
-    return Drawing(parsed.json, sorted(_unit_ids(orjson.loads(parsed.json))))
+        raise SourceError(str(error)) from error
+    return ParsedSource(parsed.json, sorted(_shown_unit_ids(orjson.loads(parsed.json))))
 
 
-def _unit_ids(element: dict[str, Any]) -> set[str]:
+def _shown_unit_ids(element: dict[str, Any]) -> set[str]:
     """The units that a parsed map shows: as units, and as what its hit areas lead to."""
     found = set()
     pending = [element]

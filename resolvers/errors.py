@@ -12,18 +12,18 @@ RequestError                a code, a message, perhaps fields; graphql-core carr
 
 from typing import Any
 
-from storage.errors import Unavailable
+from storage.errors import UnavailableError
 
 __all__ = [
-    "FlagRequired",
-    "InvalidInput",
-    "MalformedDocument",
-    "NotFound",
-    "PermissionRequired",
-    "RefusedDocument",
+    "FlagRequiredError",
+    "InvalidInputError",
+    "MalformedDocumentError",
+    "NotFoundError",
+    "PermissionRequiredError",
+    "RefusedDocumentError",
     "RequestError",
-    "TooManyRecords",
-    "Unavailable",
+    "TooManyRecordsError",
+    "UnavailableError",
 ]
 
 
@@ -38,10 +38,10 @@ class RequestError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Errors cross process borders whatever their constructors take."""
-        return _restored, (type(self), str(self), self.extensions)
+        return _rebuild_error, (type(self), str(self), self.extensions)
 
 
-class InvalidInput(RequestError):
+class InvalidInputError(RequestError):
     """An argument that cannot be: `fields` maps its name to what is wrong with it."""
 
     code = "INVALID_INPUT"
@@ -51,7 +51,7 @@ class InvalidInput(RequestError):
         super().__init__(message, fields={name: [complaint] for name, complaint in fields.items()})
 
 
-class FlagRequired(RequestError):
+class FlagRequiredError(RequestError):
     """An experimental field was asked for without its flag."""
 
     code = "FLAG_REQUIRED"
@@ -60,7 +60,7 @@ class FlagRequired(RequestError):
         super().__init__(f"Experimental-Flags header must include {flag}", flag=flag)
 
 
-class PermissionRequired(RequestError):
+class PermissionRequiredError(RequestError):
     """The key lacks a permission."""
 
     code = "PERMISSION_REQUIRED"
@@ -71,7 +71,7 @@ class PermissionRequired(RequestError):
         )
 
 
-class NotFound(RequestError):
+class NotFoundError(RequestError):
     """An id that names nothing, or nothing that the key may see."""
 
     code = "NOT_FOUND"
@@ -80,30 +80,32 @@ class NotFound(RequestError):
         super().__init__(message)
 
 
-class TooManyRecords(RequestError):
+class TooManyRecordsError(RequestError):
     """An operation turned out to return more records than any may."""
 
     code = "LIMIT_EXCEEDED"
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_records: int) -> None:
         super().__init__(
-            f"The operation returns more than {most} records; ask for smaller pages with perPage"
+            f"The operation returns more than {max_records} records; ask for smaller pages with perPage"
         )
 
 
-class MalformedDocument(RequestError):
+class MalformedDocumentError(RequestError):
     """A document that cannot be read; `line` and `column` say where."""
 
     code = "MALFORMED_DOCUMENT"
 
 
-class RefusedDocument(RequestError):
+class RefusedDocumentError(RequestError):
     """A document that could be read and is not: it is over a limit."""
 
     code = "REFUSED_DOCUMENT"
 
 
-def _restored(kind: type[RequestError], message: str, extensions: dict[str, Any]) -> RequestError:
+def _rebuild_error(
+    kind: type[RequestError], message: str, extensions: dict[str, Any]
+) -> RequestError:
     error = kind.__new__(kind, message)
     RequestError.__init__(error, message)
     error.extensions = extensions

@@ -1,10 +1,10 @@
 """Level tags of a map."""
 
 from resolvers.context import Relation
-from resolvers.listing import listing
+from resolvers.listing import list_resolver
 from storage.level_tags import LEVEL_TAGS
 
-OF_MAP = Relation(LEVEL_TAGS, lambda map_id: {"map_id": map_id})
+LEVEL_TAGS_OF_MAP = Relation(LEVEL_TAGS, lambda map_id: {"map_id": map_id})
 
 
-of_map = listing(OF_MAP, "The level tags of a map.")
+list_level_tags_of_map = list_resolver(LEVEL_TAGS_OF_MAP, "The level tags of a map.")

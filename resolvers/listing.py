@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from resolvers.batching import Resolver, batched
-from resolvers.context import Info, Parent, Relation
+from resolvers.batching import Resolver, batch_resolver
+from resolvers.context import Info, ParentKey, Relation
 from storage.paging import Page
 
 
-def listing(relation: Relation[Any], description: str, *fields: str) -> Resolver:
+def list_resolver(relation: Relation[Any], description: str, *fields: str) -> Resolver:
     """A page of the parent's list; `fields` of the parent (`id` unless given) pick it out."""
-    pick = _picker(*(fields or ("id",)))
+    pick = _key_getter(*(fields or ("id",)))
 
     async def each(
         parents: Sequence[Any],
@@ -20,13 +20,13 @@ def listing(relation: Relation[Any], description: str, *fields: str) -> Resolver
         per_page: int | None = 100,
         after: str | None = None,
     ) -> list[Page[Any]]:
-        return await info.context.lists(relation, [*map(pick, parents)], page, per_page, after)
+        return await info.context.load_pages(relation, [*map(pick, parents)], page, per_page, after)
 
     each.__doc__ = description
-    return batched(each)
+    return batch_resolver(each)
 
 
-def _picker(*fields: str) -> Callable[[Any], Parent]:
+def _key_getter(*fields: str) -> Callable[[Any], ParentKey]:
     if len(fields) > 1:
         return attrgetter(*fields)
     pick = attrgetter(*fields)

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-Load = Callable[[list[K]], Awaitable[Sequence[V]]]
+BatchLoad = Callable[[list[K]], Awaitable[Sequence[V]]]
 """From distinct keys to a value for each, in their order."""
 
 
@@ -18,36 +18,36 @@ class Loader(Generic[K, V]):
     keys.
     """
 
-    def __init__(self, load: Load[K, V], most: int) -> None:
+    def __init__(self, load: BatchLoad[K, V], max_keys: int) -> None:
         self._load = load
-        self._most = most
-        self._found: dict[K, V] = {}
-        self._asked: dict[K, asyncio.Task[None]] = {}
-        self._gathering: dict[K, None] = {}
+        self._max_keys = max_keys
+        self._values: dict[K, V] = {}
+        self._pending: dict[K, asyncio.Task[None]] = {}
+        self._queued_keys: dict[K, None] = {}
         """The keys of the next call, each once, in the order in which they were asked for."""
-        self._next: asyncio.Task[None] | None = None
+        self._next_batch: asyncio.Task[None] | None = None
 
     async def load(self, keys: Sequence[K]) -> list[V]:
         """The value of each key; raises what loading it raised."""
-        found = self._found
+        found = self._values
         if unknown := [key for key in keys if key not in found]:
             await self._fetch(unknown)
         return [found[key] for key in keys]
 
     async def _fetch(self, keys: list[K]) -> None:
-        if new := [key for key in keys if key not in self._asked]:
-            if self._next is None:
-                self._next = asyncio.create_task(self._read())
-            self._gathering.update(dict.fromkeys(new))
-            self._asked.update(dict.fromkeys(new, self._next))
-        for task in {self._asked[key] for key in keys}:
+        if new := [key for key in keys if key not in self._pending]:
+            if self._next_batch is None:
+                self._next_batch = asyncio.create_task(self._load_queued())
+            self._queued_keys.update(dict.fromkeys(new))
+            self._pending.update(dict.fromkeys(new, self._next_batch))
+        for task in {self._pending[key] for key in keys}:
             # One who stops waiting must not end what others wait for.
             await asyncio.shield(task)
 
-    async def _read(self) -> None:
-        keys = [*self._gathering]
-        self._gathering.clear()
-        self._next = None
-        for start in range(0, len(keys), self._most):
-            part = keys[start : start + self._most]
-            self._found.update(zip(part, await self._load(part), strict=True))
+    async def _load_queued(self) -> None:
+        keys = [*self._queued_keys]
+        self._queued_keys.clear()
+        self._next_batch = None
+        for start in range(0, len(keys), self._max_keys):
+            part = keys[start : start + self._max_keys]
+            self._values.update(zip(part, await self._load(part), strict=True))

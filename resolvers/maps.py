@@ -4,31 +4,31 @@ from collections.abc import Sequence
 
 import strawberry
 
-from resolvers.arguments import checked_id
-from resolvers.batching import batched
+from resolvers.arguments import validate_id
+from resolvers.batching import batch_resolver
 from resolvers.context import Info, Relation
-from resolvers.errors import InvalidInput
-from resolvers.listing import listing
+from resolvers.errors import InvalidInputError
+from resolvers.listing import list_resolver
 from storage.backgrounds import Background
 from storage.kinds import Document
 from storage.maps import MAPS, Map
 from storage.paging import Page
 from storage.units import Unit
 
-MOST_FILTER_CHARACTERS = 255
+MAX_TAGS_CHARACTERS = 255
 
-OF_ASSET = Relation(MAPS, lambda asset_id: {"asset_id": asset_id})
+MAPS_OF_ASSET = Relation(MAPS, lambda asset_id: {"asset_id": asset_id})
 
 
-def _holding_unit(asset_id: str, map_ids: tuple[str, ...] | None) -> Document:
+def _of_unit_condition(asset_id: str, map_ids: tuple[str, ...] | None) -> Document:
     # A unit that names no maps is on every map of its asset.
     return {"asset_id": asset_id} | ({} if map_ids is None else {"_id": {"$in": [*map_ids]}})
 
 
-OF_UNIT = Relation(MAPS, _holding_unit)
+MAPS_OF_UNIT = Relation(MAPS, _of_unit_condition)
 
 
-async def every(
+async def list_maps(
     info: Info,
     page: int | None = 1,
     per_page: int | None = 100,
@@ -39,22 +39,22 @@ async def every(
     """The maps that the key sees: of one asset, or that carry every one of the tags."""
     where: Document = {}
     if asset is not None:
-        where["asset_id"] = checked_id("asset", asset)
+        where["asset_id"] = validate_id("asset", asset)
     if tags is not None:
-        where["tags"] = {"$all": _checked_tags(tags)}
-    return await info.context.page(MAPS, where, page, per_page, after)
+        where["tags"] = {"$all": _parse_tags(tags)}
+    return await info.context.list_page(MAPS, where, page, per_page, after)
 
 
-async def by_id(info: Info, id: strawberry.ID) -> Map | None:
+async def get_map(info: Info, id: strawberry.ID) -> Map | None:
     """One map."""
-    return await info.context.one(MAPS, checked_id("id", id))
+    return await info.context.load(MAPS, validate_id("id", id))
 
 
-of_asset = listing(OF_ASSET, "The maps of an asset.")
+list_maps_of_asset = list_resolver(MAPS_OF_ASSET, "The maps of an asset.")
 
 
-@batched
-async def of_unit(
+@batch_resolver
+async def list_maps_of_unit(
     parents: Sequence[Unit],
     info: Info,
     page: int | None = 1,
@@ -66,21 +66,23 @@ async def of_unit(
         (parent.asset_id, None if parent.map_ids is None else tuple(parent.map_ids))
         for parent in parents
     ]
-    return await info.context.lists(OF_UNIT, keys, page, per_page, after)
+    return await info.context.load_pages(MAPS_OF_UNIT, keys, page, per_page, after)
 
 
-@batched
-async def of_background(parents: Sequence[Background], info: Info) -> list[Map | None]:
+@batch_resolver
+async def map_of_background(parents: Sequence[Background], info: Info) -> list[Map | None]:
     """The map that a background is for."""
-    return await info.context.each(MAPS, [parent.unit_map_id for parent in parents])
+    return await info.context.load_aligned(MAPS, [parent.unit_map_id for parent in parents])
 
 
-def _checked_tags(text: str) -> list[str]:
-    if len(text) > MOST_FILTER_CHARACTERS:
-        raise InvalidInput(
-            tags=f"must have at most {MOST_FILTER_CHARACTERS} characters, not {len(text)}"
+def _parse_tags(text: str) -> list[str]:
+    if len(text) > MAX_TAGS_CHARACTERS:
+        raise InvalidInputError(
+            tags=f"must have at most {MAX_TAGS_CHARACTERS} characters, not {len(text)}"
         )
     tags = [tag.strip() for tag in text.split(",")]
     if not all(tags):
-        raise InvalidInput(tags=f"must be tags separated by commas, such as ils,mls, not {text!r}")
-    return [checked_id("tags", tag) for tag in tags]
+        raise InvalidInputError(
+            tags=f"must be tags separated by commas, such as ils,mls, not {text!r}"
+        )
+    return [validate_id("tags", tag) for tag in tags]

@@ -7,13 +7,13 @@ from typing import NamedTuple
 from shapely import Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
-from resolvers.plan_places import Place
-from resolvers.plan_shapes import shape_of
-from resolvers.plans import PlanReading
-from routing.plan import Location
+from resolvers.plan_places import LocationCandidate
+from resolvers.plan_shapes import to_shape
+from resolvers.plans import TranslatedPlan
+from routing.plan import PlanLocation
 
 
-class Given(NamedTuple):
+class ExistingLocation(NamedTuple):
     """A location of the map, in the map's units; `unit_id` is the unit that it stands for."""
 
     id: str
@@ -25,13 +25,15 @@ class Given(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
-    place: Place
-    location: Location
+class _CandidatePair:
+    candidate: LocationCandidate
+    location: PlanLocation
     shape: BaseGeometry
 
 
-def adopt(reading: PlanReading, given: Sequence[Given]) -> PlanReading:
+def adopt_locations(
+    reading: TranslatedPlan, existing: Sequence[ExistingLocation]
+) -> TranslatedPlan:
     """The reading with the given locations instead of those that it would make for the same.
 
     A location stands for the place of its unit, or for the place whose shape it lies in; one that
@@ -39,42 +41,44 @@ def adopt(reading: PlanReading, given: Sequence[Given]) -> PlanReading:
     """
     scale = reading.drawing.feet_per_unit
     pairs = [
-        _Pair(place, location, shape_of(place.feature.geometry, scale))
-        for place, location in zip(reading.places, reading.plan.locations, strict=True)
+        _CandidatePair(place, location, to_shape(place.feature.geometry, scale))
+        for place, location in zip(reading.candidates, reading.plan.locations, strict=True)
     ]
     levels = {level.id for level in reading.plan.levels}
-    adopted: dict[str, Location] = {}
-    added: list[Location] = []
-    for each in given:
+    adopted: dict[str, PlanLocation] = {}
+    added: list[PlanLocation] = []
+    for each in existing:
         if each.floor_id not in levels:
             continue
-        at = Location(each.id, each.floor_id, each.x * scale, each.y * scale, each.name)
-        pair = _find(each, at, (pair for pair in pairs if pair.place.id not in adopted))
+        at = PlanLocation(each.id, each.floor_id, each.x * scale, each.y * scale, each.name)
+        pair = _find_pair(each, at, (pair for pair in pairs if pair.candidate.id not in adopted))
         if pair is None:
             added.append(at)
         else:
-            adopted[pair.place.id] = replace(at, space_id=pair.location.space_id)
-    locations = [adopted.get(pair.place.id, pair.location) for pair in pairs] + added
+            adopted[pair.candidate.id] = replace(at, space_id=pair.location.space_id)
+    locations = [adopted.get(pair.candidate.id, pair.location) for pair in pairs] + added
     return replace(
         reading,
         plan=replace(reading.plan, locations=tuple(locations)),
-        places=tuple(pair.place for pair in pairs if pair.place.id not in adopted),
+        candidates=tuple(pair.candidate for pair in pairs if pair.candidate.id not in adopted),
     )
 
 
-def _find(given: Given, at: Location, pairs: Iterable[_Pair]) -> _Pair | None:
-    if given.unit_id is not None:
-        return next((pair for pair in pairs if pair.place.unit_id == given.unit_id), None)
+def _find_pair(
+    existing: ExistingLocation, at: PlanLocation, pairs: Iterable[_CandidatePair]
+) -> _CandidatePair | None:
+    if existing.unit_id is not None:
+        return next((pair for pair in pairs if pair.candidate.unit_id == existing.unit_id), None)
     around = [
         pair
         for pair in pairs
-        if pair.place.unit_id is None
-        and pair.place.level == given.floor_id
-        and pair.shape.distance(Point(at.x, at.y)) <= _reach(pair.shape)
+        if pair.candidate.unit_id is None
+        and pair.candidate.level == existing.floor_id
+        and pair.shape.distance(Point(at.x, at.y)) <= _reach_feet(pair.shape)
     ]
     return min(around, key=lambda pair: pair.shape.area, default=None)
 
 
-def _reach(shape: BaseGeometry) -> float:
+def _reach_feet(shape: BaseGeometry) -> float:
     """Within an outline, or as near to a point as a hand."""
     return 0.0 if isinstance(shape, Polygon) else 1.0

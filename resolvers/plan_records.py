@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from resolvers.plans import PlanReading
+from resolvers.plans import TranslatedPlan
 
-Member = dict[str, Any]
+RecordDict = dict[str, Any]
 
 
-def locations_of(reading: PlanReading, asset_id: str) -> list[Member]:
+def build_location_records(reading: TranslatedPlan, asset_id: str) -> list[RecordDict]:
     """The locations of a plan, each with its floors, the one it stands on first."""
     return [
         {
@@ -20,11 +20,11 @@ def locations_of(reading: PlanReading, asset_id: str) -> list[Member]:
             "floors": [{"id": level} for level in place.levels],
             "tags": [{"key": key, "value": value} for key, value in place.tags.items()],
         }
-        for place in reading.places
+        for place in reading.candidates
     ]
 
 
-def directory_of(reading: PlanReading, asset_id: str) -> dict[str, list[Member]]:
+def build_directory(reading: TranslatedPlan, asset_id: str) -> dict[str, list[RecordDict]]:
     """Asset, map, floors and units for a plan that brings no map of its own.
 
     One floor a level, one unit a room. `feet_per_unit` is 1: the map's coordinates are feet.
@@ -32,7 +32,7 @@ def directory_of(reading: PlanReading, asset_id: str) -> dict[str, list[Member]]
     name = reading.drawing.name or reading.map_id
     return {
         "assets": [{"id": asset_id, "name": name}],
-        "floors": _floors(reading, asset_id),
+        "floors": _build_floor_records(reading, asset_id),
         "maps": [
             {
                 "id": reading.map_id,
@@ -49,13 +49,13 @@ def directory_of(reading: PlanReading, asset_id: str) -> dict[str, list[Member]]
                 "name": place.name,
                 "map_ids": [reading.map_id],
             }
-            for place in reading.places
+            for place in reading.candidates
             if place.unit_id is not None
         ],
     }
 
 
-def _floors(reading: PlanReading, asset_id: str) -> list[Member]:
+def _build_floor_records(reading: TranslatedPlan, asset_id: str) -> list[RecordDict]:
     """`sort` is the level's number where all levels are whole ones, else their order."""
     ordinals = [level.ordinal or 0.0 for level in reading.drawing.levels]
     ranks = {ordinal: rank for rank, ordinal in enumerate(sorted(set(ordinals)))}

@@ -8,44 +8,44 @@ import shapely
 from shapely import LineString, MultiLineString, MultiPolygon, Polygon
 from shapely.geometry.base import BaseGeometry
 
-from parsing.drawing import Area, Coordinates, Geometry, Lines, Point
+from parsing.drawing import AreaGeometry, Coordinates, Geometry, LinesGeometry, PointGeometry
 
-ROOMY_SHARE: Final = 0.8
+MIN_ROOM_SHARE: Final = 0.8
 
 Surface: TypeAlias = Polygon | MultiPolygon
 Shape: TypeAlias = shapely.Point | LineString | MultiLineString | Surface
 
 
-class Layer:
+class ShapeIndex:
     """Shapes of one level, found by where they are."""
 
     def __init__(self, shapes: Iterable[BaseGeometry]) -> None:
         self._tree = shapely.STRtree([shape for shape in shapes if not shape.is_empty])
 
-    def distance(self, shape: BaseGeometry) -> float:
+    def distance_to(self, shape: BaseGeometry) -> float:
         """How far it is to the nearest of them; infinite where there is none."""
         _, distances = self._tree.query_nearest(shape, return_distance=True, all_matches=False)
         return float(distances.min(initial=math.inf))
 
-    def cut(self, shape: BaseGeometry) -> BaseGeometry:
+    def subtract_from(self, shape: BaseGeometry) -> BaseGeometry:
         """What they leave of a sound shape."""
         in_way = self._tree.geometries[self._tree.query(shape, predicate="intersects")]
-        return shape.difference(union(in_way)) if len(in_way) else shape
+        return shape.difference(union_shapes(in_way)) if len(in_way) else shape
 
 
-def shape_of(geometry: Geometry, feet_per_unit: float) -> Shape:
+def to_shape(geometry: Geometry, feet_per_unit: float) -> Shape:
     """The shape in feet. A single ring is taken as it is, self-crossing or not."""
     match geometry:
-        case Point((x, y)):
+        case PointGeometry((x, y)):
             return shapely.Point(x * feet_per_unit, y * feet_per_unit)
-        case Lines(lines):
-            scaled = [_scaled(line, feet_per_unit) for line in lines]
+        case LinesGeometry(lines):
+            scaled = [_to_feet(line, feet_per_unit) for line in lines]
             return LineString(scaled[0]) if len(scaled) == 1 else MultiLineString(scaled)
-        case Area(rings, nonzero):
-            return _surface([_scaled(ring, feet_per_unit) for ring in rings], nonzero)
+        case AreaGeometry(rings, nonzero):
+            return _fill_rings([_to_feet(ring, feet_per_unit) for ring in rings], nonzero)
 
 
-def inner_point(surface: BaseGeometry) -> shapely.Point:
+def label_point(surface: BaseGeometry) -> shapely.Point:
     """Where a label would stand: the centroid if there is room around it, else the centre of the
     largest circle inside; of lines, the middle."""
     if surface.geom_type == "Point":
@@ -58,22 +58,22 @@ def inner_point(surface: BaseGeometry) -> shapely.Point:
     largest = max(shapely.get_parts(sound), key=lambda part: part.area)
     radius = shapely.maximum_inscribed_circle(largest, tolerance=0.1)
     middle: shapely.Point = largest.centroid
-    has_room = middle.distance(largest.boundary) >= ROOMY_SHARE * radius.length
+    has_room = middle.distance(largest.boundary) >= MIN_ROOM_SHARE * radius.length
     if largest.contains(middle) and has_room:
         return middle
     return shapely.get_point(radius, 0)  # type: ignore[no-any-return]
 
 
-def union(shapes: Iterable[BaseGeometry]) -> BaseGeometry:
+def union_shapes(shapes: Iterable[BaseGeometry]) -> BaseGeometry:
     """All as one, faulty ones repaired."""
     return shapely.union_all([s if s.is_valid else shapely.make_valid(s) for s in shapes])
 
 
-def _scaled(path: Coordinates, feet_per_unit: float) -> list[tuple[float, float]]:
+def _to_feet(path: Coordinates, feet_per_unit: float) -> list[tuple[float, float]]:
     return [(x * feet_per_unit, y * feet_per_unit) for x, y in path]
 
 
-def _surface(rings: list[list[tuple[float, float]]], nonzero: bool) -> Surface:
+def _fill_rings(rings: list[list[tuple[float, float]]], nonzero: bool) -> Surface:
     """What the rings fill (SVG 2, section 13.4.2): faces of their arrangement, by winding."""
     if len(rings) == 1:
         return Polygon(rings[0])

@@ -3,154 +3,156 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from parsing.drawing import Area, Feature, Lines, Point, Tags
+from parsing.drawing import AreaGeometry, Feature, LinesGeometry, PointGeometry, Tags
 from parsing.quantities import parse_feet
 from parsing.surroundings import is_building, is_site
 from routing.plan import ConnectorKind, SpaceKind
 
-SPACES: Final[Mapping[str, SpaceKind]] = {
+SPACE_KINDS: Final[Mapping[str, SpaceKind]] = {
     "room": SpaceKind.ROOM,
     "corridor": SpaceKind.CORRIDOR,
     "area": SpaceKind.AREA,
 }
-FOOTWAYS: Final = frozenset({"footway", "corridor", "pedestrian", "path"})
+FOOTWAY_VALUES: Final = frozenset({"footway", "corridor", "pedestrian", "path"})
 
 
-VACANT: Final = frozenset({"disused", "vacant"})
+VACANT_VALUES: Final = frozenset({"disused", "vacant"})
 """What mappers write instead of what a room is for while it is for nothing."""
 
 
-class Term(NamedTuple):
+class TagMatcher(NamedTuple):
     """A tag that decides; without values, any but `no` and those of what is vacant."""
 
     key: str
     values: frozenset[str] = frozenset()
 
-    def is_in(self, tags: Tags) -> bool:
+    def matches(self, tags: Tags) -> bool:
         value = tags.get(self.key)
         if self.values:
             return value in self.values
-        return value not in (None, "no") and value not in VACANT
+        return value not in (None, "no") and value not in VACANT_VALUES
 
 
-CONNECTORS: Final[tuple[tuple[Term, ConnectorKind], ...]] = (
-    (Term("conveying"), ConnectorKind.ESCALATOR),
-    (Term("highway", frozenset({"elevator"})), ConnectorKind.ELEVATOR),
-    (Term("elevator", frozenset({"yes"})), ConnectorKind.ELEVATOR),
-    (Term("room", frozenset({"elevator"})), ConnectorKind.ELEVATOR),
-    (Term("highway", frozenset({"steps"})), ConnectorKind.STEPS),
-    (Term("stairs"), ConnectorKind.STEPS),
-    (Term("room", frozenset({"stairs", "staircase"})), ConnectorKind.STEPS),
-    (Term("ramp"), ConnectorKind.RAMP),
+CONNECTOR_MATCHERS: Final[tuple[tuple[TagMatcher, ConnectorKind], ...]] = (
+    (TagMatcher("conveying"), ConnectorKind.ESCALATOR),
+    (TagMatcher("highway", frozenset({"elevator"})), ConnectorKind.ELEVATOR),
+    (TagMatcher("elevator", frozenset({"yes"})), ConnectorKind.ELEVATOR),
+    (TagMatcher("room", frozenset({"elevator"})), ConnectorKind.ELEVATOR),
+    (TagMatcher("highway", frozenset({"steps"})), ConnectorKind.STEPS),
+    (TagMatcher("stairs"), ConnectorKind.STEPS),
+    (TagMatcher("room", frozenset({"stairs", "staircase"})), ConnectorKind.STEPS),
+    (TagMatcher("ramp"), ConnectorKind.RAMP),
 )
-BARRIERS: Final = (
-    Term("indoor", frozenset({"wall", "column", "pillar"})),
-    Term("barrier"),
-    Term("leisure", frozenset({"swimming_pool"})),
-    Term("natural", frozenset({"water"})),
+BARRIER_MATCHERS: Final = (
+    TagMatcher("indoor", frozenset({"wall", "column", "pillar"})),
+    TagMatcher("barrier"),
+    TagMatcher("leisure", frozenset({"swimming_pool"})),
+    TagMatcher("natural", frozenset({"water"})),
 )
-PASSABLE: Final = Term(
+PASSABLE_MATCHER: Final = TagMatcher(
     "barrier", frozenset({"entrance", "gate", "kerb", "swing_gate", "turnstile"})
 )
-POINTS_OF_INTEREST: Final = (
+POINT_OF_INTEREST_MATCHERS: Final = (
     *(
-        Term(key)
+        TagMatcher(key)
         for key in (
             "amenity", "shop", "leisure", "office", "tourism", "healthcare", "craft", "club",
             "emergency", "attraction", "vending", "information", "occupant",
         )
     ),
-    Term("room", frozenset({"toilets", "shower"})),
+    TagMatcher("room", frozenset({"toilets", "shower"})),
 )  # fmt: skip
-LOCKS: Final = (
-    Term("access", frozenset({"no"})),
-    Term("foot", frozenset({"no"})),
-    Term("locked", frozenset({"yes"})),
-    Term("entrance", frozenset({"emergency"})),
+LOCKED_MATCHERS: Final = (
+    TagMatcher("access", frozenset({"no"})),
+    TagMatcher("foot", frozenset({"no"})),
+    TagMatcher("locked", frozenset({"yes"})),
+    TagMatcher("entrance", frozenset({"emergency"})),
 )
-OUT_OF_SERVICE: Final = (
-    Term("access", frozenset({"no"})),
-    Term("disused", frozenset({"yes"})),
-    Term("operational_status", frozenset({"broken", "closed", "out_of_order", "out_of_service"})),
+OUT_OF_SERVICE_MATCHERS: Final = (
+    TagMatcher("access", frozenset({"no"})),
+    TagMatcher("disused", frozenset({"yes"})),
+    TagMatcher(
+        "operational_status", frozenset({"broken", "closed", "out_of_order", "out_of_service"})
+    ),
 )
-WHEELCHAIR: Final = {"yes": True, "designated": True, "limited": True, "no": False}
-WIDTHS: Final = ("width", "door:width", "maxwidth:physical")
+WHEELCHAIR_ACCESS: Final = {"yes": True, "designated": True, "limited": True, "no": False}
+WIDTH_KEYS: Final = ("width", "door:width", "maxwidth:physical")
 
 
-def says(terms: tuple[Term, ...], tags: Tags) -> bool:
+def matches_any(matchers: tuple[TagMatcher, ...], tags: Tags) -> bool:
     """Whether any of the terms is in the tags."""
-    return any(term.is_in(tags) for term in terms)
+    return any(term.matches(tags) for term in matchers)
 
 
-def space_kind(feature: Feature) -> SpaceKind | None:
+def space_kind_of(feature: Feature) -> SpaceKind | None:
     """None for what is no space: nothing without extent is one.
 
     A building out of doors with something of interest in it is a room.
     """
     tags = feature.tags
-    if not isinstance(feature.geometry, Area) or is_site(tags):
+    if not isinstance(feature.geometry, AreaGeometry) or is_site(tags):
         return None
-    if "indoor" not in tags and is_building(tags) and says(POINTS_OF_INTEREST, tags):
+    if "indoor" not in tags and is_building(tags) and matches_any(POINT_OF_INTEREST_MATCHERS, tags):
         return SpaceKind.ROOM
-    kind = SPACES.get(tags.get("indoor", ""))
-    return SpaceKind.AREA if kind is None and tags.get("highway") in FOOTWAYS else kind
+    kind = SPACE_KINDS.get(tags.get("indoor", ""))
+    return SpaceKind.AREA if kind is None and tags.get("highway") in FOOTWAY_VALUES else kind
 
 
 def is_footpath(feature: Feature) -> bool:
     """A line to walk along, on one level."""
     return (
-        isinstance(feature.geometry, Lines)
-        and feature.tags.get("highway") in FOOTWAYS
+        isinstance(feature.geometry, LinesGeometry)
+        and feature.tags.get("highway") in FOOTWAY_VALUES
         and len(feature.levels) == 1
     )
 
 
-def connector_kind(feature: Feature) -> ConnectorKind | None:
+def connector_kind_of(feature: Feature) -> ConnectorKind | None:
     """None for what leads to no other level.
 
     A moving walkway stays on its level; a footway that spans two is a ramp.
     """
     tags = feature.tags
     is_single = len(feature.levels) == 1
-    if tags.get("highway") in FOOTWAYS:
+    if tags.get("highway") in FOOTWAY_VALUES:
         return None if is_single else ConnectorKind.RAMP
-    return next((kind for term, kind in CONNECTORS if term.is_in(tags)), None)
+    return next((kind for term, kind in CONNECTOR_MATCHERS if term.matches(tags)), None)
 
 
 def is_door(feature: Feature) -> bool:
     """`door=no` is an opening without a leaf."""
     tags = feature.tags
-    return space_kind(feature) is None and (
-        "door" in tags or Term("entrance").is_in(tags) or tags.get("indoor") == "door"
+    return space_kind_of(feature) is None and (
+        "door" in tags or TagMatcher("entrance").matches(tags) or tags.get("indoor") == "door"
     )
 
 
 def is_barrier(feature: Feature) -> bool:
     """A point blocks nothing, nor does what is a space or passable."""
     return (
-        not isinstance(feature.geometry, Point)
-        and space_kind(feature) is None
-        and says(BARRIERS, feature.tags)
-        and not PASSABLE.is_in(feature.tags)
+        not isinstance(feature.geometry, PointGeometry)
+        and space_kind_of(feature) is None
+        and matches_any(BARRIER_MATCHERS, feature.tags)
+        and not PASSABLE_MATCHER.matches(feature.tags)
     )
 
 
 def is_outline(feature: Feature) -> bool:
     """The outer edge of a level."""
-    return feature.tags.get("indoor") == "level" and isinstance(feature.geometry, Area)
+    return feature.tags.get("indoor") == "level" and isinstance(feature.geometry, AreaGeometry)
 
 
-def width_feet(tags: Tags) -> float | None:
+def parse_width_feet(tags: Tags) -> float | None:
     """The width of a door where its tags tell it, in metres or with a unit."""
-    widths = (parse_feet(tags[key]) for key in WIDTHS if key in tags)
+    widths = (parse_feet(tags[key]) for key in WIDTH_KEYS if key in tags)
     return next((width for width in widths if width), None)
 
 
-def name_of(feature: Feature) -> str:
+def display_name_of(feature: Feature) -> str:
     """What people call it, else what it is, else its id; nothing is called after its vacancy."""
     tags = feature.tags
     if feature.unit_id:
         return tags.get("name") or feature.unit_id
     keys = ("name", "ref", "addr:unit", "room", "amenity", "shop", "leisure", "occupant")
     found = (tags[key] for key in keys if tags.get(key))
-    return next((text for text in found if text not in VACANT), feature.id)
+    return next((text for text in found if text not in VACANT_VALUES), feature.id)

@@ -10,7 +10,9 @@ A = TypeVarTuple("A")
 T = TypeVar("T")
 
 
-async def run(work: Callable[[*A], T], deadline_seconds: float, *arguments: *A) -> T:
+async def run_in_process_pool(
+    work: Callable[[*A], T], deadline_seconds: float, *arguments: *A
+) -> T:
     """What `work` returns or raises, from another process.
 
     At most as many pieces run at a time as there are cores; others wait for their turn, within

@@ -4,21 +4,21 @@ import re
 
 import strawberry
 
-from resolvers.arguments import checked_id
+from resolvers.arguments import validate_id
 from resolvers.context import Info, Relation
-from resolvers.errors import InvalidInput
-from resolvers.listing import listing
+from resolvers.errors import InvalidInputError
+from resolvers.listing import list_resolver
 from storage.kinds import Document
 from storage.paging import Page
 from storage.references import ASSET_REFERENCES, UNIT_REFERENCES, AssetReference, UnitReference
 
-KEY_PATTERN = re.compile(r"[a-z][a-z0-9-]{1,254}\Z")
+REFERENCE_KEY_REGEX = re.compile(r"[a-z][a-z0-9-]{1,254}\Z")
 
-OF_ASSET = Relation(ASSET_REFERENCES, lambda asset_id: {"asset_id": asset_id})
-OF_UNIT = Relation(UNIT_REFERENCES, lambda unit_id: {"unit_id": unit_id})
+REFERENCES_OF_ASSET = Relation(ASSET_REFERENCES, lambda asset_id: {"asset_id": asset_id})
+REFERENCES_OF_UNIT = Relation(UNIT_REFERENCES, lambda unit_id: {"unit_id": unit_id})
 
 
-async def every_of_assets(
+async def list_asset_references(
     info: Info,
     page: int | None = 1,
     per_page: int | None = 100,
@@ -27,10 +27,12 @@ async def every_of_assets(
     key: str | None = None,
 ) -> Page[AssetReference]:
     """The asset references that the key may access: of one asset, or to one system."""
-    return await info.context.page(ASSET_REFERENCES, _where(asset, key), page, per_page, after)
+    return await info.context.list_page(
+        ASSET_REFERENCES, _build_condition(asset, key), page, per_page, after
+    )
 
 
-async def every_of_units(
+async def list_unit_references(
     info: Info,
     page: int | None = 1,
     per_page: int | None = 100,
@@ -39,20 +41,26 @@ async def every_of_units(
     key: str | None = None,
 ) -> Page[UnitReference]:
     """The unit references that the key may access: of one asset's units, or to one system."""
-    return await info.context.page(UNIT_REFERENCES, _where(asset, key), page, per_page, after)
+    return await info.context.list_page(
+        UNIT_REFERENCES, _build_condition(asset, key), page, per_page, after
+    )
 
 
-of_asset = listing(OF_ASSET, "The ids of an asset in third-party systems.")
-of_unit = listing(OF_UNIT, "The ids of a unit in third-party systems.")
+list_references_of_asset = list_resolver(
+    REFERENCES_OF_ASSET, "The ids of an asset in third-party systems."
+)
+list_references_of_unit = list_resolver(
+    REFERENCES_OF_UNIT, "The ids of a unit in third-party systems."
+)
 
 
-def _where(asset: str | None, key: str | None) -> Document:
+def _build_condition(asset: str | None, key: str | None) -> Document:
     where: Document = {}
     if asset is not None:
-        where["asset_id"] = checked_id("asset", asset)
+        where["asset_id"] = validate_id("asset", asset)
     if key is not None:
-        if not KEY_PATTERN.match(key):
-            raise InvalidInput(
+        if not REFERENCE_KEY_REGEX.match(key):
+            raise InvalidInputError(
                 key="must be a lowercase letter, then 1 to 254 lowercase letters, digits or "
                 f"hyphens, not {key[:300]!r}"
             )

@@ -8,28 +8,30 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-Progress = Callable[[float, str], None]
+ProgressCallback = Callable[[float, str], None]
 """Told the share done, from 0 to 1, and what comes next."""
-STOP_SECONDS = 5.0
+STOP_TIMEOUT_SECONDS = 5.0
 
 
-class WorkerDied(Exception):
+class WorkerDiedError(Exception):
     """The process ended without an answer: it was killed, perhaps for want of memory."""
 
 
-async def run(work: Callable[..., T], progress: Progress, *arguments: Any) -> T:
+async def run_with_progress(
+    work: Callable[..., T], progress: ProgressCallback, *arguments: Any
+) -> T:
     """What `work(progress, *arguments)` returns or raises, from a process that is ended with it.
 
     Cancelling ends the process. Raises WorkerDied.
     """
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe(duplex=False)
-    process = spawn.Process(target=_work, args=(theirs, work, arguments), daemon=True)
+    process = spawn.Process(target=_run_worker, args=(theirs, work, arguments), daemon=True)
     process.start()
     theirs.close()
     try:
         while True:
-            kind, *content = await _received(ours)
+            kind, *content = await _receive_message(ours)
             if kind == "progress":
                 progress(*content)
             elif kind == "failed":
@@ -39,21 +41,23 @@ async def run(work: Callable[..., T], progress: Progress, *arguments: Any) -> T:
                 return result
     finally:
         process.terminate()
-        await asyncio.to_thread(process.join, STOP_SECONDS)
+        await asyncio.to_thread(process.join, STOP_TIMEOUT_SECONDS)
         ours.close()
 
 
-async def _received(connection: Connection) -> Any:
+async def _receive_message(connection: Connection) -> Any:
     # Polled, so that no thread is left reading when the work is cancelled.
     while not connection.poll():
         await asyncio.sleep(0.02)
     try:
         return await asyncio.to_thread(connection.recv)
     except EOFError as error:
-        raise WorkerDied("the process that worked on it was killed") from error
+        raise WorkerDiedError("the process that worked on it was killed") from error
 
 
-def _work(connection: Connection, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+def _run_worker(
+    connection: Connection, work: Callable[..., Any], arguments: tuple[Any, ...]
+) -> None:
     def progress(share: float, step: str) -> None:
         connection.send(("progress", share, step))
 

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from routing.archive import pack, unpack
+from routing.archive import pack_archive, unpack_archive
 from routing.router import Router
-from routing.saving import load_router, save_router
+from routing.saving import deserialize_router, serialize_router
 from storage.locations import Location
 
-KIND = "routable"
+ARCHIVE_KIND = "routable"
 
 
 class Placement(NamedTuple):
@@ -28,7 +28,7 @@ class Placement(NamedTuple):
         return self.floor_ids[0] if self.floor_ids else ""
 
 
-class Routable(NamedTuple):
+class RoutableMap(NamedTuple):
     """A map that can be routed on, and its locations by id."""
 
     router: Router
@@ -41,17 +41,17 @@ def placement_of(location: Location) -> Placement:
     return Placement(location.id, location.name, location.x, location.y, floor_ids)
 
 
-def save(router: Router, placements: Iterable[Placement]) -> bytes:
+def serialize_routable_map(router: Router, placements: Iterable[Placement]) -> bytes:
     """One archive of a map: bytes for `load`."""
-    content = np.frombuffer(save_router(router), np.uint8)
-    return pack(KIND, {"placements": list(placements)}, {"router": content})
+    content = np.frombuffer(serialize_router(router), np.uint8)
+    return pack_archive(ARCHIVE_KIND, {"placements": list(placements)}, {"router": content})
 
 
-def load(buffer: Any) -> Routable:
+def deserialize_routable_map(buffer: Any) -> RoutableMap:
     """A map whose tables stay in `buffer`. Raises FormatError."""
-    values, arrays = unpack(KIND, buffer)
+    values, arrays = unpack_archive(ARCHIVE_KIND, buffer)
     placements = (
         Placement(key, name, x, y, tuple(floor_ids))
         for key, name, x, y, floor_ids in values["placements"]
     )
-    return Routable(load_router(arrays["router"]), {each.id: each for each in placements})
+    return RoutableMap(deserialize_router(arrays["router"]), {each.id: each for each in placements})

@@ -7,23 +7,23 @@ from typing import Annotated
 import strawberry
 
 from resolvers.context import Context, Info
-from resolvers.distances import parse_mode, rounded
-from resolvers.errors import InvalidInput
-from resolvers.locations import matching
-from resolvers.routables import Routable
-from resolvers.waypoints import WaypointInput, find_waypoints, to_stop
+from resolvers.distances import parse_travel_mode, round_up
+from resolvers.errors import InvalidInputError
+from resolvers.locations import find_matching_ids
+from resolvers.routables import RoutableMap
+from resolvers.waypoints import WaypointInput, resolve_waypoints, to_waypoint_ref
 from routing.route import Leg as Found
 from routing.route import Route as Way
-from routing.route import Walk
+from routing.route import WalkLeg
 from storage.locations import LOCATIONS, Location
 from storage.maps import Map
 
-MOST_NEAREST = 100
-MOST_CANDIDATES = 10_000
+MAX_NEAREST = 100
+MAX_CANDIDATES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class RouteLeg:
     """A walk on one floor along a line, or a passage by one connector."""
 
     floor_id: str
@@ -43,11 +43,11 @@ class Route:
     mode: str
     feet: float
     seconds: float
-    legs: list[Leg]
+    legs: list[RouteLeg]
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class NearLocation:
     """A location, and how far it is by the fastest way."""
 
     location: Location
@@ -55,7 +55,7 @@ class Near:
     time: float
 
 
-async def route(
+async def find_route(
     parent: strawberry.Parent[Map],
     info: Info,
     source: Annotated[WaypointInput, strawberry.argument(name="from")],
@@ -63,72 +63,82 @@ async def route(
     mode: str | None = None,
 ) -> Route | None:
     """The fastest way from one waypoint to another; null where no path leads."""
-    travel = parse_mode("mode", mode)
-    routable = await info.context.routable(parent.id)
+    travel = parse_travel_mode("mode", mode)
+    routable = await info.context.load_routable_map(parent.id)
     named = [("from", source), ("to", target)]
-    waypoints = await find_waypoints(info.context, parent, routable, named)
-    router = _required(parent, routable).router
-    start, end = (to_stop(router, parent, waypoint) for waypoint in waypoints)
+    waypoints = await resolve_waypoints(info.context, parent, routable, named)
+    router = _require_routable_map(parent, routable).router
+    start, end = (to_waypoint_ref(router, parent, waypoint) for waypoint in waypoints)
     way = router.route(start, end, travel)
-    return None if way is None else _shown(way, travel.value, parent.feet_per_unit or 1.0)
+    return None if way is None else _to_route(way, travel.value, parent.feet_per_unit or 1.0)
 
 
-async def nearest(
+async def find_nearest_locations(
     parent: strawberry.Parent[Map],
     info: Info,
     source: Annotated[WaypointInput, strawberry.argument(name="from")],
     tags: str | None = None,
     limit: int | None = 10,
     mode: str | None = None,
-) -> list[Near]:
+) -> list[NearLocation]:
     """The locations whose tags meet every term, nearest first by walking time."""
-    travel = parse_mode("mode", mode)
-    most = checked_limit(limit)
-    routable = await info.context.routable(parent.id)
-    [waypoint] = await find_waypoints(info.context, parent, routable, [("from", source)])
-    candidates = await matching(info.context, parent.id, tags, MOST_CANDIDATES)
-    if len(candidates) == MOST_CANDIDATES:
-        raise InvalidInput(tags=f"must leave fewer than {MOST_CANDIDATES} locations; add a term")
-    router = _required(parent, routable).router
+    travel = parse_travel_mode("mode", mode)
+    most = parse_limit(limit)
+    routable = await info.context.load_routable_map(parent.id)
+    [waypoint] = await resolve_waypoints(info.context, parent, routable, [("from", source)])
+    candidates = await find_matching_ids(info.context, parent.id, tags, MAX_CANDIDATES)
+    if len(candidates) == MAX_CANDIDATES:
+        raise InvalidInputError(
+            tags=f"must leave fewer than {MAX_CANDIDATES} locations; add a term"
+        )
+    router = _require_routable_map(parent, routable).router
     known = [key for key in candidates if router.has_location(key) and key != waypoint.id]
-    found = router.nearest(to_stop(router, parent, waypoint), known, most, travel) if known else []
-    return await _located(info.context, [(n.location_id, n.feet, n.seconds) for n in found])
+    found = (
+        router.nearest(to_waypoint_ref(router, parent, waypoint), known, most, travel)
+        if known
+        else []
+    )
+    return await _to_near_locations(
+        info.context, [(n.location_id, n.feet, n.seconds) for n in found]
+    )
 
 
-def checked_limit(limit: int | None) -> int:
+def parse_limit(limit: int | None) -> int:
     """How many locations to name. Raises InvalidInput."""
     most = 10 if limit is None else limit
-    if not 1 <= most <= MOST_NEAREST:
-        raise InvalidInput(limit=f"must be from 1 to {MOST_NEAREST}, not {most}")
+    if not 1 <= most <= MAX_NEAREST:
+        raise InvalidInputError(limit=f"must be from 1 to {MAX_NEAREST}, not {most}")
     return most
 
 
-def _required(parent: Map, routable: Routable | None) -> Routable:
+def _require_routable_map(parent: Map, routable: RoutableMap | None) -> RoutableMap:
     if routable is None:
-        raise InvalidInput(map=f"has not been processed for pathfinding: {parent.id!r}")
+        raise InvalidInputError(map=f"has not been processed for pathfinding: {parent.id!r}")
     return routable
 
 
-async def _located(context: Context, found: Sequence[tuple[str, float, float]]) -> list[Near]:
-    locations = await context.many(LOCATIONS, [key for key, _, _ in found])
+async def _to_near_locations(
+    context: Context, found: Sequence[tuple[str, float, float]]
+) -> list[NearLocation]:
+    locations = await context.load_many(LOCATIONS, [key for key, _, _ in found])
     return [
-        Near(locations[key], rounded(feet), rounded(seconds))
+        NearLocation(locations[key], round_up(feet), round_up(seconds))
         for key, feet, seconds in found
         if key in locations
     ]
 
 
-def _shown(way: Way, mode: str, scale: float) -> Route:
-    legs = [_leg(leg, scale) for leg in way.legs]
-    return Route(mode, rounded(way.feet), rounded(way.seconds), legs)
+def _to_route(way: Way, mode: str, scale: float) -> Route:
+    legs = [_to_leg(leg, scale) for leg in way.legs]
+    return Route(mode, round_up(way.feet), round_up(way.seconds), legs)
 
 
-def _leg(leg: Found, scale: float) -> Leg:
-    feet, seconds = rounded(leg.feet), rounded(leg.seconds)
-    if isinstance(leg, Walk):
+def _to_leg(leg: Found, scale: float) -> RouteLeg:
+    feet, seconds = round_up(leg.feet), round_up(leg.seconds)
+    if isinstance(leg, WalkLeg):
         points = [[round(x / scale, 3), round(y / scale, 3)] for x, y in leg.points]
-        return Leg(leg.level_id, leg.level_id, feet, seconds, points)
-    return Leg(
+        return RouteLeg(leg.level_id, leg.level_id, feet, seconds, points)
+    return RouteLeg(
         leg.from_level_id,
         leg.to_level_id,
         feet,

@@ -5,21 +5,21 @@ from collections.abc import Iterable, Mapping, Sequence
 import strawberry
 from msgspec import Struct
 
-from resolvers.arguments import fault_of_id
+from resolvers.arguments import describe_id_error
 from resolvers.context import Context
-from resolvers.errors import InvalidInput
-from resolvers.routables import Placement, Routable, placement_of
+from resolvers.errors import InvalidInputError
+from resolvers.routables import Placement, RoutableMap, placement_of
 from routing.router import Router
 from routing.stops import Position
-from routing.stops import Waypoint as Stop
+from routing.stops import WaypointRef as Stop
 from storage.floors import FLOORS
 from storage.locations import LOCATIONS
 from storage.maps import Map
 
-MOST_NAME_CHARACTERS = 2048
-FARTHEST = 1e9
+MAX_NAME_CHARACTERS = 2048
+MAX_COORDINATE = 1e9
 """The largest coordinate, as for locations; NaN is not smaller, nor is what has no end."""
-OUT_OF_REACH = f"must be from -{FARTHEST:.0f} to {FARTHEST:.0f}"
+COORDINATE_RANGE_MESSAGE = f"must be from -{MAX_COORDINATE:.0f} to {MAX_COORDINATE:.0f}"
 
 
 @strawberry.input(description="A location of the map, or a place on one of its floors, or both.")
@@ -43,24 +43,24 @@ class Waypoint(Struct, frozen=True):
     """Whether it is where the location `id` is, and not merely named after one."""
 
     @property
-    def shown(self) -> tuple[str | None, str | None, float, float, str]:
+    def response_fields(self) -> tuple[str | None, str | None, float, float, str]:
         """What a response repeats of it."""
         return self.id, self.name, self.x, self.y, self.floor_id
 
 
-async def find_waypoints(
+async def resolve_waypoints(
     context: Context,
     parent: Map,
-    routable: Routable | None,
+    routable: RoutableMap | None,
     named: Sequence[tuple[str, WaypointInput]],
 ) -> list[Waypoint]:
     """The waypoints, in their order, each given with its name. Raises InvalidInput."""
     for place, way in named:
-        check_waypoint(place, way.id, way.name, way.x, way.y, way.floor_id)
+        validate_waypoint(place, way.id, way.name, way.x, way.y, way.floor_id)
     ids = {way.id for _, way in named if way.id is not None}
     floor_ids = {way.floor_id for _, way in named if way.floor_id is not None}
-    placements = await _placements(context, parent, routable, ids)
-    floors = await _floors(context, parent, routable, floor_ids)
+    placements = await _load_placements(context, parent, routable, ids)
+    floors = await _load_floor_ids(context, parent, routable, floor_ids)
     faults: dict[str, str] = {}
     found = []
     for place, way in named:
@@ -69,17 +69,17 @@ async def find_waypoints(
         if way.floor_id is not None and way.floor_id not in floors:
             faults[f"{place}.floorId"] = f"is no floor of this map: {way.floor_id!r}"
         elif is_placed or (placement is not None and way.floor_id in (None, *placement.floor_ids)):
-            found.append(_completed(way, placement))
+            found.append(_complete_waypoint(way, placement))
         elif placement is None:
             faults[f"{place}.id"] = f"is no location of this map: {way.id!r}"
         else:
             faults[f"{place}.floorId"] = f"is no floor of the location {way.id!r}"
     if faults:
-        raise InvalidInput(**faults)
+        raise InvalidInputError(**faults)
     return found
 
 
-def to_stop(router: Router, parent: Map, waypoint: Waypoint) -> Stop:
+def to_waypoint_ref(router: Router, parent: Map, waypoint: Waypoint) -> Stop:
     """A waypoint as routing knows it: a location by id, else a position in feet."""
     if waypoint.is_location and waypoint.id is not None and router.has_location(waypoint.id):
         return waypoint.id
@@ -87,9 +87,9 @@ def to_stop(router: Router, parent: Map, waypoint: Waypoint) -> Stop:
     return Position(waypoint.floor_id, waypoint.x * scale, waypoint.y * scale)
 
 
-def check_waypoint(
-    place: str,
-    id: str | None = None,
+def validate_waypoint(
+    argument: str,
+    waypoint_id: str | None = None,
     name: str | None = None,
     x: float | None = None,
     y: float | None = None,
@@ -97,47 +97,47 @@ def check_waypoint(
 ) -> None:
     """Whether a waypoint has the form of one. Raises InvalidInput."""
     part = ""
-    if id is not None and (fault := fault_of_id(id)):
+    if waypoint_id is not None and (fault := describe_id_error(waypoint_id)):
         part = ".id"
-    elif floor_id is not None and (fault := fault_of_id(floor_id)):
+    elif floor_id is not None and (fault := describe_id_error(floor_id)):
         part = ".floorId"
-    elif x is not None and not abs(x) <= FARTHEST:
-        part, fault = ".x", OUT_OF_REACH
-    elif y is not None and not abs(y) <= FARTHEST:
-        part, fault = ".y", OUT_OF_REACH
-    elif name is not None and len(name) > MOST_NAME_CHARACTERS:
-        part, fault = ".name", f"must have at most {MOST_NAME_CHARACTERS} characters"
+    elif x is not None and not abs(x) <= MAX_COORDINATE:
+        part, fault = ".x", COORDINATE_RANGE_MESSAGE
+    elif y is not None and not abs(y) <= MAX_COORDINATE:
+        part, fault = ".y", COORDINATE_RANGE_MESSAGE
+    elif name is not None and len(name) > MAX_NAME_CHARACTERS:
+        part, fault = ".name", f"must have at most {MAX_NAME_CHARACTERS} characters"
     elif (x is None) != (y is None):
         fault = "must have both x and y, or neither"
-    elif id is None and (x is None or floor_id is None):
+    elif waypoint_id is None and (x is None or floor_id is None):
         fault = "must have the id of a location, or x, y and a floor"
     else:
         return
-    raise InvalidInput(**{f"{place}{part}": fault})
+    raise InvalidInputError(**{f"{argument}{part}": fault})
 
 
-async def _placements(
-    context: Context, parent: Map, routable: Routable | None, ids: Iterable[str]
+async def _load_placements(
+    context: Context, parent: Map, routable: RoutableMap | None, ids: Iterable[str]
 ) -> Mapping[str, Placement]:
     """The map's locations among `ids`; only those it was not processed with are read."""
     known = routable.placements if routable else {}
-    read = await context.many(LOCATIONS, [key for key in ids if key not in known])
+    read = await context.load_many(LOCATIONS, [key for key in ids if key not in known])
     if not read:
         return known
     others = {key: each for key, each in read.items() if each.unit_map_id == parent.id}
     return {**known, **{key: placement_of(each) for key, each in others.items()}}
 
 
-async def _floors(
-    context: Context, parent: Map, routable: Routable | None, floor_ids: Iterable[str]
+async def _load_floor_ids(
+    context: Context, parent: Map, routable: RoutableMap | None, floor_ids: Iterable[str]
 ) -> set[str]:
     """Which of `floor_ids` are floors of the map's asset; only those off the map are read."""
     known = {key for key in floor_ids if routable and routable.router.has_level(key)}
-    read = await context.many(FLOORS, [key for key in floor_ids if key not in known])
+    read = await context.load_many(FLOORS, [key for key in floor_ids if key not in known])
     return known | {key for key, floor in read.items() if floor.asset_id == parent.asset_id}
 
 
-def _completed(given: WaypointInput, placement: Placement | None) -> Waypoint:
+def _complete_waypoint(given: WaypointInput, placement: Placement | None) -> Waypoint:
     """On another of its floors, too, a location is a place like any other."""
     if placement is None:
         assert given.x is not None

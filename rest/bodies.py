@@ -10,19 +10,19 @@ import orjson
 from msgspec import Struct
 from starlette.requests import Request
 
-from rest.errors import HttpError, Rename, invalid, of_graphql
-from rest.examples import RESOURCES, SVG
-from rest.parameters import ID
-from rest.reading import BodyTooLarge, read_body
-from schema.arguments import check_assignments, check_matrix
+from rest.errors import HttpError, Rename, from_graphql_error, invalid_input_error
+from rest.examples import RESOURCE_EXAMPLES, SVG_EXAMPLE
+from rest.parameters import ID_SCHEMA
+from rest.reading import BodyTooLargeError, receive_body
+from schema.arguments import check_assignments, check_distance_request
 from schema.execution import RequestError
 
 T = TypeVar("T")
 
-_MEMBER = re.compile(
+_FIELD_ERROR = re.compile(
     r"Object (?:(?P<is_missing>missing required)|contains unknown) field `(?P<name>.*)`", re.DOTALL
 )
-_TYPES = re.compile(r"Expected `(?P<wanted>.+)`, got `(?P<given>.+)`")
+_TYPE_ERROR = re.compile(r"Expected `(?P<wanted>.+)`, got `(?P<given>.+)`")
 _JSON_TYPES = {
     "array": "an array",
     "bool": "true or false",
@@ -33,34 +33,34 @@ _JSON_TYPES = {
     "str": "a string",
 }
 
-MOST_ASSIGNMENTS = 10_000
+MAX_ASSIGNMENTS = 10_000
 MATRIX_ARGUMENTS = frozenset({"sources", "targets", "costing", "costingOptions", "distanceMethod"})
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class RequestBody:
     """What an endpoint takes; `read` raises HttpError 400 or 422 with what would be right."""
 
     media_type: str
     schema: Mapping[str, Any]
     """A JSON schema; with a `title` it becomes a component under that name."""
     example: Any
-    limit_bytes: int
-    read: Callable[[bytes], dict[str, Any]]
+    max_bytes: int
+    parse: Callable[[bytes], dict[str, Any]]
     description: str = ""
     rename: Rename = str
     """From an argument, or a part of one, to where the body has it."""
 
 
-async def read(request: Request, media_type: str, limit_bytes: int) -> bytes:
+async def read_request_body(request: Request, media_type: str, max_bytes: int) -> bytes:
     """A request's body. Raises HttpError 413 and 415, and ClientGone."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != media_type:
         raise HttpError(415, f"Content-Type must be {media_type}", "UNSUPPORTED_MEDIA_TYPE")
     length = request.headers.get("content-length")
     try:
-        return await read_body(request.receive, limit_bytes, length.encode() if length else None)
-    except BodyTooLarge as error:
+        return await receive_body(request.receive, max_bytes, length.encode() if length else None)
+    except BodyTooLargeError as error:
         raise HttpError(413, str(error), "BODY_TOO_LARGE") from error
 
 
@@ -89,7 +89,7 @@ class WaypointItem(Struct):
     floor_id: str | None = None
     floorId: str | None = None
 
-    def variable(self) -> dict[str, Any]:
+    def to_variable(self) -> dict[str, Any]:
         """What GraphQL calls it."""
         floor = self.floorId if self.floor_id is None else self.floor_id
         return {"id": self.id, "name": self.name, "x": self.x, "y": self.y, "floorId": floor}
@@ -107,7 +107,7 @@ class CostingOptionsItem(Struct, forbid_unknown_fields=True):
     pedestrian: PedestrianItem | None = None
 
 
-class MatrixItem(Struct, forbid_unknown_fields=True):
+class DistanceRequest(Struct, forbid_unknown_fields=True):
     """What E18 is asked; waypoints may have more members, as locations have."""
 
     sources: list[WaypointItem]
@@ -117,10 +117,10 @@ class MatrixItem(Struct, forbid_unknown_fields=True):
     distance_method: str | None = None
 
 
-class MatrixBody(Struct):
+class DistanceRequestBody(Struct):
     """The body of E18."""
 
-    data: MatrixItem
+    data: DistanceRequest
 
 
 def parse_json(text: bytes, name: str = "body", *, is_input: bool = False) -> Any:
@@ -132,7 +132,7 @@ def parse_json(text: bytes, name: str = "body", *, is_input: bool = False) -> An
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
         if is_input and "infinity" in error.msg:
-            raise invalid(
+            raise invalid_input_error(
                 {name: [f"has a number that is too large in line {error.lineno}"]}
             ) from error
         raise HttpError(
@@ -142,32 +142,34 @@ def parse_json(text: bytes, name: str = "body", *, is_input: bool = False) -> An
         ) from error
 
 
-def convert(value: Any, model: type[T]) -> T:
+def to_struct(value: Any, model: type[T]) -> T:
     """A JSON value in the shape of a model. Raises HttpError 422 that names the place."""
     try:
         return msgspec.convert(value, model)
     except msgspec.ValidationError as error:
         complaint, _, place = str(error).partition(" - at ")
-        raise invalid(_in_json_terms(complaint, place.strip("`").lstrip("$."))) from error
+        raise invalid_input_error(
+            _translate_msgspec_error(complaint, place.strip("`").lstrip("$."))
+        ) from error
 
 
-def _in_json_terms(complaint: str, place: str) -> dict[str, list[str]]:
+def _translate_msgspec_error(message: str, path: str) -> dict[str, list[str]]:
     """What msgspec says of a value at `place`, under the member's name and in JSON's words."""
-    if member := _MEMBER.fullmatch(complaint):
-        name = f"{place}.{member['name']}" if place else member["name"]
+    if member := _FIELD_ERROR.fullmatch(message):
+        name = f"{path}.{member['name']}" if path else member["name"]
         return {name: ["must be given" if member["is_missing"] else "is not known here"]}
-    if types := _TYPES.fullmatch(complaint):
+    if types := _TYPE_ERROR.fullmatch(message):
         wanted = " or ".join(_JSON_TYPES[name] for name in types["wanted"].split(" | "))
-        return {place or "body": [f"must be {wanted}, not {_JSON_TYPES[types['given']]}"]}
-    return {place or "body": [f"is not as it should be: {complaint}"]}
+        return {path or "body": [f"must be {wanted}, not {_JSON_TYPES[types['given']]}"]}
+    return {path or "body": [f"is not as it should be: {message}"]}
 
 
-def _read_assignments(body: bytes) -> dict[str, Any]:
-    items = convert(parse_json(body), AssignmentsBody).data
+def _parse_assignments(body: bytes) -> dict[str, Any]:
+    items = to_struct(parse_json(body), AssignmentsBody).data
     try:
         check_assignments(len(items))
     except RequestError as error:
-        raise of_graphql(error) from error
+        raise from_graphql_error(error) from error
     return {
         "data": [
             {
@@ -181,11 +183,11 @@ def _read_assignments(body: bytes) -> dict[str, Any]:
     }
 
 
-def _read_matrix(body: bytes) -> dict[str, Any]:
-    asked = convert(parse_json(body, is_input=True), MatrixBody).data
+def _parse_distance_request(body: bytes) -> dict[str, Any]:
+    asked = to_struct(parse_json(body, is_input=True), DistanceRequestBody).data
     variables: dict[str, Any] = {
-        "sources": [waypoint.variable() for waypoint in asked.sources],
-        "targets": [waypoint.variable() for waypoint in asked.targets],
+        "sources": [waypoint.to_variable() for waypoint in asked.sources],
+        "targets": [waypoint.to_variable() for waypoint in asked.targets],
     }
     if asked.costing is not None:
         variables["costing"] = asked.costing
@@ -194,13 +196,13 @@ def _read_matrix(body: bytes) -> dict[str, Any]:
     if asked.distance_method is not None:
         variables["distanceMethod"] = asked.distance_method
     try:
-        check_matrix(variables)
+        check_distance_request(variables)
     except RequestError as error:
-        raise of_graphql(error, _in_data) from error
+        raise from_graphql_error(error, _to_body_path) from error
     return variables
 
 
-def _in_data(argument: str) -> str:
+def _to_body_path(argument: str) -> str:
     """`data.costing_options.pedestrian.mode` for `costingOptions.pedestrian.mode`."""
     name = argument.partition(".")[0].partition("[")[0]
     if name not in MATRIX_ARGUMENTS:
@@ -208,9 +210,9 @@ def _in_data(argument: str) -> str:
     return "data." + re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", argument)
 
 
-_ASSIGNMENT = RESOURCES["Assignment"]
+_ASSIGNMENT_EXAMPLE = RESOURCE_EXAMPLES["Assignment"]
 
-ASSIGNMENTS = Body(
+ASSIGNMENTS_BODY = RequestBody(
     "application/json",
     {
         "title": "Assignments",
@@ -220,51 +222,51 @@ ASSIGNMENTS = Body(
             "data": {
                 "type": "array",
                 "minItems": 1,
-                "maxItems": MOST_ASSIGNMENTS,
+                "maxItems": MAX_ASSIGNMENTS,
                 "items": {
                     "type": "object",
-                    "required": list(_ASSIGNMENT),
-                    "properties": dict.fromkeys(_ASSIGNMENT, ID),
+                    "required": list(_ASSIGNMENT_EXAMPLE),
+                    "properties": dict.fromkeys(_ASSIGNMENT_EXAMPLE, ID_SCHEMA),
                 },
             }
         },
     },
-    {"data": [_ASSIGNMENT]},
-    limit_bytes=8_000_000,
-    read=_read_assignments,
+    {"data": [_ASSIGNMENT_EXAMPLE]},
+    max_bytes=8_000_000,
+    parse=_parse_assignments,
 )
 
-UNIT_MAP = Body(
+UNIT_MAP_BODY = RequestBody(
     "application/vnd.map+xml",
     {"type": "string", "contentMediaType": "image/svg+xml"},
-    SVG,
-    limit_bytes=20 << 20,
-    read=lambda body: {"svg": body},
+    SVG_EXAMPLE,
+    max_bytes=20 << 20,
+    parse=lambda body: {"svg": body},
     description="The SVG data of a unit map, up to 20 MB.",
 )
 
 
-def _choice(default: str, *others: str) -> dict[str, Any]:
+def _enum_schema(default: str, *others: str) -> dict[str, Any]:
     return {"type": ["string", "null"], "enum": [default, *others, None], "default": default}
 
 
-_NUMBER = {"type": ["number", "null"], "minimum": -1e9, "maximum": 1e9}
-_WAYPOINT = {
+_NUMBER_SCHEMA = {"type": ["number", "null"], "minimum": -1e9, "maximum": 1e9}
+_WAYPOINT_SCHEMA = {
     "type": "object",
     "description": "The id of a location, or x, y and floor_id; coordinates win over the id.",
     "anyOf": [{"required": ["id"]}, {"required": ["x", "y", "floor_id"]}],
     "properties": {
-        "id": {**ID, "type": ["string", "null"]},
+        "id": {**ID_SCHEMA, "type": ["string", "null"]},
         "name": {"type": ["string", "null"], "maxLength": 2048},
-        "x": _NUMBER,
-        "y": _NUMBER,
-        "floor_id": {**ID, "type": ["string", "null"]},
+        "x": _NUMBER_SCHEMA,
+        "y": _NUMBER_SCHEMA,
+        "floor_id": {**ID_SCHEMA, "type": ["string", "null"]},
     },
     "dependentRequired": {"x": ["y"], "y": ["x"]},
 }
-_WAYPOINTS = {"type": "array", "minItems": 1, "maxItems": 50, "items": _WAYPOINT}
+_WAYPOINTS_SCHEMA = {"type": "array", "minItems": 1, "maxItems": 50, "items": _WAYPOINT_SCHEMA}
 
-DISTANCES = Body(
+DISTANCES_BODY = RequestBody(
     "application/json",
     {
         "title": "DistanceRequest",
@@ -276,9 +278,9 @@ DISTANCES = Body(
                 "required": ["sources", "targets"],
                 "additionalProperties": False,
                 "properties": {
-                    "sources": _WAYPOINTS,
-                    "targets": _WAYPOINTS,
-                    "costing": _choice("pedestrian"),
+                    "sources": _WAYPOINTS_SCHEMA,
+                    "targets": _WAYPOINTS_SCHEMA,
+                    "costing": _enum_schema("pedestrian"),
                     "costing_options": {
                         "type": ["object", "null"],
                         "additionalProperties": False,
@@ -286,24 +288,24 @@ DISTANCES = Body(
                             "pedestrian": {
                                 "type": ["object", "null"],
                                 "additionalProperties": False,
-                                "properties": {"mode": _choice("foot", "wheelchair")},
+                                "properties": {"mode": _enum_schema("foot", "wheelchair")},
                             }
                         },
                     },
-                    "distance_method": _choice("default", "pathfinding", "euclidean"),
+                    "distance_method": _enum_schema("default", "pathfinding", "euclidean"),
                 },
             }
         },
     },
     {
         "data": {
-            "sources": [{"id": RESOURCES["Location"]["id"]}],
+            "sources": [{"id": RESOURCE_EXAMPLES["Location"]["id"]}],
             "targets": [{"x": 437.5, "y": 350.0, "floor_id": "alder-court-floor-1"}],
             "costing_options": {"pedestrian": {"mode": "wheelchair"}},
         }
     },
-    limit_bytes=1_000_000,
-    read=_read_matrix,
-    rename=_in_data,
+    max_bytes=1_000_000,
+    parse=_parse_distance_request,
+    rename=_to_body_path,
     description="At most 50 pairs: sources times targets.",
 )

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from schema.execution import RequestError
 
-STATUS_OF_CODE = {
+STATUS_BY_CODE = {
     "INVALID_INPUT": 422,
     "LIMIT_EXCEEDED": 422,
     "REFUSED_DOCUMENT": 422,
@@ -25,7 +25,7 @@ STATUS_OF_CODE = {
 Rename: TypeAlias = Callable[[str], str]
 """From what an operation calls its input to what the endpoint calls it."""
 
-RETRY_AFTER = {"Retry-After": "1"}
+RETRY_AFTER_HEADERS = {"Retry-After": "1"}
 
 
 class HttpError(Exception):
@@ -50,7 +50,7 @@ class HttpError(Exception):
         self.headers = dict(headers or {})
         self.fields = fields
 
-    def response(self) -> Response:
+    def to_response(self) -> Response:
         """`{"message": ...}`, with `fields` where there are any."""
         body: dict[str, object] = {"message": self.message}
         if self.fields:
@@ -58,19 +58,19 @@ class HttpError(Exception):
         return Response(orjson.dumps(body), self.status, self.headers, "application/json")
 
 
-def not_found() -> HttpError:
+def not_found_error() -> HttpError:
     """The answer to what does not exist, and to what the key may not see."""
     return HttpError(404, "Not found", "NOT_FOUND")
 
 
-def method_not_allowed(allowed: Sequence[str]) -> HttpError:
+def method_not_allowed_error(allowed: Sequence[str]) -> HttpError:
     """The answer to a method that the path does not have."""
     return HttpError(
         405, "Method not allowed", "METHOD_NOT_ALLOWED", headers={"Allow": ", ".join(allowed)}
     )
 
 
-def invalid(fields: Mapping[str, Sequence[str]]) -> HttpError:
+def invalid_input_error(fields: Mapping[str, Sequence[str]]) -> HttpError:
     """The answer to input that cannot be, with every complaint."""
     message = "; ".join(
         f"{name} {complaint}" for name, complaints in fields.items() for complaint in complaints
@@ -78,12 +78,14 @@ def invalid(fields: Mapping[str, Sequence[str]]) -> HttpError:
     return HttpError(422, message, "INVALID_INPUT", fields=fields)
 
 
-def of_graphql(error: GraphQLError | RequestError, rename: Rename = str) -> HttpError:
+def from_graphql_error(error: GraphQLError | RequestError, rename: Rename = str) -> HttpError:
     """The answer to a failed operation."""
     extensions = error.extensions or {}
     code = extensions.get("code", "SERVER_ERROR")
     if "fields" in extensions:
-        return invalid({rename(name): text for name, text in extensions["fields"].items()})
-    status = STATUS_OF_CODE.get(code, 500)
+        return invalid_input_error(
+            {rename(name): text for name, text in extensions["fields"].items()}
+        )
+    status = STATUS_BY_CODE.get(code, 500)
     message = error.message if isinstance(error, GraphQLError) else str(error)
-    return HttpError(status, message, code, headers=RETRY_AFTER if status == 503 else None)
+    return HttpError(status, message, code, headers=RETRY_AFTER_HEADERS if status == 503 else None)

@@ -5,17 +5,17 @@ Each is given once, for a fragment; whole responses are put together by the code
 
 from typing import Any, Final
 
-from rest.json_schemas import Undescribed
-from rest.shapes import Address, JsonSchema, Shape, Shaped
+from rest.json_schemas import MissingDescriptionError
+from rest.shapes import Envelope, EnvelopedBody, JsonSchema, RequestUrl
 
 BASE_URL: Final = "https://localhost:8443"
-_STAMPS: Final = {
+_TIMESTAMPS: Final = {
     "created_at": "2026-03-02T09:00:00+00:00",
     "updated_at": "2026-03-02T09:00:00+00:00",
 }
 
-RESOURCES: Final[dict[str, dict[str, Any]]] = {
-    "Asset": {"id": "alder-court", "market": "multifamily", "name": "Alder Court", **_STAMPS},
+RESOURCE_EXAMPLES: Final[dict[str, dict[str, Any]]] = {
+    "Asset": {"id": "alder-court", "market": "multifamily", "name": "Alder Court", **_TIMESTAMPS},
     "Floor": {
         "id": "alder-court-floor-1",
         "asset_id": "alder-court",
@@ -23,14 +23,14 @@ RESOURCES: Final[dict[str, dict[str, Any]]] = {
         "label": "Ground floor, Alder Court",
         "short_label": "G",
         "sort": 1,
-        **_STAMPS,
+        **_TIMESTAMPS,
     },
     "Unit": {
         "id": "ugwo2tfiznm",
         "asset_id": "alder-court",
         "floor_id": "alder-court-floor-1",
         "name": "101",
-        **_STAMPS,
+        **_TIMESTAMPS,
     },
     "Map": {
         "id": "alder-court-floor-plates",
@@ -43,26 +43,26 @@ RESOURCES: Final[dict[str, dict[str, Any]]] = {
         "routing_tier": "no_routing",
         "geojson_url": None,
         "url": None,
-        **_STAMPS,
+        **_TIMESTAMPS,
     },
     "Background": {
         "id": "alder-court-daylight",
         "unit_map_id": "alder-court-floor-plates",
         "name": "Daylight",
-        **_STAMPS,
+        **_TIMESTAMPS,
     },
     "LevelTag": {
         "name": "Building",
         "key": "building",
-        **_STAMPS,
-        "values": [{"name": "Main building", "value": "alder-court-main", **_STAMPS}],
+        **_TIMESTAMPS,
+        "values": [{"name": "Main building", "value": "alder-court-main", **_TIMESTAMPS}],
     },
     "AssetReference": {
         "id": "rq5xnccaeaz",
         "asset_id": "alder-court",
         "key": "keyring",
         "value": "KR-97043",
-        **_STAMPS,
+        **_TIMESTAMPS,
     },
     "UnitReference": {
         "group_id": "gq5xnccaeaz",
@@ -70,7 +70,7 @@ RESOURCES: Final[dict[str, dict[str, Any]]] = {
         "unit_id": "ugwo2tfiznm",
         "key": "keyring",
         "value": "AL-101",
-        **_STAMPS,
+        **_TIMESTAMPS,
     },
     "AttributeGroup": {
         "group_id": "finish-package",
@@ -170,57 +170,59 @@ RESOURCES: Final[dict[str, dict[str, Any]]] = {
         "y": 1255.0,
         "floors": [{"id": "alder-court-floor-1"}],
         "tags": [
-            {"key": "svc:amenity", "value": "yes", **_STAMPS},
-            {"key": "leisure", "value": "swimming_pool", **_STAMPS},
+            {"key": "svc:amenity", "value": "yes", **_TIMESTAMPS},
+            {"key": "leisure", "value": "swimming_pool", **_TIMESTAMPS},
         ],
-        **_STAMPS,
+        **_TIMESTAMPS,
     },
 }
 """By fragment."""
 
 _PAGING: Final = {"per_page": 20, "current_page": 1, "next": "kwIUq3VjM3FudXBrNmky"}
 
-IDS: Final = {
-    "asset": RESOURCES["Asset"]["id"],
-    "floor": RESOURCES["Floor"]["id"],
-    "unit": RESOURCES["Unit"]["id"],
-    "map": RESOURCES["Map"]["id"],
-    "unitMapId": RESOURCES["Map"]["id"],
-    "group-id": RESOURCES["Assignment"]["group_id"],
-    "background": RESOURCES["Background"]["id"],
+PATH_ID_EXAMPLES: Final = {
+    "asset": RESOURCE_EXAMPLES["Asset"]["id"],
+    "floor": RESOURCE_EXAMPLES["Floor"]["id"],
+    "unit": RESOURCE_EXAMPLES["Unit"]["id"],
+    "map": RESOURCE_EXAMPLES["Map"]["id"],
+    "unitMapId": RESOURCE_EXAMPLES["Map"]["id"],
+    "group-id": RESOURCE_EXAMPLES["Assignment"]["group_id"],
+    "background": RESOURCE_EXAMPLES["Background"]["id"],
 }
 """By path parameter."""
 
-RESOURCES["NearLocation"] = {
+RESOURCE_EXAMPLES["NearLocation"] = {
     "distance": 121.4,
     "time": 26.121,
-    "location": RESOURCES["Location"],
+    "location": RESOURCE_EXAMPLES["Location"],
 }
 
 
-def response(shape: Shape, picked: JsonSchema, path: str) -> Shaped:
+def build_example_response(
+    envelope: Envelope, resource_schema: JsonSchema, path: str
+) -> EnvelopedBody:
     """What an endpoint answers, from the schema of the resource that its shape picks."""
-    data = _result(picked)
-    for name in reversed(shape.path):
+    data = _build_example(resource_schema)
+    for name in reversed(envelope.result_path):
         data = {name: data}
-    return shape.apply(data, Address(BASE_URL + path.format_map(IDS), []))
+    return envelope.wrap(data, RequestUrl(BASE_URL + path.format_map(PATH_ID_EXAMPLES), []))
 
 
-def _result(schema: JsonSchema) -> Any:
-    if schema.get("title") in RESOURCES:
-        return RESOURCES[schema["title"]]
+def _build_example(schema: JsonSchema) -> Any:
+    if schema.get("title") in RESOURCE_EXAMPLES:
+        return RESOURCE_EXAMPLES[schema["title"]]
     match schema:
         case {"properties": members}:
             return {
-                name: _PAGING[name] if name in _PAGING else _result(member)
+                name: _PAGING[name] if name in _PAGING else _build_example(member)
                 for name, member in members.items()
             }
         case {"items": items}:
-            return [_result(items)]
-    raise Undescribed(f"rest.examples.RESOURCES has no example of {schema}")
+            return [_build_example(items)]
+    raise MissingDescriptionError(f"rest.examples.RESOURCE_EXAMPLES has no example of {schema}")
 
 
-SVG: Final = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 172">
+SVG_EXAMPLE: Final = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 172">
   <g data-type="Level" data-tags="building=alder-court-main;floor=alder-court-floor-1">
     <g data-type="UnitLayer">
       <polygon id="ugwo2tfiznm" points="10,10 40,10 40,32 10,32" fill="#f4e3c1"/>

@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from rest import examples
-from rest.bodies import Body
-from rest.json_schemas import hoisted
-from rest.parameters import ID, Parameter
+from rest.bodies import RequestBody
+from rest.json_schemas import hoist_titled
+from rest.parameters import ID_SCHEMA, QueryParameter
 from rest.shapes import JsonSchema
-from rest.table import Row
+from rest.table import Endpoint
 
-Described = dict[str, Any]
+OpenApiObject = dict[str, Any]
 
-SECURITY_SCHEMES: Final[dict[str, Described]] = {
+SECURITY_SCHEMES: Final[dict[str, OpenApiObject]] = {
     "ApiKeyHeader": {
         "type": "apiKey",
         "in": "header",
@@ -37,7 +37,7 @@ PATH_ID_DESCRIPTIONS: Final = {
     "group-id": "Id of the attribute group.",
 }
 
-HEADER_PARAMETERS: Final[dict[str, Described]] = {
+HEADER_PARAMETERS: Final[dict[str, OpenApiObject]] = {
     "IfNoneMatch": {
         "name": "If-None-Match",
         "in": "header",
@@ -53,50 +53,55 @@ HEADER_PARAMETERS: Final[dict[str, Described]] = {
 }
 
 
-def body(given: Body | None, components: dict[str, JsonSchema]) -> Described:
+def describe_body(
+    request_body: RequestBody | None, components: dict[str, JsonSchema]
+) -> OpenApiObject:
     """The request body, if there is one; its titled schemas go to `components`."""
-    if given is None:
+    if request_body is None:
         return {}
-    limit = f"At most {given.limit_bytes} bytes."
-    media = {"schema": hoisted(dict(given.schema), components), "example": given.example}
+    limit = f"At most {request_body.max_bytes} bytes."
+    media = {
+        "schema": hoist_titled(dict(request_body.schema), components),
+        "example": request_body.example,
+    }
     return {
         "requestBody": {
-            "description": f"{given.description} {limit}".strip(),
+            "description": f"{request_body.description} {limit}".strip(),
             "required": True,
-            "content": {given.media_type: media},
+            "content": {request_body.media_type: media},
         }
     }
 
 
-def parameters(row: Row, flags: Iterable[str]) -> list[Described]:
+def describe_parameters(endpoint: Endpoint, flags: Iterable[str]) -> list[OpenApiObject]:
     """The parameters of an endpoint that demands these flags."""
-    names = [part[1:-1] for part in row.path.split("/") if part.startswith("{")]
-    conditional = [_common("IfNoneMatch")] if row.method == "GET" else []
+    names = [part[1:-1] for part in endpoint.path.split("/") if part.startswith("{")]
+    conditional = [_parameter_reference("IfNoneMatch")] if endpoint.method == "GET" else []
     return [
-        *(_path_parameter(name) for name in names),
-        *(_query_parameter(parameter) for parameter in row.query),
-        *(_flag_parameter(flag) for flag in flags),
+        *(_describe_path_parameter(name) for name in names),
+        *(_describe_query_parameter(parameter) for parameter in endpoint.query_parameters),
+        *(_describe_flag_parameter(flag) for flag in flags),
         *conditional,
-        _common("RequestId"),
+        _parameter_reference("RequestId"),
     ]
 
 
-def _common(name: str) -> Described:
+def _parameter_reference(name: str) -> OpenApiObject:
     return {"$ref": f"#/components/parameters/{name}"}
 
 
-def _path_parameter(name: str) -> Described:
+def _describe_path_parameter(name: str) -> OpenApiObject:
     return {
         "name": name,
         "in": "path",
         "required": True,
         "description": PATH_ID_DESCRIPTIONS[name],
-        "schema": dict(ID),
-        "example": examples.IDS[name],
+        "schema": dict(ID_SCHEMA),
+        "example": examples.PATH_ID_EXAMPLES[name],
     }
 
 
-def _query_parameter(parameter: Parameter) -> Described:
+def _describe_query_parameter(parameter: QueryParameter) -> OpenApiObject:
     example = {} if parameter.example is None else {"example": parameter.example}
     return {
         "name": parameter.name,
@@ -108,7 +113,7 @@ def _query_parameter(parameter: Parameter) -> Described:
     }
 
 
-def _flag_parameter(flag: str) -> Described:
+def _describe_flag_parameter(flag: str) -> OpenApiObject:
     return {
         "name": "Experimental-Flags",
         "in": "header",

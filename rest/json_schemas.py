@@ -22,28 +22,28 @@ from graphql import (
     get_named_type,
 )
 
-from rest.parsed_maps import PARSED_MAP
+from rest.parsed_maps import PARSED_MAP_SCHEMA
 from rest.shapes import JsonSchema
 from schema.execution import Operation
 
-COMPONENTS = "#/components/schemas/"
+COMPONENTS_PREFIX = "#/components/schemas/"
 
-SCALARS: dict[str, JsonSchema] = {
+SCALAR_JSON_SCHEMAS: dict[str, JsonSchema] = {
     "ID": {"type": "string", "minLength": 1, "maxLength": 255},
     "String": {"type": "string"},
     "Int": {"type": "integer", "format": "int32"},
     "Float": {"type": "number", "format": "double"},
     "Boolean": {"type": "boolean"},
     "Timestamp": {"type": "string", "format": "date-time"},
-    "ParsedMap": PARSED_MAP,
+    "ParsedMap": PARSED_MAP_SCHEMA,
 }
 
 
-class Undescribed(Exception):
+class MissingDescriptionError(Exception):
     """A response holds what no JSON schema is known for; the message names it."""
 
 
-class Selected:
+class ResultSchemaReader:
     """The fields that an operation selects, with their types."""
 
     def __init__(self, schema: GraphQLSchema, operation: Operation) -> None:
@@ -56,50 +56,65 @@ class Selected:
             if isinstance(node, FragmentDefinitionNode)
         }
 
-    def field(self, path: Sequence[str]) -> tuple[GraphQLField, SelectionSetNode | None]:
+    def find_field(self, path: Sequence[str]) -> tuple[GraphQLField, SelectionSetNode | None]:
         """The field at the end of a way of response names, and what is selected of it."""
         *way, last = path
         parent: Any = self.root
         selection: SelectionSetNode | None = self.selection
         for name in way:
-            field, selection = dict(self._fields(parent, selection))[name]
+            field, selection = dict(self._iter_fields(parent, selection))[name]
             parent = get_named_type(field.type)
-        return dict(self._fields(parent, selection))[last]
+        return dict(self._iter_fields(parent, selection))[last]
 
-    def json_schema(self, path: Sequence[str]) -> JsonSchema:
+    def read_schema(self, path: Sequence[str]) -> JsonSchema:
         """What the value at the end of a way looks like where it is not null."""
-        field, selection = self.field(path)
-        return self._not_null(_unwrapped(field.type), selection)
+        field, selection = self.find_field(path)
+        return self._non_null_schema(_strip_non_null(field.type), selection)
 
-    def _of_type(self, type: GraphQLOutputType, selection: SelectionSetNode | None) -> JsonSchema:
+    def _type_schema(
+        self, type: GraphQLOutputType, selection: SelectionSetNode | None
+    ) -> JsonSchema:
         if isinstance(type, GraphQLNonNull):
-            return self._not_null(type.of_type, selection)
-        return _nullable(self._not_null(type, selection))
+            return self._non_null_schema(type.of_type, selection)
+        return _make_nullable(self._non_null_schema(type, selection))
 
-    def _not_null(self, type: Any, selection: SelectionSetNode | None) -> JsonSchema:
+    def _non_null_schema(self, type: Any, selection: SelectionSetNode | None) -> JsonSchema:
         if isinstance(type, GraphQLList):
-            return {"type": "array", "items": self._of_type(type.of_type, selection)}
+            return {"type": "array", "items": self._type_schema(type.of_type, selection)}
         if isinstance(type, GraphQLEnumType):
             return {"type": "string", "enum": [*type.values]}
         if isinstance(type, GraphQLObjectType) and selection is not None:
-            return self._object(type, selection)
-        if type.name not in SCALARS:
-            raise Undescribed(f"rest.json_schemas.SCALARS has no JSON schema of {type.name}")
-        return dict(SCALARS[type.name])
+            return self._object_schema(type, selection)
+        if type.name not in SCALAR_JSON_SCHEMAS:
+            raise MissingDescriptionError(
+                f"rest.json_schemas.SCALAR_JSON_SCHEMAS has no JSON schema of {type.name}"
+            )
+        return dict(SCALAR_JSON_SCHEMAS[type.name])
 
-    def _object(self, type: GraphQLObjectType, selection: SelectionSetNode) -> JsonSchema:
-        members = {name: self._member(*field) for name, field in self._fields(type, selection)}
+    def _object_schema(
+        self, object_type: GraphQLObjectType, selection: SelectionSetNode
+    ) -> JsonSchema:
+        members = {
+            name: self._field_schema(*field)
+            for name, field in self._iter_fields(object_type, selection)
+        }
         shape: JsonSchema = {"type": "object", "required": [*members], "properties": members}
         match selection.selections:
             case [FragmentSpreadNode(name=name)]:
-                return {"title": name.value, **_described(type.description), **shape}
+                return {
+                    "title": name.value,
+                    **_description_keyword(object_type.description),
+                    **shape,
+                }
         return shape
 
-    def _member(self, field: GraphQLField, selection: SelectionSetNode | None) -> JsonSchema:
-        schema = self._of_type(field.type, selection)
-        return schema if "title" in schema else {**schema, **_described(field.description)}
+    def _field_schema(self, field: GraphQLField, selection: SelectionSetNode | None) -> JsonSchema:
+        schema = self._type_schema(field.type, selection)
+        return (
+            schema if "title" in schema else {**schema, **_description_keyword(field.description)}
+        )
 
-    def _fields(
+    def _iter_fields(
         self, parent: Any, selection: SelectionSetNode | None
     ) -> Iterator[tuple[str, tuple[GraphQLField, SelectionSetNode | None]]]:
         for node in selection.selections if selection else ():
@@ -107,38 +122,38 @@ class Selected:
                 name = node.alias or node.name
                 yield name.value, (parent.fields[node.name.value], node.selection_set)
             elif isinstance(node, FragmentSpreadNode):
-                yield from self._fields(parent, self.fragments[node.name.value].selection_set)
+                yield from self._iter_fields(parent, self.fragments[node.name.value].selection_set)
             else:
-                raise Undescribed(f"an inline fragment in a selection of {parent.name}")
+                raise MissingDescriptionError(f"an inline fragment in a selection of {parent.name}")
 
 
-def hoisted(schema: Any, components: dict[str, JsonSchema]) -> Any:
+def hoist_titled(schema: Any, components: dict[str, JsonSchema]) -> Any:
     """The schema with everything that has a title moved to `components`, by that title.
 
     Raises Undescribed where two different schemas have one title.
     """
     if isinstance(schema, list):
-        return [hoisted(item, components) for item in schema]
+        return [hoist_titled(item, components) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {name: hoisted(value, components) for name, value in schema.items()}
+    kept = {name: hoist_titled(value, components) for name, value in schema.items()}
     if not isinstance(schema.get("title"), str):
         return kept
     title = kept.pop("title")
     if components.setdefault(title, kept) != kept:
-        raise Undescribed(f"two different schemas are titled {title}")
-    return {"$ref": COMPONENTS + title}
+        raise MissingDescriptionError(f"two different schemas are titled {title}")
+    return {"$ref": COMPONENTS_PREFIX + title}
 
 
-def _unwrapped(type: Any) -> Any:
-    return type.of_type if isinstance(type, GraphQLNonNull) else type
+def _strip_non_null(output_type: Any) -> Any:
+    return output_type.of_type if isinstance(output_type, GraphQLNonNull) else output_type
 
 
-def _nullable(schema: JsonSchema) -> JsonSchema:
+def _make_nullable(schema: JsonSchema) -> JsonSchema:
     if "title" in schema or "enum" in schema or "type" not in schema:
         return {"anyOf": [schema, {"type": "null"}]}
     return {**schema, "type": [schema["type"], "null"]}
 
 
-def _described(description: str | None) -> JsonSchema:
+def _description_keyword(description: str | None) -> JsonSchema:
     return {"description": " ".join(description.split())} if description else {}

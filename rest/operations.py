@@ -67,13 +67,13 @@ FRAGMENTS = {
     }""",
 }
 
-PAGING = "paging { per_page: perPage current_page: currentPage next }"
-SLICE = "page: $page, perPage: $perPage, after: $after"
-SLICED = "$page: Int, $perPage: Int, $after: String"
-FILTERED = "$asset: ID, $key: String"
+PAGING_FIELDS = "paging { per_page: perPage current_page: currentPage next }"
+PAGE_ARGUMENTS = "page: $page, perPage: $perPage, after: $after"
+PAGE_VARIABLES = "$page: Int, $perPage: Int, $after: String"
+REFERENCE_FILTER_VARIABLES = "$asset: ID, $key: String"
 
 
-def document(operation: str) -> str:
+def with_fragments(operation: str) -> str:
     """An operation followed by the fragments that it spreads, and those that they do."""
     text = operation
     for name, fragment in FRAGMENTS.items():
@@ -82,101 +82,101 @@ def document(operation: str) -> str:
     return text
 
 
-LIST_ASSETS = document(f"""query ListAssets({SLICED}) {{
-    assets({SLICE}) {{ {PAGING} data {{ ...Asset }} }}
+LIST_ASSETS = with_fragments(f"""query ListAssets({PAGE_VARIABLES}) {{
+    assets({PAGE_ARGUMENTS}) {{ {PAGING_FIELDS} data {{ ...Asset }} }}
 }}""")
 
-GET_ASSET = document("""query GetAsset($asset: ID!) {
+GET_ASSET = with_fragments("""query GetAsset($asset: ID!) {
     asset(id: $asset) { ...Asset }
 }""")
 
-LIST_FLOORS = document(f"""query ListFloors($asset: ID!, {SLICED}) {{
-    asset(id: $asset) {{ floors({SLICE}) {{ {PAGING} data {{ ...Floor }} }} }}
+LIST_FLOORS = with_fragments(f"""query ListFloors($asset: ID!, {PAGE_VARIABLES}) {{
+    asset(id: $asset) {{ floors({PAGE_ARGUMENTS}) {{ {PAGING_FIELDS} data {{ ...Floor }} }} }}
 }}""")
 
-GET_FLOOR = document("""query GetFloor($asset: ID!, $floor: ID!) {
+GET_FLOOR = with_fragments("""query GetFloor($asset: ID!, $floor: ID!) {
     asset(id: $asset) { floor(id: $floor) { ...Floor } }
 }""")
 
-LIST_UNITS = document(f"""query ListUnits({SLICED}) {{
-    units({SLICE}) {{ {PAGING} data {{ ...Unit }} }}
+LIST_UNITS = with_fragments(f"""query ListUnits({PAGE_VARIABLES}) {{
+    units({PAGE_ARGUMENTS}) {{ {PAGING_FIELDS} data {{ ...Unit }} }}
 }}""")
 
-GET_UNIT = document("""query GetUnit($unit: ID!) {
+GET_UNIT = with_fragments("""query GetUnit($unit: ID!) {
     unit(id: $unit) { ...Unit }
 }""")
 
-LIST_MAPS = document(f"""query ListMaps({SLICED}, $asset: ID, $tags: String) {{
-    maps({SLICE}, asset: $asset, tags: $tags) {{ {PAGING} data {{ ...Map }} }}
+LIST_MAPS = with_fragments(f"""query ListMaps({PAGE_VARIABLES}, $asset: ID, $tags: String) {{
+    maps({PAGE_ARGUMENTS}, asset: $asset, tags: $tags) {{ {PAGING_FIELDS} data {{ ...Map }} }}
 }}""")
 
-GET_MAP = document("""query GetMap($map: ID!) {
+GET_MAP = with_fragments("""query GetMap($map: ID!) {
     map(id: $map) { ...Map }
 }""")
 
-LIST_BACKGROUNDS = document(f"""query ListBackgrounds($map: ID!, {SLICED}) {{
-    map(id: $map) {{ backgrounds({SLICE}) {{ {PAGING} data {{ ...Background }} }} }}
+LIST_BACKGROUNDS = with_fragments(f"""query ListBackgrounds($map: ID!, {PAGE_VARIABLES}) {{
+    map(id: $map) {{ backgrounds({PAGE_ARGUMENTS}) {{ {PAGING_FIELDS} data {{ ...Background }} }} }}
 }}""")
 
-GET_BACKGROUND = document("""query GetBackground($map: ID!, $background: ID!) {
+GET_BACKGROUND = with_fragments("""query GetBackground($map: ID!, $background: ID!) {
     map(id: $map) { background(id: $background) { ...Background } }
 }""")
 
-LIST_LEVEL_TAGS = document("""query ListLevelTags($map: ID!) {
+LIST_LEVEL_TAGS = with_fragments("""query ListLevelTags($map: ID!) {
     map(id: $map) { levelTags(perPage: 10000) { data { ...LevelTag } } }
 }""")
 
-LIST_MAP_UNITS = document(f"""query ListMapUnits($map: ID!, {SLICED}) {{
-    map(id: $map) {{ units({SLICE}) {{ {PAGING} data {{ ...Unit }} }} }}
+LIST_MAP_UNITS = with_fragments(f"""query ListMapUnits($map: ID!, {PAGE_VARIABLES}) {{
+    map(id: $map) {{ units({PAGE_ARGUMENTS}) {{ {PAGING_FIELDS} data {{ ...Unit }} }} }}
 }}""")
 
-GET_MAP_UNIT = document("""query GetMapUnit($map: ID!, $unit: ID!) {
+GET_MAP_UNIT = with_fragments("""query GetMapUnit($map: ID!, $unit: ID!) {
     map(id: $map) { unit(id: $unit) { ...Unit } }
 }""")
 
-LIST_ASSET_REFERENCES = document(f"""query ListAssetReferences({SLICED}, {FILTERED}) {{
-    assetReferences({SLICE}, asset: $asset, key: $key) {{
-        {PAGING} data {{ ...AssetReference }}
+LIST_ASSET_REFERENCES = with_fragments(f"""query ListAssetReferences({PAGE_VARIABLES}, {REFERENCE_FILTER_VARIABLES}) {{
+    assetReferences({PAGE_ARGUMENTS}, asset: $asset, key: $key) {{
+        {PAGING_FIELDS} data {{ ...AssetReference }}
     }}
 }}""")
 
-LIST_UNIT_REFERENCES = document(f"""query ListUnitReferences({SLICED}, {FILTERED}) {{
-    unitReferences({SLICE}, asset: $asset, key: $key) {{
-        {PAGING} data {{ ...UnitReference }}
+LIST_UNIT_REFERENCES = with_fragments(f"""query ListUnitReferences({PAGE_VARIABLES}, {REFERENCE_FILTER_VARIABLES}) {{
+    unitReferences({PAGE_ARGUMENTS}, asset: $asset, key: $key) {{
+        {PAGING_FIELDS} data {{ ...UnitReference }}
     }}
 }}""")
 
-LIST_LOCATIONS = document(f"""query ListLocations($map: ID!, {SLICED}, $tags: String) {{
-    map(id: $map) {{ locations({SLICE}, tags: $tags) {{ {PAGING} data {{ ...Location }} }} }}
+LIST_LOCATIONS = with_fragments(f"""query ListLocations($map: ID!, {PAGE_VARIABLES}, $tags: String) {{
+    map(id: $map) {{ locations({PAGE_ARGUMENTS}, tags: $tags) {{ {PAGING_FIELDS} data {{ ...Location }} }} }}
 }}""")
 
-LIST_ATTRIBUTE_GROUPS = document("""query ListAttributeGroups {
+LIST_ATTRIBUTE_GROUPS = with_fragments("""query ListAttributeGroups {
     attributeGroups(perPage: 10000) { data { ...AttributeGroup } }
 }""")
 
-LIST_ASSIGNMENTS = document(f"""query ListAssignments($group: ID!, {SLICED}, $asset: ID) {{
+LIST_ASSIGNMENTS = with_fragments(f"""query ListAssignments($group: ID!, {PAGE_VARIABLES}, $asset: ID) {{
     attributeGroup(id: $group) {{
-        assignments({SLICE}, asset: $asset) {{ {PAGING} data {{ ...Assignment }} }}
+        assignments({PAGE_ARGUMENTS}, asset: $asset) {{ {PAGING_FIELDS} data {{ ...Assignment }} }}
     }}
 }}""")
 
-ASSIGN = document("""mutation AssignUnitAttributes($group: ID!, $data: [AssignmentInput!]!) {
+ASSIGN_ATTRIBUTES = with_fragments("""mutation AssignUnitAttributes($group: ID!, $data: [AssignmentInput!]!) {
     assignUnitAttributes(groupId: $group, data: $data) { ...Assignment }
 }""")
 
-UNASSIGN = document("""mutation UnassignUnitAttributes($group: ID!, $data: [AssignmentInput!]!) {
+UNASSIGN_ATTRIBUTES = with_fragments("""mutation UnassignUnitAttributes($group: ID!, $data: [AssignmentInput!]!) {
     unassignUnitAttributes(groupId: $group, data: $data)
 }""")
 
-PARSE_MAP = document("""query ParseMap($svg: SvgDocument!) {
+PARSE_MAP = with_fragments("""query ParseMap($svg: SvgDocument!) {
     parsedUnitMap(svg: $svg)
 }""")
 
-GET_PARSED_MAP = document("""query GetParsedMap($map: ID!) {
+GET_PARSED_MAP = with_fragments("""query GetParsedMap($map: ID!) {
     map(id: $map) { parsed }
 }""")
 
-CALCULATE_DISTANCES = document("""query CalculateDistances(
+CALCULATE_DISTANCES = with_fragments("""query CalculateDistances(
     $map: ID!, $sources: [WaypointInput!]!, $targets: [WaypointInput!]!, $costing: String,
     $costingOptions: CostingOptions, $distanceMethod: String
 ) {
@@ -188,13 +188,13 @@ CALCULATE_DISTANCES = document("""query CalculateDistances(
     }
 }""")
 
-FIND_ROUTE = document("""query FindRoute(
+FIND_ROUTE = with_fragments("""query FindRoute(
     $map: ID!, $from: WaypointInput!, $to: WaypointInput!, $mode: String
 ) {
     map(id: $map) { route(from: $from, to: $to, mode: $mode) { ...Route } }
 }""")
 
-FIND_NEAREST = document("""query FindNearest(
+FIND_NEAREST = with_fragments("""query FindNearest(
     $map: ID!, $from: WaypointInput!, $tags: String, $limit: Int, $mode: String
 ) {
     map(id: $map) {

@@ -36,7 +36,7 @@ list of flags separated by commas: `references`, `unit-attributes-resource`, `di
 at any time; anything else makes a new version, with another prefix than `/v1`.
 """
 
-TAGS: Final = {
+TAG_DESCRIPTIONS: Final = {
     "Assets": "Properties.",
     "Floors": "The storeys of an asset.",
     "Units": "Apartments, shops, offices.",

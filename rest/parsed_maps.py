@@ -4,11 +4,11 @@ from typing import Final
 
 from rest.shapes import JsonSchema
 
-_COMPONENTS: Final = "#/components/schemas/"
-_TEXT: Final[JsonSchema] = {"type": "string"}
-_NUMBER: Final[JsonSchema] = {"type": "number"}
+_COMPONENTS_PREFIX: Final = "#/components/schemas/"
+_TEXT_SCHEMA: Final[JsonSchema] = {"type": "string"}
+_NUMBER_SCHEMA: Final[JsonSchema] = {"type": "number"}
 
-GEOMETRY: Final = {
+GEOMETRY_ATTRIBUTES: Final = {
     "Polygon": ("points",),
     "Polyline": ("points",),
     "Line": ("x1", "y1", "x2", "y2"),
@@ -19,7 +19,7 @@ GEOMETRY: Final = {
 }
 """The shapes, with the attributes of SVG that each has besides the styling ones."""
 
-STYLING: Final = (
+STYLE_ATTRIBUTES: Final = (
     "fill",
     "fill-opacity",
     "fill-rule",
@@ -33,14 +33,14 @@ STYLING: Final = (
     "opacity",
     "transform",
 )
-NUMBERS_OF_RECT: Final = ("x", "y", "width", "height")
+RECT_NUMBER_ATTRIBUTES: Final = ("x", "y", "width", "height")
 
 
-def _reference(name: str) -> JsonSchema:
-    return {"$ref": _COMPONENTS + name}
+def _schema_reference(name: str) -> JsonSchema:
+    return {"$ref": _COMPONENTS_PREFIX + name}
 
 
-def _object(
+def _element_schema(
     description: str, kind: str, optional: dict[str, JsonSchema], **members: JsonSchema
 ) -> JsonSchema:
     required = {"type": {"type": "string", "const": kind}, **members}
@@ -52,95 +52,104 @@ def _object(
     }
 
 
-def _graphic(kind: str) -> JsonSchema:
-    numbers = NUMBERS_OF_RECT if kind == "Rect" else ()
+def _graphic_schema(kind: str) -> JsonSchema:
+    numbers = RECT_NUMBER_ATTRIBUTES if kind == "Rect" else ()
     attributes = {
-        name: _NUMBER if name in numbers else _TEXT for name in (*GEOMETRY[kind], *STYLING)
+        name: _NUMBER_SCHEMA if name in numbers else _TEXT_SCHEMA
+        for name in (*GEOMETRY_ATTRIBUTES[kind], *STYLE_ATTRIBUTES)
     }
-    return _object(f"SVG's {kind.lower()}, its attributes as they were written.", kind, attributes)
+    return _element_schema(
+        f"SVG's {kind.lower()}, its attributes as they were written.", kind, attributes
+    )
 
 
-_UID: Final[JsonSchema] = {
+_UID_SCHEMA: Final[JsonSchema] = {
     "type": "string",
     "pattern": "^u[1-9][0-9]*$",
     "description": "`u` and the element's position in the tree, parents first.",
 }
-_CHILDREN: Final[JsonSchema] = {"type": "array", "items": _reference("MapElement")}
-_SHAPE: Final[JsonSchema] = {
+_CHILDREN_SCHEMA: Final[JsonSchema] = {"type": "array", "items": _schema_reference("MapElement")}
+_SHAPE_SCHEMA: Final[JsonSchema] = {
     "type": "object",
     "description": "An outline: geometry, fill and transform alone.",
     "required": ["type"],
     "properties": {
-        "type": {"type": "string", "enum": [*GEOMETRY]},
-        "fill": _TEXT,
-        "transform": _TEXT,
-        "points": _TEXT,
-        "d": _TEXT,
+        "type": {"type": "string", "enum": [*GEOMETRY_ATTRIBUTES]},
+        "fill": _TEXT_SCHEMA,
+        "transform": _TEXT_SCHEMA,
+        "points": _TEXT_SCHEMA,
+        "d": _TEXT_SCHEMA,
     },
 }
-_TARGET: Final[JsonSchema] = {
+_TARGET_SCHEMA: Final[JsonSchema] = {
     "type": "object",
     "required": ["id", "type"],
-    "properties": {"id": _TEXT, "type": {"type": "string", "examples": ["Unit"]}},
+    "properties": {"id": _TEXT_SCHEMA, "type": {"type": "string", "examples": ["Unit"]}},
 }
-_TAGS: Final[JsonSchema] = {
+_TAGS_SCHEMA: Final[JsonSchema] = {
     "type": "object",
     "description": "From the key of a level tag to the id of its value.",
-    "additionalProperties": _TEXT,
+    "additionalProperties": _TEXT_SCHEMA,
 }
 
-ELEMENTS: Final[dict[str, JsonSchema]] = {
-    "Georeference": _object(
+ELEMENT_SCHEMAS: Final[dict[str, JsonSchema]] = {
+    "Georeference": _element_schema(
         "Where on earth the map is.",
         "Georeference",
         {},
-        uid=_UID,
-        latitude=_NUMBER,
-        longitude=_NUMBER,
-        zoom=_NUMBER,
-        bearing=_NUMBER,
-        pitch=_NUMBER,
+        uid=_UID_SCHEMA,
+        latitude=_NUMBER_SCHEMA,
+        longitude=_NUMBER_SCHEMA,
+        zoom=_NUMBER_SCHEMA,
+        bearing=_NUMBER_SCHEMA,
+        pitch=_NUMBER_SCHEMA,
     ),
-    "Level": _object(
-        "A storey.", "Level", {"id": _TEXT, "tags": _TAGS}, uid=_UID, elements=_CHILDREN
+    "Level": _element_schema(
+        "A storey.",
+        "Level",
+        {"id": _TEXT_SCHEMA, "tags": _TAGS_SCHEMA},
+        uid=_UID_SCHEMA,
+        elements=_CHILDREN_SCHEMA,
     ),
-    "Layer": _object("A group of elements.", "Layer", {}, elements=_CHILDREN),
-    "HitAreaLayer": _object("Holds hit areas.", "HitAreaLayer", {}, elements=_CHILDREN),
-    "UnitLayer": _object("Holds units.", "UnitLayer", {}, elements=_CHILDREN),
-    "HitArea": _object(
+    "Layer": _element_schema("A group of elements.", "Layer", {}, elements=_CHILDREN_SCHEMA),
+    "HitAreaLayer": _element_schema(
+        "Holds hit areas.", "HitAreaLayer", {}, elements=_CHILDREN_SCHEMA
+    ),
+    "UnitLayer": _element_schema("Holds units.", "UnitLayer", {}, elements=_CHILDREN_SCHEMA),
+    "HitArea": _element_schema(
         "Where a click means its target.",
         "HitArea",
         {},
-        uid=_UID,
-        id=_TEXT,
-        shape=_reference("MapShape"),
-        target=_TARGET,
+        uid=_UID_SCHEMA,
+        id=_TEXT_SCHEMA,
+        shape=_schema_reference("MapShape"),
+        target=_TARGET_SCHEMA,
     ),
-    "Unit": _object(
+    "Unit": _element_schema(
         "The outline of a unit; `id` is the unit's.",
         "Unit",
         {},
-        uid=_UID,
-        id=_TEXT,
-        shape=_reference("MapShape"),
+        uid=_UID_SCHEMA,
+        id=_TEXT_SCHEMA,
+        shape=_schema_reference("MapShape"),
     ),
-    **{kind: _graphic(kind) for kind in GEOMETRY},
+    **{kind: _graphic_schema(kind) for kind in GEOMETRY_ATTRIBUTES},
 }
 
-COMPONENTS: Final[dict[str, JsonSchema]] = {
+COMPONENT_SCHEMAS: Final[dict[str, JsonSchema]] = {
     "MapElement": {
-        "oneOf": [_reference(f"Map{kind}") for kind in ELEMENTS],
+        "oneOf": [_schema_reference(f"Map{kind}") for kind in ELEMENT_SCHEMAS],
         "discriminator": {
             "propertyName": "type",
-            "mapping": {kind: f"{_COMPONENTS}Map{kind}" for kind in ELEMENTS},
+            "mapping": {kind: f"{_COMPONENTS_PREFIX}Map{kind}" for kind in ELEMENT_SCHEMAS},
         },
     },
-    **{f"Map{kind}": schema for kind, schema in ELEMENTS.items()},
-    "MapShape": _SHAPE,
+    **{f"Map{kind}": schema for kind, schema in ELEMENT_SCHEMAS.items()},
+    "MapShape": _SHAPE_SCHEMA,
 }
 """What the schema of a parsed map refers to."""
 
-PARSED_MAP: Final[JsonSchema] = {
+PARSED_MAP_SCHEMA: Final[JsonSchema] = {
     "title": "ParsedMap",
     "type": "object",
     "required": ["version", "type", "width", "height", "elements"],
@@ -149,6 +158,6 @@ PARSED_MAP: Final[JsonSchema] = {
         "type": {"type": "string", "const": "application/vnd.map+json"},
         "width": {"type": "integer"},
         "height": {"type": "integer"},
-        "elements": _CHILDREN,
+        "elements": _CHILDREN_SCHEMA,
     },
 }

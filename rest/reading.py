@@ -3,20 +3,20 @@
 from starlette.types import Receive
 
 
-class BodyTooLarge(Exception):
+class BodyTooLargeError(Exception):
     """The body is over `limit_bytes`; the message names the limit. Answered with 413."""
 
-    def __init__(self, limit_bytes: int) -> None:
-        super().__init__(f"The request body must not be over {limit_bytes} bytes")
-        self.limit_bytes = limit_bytes
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(f"The request body must not be over {max_bytes} bytes")
+        self.max_bytes = max_bytes
 
 
-class ClientGone(Exception):
+class ClientDisconnectedError(Exception):
     """The client closed the connection before its body was complete: nobody is left to answer."""
 
 
-async def read_body(
-    receive: Receive, limit_bytes: int, content_length: bytes | None = None
+async def receive_body(
+    receive: Receive, max_bytes: int, content_length: bytes | None = None
 ) -> bytes:
     """The whole body, at most `limit_bytes` long.
 
@@ -24,26 +24,26 @@ async def read_body(
     a client waiting for `100 Continue` never sends it; a chunked body raises as soon as the
     bytes counted exceed the limit. `ClientGone` when the client closes early.
     """
-    if content_length is not None and _over(content_length, limit_bytes):
-        raise BodyTooLarge(limit_bytes)
+    if content_length is not None and _exceeds_limit(content_length, max_bytes):
+        raise BodyTooLargeError(max_bytes)
     chunks: list[bytes] = []
     received_bytes = 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ClientGone
+            raise ClientDisconnectedError
         chunk = message.get("body", b"")
         received_bytes += len(chunk)
-        if received_bytes > limit_bytes:
-            raise BodyTooLarge(limit_bytes)
+        if received_bytes > max_bytes:
+            raise BodyTooLargeError(max_bytes)
         chunks.append(chunk)
         if not message.get("more_body", False):
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def _over(content_length: bytes, limit_bytes: int) -> bool:
+def _exceeds_limit(content_length: bytes, max_bytes: int) -> bool:
     """Whether the header promises too much; what is no number is left to the counting."""
     digits = content_length.strip().lstrip(b"0")
     if not digits.isdigit():
         return False
-    return len(digits) > 18 or int(digits) > limit_bytes
+    return len(digits) > 18 or int(digits) > max_bytes

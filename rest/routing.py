@@ -14,16 +14,16 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rest.errors import HttpError, method_not_allowed
+from rest.errors import HttpError, method_not_allowed_error
 
 Handler = Callable[[Request], Awaitable[ASGIApp]]
 
-Tree: TypeAlias = dict[Any, Any]
+SegmentTree: TypeAlias = dict[Any, Any]
 """From a segment to the tree of what may follow it; from `END` to the route that ends there."""
 
-PARAMETER = object()
-END = None
-MOST_ID_CHARACTERS = 255
+ANY_SEGMENT = object()
+END_OF_PATH = None
+MAX_ID_CHARACTERS = 255
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
@@ -36,13 +36,13 @@ class PathRoute:
         self.handlers = dict(handlers)
         if "GET" in self.handlers:
             self.handlers["HEAD"] = self.handlers["GET"]
-        self.allowed = sorted([*self.handlers, "OPTIONS"])
+        self.allowed_methods = sorted([*self.handlers, "OPTIONS"])
 
-    def matched(self, sent: Sequence[str | None]) -> Scope:
+    def build_scope(self, path_segments: Sequence[str | None]) -> Scope:
         """What a request for this path adds to its scope."""
         parameters = {
             wanted[1:-1]: text
-            for wanted, text in zip(self.segments, sent, strict=True)
+            for wanted, text in zip(self.segments, path_segments, strict=True)
             if wanted.startswith("{")
         }
         return {"route": self, "path_params": parameters, "floorgate.route": self.path}
@@ -56,57 +56,61 @@ class PathRoute:
             if handler is not None:
                 response = await handler(request)
             elif request.method == "OPTIONS":
-                response = Response(status_code=204, headers={"Allow": ", ".join(self.allowed)})
+                response = Response(
+                    status_code=204, headers={"Allow": ", ".join(self.allowed_methods)}
+                )
             else:
-                raise method_not_allowed(self.allowed)
+                raise method_not_allowed_error(self.allowed_methods)
         except HttpError as error:
-            response = error.response()
+            response = error.to_response()
         await response(scope, receive, send)
 
 
-class PathRoutes(BaseRoute):
+class PathRouter(BaseRoute):
     """Many paths in one tree of their segments: finding one costs the same, however many."""
 
     def __init__(self, routes: Iterable[PathRoute]) -> None:
-        self._tree: Tree = {}
+        self._tree: SegmentTree = {}
         for route in routes:
             branch = self._tree
             for segment in route.segments:
-                branch = branch.setdefault(PARAMETER if segment.startswith("{") else segment, {})
-            branch[END] = route
+                branch = branch.setdefault(ANY_SEGMENT if segment.startswith("{") else segment, {})
+            branch[END_OF_PATH] = route
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """A full match when every segment fits; the method decides later."""
         if scope["type"] != "http":
             return Match.NONE, {}
-        sent = [decoded(raw) for raw in raw_segments(scope)]
-        route = _found(self._tree, sent, 0)
-        return (Match.NONE, {}) if route is None else (Match.FULL, route.matched(sent))
+        sent = [decode_segment(raw) for raw in split_raw_path(scope)]
+        route = _find_route(self._tree, sent, 0)
+        return (Match.NONE, {}) if route is None else (Match.FULL, route.build_scope(sent))
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers with the route that matched."""
         await scope["route"].handle(scope, receive, send)
 
 
-def _found(tree: Tree, sent: list[str | None], position: int) -> PathRoute | None:
+def _find_route(
+    tree: SegmentTree, path_segments: list[str | None], position: int
+) -> PathRoute | None:
     """The route whose segments fit; one that says a segment goes before one that takes any."""
-    if position == len(sent):
-        return tree.get(END)
-    for segment in (sent[position], PARAMETER):
-        if segment in tree and segment is not END:
-            route = _found(tree[segment], sent, position + 1)
+    if position == len(path_segments):
+        return tree.get(END_OF_PATH)
+    for segment in (path_segments[position], ANY_SEGMENT):
+        if segment in tree and segment is not END_OF_PATH:
+            route = _find_route(tree[segment], path_segments, position + 1)
             if route is not None:
                 return route
     return None
 
 
-def raw_segments(scope: Scope) -> list[bytes]:
+def split_raw_path(scope: Scope) -> list[bytes]:
     """The path's segments as they were sent, still encoded."""
     raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
     return raw.split(b"/")
 
 
-def decoded(segment: bytes) -> str | None:
+def decode_segment(segment: bytes) -> str | None:
     """A segment's text, or None when it cannot be an id (RFC 3986, 2.1; UTF-8)."""
     try:
         if b"%" not in segment:
@@ -117,4 +121,4 @@ def decoded(segment: bytes) -> str | None:
             text = unquote_to_bytes(segment).decode()
     except UnicodeDecodeError:
         return None
-    return text if len(text) <= MOST_ID_CHARACTERS and "\0" not in text else None
+    return text if len(text) <= MAX_ID_CHARACTERS and "\0" not in text else None

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import quote, urlencode
 
-from rest.errors import not_found
+from rest.errors import not_found_error
 
 JsonSchema: TypeAlias = dict[str, Any]
 
-PAGE_ADDRESSES: dict[str, JsonSchema] = {
+PAGE_URL_SCHEMAS: dict[str, JsonSchema] = {
     "prev_url": {
         "type": ["string", "null"],
         "format": "uri",
@@ -24,14 +24,14 @@ PAGE_ADDRESSES: dict[str, JsonSchema] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class RequestUrl:
     """Where a request went, for the addresses of its other pages."""
 
     url: str
     """Absolute, without a query."""
     filters: list[tuple[str, str]]
 
-    def of_page(self, page: int, per_page: int, after: str | None = None) -> str:
+    def for_page(self, page: int, per_page: int, after: str | None = None) -> str:
         """The address of another page of the same list."""
         query = [("per-page", str(per_page)), ("page", str(page)), *self.filters]
         if after is not None:
@@ -40,150 +40,156 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Shaped:
+class EnvelopedBody:
     """A response's body, and the `Link` to other pages."""
 
     body: Any
-    link: str | None = None
+    link_header: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Envelope:
     """What of a result is the resource: the names on the way to it."""
 
-    path: tuple[str, ...]
+    result_path: tuple[str, ...]
 
-    def pick(self, data: dict[str, Any]) -> Any:
+    def get_resource(self, data: dict[str, Any]) -> Any:
         """The resource. Raises HttpError 404 where anything on the way is null."""
         value: Any = data
-        for name in self.path:
+        for name in self.result_path:
             value = value[name]
             if value is None:
-                raise not_found()
+                raise not_found_error()
         return value
 
-    def apply(self, data: dict[str, Any], address: Address) -> Shaped:
+    def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
         """The response's body: the resource itself."""
-        return Shaped(self.pick(data))
+        return EnvelopedBody(self.get_resource(data))
 
-    def described(self, picked: JsonSchema) -> JsonSchema:
+    def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
         """The JSON schema of what `apply` returns, from that of what `pick` does.
 
         Schemas with a title become components under that name.
         """
-        return picked
+        return resource_schema
 
 
-class One(Shape):
+class SingleResource(Envelope):
     """One resource."""
 
 
-class Listed(Shape):
+class UnpagedList(Envelope):
     """`{data: [...]}`: a list that is never split into pages."""
 
-    def apply(self, data: dict[str, Any], address: Address) -> Shaped:
+    def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
         """The list without its paging."""
-        return Shaped({"data": self.pick(data)["data"]})
+        return EnvelopedBody({"data": self.get_resource(data)["data"]})
 
-    def described(self, picked: JsonSchema) -> JsonSchema:
+    def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
         """The list envelope without paging."""
-        return _listed(picked["properties"]["data"])
+        return _list_schema(resource_schema["properties"]["data"])
 
 
-class Paged(Shape):
+class PagedList(Envelope):
     """`{paging, data}`: one page of a list, with the addresses of its neighbours."""
 
-    def apply(self, data: dict[str, Any], address: Address) -> Shaped:
+    def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
         """The list envelope of the specification."""
-        page = self.pick(data)
+        page = self.get_resource(data)
         paging = page["paging"]
         number, per_page, after = paging["current_page"], paging["per_page"], paging["next"]
-        previous_url = address.of_page(number - 1, per_page) if number > 1 else None
-        next_url = address.of_page(number + 1, per_page, after) if after else None
+        previous_url = request_url.for_page(number - 1, per_page) if number > 1 else None
+        next_url = request_url.for_page(number + 1, per_page, after) if after else None
         envelope = {
             "per_page": per_page,
             "current_page": number,
             "prev_url": previous_url,
             "next_url": next_url,
         }
-        return Shaped({"paging": envelope, "data": page["data"]}, _link(next_url, previous_url))
+        return EnvelopedBody(
+            {"paging": envelope, "data": page["data"]}, _build_link_header(next_url, previous_url)
+        )
 
-    def described(self, picked: JsonSchema) -> JsonSchema:
+    def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
         """The list envelope of the specification."""
-        paging, resources = (picked["properties"][name] for name in ("paging", "data"))
+        paging, resources = (resource_schema["properties"][name] for name in ("paging", "data"))
         numbers = {name: paging["properties"][name] for name in ("per_page", "current_page")}
-        return _object(
+        return _object_schema(
             f"{resources['items']['title']}Page",
-            paging=_object("Paging", **numbers, **PAGE_ADDRESSES),
+            paging=_object_schema("Paging", **numbers, **PAGE_URL_SCHEMAS),
             data=resources,
         )
 
 
-class Unenveloped(Paged):
+class LinkPagedList(PagedList):
     """`{data: [...]}`: one page of a list whose neighbours are told by `Link` alone."""
 
-    def apply(self, data: dict[str, Any], address: Address) -> Shaped:
+    def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
         """The page without its paging."""
-        shaped = Paged.apply(self, data, address)
-        return Shaped({"data": shaped.body["data"]}, shaped.link)
+        shaped = PagedList.wrap(self, data, request_url)
+        return EnvelopedBody({"data": shaped.body["data"]}, shaped.link_header)
 
-    def described(self, picked: JsonSchema) -> JsonSchema:
+    def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
         """The list envelope without paging."""
-        return _listed(picked["properties"]["data"])
+        return _list_schema(resource_schema["properties"]["data"])
 
 
-class Echo(Shape):
+class DataList(Envelope):
     """`{data: [...]}`: the resources that were written."""
 
-    def apply(self, data: dict[str, Any], address: Address) -> Shaped:
+    def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
         """The list in its envelope."""
-        return Shaped({"data": self.pick(data)})
+        return EnvelopedBody({"data": self.get_resource(data)})
 
-    def described(self, picked: JsonSchema) -> JsonSchema:
+    def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
         """The list envelope without paging."""
-        return _listed(picked)
+        return _list_schema(resource_schema)
 
 
-class Enclosed(Shape):
+class NullableData(Envelope):
     """`{data: …}`: an answer that may be that there is none."""
 
-    def apply(self, data: dict[str, Any], address: Address) -> Shaped:
+    def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
         """The answer in its envelope."""
-        *way, last = self.path
-        return Shaped({"data": Shape(tuple(way)).pick(data)[last]})
+        *way, last = self.result_path
+        return EnvelopedBody({"data": Envelope(tuple(way)).get_resource(data)[last]})
 
-    def described(self, picked: JsonSchema) -> JsonSchema:
+    def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
         """The envelope, whose content may be null."""
-        return _object(f"{picked['title']}Answer", data={"oneOf": [picked, {"type": "null"}]})
+        return _object_schema(
+            f"{resource_schema['title']}Answer", data={"oneOf": [resource_schema, {"type": "null"}]}
+        )
 
 
-class Matrix(Shape):
+class DistanceMatrixData(Envelope):
     """`{data: {distance_method, sources}}`, without the ids and names that nobody gave."""
 
-    def apply(self, data: dict[str, Any], address: Address) -> Shaped:
+    def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
         """The matrix in its envelope."""
-        matrix = self.pick(data)
+        matrix = self.get_resource(data)
         for source in matrix["sources"]:
             for waypoint in (source, *source["targets"]):
                 for name in ("id", "name"):
                     if waypoint.get(name, "") is None:
                         del waypoint[name]
-        return Shaped({"data": matrix})
+        return EnvelopedBody({"data": matrix})
 
-    def described(self, picked: JsonSchema) -> JsonSchema:
+    def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
         """The envelope, in whose waypoints id and name may be missing."""
-        return _object(f"{picked['title']}Answer", data=_without_required(picked))
+        return _object_schema(
+            f"{resource_schema['title']}Answer", data=_make_ids_optional(resource_schema)
+        )
 
 
-class Nothing(Shape):
+class NoContent(Envelope):
     """No content."""
 
-    def apply(self, data: dict[str, Any], address: Address) -> Shaped:
+    def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
         """Nothing, whatever the operation answered."""
-        return Shaped(None)
+        return EnvelopedBody(None)
 
 
-def _without_required(schema: JsonSchema) -> JsonSchema:
+def _make_ids_optional(schema: JsonSchema) -> JsonSchema:
     source = schema["properties"]["sources"]["items"]
     target = source["properties"]["targets"]["items"]
     for waypoint in (source, target):
@@ -191,15 +197,15 @@ def _without_required(schema: JsonSchema) -> JsonSchema:
     return schema
 
 
-def _listed(resources: JsonSchema) -> JsonSchema:
-    return _object(f"{resources['items']['title']}List", data=resources)
+def _list_schema(resources: JsonSchema) -> JsonSchema:
+    return _object_schema(f"{resources['items']['title']}List", data=resources)
 
 
-def _object(title: str, **members: JsonSchema) -> JsonSchema:
+def _object_schema(title: str, **members: JsonSchema) -> JsonSchema:
     return {"title": title, "type": "object", "required": [*members], "properties": members}
 
 
-def _link(next_url: str | None, previous_url: str | None) -> str | None:
+def _build_link_header(next_url: str | None, previous_url: str | None) -> str | None:
     links = [
         f'<{url}>; rel="{relation}"'
         for url, relation in ((next_url, "next"), (previous_url, "prev"))

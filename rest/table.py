@@ -9,38 +9,48 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rest import operations
-from rest.bodies import ASSIGNMENTS, DISTANCES, UNIT_MAP, Body
+from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
 from rest.parameters import (
-    ASSET,
+    ASSET_ID,
     FROM,
     LIMIT,
     LOCATION_TAGS,
     MAP_TAGS,
     MODE,
+    PAGE_PARAMETERS,
     REFERENCE_KEY,
-    SLICE,
     TO,
-    Parameter,
+    QueryParameter,
 )
-from rest.shapes import Echo, Enclosed, Listed, Matrix, Nothing, One, Paged, Shape, Unenveloped
+from rest.shapes import (
+    DataList,
+    DistanceMatrixData,
+    Envelope,
+    LinkPagedList,
+    NoContent,
+    NullableData,
+    PagedList,
+    SingleResource,
+    UnpagedList,
+)
 
 Method = Literal["GET", "POST", "PUT"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Endpoint:
     """One endpoint; `number` is the specification's, or an X where it has none."""
 
     number: str
     method: Method
     path: str
     document: str
-    shape: Shape
+    envelope: Envelope
     tag: str
     summary: str
-    query: tuple[Parameter, ...] = ()
-    body: Body | None = None
-    status: int = 200
+    query_parameters: tuple[QueryParameter, ...] = ()
+    body: RequestBody | None = None
+    success_status: int = 200
     """Of success; 204 has no content."""
     media_type: str = "application/json"
     """Of the response."""
@@ -48,271 +58,271 @@ class Row:
     """Markdown, where the description of the GraphQL field does not say enough."""
 
 
-ROWS = (
-    Row(
+ENDPOINTS = (
+    Endpoint(
         "E1",
         "GET",
         "/v1/assets",
         operations.LIST_ASSETS,
-        Paged(("assets",)),
+        PagedList(("assets",)),
         "Assets",
         "List assets",
-        SLICE,
+        PAGE_PARAMETERS,
     ),
-    Row(
+    Endpoint(
         "E2",
         "GET",
         "/v1/assets/{asset}",
         operations.GET_ASSET,
-        One(("asset",)),
+        SingleResource(("asset",)),
         "Assets",
         "Get an asset",
     ),
-    Row(
+    Endpoint(
         "E3",
         "GET",
         "/v1/assets/{asset}/floors",
         operations.LIST_FLOORS,
-        Paged(("asset", "floors")),
+        PagedList(("asset", "floors")),
         "Floors",
         "List the floors of an asset",
-        SLICE,
+        PAGE_PARAMETERS,
     ),
-    Row(
+    Endpoint(
         "E4",
         "GET",
         "/v1/assets/{asset}/floors/{floor}",
         operations.GET_FLOOR,
-        One(("asset", "floor")),
+        SingleResource(("asset", "floor")),
         "Floors",
         "Get a floor",
     ),
-    Row(
+    Endpoint(
         "E5",
         "GET",
         "/v1/assets/references",
         operations.LIST_ASSET_REFERENCES,
-        Paged(("assetReferences",)),
+        PagedList(("assetReferences",)),
         "References",
         "List asset references",
-        (*SLICE, ASSET, REFERENCE_KEY),
+        (*PAGE_PARAMETERS, ASSET_ID, REFERENCE_KEY),
     ),
-    Row(
+    Endpoint(
         "E6",
         "GET",
         "/v1/units",
         operations.LIST_UNITS,
-        Paged(("units",)),
+        PagedList(("units",)),
         "Units",
         "List units",
-        SLICE,
+        PAGE_PARAMETERS,
     ),
-    Row(
+    Endpoint(
         "E7",
         "GET",
         "/v1/units/{unit}",
         operations.GET_UNIT,
-        One(("unit",)),
+        SingleResource(("unit",)),
         "Units",
         "Get a unit",
     ),
-    Row(
+    Endpoint(
         "E8",
         "GET",
         "/v1/units/references",
         operations.LIST_UNIT_REFERENCES,
-        Paged(("unitReferences",)),
+        PagedList(("unitReferences",)),
         "References",
         "List unit references",
-        (*SLICE, ASSET, REFERENCE_KEY),
+        (*PAGE_PARAMETERS, ASSET_ID, REFERENCE_KEY),
     ),
-    Row(
+    Endpoint(
         "E9",
         "GET",
         "/v1/maps",
         operations.LIST_MAPS,
-        Paged(("maps",)),
+        PagedList(("maps",)),
         "Maps",
         "List unit maps",
-        (*SLICE, MAP_TAGS, ASSET),
+        (*PAGE_PARAMETERS, MAP_TAGS, ASSET_ID),
     ),
-    Row(
+    Endpoint(
         "E10",
         "POST",
         "/v1/maps/parse",
         operations.PARSE_MAP,
-        One(("parsedUnitMap",)),
+        SingleResource(("parsedUnitMap",)),
         "Maps",
         "Parse the SVG of a unit map",
-        body=UNIT_MAP,
+        body=UNIT_MAP_BODY,
         media_type="application/vnd.map+json",
     ),
-    Row(
+    Endpoint(
         "E11",
         "GET",
         "/v1/maps/{map}",
         operations.GET_MAP,
-        One(("map",)),
+        SingleResource(("map",)),
         "Maps",
         "Get a unit map",
     ),
-    Row(
+    Endpoint(
         "X1",
         "GET",
         "/v1/maps/{map}/parsed",
         operations.GET_PARSED_MAP,
-        One(("map", "parsed")),
+        SingleResource(("map", "parsed")),
         "Maps",
         "Get a unit map as a viewer draws it",
         media_type="application/vnd.map+json",
         description="The parsed drawing of a map: where the map's `url` leads.",
     ),
-    Row(
+    Endpoint(
         "E12",
         "GET",
         "/v1/maps/{map}/backgrounds",
         operations.LIST_BACKGROUNDS,
-        Paged(("map", "backgrounds")),
+        PagedList(("map", "backgrounds")),
         "Maps",
         "List the backgrounds of a unit map",
-        SLICE,
+        PAGE_PARAMETERS,
     ),
-    Row(
+    Endpoint(
         "E13",
         "GET",
         "/v1/maps/{map}/backgrounds/{background}",
         operations.GET_BACKGROUND,
-        One(("map", "background")),
+        SingleResource(("map", "background")),
         "Maps",
         "Get a background",
     ),
-    Row(
+    Endpoint(
         "E14",
         "GET",
         "/v1/maps/{map}/levels/tags",
         operations.LIST_LEVEL_TAGS,
-        Listed(("map", "levelTags")),
+        UnpagedList(("map", "levelTags")),
         "Maps",
         "List the level tags of a unit map",
     ),
-    Row(
+    Endpoint(
         "E15",
         "GET",
         "/v1/maps/{map}/units",
         operations.LIST_MAP_UNITS,
-        Paged(("map", "units")),
+        PagedList(("map", "units")),
         "Maps",
         "List the units on a unit map",
-        SLICE,
+        PAGE_PARAMETERS,
     ),
-    Row(
+    Endpoint(
         "E16",
         "GET",
         "/v1/maps/{map}/units/{unit}",
         operations.GET_MAP_UNIT,
-        One(("map", "unit")),
+        SingleResource(("map", "unit")),
         "Maps",
         "Get a unit on a unit map",
     ),
-    Row(
+    Endpoint(
         "E17",
         "GET",
         "/v1/unitmaps/{unitMapId}/locations",
         operations.LIST_LOCATIONS,
-        Unenveloped(("map", "locations")),
+        LinkPagedList(("map", "locations")),
         "Locations",
         "List the locations on a unit map",
-        (*SLICE, LOCATION_TAGS),
+        (*PAGE_PARAMETERS, LOCATION_TAGS),
     ),
-    Row(
+    Endpoint(
         "E17",
         "GET",
         "/v1/maps/{map}/locations",
         operations.LIST_LOCATIONS.replace("ListLocations", "ListMapLocations"),
-        Unenveloped(("map", "locations")),
+        LinkPagedList(("map", "locations")),
         "Locations",
         "List the locations on a unit map, as at /v1/unitmaps",
-        (*SLICE, LOCATION_TAGS),
+        (*PAGE_PARAMETERS, LOCATION_TAGS),
     ),
-    Row(
+    Endpoint(
         "E18",
         "POST",
         "/v1/unitmaps/{unitMapId}/distance-matrix",
         operations.CALCULATE_DISTANCES,
-        Matrix(("map", "distanceMatrix")),
+        DistanceMatrixData(("map", "distanceMatrix")),
         "Distances",
         "Calculate distances between waypoints",
-        body=DISTANCES,
+        body=DISTANCES_BODY,
     ),
-    Row(
+    Endpoint(
         "E18",
         "POST",
         "/v1/maps/{map}/distance-matrix",
         operations.CALCULATE_DISTANCES.replace("CalculateDistances", "CalculateMapDistances"),
-        Matrix(("map", "distanceMatrix")),
+        DistanceMatrixData(("map", "distanceMatrix")),
         "Distances",
         "Calculate distances between waypoints, as at /v1/unitmaps",
-        body=DISTANCES,
+        body=DISTANCES_BODY,
     ),
-    Row(
+    Endpoint(
         "X2",
         "GET",
         "/v1/maps/{map}/route",
         operations.FIND_ROUTE,
-        Enclosed(("map", "route")),
+        NullableData(("map", "route")),
         "Distances",
         "Find the fastest way between two waypoints",
         (FROM, TO, MODE),
         description="`data` is null where no path leads.",
     ),
-    Row(
+    Endpoint(
         "X3",
         "GET",
         "/v1/maps/{map}/nearest",
         operations.FIND_NEAREST,
-        Echo(("map", "nearest")),
+        DataList(("map", "nearest")),
         "Distances",
         "Find the nearest locations by walking time",
         (FROM, LOCATION_TAGS, LIMIT, MODE),
     ),
-    Row(
+    Endpoint(
         "E19",
         "GET",
         "/v1/units/attribute-groups",
         operations.LIST_ATTRIBUTE_GROUPS,
-        Listed(("attributeGroups",)),
+        UnpagedList(("attributeGroups",)),
         "Unit attributes",
         "List attribute groups",
     ),
-    Row(
+    Endpoint(
         "E20",
         "GET",
         "/v1/units/attribute-groups/{group-id}/assignments",
         operations.LIST_ASSIGNMENTS,
-        Paged(("attributeGroup", "assignments")),
+        PagedList(("attributeGroup", "assignments")),
         "Unit attributes",
         "List the assignments of a group",
-        (*SLICE, ASSET),
+        (*PAGE_PARAMETERS, ASSET_ID),
     ),
-    Row(
+    Endpoint(
         "E21",
         "PUT",
         "/v1/units/attribute-groups/{group-id}/assignments",
-        operations.ASSIGN,
-        Echo(("assignUnitAttributes",)),
+        operations.ASSIGN_ATTRIBUTES,
+        DataList(("assignUnitAttributes",)),
         "Unit attributes",
         "Assign attributes to units",
-        body=ASSIGNMENTS,
+        body=ASSIGNMENTS_BODY,
     ),
-    Row(
+    Endpoint(
         "E22",
         "POST",
         "/v1/units/attribute-groups/{group-id}/assignments/remove",
-        operations.UNASSIGN,
-        Nothing(("unassignUnitAttributes",)),
+        operations.UNASSIGN_ATTRIBUTES,
+        NoContent(("unassignUnitAttributes",)),
         "Unit attributes",
         "Unassign attributes from units",
-        body=ASSIGNMENTS,
-        status=204,
+        body=ASSIGNMENTS_BODY,
+        success_status=204,
     ),
 )

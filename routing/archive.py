@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.errors import FormatError
+from routing.errors import ArchiveError
 
 MAGIC = b"FLOORRTE"
-VERSION = 2
+FORMAT_VERSION = 2
 ALIGNMENT = 64
 PREFIX_BYTES = len(MAGIC) + 8
 
@@ -27,7 +27,7 @@ Arrays = Mapping[str, NDArray[Any]]
 Buffer = bytes | bytearray | memoryview
 
 
-def pack(kind: str, values: Mapping[str, Any], arrays: Arrays) -> bytes:
+def pack_archive(kind: str, values: Mapping[str, Any], arrays: Arrays) -> bytes:
     """One archive of JSON values and numpy arrays."""
     described: dict[str, tuple[str, tuple[int, ...], int]] = {}
     body = bytearray()
@@ -37,14 +37,14 @@ def pack(kind: str, values: Mapping[str, Any], arrays: Arrays) -> bytes:
         body += np.ascontiguousarray(array, dtype=dtype).tobytes()
         body += bytes(-len(body) % ALIGNMENT)
     header = json.dumps(
-        {"kind": kind, "version": VERSION, "values": values, "arrays": described},
+        {"kind": kind, "version": FORMAT_VERSION, "values": values, "arrays": described},
         separators=(",", ":"),
     ).encode()
     prefix = MAGIC + len(header).to_bytes(8, "little") + header
     return prefix + bytes(-len(prefix) % ALIGNMENT) + bytes(body)
 
 
-def unpack(kind: str, buffer: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def unpack_archive(kind: str, buffer: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The values and arrays of an archive; the arrays are read-only views of `buffer`.
 
     `buffer` is anything with bytes in it, an mmap too. Raises FormatError if it is no archive of
@@ -52,15 +52,15 @@ def unpack(kind: str, buffer: Any) -> tuple[dict[str, Any], dict[str, NDArray[An
     """
     view = memoryview(buffer).toreadonly()
     if bytes(view[: len(MAGIC)]) != MAGIC:
-        raise FormatError("These bytes are no routing archive; process the map again.")
+        raise ArchiveError("These bytes are no routing archive; process the map again.")
     length = int.from_bytes(view[len(MAGIC) : PREFIX_BYTES], "little")
     start = PREFIX_BYTES + length
     try:
         header = json.loads(bytes(view[PREFIX_BYTES:start]))
         found = header["kind"], header["version"]
-        if found != (kind, VERSION):
-            raise FormatError(
-                f"This is a {found[0]} of version {found[1]}, not a {kind} of version {VERSION}; "
+        if found != (kind, FORMAT_VERSION):
+            raise ArchiveError(
+                f"This is a {found[0]} of version {found[1]}, not a {kind} of version {FORMAT_VERSION}; "
                 "process the map again."
             )
         body = view[start + -start % ALIGNMENT :]
@@ -69,5 +69,5 @@ def unpack(kind: str, buffer: Any) -> tuple[dict[str, Any], dict[str, NDArray[An
             for name, (dtype, shape, offset) in header["arrays"].items()
         }
     except (ValueError, KeyError, TypeError) as error:
-        raise FormatError("This routing archive is damaged; process the map again.") from error
+        raise ArchiveError("This routing archive is damaged; process the map again.") from error
     return header["values"], arrays

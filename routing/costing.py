@@ -15,12 +15,12 @@ FEET_PER_METRE = 1 / 0.3048
 FEET_PER_SECOND_PER_KMH = FEET_PER_METRE * 1000 / 3600
 
 
-class Mode(StrEnum):
+class TravelMode(StrEnum):
     FOOT = "foot"
     WHEELCHAIR = "wheelchair"
 
 
-class Ride(NamedTuple):
+class RideCost(NamedTuple):
     """What one way through a connector costs."""
 
     feet: float
@@ -44,30 +44,30 @@ class Costing:
     attach_feet: float = 6.0
     """How far outside the walkable space a waypoint may lie."""
 
-    def feet_per_second(self, mode: Mode) -> float:
-        kmh = self.foot_kmh if mode is Mode.FOOT else self.wheelchair_kmh
+    def feet_per_second(self, mode: TravelMode) -> float:
+        kmh = self.foot_kmh if mode is TravelMode.FOOT else self.wheelchair_kmh
         return kmh * FEET_PER_SECOND_PER_KMH
 
-    def admits(self, mode: Mode, connector: Connector) -> bool:
+    def allows(self, mode: TravelMode, connector: Connector) -> bool:
         """Whether anybody travelling in `mode` takes the connector at all."""
-        if not connector.in_service:
+        if not connector.is_in_service:
             return False
-        if mode is Mode.FOOT:
+        if mode is TravelMode.FOOT:
             return True
         steps = connector.kind in (ConnectorKind.STEPS, ConnectorKind.ESCALATOR)
         return not steps and connector.wheelchair is not False
 
-    def ride(self, mode: Mode, kind: ConnectorKind, storeys: float) -> Ride:
+    def ride_cost(self, mode: TravelMode, kind: ConnectorKind, storeys: float) -> RideCost:
         """The cost of `storeys` (more than none) by a connector of this kind, one way."""
         speed = self.feet_per_second(mode)
         if kind is ConnectorKind.ELEVATOR:
             seconds = self.elevator_entry_seconds + self.elevator_seconds_per_storey * storeys
-            return Ride(0.0, seconds)
+            return RideCost(0.0, seconds)
         if kind is ConnectorKind.STEPS:
             feet = self.steps_feet_per_storey * storeys
-            return Ride(feet, feet / (speed * self.steps_share_of_speed))
+            return RideCost(feet, feet / (speed * self.steps_share_of_speed))
         if kind is ConnectorKind.ESCALATOR:
             feet = self.escalator_feet_per_storey * storeys
         else:
             feet = self.ramp_feet_per_storey * storeys
-        return Ride(feet, feet / speed)
+        return RideCost(feet, feet / speed)

@@ -19,5 +19,5 @@ class WaypointError(RoutingError):
     pass
 
 
-class FormatError(RoutingError):
+class ArchiveError(RoutingError):
     pass

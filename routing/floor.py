@@ -14,23 +14,23 @@ import shapely
 from shapely import Polygon, STRtree
 from shapely.geometry.base import BaseGeometry
 
-from routing.plan import Area, Barrier, Level, Space, SpaceKind
-from routing.problems import Kind, Problem
-from routing.soundness import LEAST_AREA_SQUARE_FEET, polygons_of
+from routing.plan import Barrier, Level, Polygonal, Space, SpaceKind
+from routing.problems import IssueKind, PlanIssue
+from routing.soundness import MIN_AREA_SQUARE_FEET, extract_polygons
 
 WALL_FEET = 0.05
 """1.5 cm: thin enough not to show in a distance, thick enough to survive rounding."""
 SIMPLIFY_FEET = 0.015
-TOUCH_FEET = 0.05
+TOUCH_TOLERANCE_FEET = 0.05
 """Corridors and areas this near to each other touch."""
-GUESSED_CORRIDOR_FEET = 8.0
+MAX_GUESSED_CORRIDOR_HALF_WIDTH_FEET = 8.0
 """Half the width of the widest corridor that is guessed between rooms."""
-LEAST_CORRIDOR_FEET = 2.5
+MIN_CORRIDOR_FEET = 2.5
 """What is narrower between rooms is their wall."""
 
 
 @dataclass(frozen=True)
-class Piece:
+class FloorPiece:
     """One connected polygon of floor; `room_id` is None for corridors and areas."""
 
     polygon: Polygon
@@ -38,16 +38,16 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Floor:
+class FloorSurface:
     level: Level
-    pieces: tuple[Piece, ...]
+    pieces: tuple[FloorPiece, ...]
     rooms: tuple[Space, ...]
     """The rooms as drawn, for finding the one that a point lies in."""
-    tree: STRtree = field(repr=False)
+    piece_tree: STRtree = field(repr=False)
 
-    def touching(self, geometry: BaseGeometry, within_feet: float = 0.0) -> list[int]:
+    def pieces_within(self, geometry: BaseGeometry, within_feet: float = 0.0) -> list[int]:
         """The pieces that lie within `within_feet` of `geometry`, in order."""
-        found = self.tree.query(geometry, predicate="dwithin", distance=within_feet)
+        found = self.piece_tree.query(geometry, predicate="dwithin", distance=within_feet)
         return sorted(int(index) for index in found)
 
     @property
@@ -55,55 +55,55 @@ class Floor:
         return [piece.polygon for piece in self.pieces]
 
 
-def lay_floor(
+def build_floor(
     level: Level, spaces: Sequence[Space], barriers: Sequence[Barrier]
-) -> tuple[Floor, list[Problem]]:
+) -> tuple[FloorSurface, list[PlanIssue]]:
     """The pieces of one level, from the spaces and barriers that lie on it."""
     rooms = [space for space in spaces if space.kind is SpaceKind.ROOM]
     open_spaces = [space for space in spaces if space.kind is not SpaceKind.ROOM]
-    ground, problems = find_ground(level, rooms, open_spaces)
+    ground, problems = find_open_floor(level, rooms, open_spaces)
     if rooms:
         ground = shapely.difference(ground, shapely.union_all([room.polygon for room in rooms]))
     walls = build_walls(barriers)
-    pieces = [Piece(polygon) for polygon in cut(ground, walls)]
-    for room, shape in zip(rooms, separate([room.polygon for room in rooms]), strict=True):
+    pieces = [FloorPiece(polygon) for polygon in cut_by_walls(ground, walls)]
+    for room, shape in zip(rooms, subtract_overlaps([room.polygon for room in rooms]), strict=True):
         inset = shape.buffer(-WALL_FEET, join_style="mitre")
-        pieces += [Piece(polygon, room.id) for polygon in cut(inset, walls)]
+        pieces += [FloorPiece(polygon, room.id) for polygon in cut_by_walls(inset, walls)]
     if not pieces:
         message = "nothing on it can be walked on: no room, corridor or area"
-        problems.append(Problem(Kind.EMPTY_LEVEL, level.id, message, level.id))
+        problems.append(PlanIssue(IssueKind.EMPTY_LEVEL, level.id, message, level.id))
     tree = STRtree([piece.polygon for piece in pieces])
-    return Floor(level, tuple(pieces), tuple(rooms), tree), problems
+    return FloorSurface(level, tuple(pieces), tuple(rooms), tree), problems
 
 
-def find_ground(
+def find_open_floor(
     level: Level, rooms: list[Space], open_spaces: list[Space]
-) -> tuple[BaseGeometry, list[Problem]]:
+) -> tuple[BaseGeometry, list[PlanIssue]]:
     """All corridors and areas as one; without any, the level's outline."""
     if open_spaces:
         shapes = [space.polygon for space in open_spaces]
-        joined = shapely.union_all(shapes).buffer(TOUCH_FEET / 2, join_style="mitre")
-        return joined.buffer(-TOUCH_FEET / 2, join_style="mitre"), []
+        joined = shapely.union_all(shapes).buffer(TOUCH_TOLERANCE_FEET / 2, join_style="mitre")
+        return joined.buffer(-TOUCH_TOLERANCE_FEET / 2, join_style="mitre"), []
     union = shapely.union_all([room.polygon for room in rooms])
     if level.outline is not None:
-        return clear_of_walls(level.outline.difference(union)), []
+        return drop_narrow_parts(level.outline.difference(union)), []
     if len(rooms) < 2:
         return Polygon(), []
-    reach = GUESSED_CORRIDOR_FEET
+    reach = MAX_GUESSED_CORRIDOR_HALF_WIDTH_FEET
     closed = union.buffer(reach, quad_segs=2).buffer(-reach, quad_segs=2)
     message = "has neither corridor nor outline; what lies between its rooms is taken as corridor"
-    guessed = clear_of_walls(closed.difference(union))
-    return guessed, [Problem(Kind.OUTLINE_GUESSED, level.id, message, level.id)]
+    guessed = drop_narrow_parts(closed.difference(union))
+    return guessed, [PlanIssue(IssueKind.OUTLINE_GUESSED, level.id, message, level.id)]
 
 
-def clear_of_walls(ground: BaseGeometry) -> BaseGeometry:
+def drop_narrow_parts(ground: BaseGeometry) -> BaseGeometry:
     """The parts of `ground` that are wide enough to be floor and not the thickness of a wall."""
-    half = LEAST_CORRIDOR_FEET / 2
+    half = MIN_CORRIDOR_FEET / 2
     wide = ground.buffer(-half, join_style="mitre").buffer(half, join_style="mitre")
     return wide.intersection(ground)
 
 
-def separate(shapes: list[Area]) -> list[BaseGeometry]:
+def subtract_overlaps(shapes: list[Polygonal]) -> list[BaseGeometry]:
     """Each shape without the smaller ones that overlap it, so that no floor is in two rooms."""
     if not shapes:
         return []
@@ -132,9 +132,9 @@ def build_walls(barriers: Iterable[Barrier]) -> STRtree:
     return STRtree(walls)
 
 
-def cut(ground: BaseGeometry, walls: STRtree) -> list[Polygon]:
+def cut_by_walls(ground: BaseGeometry, walls: STRtree) -> list[Polygon]:
     """The polygons that `walls` leave of `ground`."""
     in_way = walls.geometries[walls.query(ground, predicate="intersects")]
     left = ground.difference(shapely.union_all(in_way)) if len(in_way) else ground
     simple = shapely.simplify(left, SIMPLIFY_FEET, preserve_topology=True)
-    return [part for part in polygons_of(simple) if part.area >= LEAST_AREA_SQUARE_FEET]
+    return [part for part in extract_polygons(simple) if part.area >= MIN_AREA_SQUARE_FEET]

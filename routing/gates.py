@@ -11,14 +11,14 @@ import numpy as np
 from shapely.geometry.base import BaseGeometry
 from shapely.ops import nearest_points
 
-from routing.costing import Costing, Mode, Ride
-from routing.floor import Floor
-from routing.plan import Area, Connector, Direction
-from routing.soundness import as_area
-from routing.visibility import Floats, Ints
+from routing.costing import Costing, RideCost, TravelMode
+from routing.floor import FloorSurface
+from routing.plan import Connector, Direction, Polygonal
+from routing.soundness import to_polygonal
+from routing.visibility import FloatArray, IntArray
 
 
-class Gate(NamedTuple):
+class Portal(NamedTuple):
     """One end of a connector: `level` and `connector` are positions in the plan's tuples."""
 
     level: int
@@ -32,11 +32,11 @@ class Link(NamedTuple):
 
     start: int
     end: int
-    ride: Ride
+    cost: RideCost
 
 
-def find_entry(
-    floor: Floor, free: Area, place: BaseGeometry, within_feet: float
+def find_entry_point(
+    floor: FloorSurface, free: Polygonal, place: BaseGeometry, within_feet: float
 ) -> tuple[float, float] | None:
     """Where a connector is entered: in the middle of its place, or at the floor nearest to it.
 
@@ -47,7 +47,7 @@ def find_entry(
     if not inside.is_empty:
         entry = nearest_points(inside, middle)[0]
         return entry.x, entry.y
-    open_floor = as_area([piece.polygon for piece in floor.pieces if piece.room_id is None])
+    open_floor = to_polygonal([piece.polygon for piece in floor.pieces if piece.room_id is None])
     for area in (open_floor.intersection(free), free):
         if not area.is_empty:
             entry = nearest_points(area, place)[0]
@@ -56,54 +56,56 @@ def find_entry(
     return None
 
 
-def find_links(
-    gates: Sequence[Gate],
+def list_links(
+    portals: Sequence[Portal],
     connectors: Sequence[Connector],
     ordinals: Sequence[float],
-    mode: Mode,
+    mode: TravelMode,
     costing: Costing,
 ) -> list[Link]:
     """Every ride between two levels of one connector that its direction and `mode` permit."""
     ends: dict[int, list[int]] = {}
-    for index, gate in enumerate(gates):
+    for index, gate in enumerate(portals):
         ends.setdefault(gate.connector, []).append(index)
     links: list[Link] = []
     for at, own in ends.items():
         connector = connectors[at]
-        if not costing.admits(mode, connector):
+        if not costing.allows(mode, connector):
             continue
         for start, end in permutations(own, 2):
-            rise = ordinals[gates[end].level] - ordinals[gates[start].level]
-            if runs(connector.direction, rise):
-                links.append(Link(start, end, costing.ride(mode, connector.kind, abs(rise))))
+            rise = ordinals[portals[end].level] - ordinals[portals[start].level]
+            if allows_rise(connector.direction, rise):
+                links.append(Link(start, end, costing.ride_cost(mode, connector.kind, abs(rise))))
     return links
 
 
-def runs(direction: Direction | None, rise: float) -> bool:
+def allows_rise(direction: Direction | None, rise: float) -> bool:
     return direction is None or (rise > 0) == (direction is Direction.UP)
 
 
 @dataclass(frozen=True)
-class Closure:
+class PortalPaths:
     """The fastest way from each gate to each other, all (g, g); inf where there is none.
 
     `feet` are those of the fastest way. `next_gate` is the gate after the row's on the way to the
     column's, -1 where there is none.
     """
 
-    seconds: Floats
-    feet: Floats
-    next_gate: Ints
+    seconds: FloatArray
+    feet: FloatArray
+    next_portal: IntArray
 
-    def way(self, start: int, end: int) -> list[int]:
+    def path(self, start: int, end: int) -> list[int]:
         """The gates of the fastest way, both ends included; there must be one."""
         way = [start]
         while way[-1] != end:
-            way.append(int(self.next_gate[way[-1], end]))
+            way.append(int(self.next_portal[way[-1], end]))
         return way
 
 
-def close(walks_feet: Floats, links: Iterable[Link], feet_per_second: float) -> Closure:
+def floyd_warshall(
+    walks_feet: FloatArray, links: Iterable[Link], feet_per_second: float
+) -> PortalPaths:
     """All fastest ways, from walks between gates of one level (g, g) and rides (Floyd 1962)."""
     count = len(walks_feet)
     feet = walks_feet.copy()
@@ -119,11 +121,11 @@ def close(walks_feet: Floats, links: Iterable[Link], feet_per_second: float) -> 
         seconds[shorter] = candidate[shorter]
         feet[shorter] = (feet[:, via, None] + feet[via])[shorter]
         next_gate[shorter] = np.broadcast_to(next_gate[:, via, None], (count, count))[shorter]
-    return Closure(seconds, feet, next_gate)
+    return PortalPaths(seconds, feet, next_gate)
 
 
-def positions(gates: Sequence[Gate], level: int) -> tuple[Ints, Floats]:
+def portals_on_level(portals: Sequence[Portal], level: int) -> tuple[IntArray, FloatArray]:
     """The gates on one level: which they are, and where (n, 2)."""
-    own = [index for index, gate in enumerate(gates) if gate.level == level]
-    xy = np.array([(gates[index].x, gates[index].y) for index in own]).reshape(-1, 2)
+    own = [index for index, gate in enumerate(portals) if gate.level == level]
+    xy = np.array([(portals[index].x, portals[index].y) for index in own]).reshape(-1, 2)
     return np.array(own, dtype=np.int64), xy

@@ -13,38 +13,38 @@ from typing import Any
 import igraph  # type: ignore[import-untyped]
 import numpy as np
 
-from routing.visibility import Edges, Floats, Ints
+from routing.visibility import Edges, FloatArray, IntArray
 
 
-class Neighbours:
+class Adjacency:
     """What each vertex is joined to by some edges, alike in both directions."""
 
     def __init__(self, edges: Edges) -> None:
         ones = np.concatenate((edges.first, edges.second))
         others = np.concatenate((edges.second, edges.first))
         order = np.lexsort((others, ones))
-        self.ones, self.others = ones[order], others[order]
+        self.vertices, self.neighbours = ones[order], others[order]
         self.feet = np.tile(edges.feet, 2)[order]
 
-    def of(self, vertex: int) -> tuple[Ints, Floats]:
+    def neighbours_of(self, vertex: int) -> tuple[IntArray, FloatArray]:
         """The vertices joined to this one, in their order, and how far they are."""
-        part = slice(*self.ones.searchsorted((vertex, vertex + 1)).tolist())
-        return self.others[part], self.feet[part]
+        part = slice(*self.vertices.searchsorted((vertex, vertex + 1)).tolist())
+        return self.neighbours[part], self.feet[part]
 
-    def of_each(self, vertices: Ints) -> tuple[Ints, Ints, Floats]:
+    def neighbours_of_all(self, vertices: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """As `of` for all `vertices` in turn, with which of them each is joined to."""
-        begin, end = self.ones.searchsorted(vertices), self.ones.searchsorted(vertices + 1)
+        begin, end = self.vertices.searchsorted(vertices), self.vertices.searchsorted(vertices + 1)
         counts = end - begin
         of = np.repeat(np.arange(len(vertices)), counts)
         at = np.arange(len(of)) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
-        return of, self.others[at], self.feet[at]
+        return of, self.neighbours[at], self.feet[at]
 
 
 class WalkGraph:
     """An undirected graph of `count` vertices whose edges are walked in straight lines."""
 
     def __init__(self, count: int, edges: Iterable[Edges]) -> None:
-        self.edges = joined(edges)
+        self.edges = concatenate_edges(edges)
         pairs = np.stack((self.edges.first, self.edges.second), axis=1)
         self.graph: Any = igraph.Graph(count, pairs)
         self.graph.es["feet"] = self.edges.feet.tolist()
@@ -58,39 +58,39 @@ class WalkGraph:
         return len(self.edges.feet)
 
     @cached_property
-    def neighbours(self) -> Neighbours:
-        return Neighbours(self.edges)
+    def adjacency(self) -> Adjacency:
+        return Adjacency(self.edges)
 
-    def extended(self, count: int, edges: Iterable[Edges]) -> WalkGraph:
+    def with_vertices(self, count: int, edges: Iterable[Edges]) -> WalkGraph:
         """A copy with `count` more vertices and the given edges."""
         return WalkGraph(self.vertex_count + count, [self.edges, *edges])
 
-    def distances(self, sources: Ints, targets: Ints) -> Floats:
+    def distances(self, sources: IntArray, targets: IntArray) -> FloatArray:
         """Feet of the shortest walk from each source to each target; inf where there is none."""
         if not len(sources) or not len(targets):
             return np.empty((len(sources), len(targets)))
         rows, row_of = np.unique(sources, return_inverse=True)
         columns, column_of = np.unique(targets, return_inverse=True)
         if len(rows) <= len(columns):
-            feet = self.search(rows, columns)
+            feet = self.search_distances(rows, columns)
         else:
-            feet = self.search(columns, rows).T
+            feet = self.search_distances(columns, rows).T
         return feet[row_of[:, None], column_of[None, :]]
 
-    def search(self, sources: Ints, targets: Ints) -> Floats:
+    def search_distances(self, sources: IntArray, targets: IntArray) -> FloatArray:
         """As `distances`, for vertices that are each given once: one search a source."""
         found = self.graph.distances(
             sources.tolist(), targets.tolist(), weights="feet", algorithm="dijkstra"
         )
         return np.array(found, dtype=np.float64).reshape(len(sources), len(targets))
 
-    def path(self, source: int, target: int) -> list[int]:
+    def shortest_path(self, source: int, target: int) -> list[int]:
         """The vertices of the shortest walk; there must be one."""
         found = self.graph.get_shortest_path(source, target, weights="feet", algorithm="dijkstra")
         return [int(vertex) for vertex in found]
 
 
-def joined(edges: Iterable[Edges]) -> Edges:
+def concatenate_edges(edges: Iterable[Edges]) -> Edges:
     """All of them in one."""
     parts = list(edges)
     none = np.empty(0, dtype=np.int64)
@@ -100,7 +100,7 @@ def joined(edges: Iterable[Edges]) -> Edges:
     return Edges(first, second, feet)
 
 
-def join_components(count: int, pairs: Ints) -> Ints:
+def label_components(count: int, pairs: IntArray) -> IntArray:
     """For each of `count` vertices its component in the graph of the given pairs (n, 2)."""
     graph = igraph.Graph(count, pairs)
     return np.array(graph.connected_components().membership, dtype=np.int64)

@@ -9,19 +9,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from routing.costing import Costing, Mode
-from routing.gates import Closure, Gate, Link, close, find_entry, find_links, positions
+from routing.costing import Costing, TravelMode
+from routing.gates import (
+    Link,
+    Portal,
+    PortalPaths,
+    find_entry_point,
+    floyd_warshall,
+    list_links,
+    portals_on_level,
+)
 from routing.graph import WalkGraph
-from routing.plan import Area, ConnectorKind, Location, Plan
-from routing.region import Region, attach, find_regions, see_stops, see_within
-from routing.visibility import Floats, Ints
+from routing.plan import ConnectorKind, Plan, PlanLocation, Polygonal
+from routing.region import Region, attach, build_regions, edges_from_stops, edges_within_regions
+from routing.visibility import FloatArray, IntArray
 from routing.walkable import WalkableLevel
 
-MOST_HUBS = 1_000
+MAX_HUBS = 1_000
 """More would take over 8 MB a level and mode, and seconds to measure: such levels are searched."""
 
 
-class Ends(NamedTuple):
+class ConnectorInfo(NamedTuple):
     """What a route says about a connector."""
 
     id: str
@@ -29,7 +37,7 @@ class Ends(NamedTuple):
     name: str
 
 
-class Anchor(NamedTuple):
+class NetworkLocation(NamedTuple):
     """A location on the network: -1 for `vertex` where nothing walkable is near."""
 
     id: str
@@ -37,7 +45,7 @@ class Anchor(NamedTuple):
     x: float
     y: float
     vertex: int
-    leg_feet: float
+    offset_feet: float
 
 
 @dataclass(frozen=True)
@@ -51,27 +59,27 @@ class LevelNetwork:
 
     id: str
     ordinal: float
-    free: Area
-    rooms: tuple[Area, ...]
+    walkable_area: Polygonal
+    rooms: tuple[Polygonal, ...]
     regions: tuple[Region, ...]
-    xy: Floats
+    xy: FloatArray
     graph: WalkGraph
-    gates: Ints
-    gate_ids: Ints
-    gate_feet: Floats
-    hub_feet: Floats | None
+    portal_indexes: IntArray
+    portal_vertices: IntArray
+    portal_feet: FloatArray
+    hub_feet: FloatArray | None
 
 
 @dataclass(frozen=True)
 class Network:
-    mode: Mode
+    mode: TravelMode
     costing: Costing
     levels: tuple[LevelNetwork, ...]
-    gates: tuple[Gate, ...]
+    portals: tuple[Portal, ...]
     links: tuple[Link, ...]
-    connectors: tuple[Ends, ...]
-    anchors: tuple[Anchor, ...]
-    closure: Closure
+    connectors: tuple[ConnectorInfo, ...]
+    locations: tuple[NetworkLocation, ...]
+    portal_paths: PortalPaths
 
     @property
     def feet_per_second(self) -> float:
@@ -82,29 +90,31 @@ class Network:
         return {level.id: index for index, level in enumerate(self.levels)}
 
     @cached_property
-    def location_gate_feet(self) -> Floats:
+    def location_portal_feet(self) -> FloatArray:
         """The walks from each location to each gate of its level (n, g); inf for the others."""
-        feet = np.full((len(self.anchors), len(self.gates)), np.inf)
-        for index, anchor in enumerate(self.anchors):
+        feet = np.full((len(self.locations), len(self.portals)), np.inf)
+        for index, anchor in enumerate(self.locations):
             if anchor.vertex >= 0:
                 level = self.levels[anchor.level]
-                feet[index, level.gates] = level.gate_feet[:, anchor.vertex] + anchor.leg_feet
+                feet[index, level.portal_indexes] = (
+                    level.portal_feet[:, anchor.vertex] + anchor.offset_feet
+                )
         return feet
 
     @cached_property
-    def anchor_index(self) -> dict[str, int]:
-        return {anchor.id: index for index, anchor in enumerate(self.anchors)}
+    def location_index(self) -> dict[str, int]:
+        return {anchor.id: index for index, anchor in enumerate(self.locations)}
 
     @cached_property
-    def attached_ids(self) -> frozenset[str]:
+    def attached_location_ids(self) -> frozenset[str]:
         """The locations in the walkable space, or near enough to it."""
-        return frozenset(anchor.id for anchor in self.anchors if anchor.vertex >= 0)
+        return frozenset(anchor.id for anchor in self.locations if anchor.vertex >= 0)
 
 
 def build_network(
     plan: Plan,
     walkable: Sequence[WalkableLevel],
-    mode: Mode,
+    mode: TravelMode,
     costing: Costing,
     foot: Network | None = None,
 ) -> Network:
@@ -112,75 +122,81 @@ def build_network(
 
     Levels are taken over from the network on `foot` where as many doors are passable.
     """
-    areas = [level.free(level.passable(mode, costing)) for level in walkable]
-    gates = find_gates(plan, walkable, areas, costing)
+    areas = [level.walkable_area(level.passable_openings(mode, costing)) for level in walkable]
+    gates = find_portals(plan, walkable, areas, costing)
     ordinals = [level.ordinal for level in plan.levels]
-    links = find_links(gates, plan.connectors, ordinals, mode, costing)
+    links = list_links(gates, plan.connectors, ordinals, mode, costing)
     levels: list[LevelNetwork] = []
-    anchors: dict[str, Anchor] = {}
+    anchors: dict[str, NetworkLocation] = {}
     for index, (level, free) in enumerate(zip(walkable, areas, strict=True)):
         own = [place for place in plan.locations if place.level_id == level.level.id]
-        if foot is not None and foot.gates == tuple(gates) and level.is_alike(mode, costing):
+        if (
+            foot is not None
+            and foot.portals == tuple(gates)
+            and level.are_all_passable(mode, costing)
+        ):
             levels.append(foot.levels[index])
-            anchors.update({a.id: a for a in foot.anchors if a.level == index})
+            anchors.update({a.id: a for a in foot.locations if a.level == index})
             continue
-        built, anchored = build_level(index, level, free, gates, own, mode, costing)
+        built, anchored = build_level_network(index, level, free, gates, own, mode, costing)
         levels.append(built)
         anchors.update({anchor.id: anchor for anchor in anchored})
-    connectors = tuple(Ends(c.id, c.kind, c.name) for c in plan.connectors)
+    connectors = tuple(ConnectorInfo(c.id, c.kind, c.name) for c in plan.connectors)
     ordered = tuple(anchors[location.id] for location in plan.locations)
-    closure = close_gates(levels, gates, links, costing.feet_per_second(mode))
+    closure = compute_portal_paths(levels, gates, links, costing.feet_per_second(mode))
     return Network(
         mode, costing, tuple(levels), tuple(gates), tuple(links), connectors, ordered, closure
     )
 
 
-def close_gates(
+def compute_portal_paths(
     levels: Sequence[LevelNetwork],
-    gates: Sequence[Gate],
+    gates: Sequence[Portal],
     links: Sequence[Link],
     feet_per_second: float,
-) -> Closure:
+) -> PortalPaths:
     walks_feet = np.full((len(gates), len(gates)), np.inf)
     for level in levels:
-        walks_feet[np.ix_(level.gates, level.gates)] = level.gate_feet[:, level.gate_ids]
-    return close(walks_feet, links, feet_per_second)
+        walks_feet[np.ix_(level.portal_indexes, level.portal_indexes)] = level.portal_feet[
+            :, level.portal_vertices
+        ]
+    return floyd_warshall(walks_feet, links, feet_per_second)
 
 
-def find_gates(
-    plan: Plan, walkable: Sequence[WalkableLevel], areas: Sequence[Area], costing: Costing
-) -> list[Gate]:
+def find_portals(
+    plan: Plan, walkable: Sequence[WalkableLevel], areas: Sequence[Polygonal], costing: Costing
+) -> list[Portal]:
     """A gate for every place of every connector that has floor near it."""
     index_of = {level.id: index for index, level in enumerate(plan.levels)}
-    gates: list[Gate] = []
+    gates: list[Portal] = []
     for at, connector in enumerate(plan.connectors):
-        for level_id, place in connector.places.items():
+        for level_id, place in connector.entrances.items():
             index = index_of[level_id]
             floor, free = walkable[index].floor, areas[index]
-            entry = find_entry(floor, free, place, costing.attach_feet)
+            entry = find_entry_point(floor, free, place, costing.attach_feet)
             if entry is not None:
-                gates.append(Gate(index, at, *entry))
+                gates.append(Portal(index, at, *entry))
     return gates
 
 
-def build_level(
+def build_level_network(
     index: int,
     level: WalkableLevel,
-    free: Area,
-    gates: Sequence[Gate],
-    locations: Sequence[Location],
-    mode: Mode,
+    free: Polygonal,
+    gates: Sequence[Portal],
+    locations: Sequence[PlanLocation],
+    mode: TravelMode,
     costing: Costing,
-) -> tuple[LevelNetwork, list[Anchor]]:
+) -> tuple[LevelNetwork, list[NetworkLocation]]:
     """Vertices are the regions' own, then the gates, then the locations that attach."""
-    regions, own_xy = find_regions(level.floor, level.passable(mode, costing), free)
-    on_level, gate_xy = positions(gates, index)
+    regions, own_xy = build_regions(level.floor, level.passable_openings(mode, costing), free)
+    on_level, gate_xy = portals_on_level(gates, index)
     rooms = tuple(room.polygon for room in level.floor.rooms)
-    anchors, location_xy = anchor(index, free, rooms, locations, costing)
+    anchors, location_xy = attach_locations(index, free, rooms, locations, costing)
     first_gate, first_location = len(own_xy), len(own_xy) + len(gate_xy)
     xy = np.concatenate((own_xy, gate_xy, location_xy))
-    edges = see_within(regions, own_xy)
-    edges += see_stops(regions, own_xy, xy[first_gate:], np.arange(first_gate, len(xy)))
+    edges = edges_within_regions(regions, own_xy)
+    edges += edges_from_stops(regions, own_xy, xy[first_gate:], np.arange(first_gate, len(xy)))
     gate_ids = np.arange(first_gate, first_location)
     anchored = [
         place._replace(vertex=place.vertex + first_location) if place.vertex >= 0 else place
@@ -199,27 +215,27 @@ def build_level(
         on_level,
         gate_ids,
         graph.distances(gate_ids, np.arange(len(xy))),
-        graph.distances(hubs, hubs) if len(hubs) <= MOST_HUBS else None,
+        graph.distances(hubs, hubs) if len(hubs) <= MAX_HUBS else None,
     )
     return network, anchored
 
 
-def anchor(
+def attach_locations(
     index: int,
-    free: Area,
-    rooms: tuple[Area, ...],
-    locations: Sequence[Location],
+    free: Polygonal,
+    rooms: tuple[Polygonal, ...],
+    locations: Sequence[PlanLocation],
     costing: Costing,
-) -> tuple[list[Anchor], Floats]:
+) -> tuple[list[NetworkLocation], FloatArray]:
     """Each location's anchor, its vertex counted from 0, and where those vertices are."""
-    anchors: list[Anchor] = []
+    anchors: list[NetworkLocation] = []
     found: list[tuple[float, float]] = []
     for place in locations:
         attached = attach(free, rooms, place.x, place.y, costing.attach_feet)
         if attached is None:
-            anchors.append(Anchor(place.id, index, place.x, place.y, -1, 0.0))
+            anchors.append(NetworkLocation(place.id, index, place.x, place.y, -1, 0.0))
         else:
-            leg_feet = attached.leg_feet
-            anchors.append(Anchor(place.id, index, place.x, place.y, len(found), leg_feet))
+            leg_feet = attached.offset_feet
+            anchors.append(NetworkLocation(place.id, index, place.x, place.y, len(found), leg_feet))
             found.append((attached.x, attached.y))
     return anchors, np.array(found).reshape(-1, 2)

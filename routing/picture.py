@@ -12,19 +12,23 @@ import shapely
 from shapely import Point
 from shapely.geometry.base import BaseGeometry
 
-from routing.components import Components, find_cut_off
-from routing.costing import Mode
-from routing.doors import Opening, Origin
+from routing.components import ComponentLabels, find_cut_off_areas
+from routing.costing import TravelMode
+from routing.doors import DoorOrigin, Opening
 from routing.network import Network
-from routing.plan import Area, ConnectorKind
-from routing.processing import Processed
-from routing.route import Route, Walk
-from routing.visibility import Floats
+from routing.plan import ConnectorKind, Polygonal
+from routing.processing import ProcessedPlan
+from routing.route import Route, WalkLeg
+from routing.visibility import FloatArray
 from routing.walkable import WalkableLevel
 
 MARGIN_FEET = 6.0
-DOOR_FILLS = {Origin.FOUND: "#1a9641", Origin.REPAIRED: "#f08c00", Origin.INFERRED: "#1c7ed6"}
-CONNECTOR_SIGNS = {
+DOOR_FILLS = {
+    DoorOrigin.FOUND: "#1a9641",
+    DoorOrigin.REPAIRED: "#f08c00",
+    DoorOrigin.INFERRED: "#1c7ed6",
+}
+CONNECTOR_SYMBOLS = {
     ConnectorKind.ELEVATOR: "↕",
     ConnectorKind.STEPS: "≡",
     ConnectorKind.ESCALATOR: "⇗",
@@ -32,8 +36,8 @@ CONNECTOR_SIGNS = {
 }
 CUT_OFF_FILL = "#ff00c8"
 LEGEND_FEET = 110.0
-PIXELS_PER_FOOT, MOST_PIXELS = 4.0, 1600.0
-PLAIN_FEET = 300.0
+PIXELS_PER_FOOT, MAX_PIXELS = 4.0, 1600.0
+MAX_UNSCALED_FEET = 300.0
 """Signs keep their size on pictures of levels up to this long, and grow with longer ones."""
 STYLE = (
     ".floor{{fill:#eef1ea;stroke:#343a40;stroke-width:{0:.2f}}}"
@@ -47,11 +51,11 @@ STYLE = (
     ".route{{stroke:#e03131;stroke-width:{4:.2f};fill:none;stroke-linejoin:round}}"
     "text{{font:3px sans-serif}}"
 )
-WIDTHS_FEET = (0.25, 0.08, 1.0, 0.6, 0.8)
+LINE_WIDTHS_FEET = (0.25, 0.08, 1.0, 0.6, 0.8)
 """Of the lines around floor, of edges, around what is cut off, around doors, of a route."""
 
 
-class Sheet(NamedTuple):
+class PictureExtent(NamedTuple):
     """What a picture shows of the plan, in feet, and how much larger than usual its signs are."""
 
     left: float
@@ -60,16 +64,19 @@ class Sheet(NamedTuple):
     height: float
 
     @property
-    def sign(self) -> float:
-        return max(1.0, self.width / PLAIN_FEET, self.height / PLAIN_FEET)
+    def symbol_scale(self) -> float:
+        return max(1.0, self.width / MAX_UNSCALED_FEET, self.height / MAX_UNSCALED_FEET)
 
     @property
     def pixels_per_foot(self) -> float:
-        return min(PIXELS_PER_FOOT, MOST_PIXELS / max(self.width, self.height))
+        return min(PIXELS_PER_FOOT, MAX_PIXELS / max(self.width, self.height))
 
 
 def draw_level(
-    processed: Processed, level_id: str, mode: Mode = Mode.FOOT, route: Route | None = None
+    processed: ProcessedPlan,
+    level_id: str,
+    mode: TravelMode = TravelMode.FOOT,
+    route: Route | None = None,
 ) -> str:
     """An SVG of one level at one unit a foot, at most 1,600 pixels wide and high.
 
@@ -80,37 +87,41 @@ def draw_level(
     """
     network, components = processed.networks[mode], processed.components[mode]
     index = network.level_index[level_id]
-    built = processed.walkable[index]
+    built = processed.walkable_levels[index]
     names = {location.id: location.name for location in processed.plan.locations}
-    sheet = find_sheet(network, index)
+    sheet = picture_extent(network, index)
     parts = chain(
         draw_floor(network, index),
         draw_cut_off(network, components, index),
-        draw_doors(built, built.passable(mode, network.costing)),
-        draw_graph(network, index, sheet.sign),
-        draw_gates(network, index, sheet.sign),
-        draw_locations(network, components, index, names, sheet.sign),
+        draw_doors(built, built.passable_openings(mode, network.costing)),
+        draw_graph(network, index, sheet.symbol_scale),
+        draw_portals(network, index, sheet.symbol_scale),
+        draw_locations(network, components, index, names, sheet.symbol_scale),
         draw_route(route, level_id),
     )
-    return frame(built.level.name or level_id, sheet, parts)
+    return wrap_svg(built.level.name or level_id, sheet, parts)
 
 
-def find_sheet(network: Network, index: int) -> Sheet:
-    own = [anchor for anchor in network.anchors if anchor.level == index]
+def picture_extent(network: Network, index: int) -> PictureExtent:
+    own = [anchor for anchor in network.locations if anchor.level == index]
     points = [Point(anchor.x, anchor.y) for anchor in own]
-    shapes: list[BaseGeometry] = [network.levels[index].free, *network.levels[index].rooms, *points]
+    shapes: list[BaseGeometry] = [
+        network.levels[index].walkable_area,
+        *network.levels[index].rooms,
+        *points,
+    ]
     bounds = np.nan_to_num(shapely.total_bounds(shapes))
     west, north, east, south = bounds.tolist()
-    plain = Sheet(0, 0, max(east - west, LEGEND_FEET), south - north)
-    head = 3 * MARGIN_FEET * plain.sign
+    plain = PictureExtent(0, 0, max(east - west, LEGEND_FEET), south - north)
+    head = 3 * MARGIN_FEET * plain.symbol_scale
     width, height = plain.width + 2 * MARGIN_FEET, plain.height + head + MARGIN_FEET
-    return Sheet(west - MARGIN_FEET, north - head, width, height)
+    return PictureExtent(west - MARGIN_FEET, north - head, width, height)
 
 
-def frame(name: str, sheet: Sheet, parts: Iterable[str]) -> str:
+def wrap_svg(name: str, sheet: PictureExtent, parts: Iterable[str]) -> str:
     left, top, width, height = sheet
-    scale, sign, title = sheet.pixels_per_foot, sheet.sign, escape(name)
-    style = STYLE.format(*(feet * sign for feet in WIDTHS_FEET), cut_off=CUT_OFF_FILL)
+    scale, sign, title = sheet.pixels_per_foot, sheet.symbol_scale, escape(name)
+    style = STYLE.format(*(feet * sign for feet in LINE_WIDTHS_FEET), cut_off=CUT_OFF_FILL)
     place = f"translate({left + 2 * sign:.2f} {top + 5 * sign:.2f}) scale({sign:.2f})"
     box = f'x="{left:.2f}" y="{top:.2f}" width="{width:.2f}" height="{height:.2f}"'
     return (
@@ -134,29 +145,29 @@ def draw_legend(title: str) -> str:
     return f'<text font-weight="bold">{title}</text>{"".join(keys)}'
 
 
-def outline(area: Area) -> str:
+def path_data(area: Polygonal) -> str:
     """The `d` of a path with all rings of an area."""
     rings = shapely.get_rings(shapely.get_parts(area))
-    return "".join(f"M{pairs(shapely.get_coordinates(ring)[:-1])}Z" for ring in rings)
+    return "".join(f"M{format_points(shapely.get_coordinates(ring)[:-1])}Z" for ring in rings)
 
 
-def pairs(xy: Floats) -> str:
+def format_points(xy: FloatArray) -> str:
     return " ".join(f"{x:.2f},{y:.2f}" for x, y in xy.tolist())
 
 
 def draw_floor(network: Network, index: int) -> Iterator[str]:
-    yield f'<path class="floor" fill-rule="evenodd" d="{outline(network.levels[index].free)}"/>'
+    yield f'<path class="floor" fill-rule="evenodd" d="{path_data(network.levels[index].walkable_area)}"/>'
 
 
-def draw_cut_off(network: Network, components: Components, index: int) -> Iterator[str]:
-    for part in find_cut_off(network, components, index):
-        yield f'<path class="cut-off" fill-rule="evenodd" d="{outline(part)}"/>'
+def draw_cut_off(network: Network, components: ComponentLabels, index: int) -> Iterator[str]:
+    for part in find_cut_off_areas(network, components, index):
+        yield f'<path class="cut-off" fill-rule="evenodd" d="{path_data(part)}"/>'
 
 
 def draw_doors(built: WalkableLevel, passable: Collection[Opening]) -> Iterator[str]:
     for opening in built.openings:
         fill = DOOR_FILLS[opening.origin] if opening in passable else CUT_OFF_FILL
-        shape = outline(opening.shape)
+        shape = path_data(opening.shape)
         title = escape(f"{opening.door_id} ({opening.origin}), {opening.width_feet:.1f} ft")
         style = f'fill="{fill}" stroke="{fill}"'
         yield f'<path class="door" {style} d="{shape}"><title>{title}</title></path>'
@@ -166,16 +177,16 @@ def draw_graph(network: Network, index: int, sign: float) -> Iterator[str]:
     level = network.levels[index]
     starts, ends = level.xy[level.graph.edges.first], level.xy[level.graph.edges.second]
     lines = np.stack((starts, ends), axis=1)
-    yield f'<path class="edge" d="{"".join(f"M{pairs(line)}" for line in lines)}"/>'
+    yield f'<path class="edge" d="{"".join(f"M{format_points(line)}" for line in lines)}"/>'
     for x, y in level.xy.tolist():
         yield f'<circle class="vertex" cx="{x:.2f}" cy="{y:.2f}" r="{0.3 * sign:.2f}"/>'
 
 
-def draw_gates(network: Network, index: int, size: float) -> Iterator[str]:
-    for gate in network.gates:
+def draw_portals(network: Network, index: int, size: float) -> Iterator[str]:
+    for gate in network.portals:
         if gate.level == index:
             connector = network.connectors[gate.connector]
-            sign, title = CONNECTOR_SIGNS[connector.kind], escape(connector.name or connector.id)
+            sign, title = CONNECTOR_SYMBOLS[connector.kind], escape(connector.name or connector.id)
             yield (
                 f'<g transform="translate({gate.x:.2f} {gate.y:.2f}) scale({size:.2f})">'
                 f'<title>{title}</title><circle class="gate" r="2"/>'
@@ -184,9 +195,9 @@ def draw_gates(network: Network, index: int, size: float) -> Iterator[str]:
 
 
 def draw_locations(
-    network: Network, components: Components, index: int, names: Mapping[str, str], sign: float
+    network: Network, components: ComponentLabels, index: int, names: Mapping[str, str], sign: float
 ) -> Iterator[str]:
-    for anchor, reached in zip(network.anchors, components.in_main, strict=True):
+    for anchor, reached in zip(network.locations, components.locations_in_main, strict=True):
         if anchor.level == index:
             style, radius = ("location", 0.7 * sign) if reached else ("lost", 2 * sign)
             name = names[anchor.id] or anchor.id
@@ -198,5 +209,5 @@ def draw_locations(
 
 def draw_route(route: Route | None, level_id: str) -> Iterator[str]:
     for leg in route.legs if route else ():
-        if isinstance(leg, Walk) and leg.level_id == level_id:
-            yield f'<polyline class="route" points="{pairs(np.array(leg.points))}"/>'
+        if isinstance(leg, WalkLeg) and leg.level_id == level_id:
+            yield f'<polyline class="route" points="{format_points(np.array(leg.points))}"/>'

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from shapely import LineString, MultiLineString, MultiPolygon, Point, Polygon
 
-Area: TypeAlias = Polygon | MultiPolygon
-Line: TypeAlias = LineString | MultiLineString
+Polygonal: TypeAlias = Polygon | MultiPolygon
+Lineal: TypeAlias = LineString | MultiLineString
 
 
 class SpaceKind(StrEnum):
@@ -51,14 +51,14 @@ class Level:
     id: str
     ordinal: float
     name: str = ""
-    outline: Area | None = None
+    outline: Polygonal | None = None
 
 
 @dataclass(frozen=True)
 class Space:
     id: str
     level_id: str
-    polygon: Area
+    polygon: Polygonal
     kind: SpaceKind = SpaceKind.ROOM
     name: str = ""
 
@@ -68,7 +68,7 @@ class Barrier:
     """What nobody walks through: a wall drawn as a line, a pillar, a kiosk, a pool."""
 
     level_id: str
-    geometry: Line | Area
+    geometry: Lineal | Polygonal
     id: str = ""
 
 
@@ -82,32 +82,32 @@ class Door:
 
     id: str
     level_id: str
-    geometry: Point | Line | Area
+    geometry: Point | Lineal | Polygonal
     width_feet: float | None = None
     wheelchair: bool | None = None
-    locked: bool = False
+    is_locked: bool = False
 
 
 @dataclass(frozen=True)
 class Connector:
     """A way between levels: one lift, one flight of stairs, one escalator.
 
-    `places` has, for each level served, by level id, where it is entered there: the shaft, the
+    `entrances` has, for each level served, by level id, where it is entered there: the shaft, the
     stairs' outline or end, a point. A connector that is also drawn as a room is a `Space` besides.
     `direction` is the only way it moves, None for both. One out of service serves nobody.
     """
 
     id: str
     kind: ConnectorKind
-    places: Mapping[str, Point | Line | Area]
+    entrances: Mapping[str, Point | Lineal | Polygonal]
     name: str = ""
     wheelchair: bool | None = None
     direction: Direction | None = None
-    in_service: bool = True
+    is_in_service: bool = True
 
 
 @dataclass(frozen=True)
-class Location:
+class PlanLocation:
     """A point of interest or a unit; `space_id` is the space that it stands for, if any."""
 
     id: str
@@ -125,4 +125,4 @@ class Plan:
     barriers: tuple[Barrier, ...] = ()
     doors: tuple[Door, ...] = ()
     connectors: tuple[Connector, ...] = ()
-    locations: tuple[Location, ...] = ()
+    locations: tuple[PlanLocation, ...] = ()

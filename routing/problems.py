@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class IssueKind(StrEnum):
     """What is wrong; the value stands in the report."""
 
     SELF_CROSSING = "self-crossing"
     NO_AREA = "no-area"
-    OVERLAP = "overlapping-rooms"
-    DUPLICATE_NAME = "duplicate-level-name"
-    SCALE = "implausible-scale"
+    OVERLAPPING_ROOMS = "overlapping-rooms"
+    DUPLICATE_LEVEL_NAME = "duplicate-level-name"
+    IMPLAUSIBLE_SCALE = "implausible-scale"
     EMPTY_LEVEL = "empty-level"
     OUTLINE_GUESSED = "outline-guessed"
     DOOR_JOINS_NOTHING = "door-joins-no-two-spaces"
@@ -22,15 +22,15 @@ class Kind(StrEnum):
     CONNECTOR_ONE_END = "connector-with-one-end"
     CONNECTOR_OUT_OF_REACH = "connector-out-of-reach"
     CONNECTOR_OUT_OF_SERVICE = "connector-out-of-service"
-    UNROUTABLE = "unroutable-location"
-    COARSE = "coarse-graph"
+    UNROUTABLE_LOCATION = "unroutable-location"
+    COARSE_GRAPH = "coarse-graph"
 
 
 @dataclass(frozen=True)
-class Problem:
+class PlanIssue:
     """One finding: `part` is the id of the feature, `message` says what was done about it."""
 
-    kind: Kind
+    kind: IssueKind
     part: str
     message: str
     level_id: str | None = None

@@ -5,37 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from routing.components import Components, find_components
-from routing.costing import Costing, Mode
+from routing.components import ComponentLabels, find_components
+from routing.costing import Costing, TravelMode
 from routing.network import Network, build_network
 from routing.plan import Plan
 from routing.report import (
-    Report,
+    ProcessingReport,
     check_network,
     count_levels,
-    list_coarse,
+    list_coarse_levels,
     list_loose_connectors,
     list_unroutable,
 )
 from routing.router import Router
-from routing.soundness import make_sound
-from routing.table import MOST_LOCATIONS, Table, build_table
-from routing.walkable import WalkableLevel, build_walkable
+from routing.soundness import repair_plan
+from routing.table import MAX_TABLE_LOCATIONS, DistanceTable, build_distance_table
+from routing.walkable import WalkableLevel, build_walkable_levels
 
-Progress = Callable[[float, str], None]
+ProcessingProgress = Callable[[float, str], None]
 """Told the share done, from 0 to 1, and what comes next."""
 
 
 @dataclass(frozen=True)
-class Processed:
+class ProcessedPlan:
     """`tables` is empty for a map with too many locations for one."""
 
     plan: Plan
-    walkable: tuple[WalkableLevel, ...]
-    networks: Mapping[Mode, Network]
-    tables: Mapping[Mode, Table]
-    components: Mapping[Mode, Components]
-    report: Report
+    walkable_levels: tuple[WalkableLevel, ...]
+    networks: Mapping[TravelMode, Network]
+    tables: Mapping[TravelMode, DistanceTable]
+    components: Mapping[TravelMode, ComponentLabels]
+    report: ProcessingReport
 
     @property
     def router(self) -> Router:
@@ -50,30 +50,32 @@ def process_plan(
     plan: Plan,
     costing: Costing | None = None,
     *,
-    most_table_locations: int = MOST_LOCATIONS,
-    progress: Progress = ignore_progress,
-) -> Processed:
+    max_table_locations: int = MAX_TABLE_LOCATIONS,
+    progress: ProcessingProgress = ignore_progress,
+) -> ProcessedPlan:
     """Make a plan routable. Raises PlanError where it contradicts itself."""
     costing = costing or Costing()
     progress(0.0, "checking the plan")
-    sound, faults = make_sound(plan)
+    sound, faults = repair_plan(plan)
     progress(0.05, "fitting doors")
-    walkable, gaps = build_walkable(sound)
+    walkable, gaps = build_walkable_levels(sound)
     progress(0.2, "seeing corners (foot)")
-    foot = build_network(sound, walkable, Mode.FOOT, costing)
+    foot = build_network(sound, walkable, TravelMode.FOOT, costing)
     progress(0.5, "seeing corners (wheelchair)")
-    wheelchair = build_network(sound, walkable, Mode.WHEELCHAIR, costing, foot)
-    networks = {Mode.FOOT: foot, Mode.WHEELCHAIR: wheelchair}
+    wheelchair = build_network(sound, walkable, TravelMode.WHEELCHAIR, costing, foot)
+    networks = {TravelMode.FOOT: foot, TravelMode.WHEELCHAIR: wheelchair}
     progress(0.7, "measuring distances")
-    tables: dict[Mode, Table] = {}
-    if len(sound.locations) <= most_table_locations:
-        tables = {mode: build_table(network) for mode, network in networks.items()}
+    tables: dict[TravelMode, DistanceTable] = {}
+    if len(sound.locations) <= max_table_locations:
+        tables = {mode: build_distance_table(network) for mode, network in networks.items()}
     components = {mode: find_components(network) for mode, network in networks.items()}
-    checks = [check_network(sound, walkable, networks[mode], components[mode]) for mode in Mode]
-    loose = list_loose_connectors(sound, networks[Mode.FOOT])
-    coarse = list_coarse(networks[Mode.FOOT])
+    checks = [
+        check_network(sound, walkable, networks[mode], components[mode]) for mode in TravelMode
+    ]
+    loose = list_loose_connectors(sound, networks[TravelMode.FOOT])
+    coarse = list_coarse_levels(networks[TravelMode.FOOT])
     unroutable = list_unroutable(sound, checks)
-    report = Report(
+    report = ProcessingReport(
         tuple(count_levels(sound, walkable)),
         len(sound.connectors),
         len(sound.locations),
@@ -81,4 +83,4 @@ def process_plan(
         (*faults, *gaps, *loose, *coarse, *unroutable),
     )
     progress(1.0, "done")
-    return Processed(sound, tuple(walkable), networks, tables, components, report)
+    return ProcessedPlan(sound, tuple(walkable), networks, tables, components, report)

@@ -13,24 +13,24 @@ from shapely import Point
 from shapely.ops import nearest_points
 
 from routing.doors import Opening
-from routing.floor import Floor
-from routing.plan import Area
-from routing.screen import Screen, build_screen
-from routing.soundness import as_area, polygons_of
+from routing.floor import FloorSurface
+from routing.plan import Polygonal
+from routing.screen import DoorFilter, build_door_filter
+from routing.soundness import extract_polygons, to_polygonal
 from routing.visibility import (
     Corners,
     Edges,
-    Floats,
-    Ints,
-    Sight,
+    FloatArray,
+    IntArray,
+    LineOfSight,
+    edges_among_corners,
+    edges_among_points,
+    edges_between_points,
+    edges_to_corners,
     find_corners,
-    see_across,
-    see_corners,
-    see_each_other,
-    see_from,
 )
 
-MOST_CORNERS = 1_500
+MAX_CORNERS = 1_500
 """A level with more reflex corners is seen piece by piece, through points in its doors."""
 
 
@@ -42,19 +42,19 @@ class Region:
     that paths may cross in any direction: points in doors, and the ends of connectors.
     """
 
-    area: Area
+    area: Polygonal
     corners: Corners
-    corner_ids: Ints
-    point_ids: Ints
-    screen: Screen | None = None
+    corner_ids: IntArray
+    point_ids: IntArray
+    door_filter: DoorFilter | None = None
 
     @cached_property
-    def sight(self) -> Sight:
-        return Sight(self.area, self.screen)
+    def line_of_sight(self) -> LineOfSight:
+        return LineOfSight(self.area, self.door_filter)
 
-    def inside(self, xy: Floats) -> Ints:
+    def indexes_inside(self, xy: FloatArray) -> IntArray:
         """Which of the positions (n, 2) lie in the region, by their index."""
-        return np.flatnonzero(shapely.intersects_xy(self.sight.area, xy[:, 0], xy[:, 1]))
+        return np.flatnonzero(shapely.intersects_xy(self.line_of_sight.area, xy[:, 0], xy[:, 1]))
 
 
 class Attachment(NamedTuple):
@@ -62,35 +62,40 @@ class Attachment(NamedTuple):
 
     x: float
     y: float
-    leg_feet: float
+    offset_feet: float
 
 
-def find_regions(
-    floor: Floor, openings: Sequence[Opening], free: Area, most_corners: int = MOST_CORNERS
-) -> tuple[list[Region], Floats]:
+def build_regions(
+    floor: FloorSurface,
+    openings: Sequence[Opening],
+    free: Polygonal,
+    max_corners: int = MAX_CORNERS,
+) -> tuple[list[Region], FloatArray]:
     """The regions of a level and the positions (n, 2) of their vertices.
 
     One region, with all reflex corners, is exact. A level with more than `most_corners` has a
     region for each piece and three points in each door, which costs about 0.02 % of accuracy.
     """
     corners = find_corners(free)
-    if len(corners) <= most_corners:
+    if len(corners) <= max_corners:
         ids, none = np.arange(len(corners)), np.empty(0, dtype=np.int64)
-        screen = build_screen(floor.polygons, openings)
+        screen = build_door_filter(floor.polygons, openings)
         return [Region(free, corners, ids, none, screen)], corners.xy
     return split_at_doors(floor, openings)
 
 
-def split_at_doors(floor: Floor, openings: Sequence[Opening]) -> tuple[list[Region], Floats]:
-    doors = [points_in_door(floor, opening) for opening in openings]
+def split_at_doors(
+    floor: FloorSurface, openings: Sequence[Opening]
+) -> tuple[list[Region], FloatArray]:
+    doors = [doorway_points(floor, opening) for opening in openings]
     points = np.concatenate(doors) if doors else np.empty((0, 2))
     door_of_point = np.repeat(np.arange(len(doors)), [len(door) for door in doors])
     regions: list[Region] = []
     positions, count = [points], len(points)
     for index, piece in enumerate(floor.pieces):
-        own = [at for at, opening in enumerate(openings) if index in opening.joins]
+        own = [at for at, opening in enumerate(openings) if index in opening.piece_indexes]
         shapes = [openings[at].shape for at in own]
-        area = as_area(polygons_of(shapely.union_all([piece.polygon, *shapes])))
+        area = to_polygonal(extract_polygons(shapely.union_all([piece.polygon, *shapes])))
         corners = find_corners(area)
         corner_ids = np.arange(count, count + len(corners))
         regions.append(
@@ -101,9 +106,11 @@ def split_at_doors(floor: Floor, openings: Sequence[Opening]) -> tuple[list[Regi
     return regions, np.concatenate(positions)
 
 
-def points_in_door(floor: Floor, opening: Opening) -> Floats:
+def doorway_points(floor: FloorSurface, opening: Opening) -> FloatArray:
     """The middle and both ends of the line in the doorway halfway between its two pieces."""
-    one, other = (floor.polygons[index].intersection(opening.shape) for index in opening.joins)
+    one, other = (
+        floor.polygons[index].intersection(opening.shape) for index in opening.piece_indexes
+    )
     start, end = (shapely.get_coordinates(part.centroid)[0] for part in (one, other))
     middle, across = (start + end) / 2, end - start
     normal = np.array((-across[1], across[0])) / max(float(np.hypot(*across)), 1e-9)
@@ -113,52 +120,66 @@ def points_in_door(floor: Floor, opening: Opening) -> Floats:
     return np.stack((ends[0], middle, ends[-1])) if len(ends) >= 2 else middle[None, :]
 
 
-def see_within(regions: Iterable[Region], xy: Floats) -> list[Edges]:
+def edges_within_regions(regions: Iterable[Region], xy: FloatArray) -> list[Edges]:
     """Edges between the vertices, at `xy` (n, 2), that see each other inside a region."""
     edges: list[Edges] = []
     for region in regions:
-        own = see_corners(region.sight, region.corners)
-        edges.append(renumber(own, region.corner_ids, region.corner_ids))
+        own = edges_among_corners(region.line_of_sight, region.corners)
+        edges.append(renumber_edges(own, region.corner_ids, region.corner_ids))
         points = xy[region.point_ids]
-        edges.append(renumber(see_each_other(region.sight, points), *[region.point_ids] * 2))
-        seen = see_from(region.sight, points, region.corners)
-        edges.append(renumber(seen, region.point_ids, region.corner_ids))
+        edges.append(
+            renumber_edges(
+                edges_among_points(region.line_of_sight, points), *[region.point_ids] * 2
+            )
+        )
+        seen = edges_to_corners(region.line_of_sight, points, region.corners)
+        edges.append(renumber_edges(seen, region.point_ids, region.corner_ids))
     return edges
 
 
-def see_stops(regions: Iterable[Region], xy: Floats, stops: Floats, ids: Ints) -> list[Edges]:
+def edges_from_stops(
+    regions: Iterable[Region], xy: FloatArray, stops: FloatArray, ids: IntArray
+) -> list[Edges]:
     """Edges from `stops` (n, 2), vertices `ids`, to what they see, one another included."""
     edges: list[Edges] = []
     for region in regions:
-        inside = region.inside(stops)
+        inside = region.indexes_inside(stops)
         points, own = stops[inside], ids[inside]
         edges.append(
-            renumber(see_from(region.sight, points, region.corners), own, region.corner_ids)
+            renumber_edges(
+                edges_to_corners(region.line_of_sight, points, region.corners),
+                own,
+                region.corner_ids,
+            )
         )
-        edges.append(renumber(see_each_other(region.sight, points), own, own))
-        seen = see_across(region.sight, points, xy[region.point_ids])
-        edges.append(renumber(seen, own, region.point_ids))
+        edges.append(renumber_edges(edges_among_points(region.line_of_sight, points), own, own))
+        seen = edges_between_points(region.line_of_sight, points, xy[region.point_ids])
+        edges.append(renumber_edges(seen, own, region.point_ids))
     return edges
 
 
-def see_others(
-    regions: Iterable[Region], stops: Floats, ids: Ints, others: Floats, other_ids: Ints
+def edges_to_points(
+    regions: Iterable[Region],
+    stops: FloatArray,
+    ids: IntArray,
+    others: FloatArray,
+    other_ids: IntArray,
 ) -> list[Edges]:
     """Edges from `stops` to those of `others` that they see, each (n, 2) with its vertices."""
     edges: list[Edges] = []
     for region in regions:
-        inside, beside = region.inside(stops), region.inside(others)
-        seen = see_across(region.sight, stops[inside], others[beside])
-        edges.append(renumber(seen, ids[inside], other_ids[beside]))
+        inside, beside = region.indexes_inside(stops), region.indexes_inside(others)
+        seen = edges_between_points(region.line_of_sight, stops[inside], others[beside])
+        edges.append(renumber_edges(seen, ids[inside], other_ids[beside]))
     return edges
 
 
-def renumber(edges: Edges, first: Ints, second: Ints) -> Edges:
+def renumber_edges(edges: Edges, first: IntArray, second: IntArray) -> Edges:
     return Edges(first[edges.first], second[edges.second], edges.feet)
 
 
 def attach(
-    free: Area, rooms: Sequence[Area], x: float, y: float, within_feet: float
+    free: Polygonal, rooms: Sequence[Polygonal], x: float, y: float, within_feet: float
 ) -> Attachment | None:
     """Where the position (x, y) joins `free`: where it is, or at the nearest point.
 

@@ -8,18 +8,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from routing.costing import Mode
-from routing.matrix import Matrix, compute_matrix
+from routing.costing import TravelMode
+from routing.matrix import TravelMatrix, compute_matrix
 from routing.network import Network
 from routing.route import Route, find_route
-from routing.stops import Position, Waypoint, find_stop
-from routing.straight import measure_straight, points_of
-from routing.table import Table
+from routing.stops import Position, WaypointRef, find_stop
+from routing.straight import euclidean_distances, list_points
+from routing.table import DistanceTable
 
-__all__ = ["Matrix", "Mode", "Near", "Position", "Route", "Router", "Waypoint"]
+__all__ = [
+    "NearestLocation",
+    "Position",
+    "Route",
+    "Router",
+    "TravelMatrix",
+    "TravelMode",
+    "WaypointRef",
+]
 
 
-class Near(NamedTuple):
+class NearestLocation(NamedTuple):
     """A location and how far it is by the fastest route."""
 
     location_id: str
@@ -35,12 +43,15 @@ class Router:
     level that it does not have is like one that lies far from everything walkable.
     """
 
-    networks: Mapping[Mode, Network]
-    tables: Mapping[Mode, Table] = field(default_factory=dict)
+    networks: Mapping[TravelMode, Network]
+    tables: Mapping[TravelMode, DistanceTable] = field(default_factory=dict)
 
     def matrix(
-        self, sources: Sequence[Waypoint], targets: Sequence[Waypoint], mode: Mode = Mode.FOOT
-    ) -> Matrix:
+        self,
+        sources: Sequence[WaypointRef],
+        targets: Sequence[WaypointRef],
+        mode: TravelMode = TravelMode.FOOT,
+    ) -> TravelMatrix:
         """From the table if every waypoint is a location, else by search."""
         table = self.tables.get(mode)
         known = [place for place in (*sources, *targets) if isinstance(place, str)]
@@ -48,38 +59,49 @@ class Router:
             return table.look_up(known[: len(sources)], known[len(sources) :])
         return compute_matrix(self.networks[mode], sources, targets)
 
-    def straight(
-        self, sources: Sequence[Waypoint], targets: Sequence[Waypoint], mode: Mode = Mode.FOOT
-    ) -> Matrix:
+    def euclidean_matrix(
+        self,
+        sources: Sequence[WaypointRef],
+        targets: Sequence[WaypointRef],
+        mode: TravelMode = TravelMode.FOOT,
+    ) -> TravelMatrix:
         """Straight lines on the plan, whatever stands in between."""
         network = self.networks[mode]
-        starts, ends = points_of(network, sources), points_of(network, targets)
-        return measure_straight(starts, ends, network.feet_per_second)
+        starts, ends = list_points(network, sources), list_points(network, targets)
+        return euclidean_distances(starts, ends, network.feet_per_second)
 
     def has_location(self, location_id: str) -> bool:
-        return location_id in self.networks[Mode.FOOT].anchor_index
+        return location_id in self.networks[TravelMode.FOOT].location_index
 
     def has_level(self, level_id: str) -> bool:
-        return level_id in self.networks[Mode.FOOT].level_index
+        return level_id in self.networks[TravelMode.FOOT].level_index
 
-    def is_attached(self, waypoint: Waypoint, mode: Mode = Mode.FOOT) -> bool:
+    def is_attached(self, waypoint: WaypointRef, mode: TravelMode = TravelMode.FOOT) -> bool:
         """Whether it lies in the walkable space, or near enough to it."""
         return self.are_attached([waypoint], mode)
 
-    def are_attached(self, waypoints: Iterable[Waypoint], mode: Mode = Mode.FOOT) -> bool:
+    def are_attached(
+        self, waypoints: Iterable[WaypointRef], mode: TravelMode = TravelMode.FOOT
+    ) -> bool:
         """Whether all of them are; of locations that is known beforehand."""
         network = self.networks[mode]
-        others = [each for each in waypoints if each not in network.attached_ids]
-        return all(find_stop(network, waypoint).attached for waypoint in others)
+        others = [each for each in waypoints if each not in network.attached_location_ids]
+        return all(find_stop(network, waypoint).is_attached for waypoint in others)
 
-    def route(self, source: Waypoint, target: Waypoint, mode: Mode = Mode.FOOT) -> Route | None:
+    def route(
+        self, source: WaypointRef, target: WaypointRef, mode: TravelMode = TravelMode.FOOT
+    ) -> Route | None:
         return find_route(self.networks[mode], source, target)
 
     def nearest(
-        self, source: Waypoint, candidates: Sequence[str], limit: int, mode: Mode = Mode.FOOT
-    ) -> list[Near]:
+        self,
+        source: WaypointRef,
+        candidates: Sequence[str],
+        limit: int,
+        mode: TravelMode = TravelMode.FOOT,
+    ) -> list[NearestLocation]:
         """The first `limit` of `candidates` by seconds, without those that cannot be reached."""
         feet, seconds = (cells[0] for cells in self.matrix([source], candidates, mode))
         order = np.argsort(seconds, kind="stable")
         reached = order[np.isfinite(seconds[order])][:limit]
-        return [Near(candidates[i], float(feet[i]), float(seconds[i])) for i in reached]
+        return [NearestLocation(candidates[i], float(feet[i]), float(seconds[i])) for i in reached]

@@ -11,54 +11,58 @@ import shapely
 from numpy.typing import NDArray
 from shapely import GeometryCollection
 
-from routing.archive import Arrays, pack, unpack
-from routing.costing import Costing, Mode, Ride
-from routing.gates import Closure, Gate, Link
+from routing.archive import Arrays, pack_archive, unpack_archive
+from routing.costing import Costing, RideCost, TravelMode
+from routing.gates import Link, Portal, PortalPaths
 from routing.graph import WalkGraph
-from routing.network import Anchor, Ends, LevelNetwork, Network
-from routing.plan import Area, ConnectorKind
+from routing.network import ConnectorInfo, LevelNetwork, Network, NetworkLocation
+from routing.plan import ConnectorKind, Polygonal
 from routing.region import Region
 from routing.router import Router
-from routing.screen import Screen
-from routing.table import Table
+from routing.screen import DoorFilter
+from routing.table import DistanceTable
 from routing.visibility import Edges, find_corners
 
 
-def save_router(router: Router) -> bytes:
+def serialize_router(router: Router) -> bytes:
     """All networks and tables of a map in one archive, each whole within it."""
-    parts = {f"network/{mode}": save_network(kept) for mode, kept in router.networks.items()}
-    parts |= {f"table/{mode}": save_table(kept) for mode, kept in router.tables.items()}
-    return pack("router", {}, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
+    parts = {f"network/{mode}": serialize_network(kept) for mode, kept in router.networks.items()}
+    parts |= {f"table/{mode}": serialize_table(kept) for mode, kept in router.tables.items()}
+    return pack_archive(
+        "router", {}, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}
+    )
 
 
-def load_router(buffer: Any) -> Router:
+def deserialize_router(buffer: Any) -> Router:
     """A map's router, whose tables stay in `buffer`. Raises FormatError."""
-    _, parts = unpack("router", buffer)
-    networks = [load_network(part) for name, part in parts.items() if name.startswith("network/")]
-    tables = [load_table(part) for name, part in parts.items() if name.startswith("table/")]
+    _, parts = unpack_archive("router", buffer)
+    networks = [
+        deserialize_network(part) for name, part in parts.items() if name.startswith("network/")
+    ]
+    tables = [deserialize_table(part) for name, part in parts.items() if name.startswith("table/")]
     return Router(
         {network.mode: network for network in networks}, {table.mode: table for table in tables}
     )
 
 
-def save_table(table: Table) -> bytes:
-    values = {"mode": table.mode, "ids": table.ids}
-    return pack("table", values, {"feet": table.feet, "seconds": table.seconds})
+def serialize_table(table: DistanceTable) -> bytes:
+    values = {"mode": table.mode, "ids": table.location_ids}
+    return pack_archive("table", values, {"feet": table.feet, "seconds": table.seconds})
 
 
-def load_table(buffer: Any) -> Table:
+def deserialize_table(buffer: Any) -> DistanceTable:
     """A table whose cells stay in `buffer`. Raises FormatError."""
-    values, arrays = unpack("table", buffer)
+    values, arrays = unpack_archive("table", buffer)
     ids = tuple(values["ids"])
-    return Table(Mode(values["mode"]), ids, arrays["feet"], arrays["seconds"])
+    return DistanceTable(TravelMode(values["mode"]), ids, arrays["feet"], arrays["seconds"])
 
 
-def save_network(network: Network) -> bytes:
-    closure = network.closure
+def serialize_network(network: Network) -> bytes:
+    closure = network.portal_paths
     arrays: dict[str, NDArray[Any]] = {
         "closure/seconds": closure.seconds,
         "closure/feet": closure.feet,
-        "closure/next": closure.next_gate.astype(np.int32),
+        "closure/next": closure.next_portal.astype(np.int32),
     }
     for index, level in enumerate(network.levels):
         arrays |= {f"{index}/{name}": array for name, array in level_arrays(level).items()}
@@ -66,92 +70,97 @@ def save_network(network: Network) -> bytes:
         "mode": network.mode,
         "costing": asdict(network.costing),
         "levels": [(level.id, level.ordinal) for level in network.levels],
-        "gates": network.gates,
+        "gates": network.portals,
         "links": network.links,
         "connectors": network.connectors,
-        "anchors": network.anchors,
+        "anchors": network.locations,
     }
-    return pack("network", values, arrays)
+    return pack_archive("network", values, arrays)
 
 
 def level_arrays(level: LevelNetwork) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {
-        "free": area_bytes([level.free]),
-        "rooms": area_bytes(level.rooms),
-        "regions": area_bytes([region.area for region in level.regions]),
+        "free": areas_to_array([level.walkable_area]),
+        "rooms": areas_to_array(level.rooms),
+        "regions": areas_to_array([region.area for region in level.regions]),
         "xy": level.xy,
         "first": level.graph.edges.first.astype(np.int32),
         "second": level.graph.edges.second.astype(np.int32),
         "feet": level.graph.edges.feet,
-        "gates": level.gates,
-        "gate_ids": level.gate_ids,
-        "gate_feet": level.gate_feet,
+        "gates": level.portal_indexes,
+        "gate_ids": level.portal_vertices,
+        "gate_feet": level.portal_feet,
     }
     if level.hub_feet is not None:
         arrays["hub_feet"] = level.hub_feet
     for index, region in enumerate(level.regions):
         arrays[f"corners/{index}"] = region.corner_ids
         arrays[f"points/{index}"] = region.point_ids
-        if region.screen is not None:
-            arrays[f"pieces/{index}"] = area_bytes(region.screen.pieces)
-            arrays[f"doors/{index}"] = region.screen.doors
+        if region.door_filter is not None:
+            arrays[f"pieces/{index}"] = areas_to_array(region.door_filter.pieces)
+            arrays[f"doors/{index}"] = region.door_filter.doors
     return arrays
 
 
-def area_bytes(areas: Sequence[Area]) -> NDArray[Any]:
+def areas_to_array(areas: Sequence[Polygonal]) -> NDArray[Any]:
     return np.frombuffer(shapely.to_wkb(GeometryCollection(list(areas))), dtype=np.uint8)
 
 
-def areas_of(array: NDArray[Any]) -> list[Any]:
+def areas_from_array(array: NDArray[Any]) -> list[Any]:
     collection = shapely.from_wkb(array.tobytes())
     return list(shapely.get_parts(collection))
 
 
-def load_network(buffer: Any) -> Network:
+def deserialize_network(buffer: Any) -> Network:
     """A network as it was saved; distances from it are the same to the last bit.
 
     Raises FormatError.
     """
-    values, arrays = unpack("network", buffer)
-    closure = Closure(
+    values, arrays = unpack_archive("network", buffer)
+    closure = PortalPaths(
         arrays["closure/seconds"], arrays["closure/feet"], arrays["closure/next"].astype(np.int64)
     )
     return Network(
-        Mode(values["mode"]),
+        TravelMode(values["mode"]),
         Costing(**values["costing"]),
         tuple(
-            load_level(level_id, ordinal, index, arrays)
+            deserialize_level(level_id, ordinal, index, arrays)
             for index, (level_id, ordinal) in enumerate(values["levels"])
         ),
-        tuple(Gate(*gate) for gate in values["gates"]),
-        tuple(Link(start, end, Ride(*ride)) for start, end, ride in values["links"]),
-        tuple(Ends(i, ConnectorKind(kind), name) for i, kind, name in values["connectors"]),
-        tuple(Anchor(*anchor) for anchor in values["anchors"]),
+        tuple(Portal(*gate) for gate in values["gates"]),
+        tuple(Link(start, end, RideCost(*ride)) for start, end, ride in values["links"]),
+        tuple(
+            ConnectorInfo(i, ConnectorKind(kind), name) for i, kind, name in values["connectors"]
+        ),
+        tuple(NetworkLocation(*anchor) for anchor in values["anchors"]),
         closure,
     )
 
 
-def load_region(area: Area, index: int, own: Arrays) -> Region:
+def deserialize_region(area: Polygonal, index: int, own: Arrays) -> Region:
     screen = None
     if f"doors/{index}" in own:
-        screen = Screen(tuple(areas_of(own[f"pieces/{index}"])), own[f"doors/{index}"])
+        screen = DoorFilter(tuple(areas_from_array(own[f"pieces/{index}"])), own[f"doors/{index}"])
     ids = own[f"corners/{index}"], own[f"points/{index}"]
     return Region(area, find_corners(area), *ids, screen)
 
 
-def load_level(level_id: str, ordinal: float, index: int, arrays: Arrays) -> LevelNetwork:
+def deserialize_level(level_id: str, ordinal: float, index: int, arrays: Arrays) -> LevelNetwork:
     own = {
         name.removeprefix(f"{index}/"): array
         for name, array in arrays.items()
         if name.startswith(f"{index}/")
     }
-    regions = tuple(load_region(area, at, own) for at, area in enumerate(areas_of(own["regions"])))
+    regions = tuple(
+        deserialize_region(area, at, own)
+        for at, area in enumerate(areas_from_array(own["regions"]))
+    )
     edges = Edges(own["first"].astype(np.int64), own["second"].astype(np.int64), own["feet"])
     return LevelNetwork(
         level_id,
         ordinal,
-        areas_of(own["free"])[0],
-        tuple(areas_of(own["rooms"])),
+        areas_from_array(own["free"])[0],
+        tuple(areas_from_array(own["rooms"])),
         regions,
         own["xy"],
         WalkGraph(len(own["xy"]), [edges]),

@@ -16,16 +16,16 @@ import shapely
 from shapely import Polygon, STRtree
 
 from routing.doors import Opening
-from routing.visibility import Flags, Floats, Ints, cross, unit
+from routing.visibility import BoolArray, FloatArray, IntArray, cross, normalize
 
-MOST_DOORS = 4
+MAX_DOORS_PER_PIECE = 4
 """A piece with more doors is taken to be open on all sides."""
-SLACK_FEET = 0.01
-BLOCK = 1 << 17
+DOOR_SLACK_FEET = 0.01
+MAX_BLOCK_PAIRS = 1 << 17
 
 
 @dataclass(frozen=True)
-class Screen:
+class DoorFilter:
     """`doors` (pieces + 1, MOST_DOORS, 3) are circles around doors: x, y and radius in feet.
 
     A radius of -1 is no door, an infinite one lets everything through. The last row is for points
@@ -33,13 +33,13 @@ class Screen:
     """
 
     pieces: tuple[Polygon, ...]
-    doors: Floats
+    doors: FloatArray
 
     @cached_property
     def tree(self) -> STRtree:
         return STRtree(self.pieces)
 
-    def pieces_of(self, xy: Floats) -> Ints:
+    def pieces_at(self, xy: FloatArray) -> IntArray:
         """For each position (n, 2) its piece, or the number of pieces where that is unclear."""
         points, pieces = self.tree.query(shapely.points(xy), "dwithin", distance=1e-3)
         found = np.full(len(xy), len(self.pieces), dtype=np.int64)
@@ -47,20 +47,24 @@ class Screen:
         found[np.bincount(points, minlength=len(xy)) > 1] = len(self.pieces)
         return found
 
-    def passes(self, starts: Floats, ends: Floats, first: Ints, second: Ints) -> Flags:
+    def may_see(
+        self, starts: FloatArray, ends: FloatArray, first: IntArray, second: IntArray
+    ) -> BoolArray:
         """Which of the pairs `starts[first]`, `ends[second]` may see each other."""
-        one, other = self.pieces_of(starts)[first], self.pieces_of(ends)[second]
-        passing: Flags = one == other
+        one, other = self.pieces_at(starts)[first], self.pieces_at(ends)[second]
+        passing: BoolArray = one == other
         apart = np.flatnonzero(~passing)
-        for at in range(0, len(apart), BLOCK):
-            some = apart[at : at + BLOCK]
+        for at in range(0, len(apart), MAX_BLOCK_PAIRS):
+            some = apart[at : at + MAX_BLOCK_PAIRS]
             start, end = starts[first[some]], ends[second[some]]
-            directions = unit(end - start)
-            leaving = self.leaves(one[some], start, directions)
-            passing[some] = leaving & self.leaves(other[some], end, -directions)
+            directions = normalize(end - start)
+            leaving = self.leaves_by_door(one[some], start, directions)
+            passing[some] = leaving & self.leaves_by_door(other[some], end, -directions)
         return passing
 
-    def leaves(self, pieces: Ints, starts: Floats, directions: Floats) -> Flags:
+    def leaves_by_door(
+        self, pieces: IntArray, starts: FloatArray, directions: FloatArray
+    ) -> BoolArray:
         """Whether lines from `starts` pass a door of their piece."""
         doors = self.doors[pieces]
         towards, radius = doors[..., :2] - starts[:, None], doors[..., 2]
@@ -69,24 +73,24 @@ class Screen:
         return np.asarray(((beside <= radius) & (ahead >= -radius)).any(axis=1))
 
 
-def build_screen(pieces: Sequence[Polygon], openings: Sequence[Opening]) -> Screen:
+def build_door_filter(pieces: Sequence[Polygon], openings: Sequence[Opening]) -> DoorFilter:
     """The screen of a level's pieces with the openings that somebody passes."""
-    doors = np.zeros((len(pieces) + 1, MOST_DOORS, 3))
+    doors = np.zeros((len(pieces) + 1, MAX_DOORS_PER_PIECE, 3))
     doors[:, :, 2] = -1
     doors[-1, 0, 2] = np.inf
     count = np.zeros(len(pieces), dtype=np.int64)
     for opening in openings:
-        circle = circle_around(opening.shape)
-        for piece in opening.joins:
-            if count[piece] < MOST_DOORS:
+        circle = bounding_circle(opening.shape)
+        for piece in opening.piece_indexes:
+            if count[piece] < MAX_DOORS_PER_PIECE:
                 doors[piece, count[piece]] = circle
             else:
                 doors[piece, 0, 2] = np.inf
             count[piece] += 1
-    return Screen(tuple(pieces), doors)
+    return DoorFilter(tuple(pieces), doors)
 
 
-def circle_around(shape: Polygon) -> tuple[float, float, float]:
+def bounding_circle(shape: Polygon) -> tuple[float, float, float]:
     middle = shape.centroid
     away = shapely.get_coordinates(shape) - (middle.x, middle.y)
-    return middle.x, middle.y, float(np.linalg.norm(away, axis=1).max()) + SLACK_FEET
+    return middle.x, middle.y, float(np.linalg.norm(away, axis=1).max()) + DOOR_SLACK_FEET

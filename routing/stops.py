@@ -11,8 +11,8 @@ import numpy as np
 from routing.errors import WaypointError
 from routing.graph import WalkGraph
 from routing.network import LevelNetwork, Network
-from routing.region import attach, see_others, see_stops
-from routing.visibility import Edges, Floats, Ints
+from routing.region import attach, edges_from_stops, edges_to_points
+from routing.visibility import Edges, FloatArray, IntArray
 
 
 class Position(NamedTuple):
@@ -23,11 +23,11 @@ class Position(NamedTuple):
     y: float
 
 
-Waypoint: TypeAlias = str | Position
+WaypointRef: TypeAlias = str | Position
 """The id of a location, or a position."""
 
 
-NO_LEVEL = -1
+UNKNOWN_LEVEL = -1
 
 
 class Stop(NamedTuple):
@@ -43,62 +43,64 @@ class Stop(NamedTuple):
     y: float
     near_x: float
     near_y: float
-    leg_feet: float
+    offset_feet: float
     vertex: int = -1
-    attached: bool = True
-    location: int = -1
+    is_attached: bool = True
+    location_index: int = -1
 
 
-def find_stop(network: Network, waypoint: Waypoint) -> Stop:
+def find_stop(network: Network, waypoint: WaypointRef) -> Stop:
     """Raises WaypointError for a location that the network does not have."""
     if isinstance(waypoint, str):
-        return stop_at_location(network, waypoint)
+        return find_location_stop(network, waypoint)
     level_id, x, y = waypoint
     index = network.level_index.get(level_id)
     if not np.isfinite((x, y)).all():
         raise WaypointError(f"({x}, {y}) is no position; give finite numbers, in feet.")
     if index is None:
-        return Stop(NO_LEVEL, x, y, x, y, 0.0, attached=False)
+        return Stop(UNKNOWN_LEVEL, x, y, x, y, 0.0, is_attached=False)
     level = network.levels[index]
-    found = attach(level.free, level.rooms, x, y, network.costing.attach_feet)
+    found = attach(level.walkable_area, level.rooms, x, y, network.costing.attach_feet)
     if found is None:
-        return Stop(index, x, y, x, y, 0.0, attached=False)
+        return Stop(index, x, y, x, y, 0.0, is_attached=False)
     return Stop(index, x, y, *found)
 
 
-def stop_at_location(network: Network, location_id: str) -> Stop:
-    index = network.anchor_index.get(location_id)
+def find_location_stop(network: Network, location_id: str) -> Stop:
+    index = network.location_index.get(location_id)
     if index is None:
         raise WaypointError(f"The map has no location {location_id!r}.")
-    _, level, x, y, vertex, leg_feet = network.anchors[index]
+    _, level, x, y, vertex, leg_feet = network.locations[index]
     if vertex < 0:
-        return Stop(level, x, y, x, y, 0.0, attached=False)
+        return Stop(level, x, y, x, y, 0.0, is_attached=False)
     near_x, near_y = network.levels[level].xy[vertex].tolist()
-    return Stop(level, x, y, near_x, near_y, leg_feet, vertex, location=index)
+    return Stop(level, x, y, near_x, near_y, leg_feet, vertex, location_index=index)
 
 
 @dataclass(frozen=True)
-class Placed:
+class AugmentedGraph:
     """A level's graph with the positions among `stops` added; `ids` are the stops' vertices."""
 
     graph: WalkGraph
-    xy: Floats
-    ids: Ints
-    gate_feet: Floats
+    xy: FloatArray
+    stop_vertices: IntArray
+    portal_feet: FloatArray
     """The walks from each of the level's gates to each stop (gates, stops)."""
 
 
-def place(level: LevelNetwork, stops: Sequence[Stop]) -> Placed:
+def augment_graph(level: LevelNetwork, stops: Sequence[Stop]) -> AugmentedGraph:
     """Every one of `stops` as a vertex of the level's graph; all are on it and attached."""
-    ids, points, edges = join(level, stops)
+    ids, points, edges = connect_stops(level, stops)
     if not len(points):
-        return Placed(level.graph, level.xy, ids, level.gate_feet[:, ids])
-    graph = level.graph.extended(len(points), edges)
-    gate_feet = graph.distances(level.gate_ids, ids)
-    return Placed(graph, np.concatenate((level.xy, points)), ids, gate_feet)
+        return AugmentedGraph(level.graph, level.xy, ids, level.portal_feet[:, ids])
+    graph = level.graph.with_vertices(len(points), edges)
+    gate_feet = graph.distances(level.portal_vertices, ids)
+    return AugmentedGraph(graph, np.concatenate((level.xy, points)), ids, gate_feet)
 
 
-def join(level: LevelNetwork, stops: Sequence[Stop]) -> tuple[Ints, Floats, list[Edges]]:
+def connect_stops(
+    level: LevelNetwork, stops: Sequence[Stop]
+) -> tuple[IntArray, FloatArray, list[Edges]]:
     """The vertices of stops, with new ones for positions: where those are, and what they see."""
     ids = np.array([stop.vertex for stop in stops], dtype=np.int64)
     new = np.flatnonzero(ids < 0)
@@ -107,7 +109,7 @@ def join(level: LevelNetwork, stops: Sequence[Stop]) -> tuple[Ints, Floats, list
         return ids, points.reshape(-1, 2), []
     count = level.graph.vertex_count
     ids[new] = np.arange(count, count + len(new))
-    others = np.unique(np.concatenate((level.gate_ids, ids[ids < count])))
-    edges = see_stops(level.regions, level.xy, points, ids[new])
-    edges += see_others(level.regions, points, ids[new], level.xy[others], others)
+    others = np.unique(np.concatenate((level.portal_vertices, ids[ids < count])))
+    edges = edges_from_stops(level.regions, level.xy, points, ids[new])
+    edges += edges_to_points(level.regions, points, ids[new], level.xy[others], others)
     return ids, points, edges

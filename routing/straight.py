@@ -6,26 +6,26 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from routing.matrix import Matrix
+from routing.matrix import TravelMatrix
 from routing.network import Network
-from routing.stops import Waypoint, find_stop
+from routing.stops import WaypointRef, find_stop
 
-Point = tuple[float, float]
+PlanPoint = tuple[float, float]
 
 
-def measure_straight(
-    sources: Sequence[Point], targets: Sequence[Point], feet_per_second: float
-) -> Matrix:
+def euclidean_distances(
+    sources: Sequence[PlanPoint], targets: Sequence[PlanPoint], feet_per_second: float
+) -> TravelMatrix:
     """The length of straight lines on the plan, in feet, and the time to walk as far.
 
     Plans do not say how high their storeys are: points above each other are at the same place.
     """
     starts, ends = np.array(sources).reshape(-1, 2), np.array(targets).reshape(-1, 2)
     feet = np.linalg.norm(ends[None, :] - starts[:, None], axis=2)
-    return Matrix(feet, feet / feet_per_second)
+    return TravelMatrix(feet, feet / feet_per_second)
 
 
-def points_of(network: Network, waypoints: Sequence[Waypoint]) -> list[Point]:
+def list_points(network: Network, waypoints: Sequence[WaypointRef]) -> list[PlanPoint]:
     """Where waypoints are. Raises WaypointError for one that the network does not have."""
     stops = [find_stop(network, waypoint) for waypoint in waypoints]
     return [(stop.x, stop.y) for stop in stops]

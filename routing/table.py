@@ -8,46 +8,46 @@ from functools import cached_property
 
 import numpy as np
 
-from routing.costing import Mode
+from routing.costing import TravelMode
 from routing.errors import WaypointError
-from routing.matrix import Matrix, measure
+from routing.matrix import TravelMatrix, measure_stops
 from routing.network import Network
-from routing.stops import stop_at_location
-from routing.visibility import Singles
+from routing.stops import find_location_stop
+from routing.visibility import Float32Array
 
-MOST_LOCATIONS = 3_000
+MAX_TABLE_LOCATIONS = 3_000
 """More would take over 72 MB a mode: such maps are searched instead."""
 
 
 @dataclass(frozen=True)
-class Table:
+class DistanceTable:
     """`feet` and `seconds` (n, n) of the fastest route from each location to each; NaN: no path."""
 
-    mode: Mode
-    ids: tuple[str, ...]
-    feet: Singles
-    seconds: Singles
+    mode: TravelMode
+    location_ids: tuple[str, ...]
+    feet: Float32Array
+    seconds: Float32Array
 
     @cached_property
-    def index(self) -> dict[str, int]:
-        return {location_id: index for index, location_id in enumerate(self.ids)}
+    def index_by_id(self) -> dict[str, int]:
+        return {location_id: index for index, location_id in enumerate(self.location_ids)}
 
-    def look_up(self, sources: Sequence[str], targets: Sequence[str]) -> Matrix:
+    def look_up(self, sources: Sequence[str], targets: Sequence[str]) -> TravelMatrix:
         """Raises WaypointError for a location that the map does not have."""
-        index = self.index
+        index = self.index_by_id
         try:
             rows = [index[location_id] for location_id in sources]
             columns = [index[location_id] for location_id in targets]
         except KeyError as error:
             raise WaypointError(f"The map has no location {error.args[0]!r}.") from None
         cells = np.array(rows, dtype=np.intp)[:, None], np.array(columns, dtype=np.intp)
-        return Matrix(self.feet[cells], self.seconds[cells])
+        return TravelMatrix(self.feet[cells], self.seconds[cells])
 
 
-def build_table(network: Network) -> Table:
+def build_distance_table(network: Network) -> DistanceTable:
     """The table of a network, one pair of levels at a time."""
-    ids = tuple(anchor.id for anchor in network.anchors)
-    stops = [stop_at_location(network, location_id) for location_id in ids]
+    ids = tuple(anchor.id for anchor in network.locations)
+    stops = [find_location_stop(network, location_id) for location_id in ids]
     feet = np.full((len(ids), len(ids)), np.nan, dtype=np.float32)
     seconds = feet.copy()
     levels = [
@@ -56,7 +56,7 @@ def build_table(network: Network) -> Table:
     ]
     for rows in levels:
         for columns in levels:
-            block = measure(network, [stops[i] for i in rows], [stops[i] for i in columns])
+            block = measure_stops(network, [stops[i] for i in rows], [stops[i] for i in columns])
             feet[np.ix_(rows, columns)] = block.feet
             seconds[np.ix_(rows, columns)] = block.seconds
-    return Table(network.mode, ids, feet, seconds)
+    return DistanceTable(network.mode, ids, feet, seconds)

@@ -11,13 +11,13 @@ from typing import TypeVar
 import numpy as np
 import shapely
 
-from routing.costing import Costing, Mode
-from routing.doors import Opening, Origin, fit_doors
-from routing.floor import Floor, lay_floor
+from routing.costing import Costing, TravelMode
+from routing.doors import DoorOrigin, Opening, fit_doors
+from routing.floor import FloorSurface, build_floor
 from routing.inference import infer_doors
-from routing.plan import Area, Barrier, Door, Level, Plan, Space
-from routing.problems import Problem
-from routing.soundness import as_area, polygons_of
+from routing.plan import Barrier, Door, Level, Plan, Polygonal, Space
+from routing.problems import PlanIssue
+from routing.soundness import extract_polygons, to_polygonal
 
 OnLevel = TypeVar("OnLevel", Space, Barrier, Door)
 WIDTH_TOLERANCE_FEET = 0.002
@@ -26,16 +26,16 @@ WIDTH_TOLERANCE_FEET = 0.002
 
 @dataclass(frozen=True)
 class WalkableLevel:
-    floor: Floor
+    floor: FloorSurface
     openings: tuple[Opening, ...]
 
     @property
     def level(self) -> Level:
         return self.floor.level
 
-    def passable(self, mode: Mode, costing: Costing) -> tuple[Opening, ...]:
+    def passable_openings(self, mode: TravelMode, costing: Costing) -> tuple[Opening, ...]:
         """The openings that somebody travelling in `mode` fits through."""
-        if mode is Mode.FOOT:
+        if mode is TravelMode.FOOT:
             return self.openings
         least_feet = costing.wheelchair_door_feet - WIDTH_TOLERANCE_FEET
         return tuple(
@@ -44,44 +44,48 @@ class WalkableLevel:
             if opening.wheelchair and opening.width_feet >= least_feet
         )
 
-    def is_alike(self, mode: Mode, costing: Costing) -> bool:
+    def are_all_passable(self, mode: TravelMode, costing: Costing) -> bool:
         """Whether `mode` passes all openings, as feet do."""
-        return len(self.passable(mode, costing)) == len(self.openings)
+        return len(self.passable_openings(mode, costing)) == len(self.openings)
 
-    def free(self, openings: Iterable[Opening]) -> Area:
+    def walkable_area(self, openings: Iterable[Opening]) -> Polygonal:
         """The pieces of floor and the given openings as one area."""
         shapes = [opening.shape for opening in openings]
-        return as_area(polygons_of(shapely.union_all([*self.floor.polygons, *shapes])))
+        return to_polygonal(extract_polygons(shapely.union_all([*self.floor.polygons, *shapes])))
 
-    def count(self, origin: Origin) -> int:
+    def count_openings(self, origin: DoorOrigin) -> int:
         return sum(opening.origin is origin for opening in self.openings)
 
 
-def build_walkable(plan: Plan) -> tuple[list[WalkableLevel], list[Problem]]:
+def build_walkable_levels(plan: Plan) -> tuple[list[WalkableLevel], list[PlanIssue]]:
     """One walkable level for each level of a sound plan, in the plan's order."""
-    spaces, barriers, doors = (by_level(plan.spaces), by_level(plan.barriers), by_level(plan.doors))
+    spaces, barriers, doors = (
+        group_by_level(plan.spaces),
+        group_by_level(plan.barriers),
+        group_by_level(plan.doors),
+    )
     built: list[WalkableLevel] = []
-    problems: list[Problem] = []
+    problems: list[PlanIssue] = []
     for level in plan.levels:
-        floor, at_floor = lay_floor(level, spaces[level.id], barriers[level.id])
+        floor, at_floor = build_floor(level, spaces[level.id], barriers[level.id])
         drawn, at_doors = fit_doors(floor, doors[level.id])
-        inferred, at_rooms = infer_doors(floor, drawn, find_shafts(plan, floor))
+        inferred, at_rooms = infer_doors(floor, drawn, list_shaft_rooms(plan, floor))
         built.append(WalkableLevel(floor, (*drawn, *inferred)))
         problems += chain(at_floor, at_doors, at_rooms)
     return built, problems
 
 
-def by_level(parts: Iterable[OnLevel]) -> dict[str, list[OnLevel]]:
+def group_by_level(parts: Iterable[OnLevel]) -> dict[str, list[OnLevel]]:
     grouped: dict[str, list[OnLevel]] = defaultdict(list)
     for part in parts:
         grouped[part.level_id].append(part)
     return grouped
 
 
-def find_shafts(plan: Plan, floor: Floor) -> list[str]:
+def list_shaft_rooms(plan: Plan, floor: FloorSurface) -> list[str]:
     """The rooms in which a connector is entered: those that hold the middle of its place."""
     level_id = floor.level.id
-    places = [c.places[level_id] for c in plan.connectors if level_id in c.places]
+    places = [c.entrances[level_id] for c in plan.connectors if level_id in c.entrances]
     middles = [place.representative_point() for place in places]
     if not middles or not floor.rooms:
         return []

@@ -24,31 +24,31 @@ from samples.plan import Building, Storey, Tags
 from samples.rows import (
     AMENITY_FILL,
     CORRIDOR_WALL,
-    Flat,
-    Room,
+    ApartmentSlot,
+    RoomSlot,
     add_area,
     add_ground,
+    add_trees,
     add_window,
-    lay_out,
-    plant,
+    place_slots,
 )
 
 WIDTH_FEET, HEIGHT_FEET = 240.0, 172.0
 
 NORTH_FLATS = (
-    Flat(8, THREE, 45.5, corner=True, balcony=True),
-    Flat(9, ONE, 25, bay=True),
-    Flat(10, TWO, 36, balcony=True),
-    Flat(11, STUDIO, 18),
-    Flat(12, ONE, 25, bay=True, flip=True),
-    Flat(13, THREE, 46, corner=True, balcony=True, flip=True),
+    ApartmentSlot(8, THREE, 45.5, corner=True, balcony=True),
+    ApartmentSlot(9, ONE, 25, bay=True),
+    ApartmentSlot(10, TWO, 36, balcony=True),
+    ApartmentSlot(11, STUDIO, 18),
+    ApartmentSlot(12, ONE, 25, bay=True, flip=True),
+    ApartmentSlot(13, THREE, 46, corner=True, balcony=True, flip=True),
 )
 WEST_OUTER_FLATS = (
-    Flat(16, TWO, 36, balcony=True),
-    Flat(17, ONE, 25, bay=True),
-    Flat(18, TWO, 39.5, balcony=True),
+    ApartmentSlot(16, TWO, 36, balcony=True),
+    ApartmentSlot(17, ONE, 25, bay=True),
+    ApartmentSlot(18, TWO, 39.5, balcony=True),
 )
-WEST_INNER_FLATS = (Flat(19, ONE, 25), Flat(20, TWO, 31, tail_feet=10))
+WEST_INNER_FLATS = (ApartmentSlot(19, ONE, 25), ApartmentSlot(20, TWO, 31, tail_feet=10))
 
 LOUNGES = {
     2: ("Library", {"amenity": "library"}),
@@ -74,21 +74,21 @@ def build_alder_court() -> Building:
 
 def build_upper_storey(number: int) -> Storey:
     storey = build_residential_storey(number)
-    lay_out(storey, EAST_OUTER, EAST_OUTER_FLATS)
+    place_slots(storey, EAST_OUTER, EAST_OUTER_FLATS)
     return storey
 
 
 def build_residential_storey(number: int) -> Storey:
     """Apartments all round but for the outer row of the east wing."""
     storey = build_structure(number, f"Floor {number}")
-    lay_out(storey, NORTH_OUTER, NORTH_FLATS)
-    lay_out(storey, NORTH_INNER, [Flat(14, ONE, 23.5)])
-    lay_out(storey, NORTH_INNER_EAST, [Flat(15, ONE, 23.5, flip=True)])
-    lay_out(storey, WEST_OUTER, WEST_OUTER_FLATS)
-    lay_out(storey, WEST_INNER, WEST_INNER_FLATS)
+    place_slots(storey, NORTH_OUTER, NORTH_FLATS)
+    place_slots(storey, NORTH_INNER, [ApartmentSlot(14, ONE, 23.5)])
+    place_slots(storey, NORTH_INNER_EAST, [ApartmentSlot(15, ONE, 23.5, flip=True)])
+    place_slots(storey, WEST_OUTER, WEST_OUTER_FLATS)
+    place_slots(storey, WEST_INNER, WEST_INNER_FLATS)
     add_lounge(storey, *LOUNGES[number])
     name, tags = CORE_ROOMS[number]
-    add_cores(storey, Room(name, 28, tags, depth_feet=14))
+    add_cores(storey, RoomSlot(name, 28, tags, depth_feet=14))
     return storey
 
 
@@ -104,12 +104,12 @@ def add_lounge(storey: Storey, name: str, tags: Tags) -> None:
 def build_top_storey() -> Storey:
     """The east wing steps back: a roof deck takes the place of its last apartment."""
     storey = build_residential_storey(5)
-    lay_out(storey, EAST_OUTER, EAST_OUTER_FLATS[:-1])
-    frame = EAST_OUTER.frame.shifted(62.5)
-    deck, anchor = frame.rectangle(0, 0, 39, 28), frame.at(19.5, 13)
+    place_slots(storey, EAST_OUTER, EAST_OUTER_FLATS[:-1])
+    frame = EAST_OUTER.frame.shift(62.5)
+    deck, anchor = frame.rectangle(0, 0, 39, 28), frame.to_point(19.5, 13)
     add_ground(storey, "Roof deck", deck, anchor, "#dcc7a4", leisure="outdoor_seating")
     storey.add_door(frame, 8, CORRIDOR_WALL)
-    plant(storey, frame, (3, 25, 2.2), (36, 25, 2.2), (36, 3, 2.2), (19.5, 25.3, 2.2))
+    add_trees(storey, frame, (3, 25, 2.2), (36, 25, 2.2), (36, 3, 2.2), (19.5, 25.3, 2.2))
     storey.strokes["furniture"] += [frame.line((u, 0), (u, 28)) for u in range(3, 39, 3)]
     storey.strokes["treads"].append(frame.line((0, 28), (39, 28), (39, 0)))
     furnish_room(storey, frame, "Roof deck")

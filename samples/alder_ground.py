@@ -18,42 +18,42 @@ from samples.alder_structure import (
     add_cores,
     build_structure,
 )
-from samples.apartments import box
-from samples.frame import SITE, Point
+from samples.apartments import add_box
+from samples.frame import SITE, PlanPosition
 from samples.furniture import furnish_room
-from samples.plan import Space, Storey
+from samples.plan import DrawnSpace, Storey
 from samples.rows import (
     AMENITY_FILL,
     CORRIDOR_FILL,
     FACADE,
-    Room,
+    RoomSlot,
     add_area,
     add_ground,
+    add_trees,
     add_window,
-    lay_out,
-    plant,
+    place_slots,
 )
 
 STREET_WEST = (
-    Room("Fitness centre", 45.5, {"leisure": "fitness_centre"}, door_u_feet=36),
-    Room("Package lockers", 16, {"amenity": "parcel_locker"}),
-    Room("Mail room", 16, {"amenity": "letter_box"}),
+    RoomSlot("Fitness centre", 45.5, {"leisure": "fitness_centre"}, door_u_feet=36),
+    RoomSlot("Package lockers", 16, {"amenity": "parcel_locker"}),
+    RoomSlot("Mail room", 16, {"amenity": "letter_box"}),
 )
 STREET_EAST = (
-    Room("Leasing office", 20, {"office": "property_management"}),
-    Room("Meeting room", 15.5, {"amenity": "meeting_room"}),
-    Room("Co-working", 42, {"amenity": "coworking_space"}, door_u_feet=8.5),
+    RoomSlot("Leasing office", 20, {"office": "property_management"}),
+    RoomSlot("Meeting room", 15.5, {"amenity": "meeting_room"}),
+    RoomSlot("Co-working", 42, {"amenity": "coworking_space"}, door_u_feet=8.5),
 )
-COURT_WEST = Room("Resident lounge", 23.5, {"amenity": "lounge"}, garden_door=True)
-COURT_EAST = Room("Club kitchen", 23.5, {"amenity": "kitchen"}, garden_door=True)
+COURT_WEST = RoomSlot("Resident lounge", 23.5, {"amenity": "lounge"}, garden_door=True)
+COURT_EAST = RoomSlot("Club kitchen", 23.5, {"amenity": "kitchen"}, garden_door=True)
 PARK = (
-    Room("Bike room", 36, {"amenity": "bicycle_parking"}),
-    Room("Pet spa", 25, {"amenity": "animal_wash"}),
-    Room("Playroom", 39.5, {"leisure": "indoor_play"}),
+    RoomSlot("Bike room", 36, {"amenity": "bicycle_parking"}),
+    RoomSlot("Pet spa", 25, {"amenity": "animal_wash"}),
+    RoomSlot("Playroom", 39.5, {"leisure": "indoor_play"}),
 )
 WEST_COURT = (
-    Room("Game room", 25, {"leisure": "amusement_arcade"}),
-    Room("Club room", 31, {"amenity": "social_club"}, garden_door=True),
+    RoomSlot("Game room", 25, {"leisure": "amusement_arcade"}),
+    RoomSlot("Club room", 31, {"amenity": "social_club"}, garden_door=True),
 )
 
 
@@ -63,14 +63,14 @@ def build_ground_storey() -> Storey:
     add_area(storey, "Garden hall", hall, CORRIDOR_FILL)
     storey.add_door(LIFT_HALL, LOUNGE_WIDTH_FEET / 2, FACADE, 6.0)
     add_lobby(storey)
-    lay_out(storey, EAST_OUTER, EAST_OUTER_FLATS)
-    lay_out(storey, NORTH_OUTER, STREET_WEST)
-    lay_out(storey, NORTH_OUTER_EAST, STREET_EAST)
-    lay_out(storey, NORTH_INNER, [COURT_WEST])
-    lay_out(storey, NORTH_INNER_EAST, [COURT_EAST])
-    lay_out(storey, WEST_OUTER, PARK)
-    lay_out(storey, WEST_INNER, WEST_COURT)
-    add_cores(storey, Room("Maintenance", 28, {"room": "technical"}, depth_feet=14))
+    place_slots(storey, EAST_OUTER, EAST_OUTER_FLATS)
+    place_slots(storey, NORTH_OUTER, STREET_WEST)
+    place_slots(storey, NORTH_OUTER_EAST, STREET_EAST)
+    place_slots(storey, NORTH_INNER, [COURT_WEST])
+    place_slots(storey, NORTH_INNER_EAST, [COURT_EAST])
+    place_slots(storey, WEST_OUTER, PARK)
+    place_slots(storey, WEST_INNER, WEST_COURT)
+    add_cores(storey, RoomSlot("Maintenance", 28, {"room": "technical"}, depth_feet=14))
     add_garden(storey)
     add_pool(storey)
     return storey
@@ -80,24 +80,24 @@ def add_lobby(storey: Storey) -> None:
     lobby = SITE.rectangle(100, 21, 140, 49.5)
     add_area(storey, "Lobby", lobby, AMENITY_FILL, room="lobby", amenity="reception_desk")
     plaza = SITE.rectangle(96, 0, 144, 20)
-    add_ground(storey, "Entrance plaza", plaza, Point(120, 10), "#e4ddd0")
-    plant(storey, SITE, *((x, 11, 3) for x in (84, 72, 60, 156, 168, 180)))
+    add_ground(storey, "Entrance plaza", plaza, PlanPosition(120, 10), "#e4ddd0")
+    add_trees(storey, SITE, *((x, 11, 3) for x in (84, 72, 60, 156, 168, 180)))
     storey.add_door(NORTH_OUTER.frame, 99, FACADE, 6.0, entrance="main")
     for x in (104, 128):
         add_window(storey, SITE, (x, 20.5), (x + 8, 20.5))
-    box(storey, SITE, 131, 27, 134, 41)
+    add_box(storey, SITE, 131, 27, 134, 41)
     for x, y in ((103, 26), (103, 36)):
-        box(storey, SITE, x, y, x + 3, y + 7)
-        box(storey, SITE, x + 5, y + 2, x + 8, y + 5)
+        add_box(storey, SITE, x, y, x + 3, y + 7)
+        add_box(storey, SITE, x + 5, y + 2, x + 8, y + 5)
 
 
 def add_garden(storey: Storey) -> None:
     garden = SITE.rectangle(85, 85, 155, 120)
-    add_ground(storey, "Garden court", garden, Point(120, 100), "#d3e4c3", leisure="garden")
+    add_ground(storey, "Garden court", garden, PlanPosition(120, 100), "#d3e4c3", leisure="garden")
     middle, across = SITE.line((120, 86), (120, 120)), SITE.line((88, 103), (152, 103))
     storey.strokes["paths"] += [middle, across]
-    plant(storey, SITE, (91, 112, 4), (104, 94, 3.5), (136, 94, 3.5), (149, 112, 4))
-    plant(storey, SITE, (91, 94, 3), (149, 94, 3), (106, 112, 3), (134, 112, 3))
+    add_trees(storey, SITE, (91, 112, 4), (104, 94, 3.5), (136, 94, 3.5), (149, 112, 4))
+    add_trees(storey, SITE, (91, 94, 3), (149, 94, 3), (106, 112, 3), (134, 112, 3))
 
 
 def add_pool(storey: Storey) -> None:
@@ -111,18 +111,25 @@ def add_pool(storey: Storey) -> None:
         (142, 120), (155, 120), (155, 150), (85, 150),
     )  # fmt: skip
     add_ground(
-        storey, "Pool terrace", terrace, Point(120, 137), "#eadfc8", leisure="outdoor_seating"
+        storey,
+        "Pool terrace",
+        terrace,
+        PlanPosition(120, 137),
+        "#eadfc8",
+        leisure="outdoor_seating",
     )
     pool = SITE.rectangle(98, 120, 142, 131)
     tags = {"leisure": "swimming_pool", "name": "Pool"}
-    storey.grounds.append(Space("Pool", pool, Point(120, 125.5), "#7cc7e8", tags, walled=False))
+    storey.grounds.append(
+        DrawnSpace("Pool", pool, PlanPosition(120, 125.5), "#7cc7e8", tags, has_walls=False)
+    )
     lanes = [SITE.line((100, 120 + lane), (140, 120 + lane)) for lane in (3.7, 7.3)]
     storey.strokes["swings"] += lanes
     for x in range(98, 142, 5):
-        box(storey, SITE, x, 142, x + 2.5, 148)
-    plant(storey, SITE, (89, 135, 2.5), (151, 135, 2.5), (151, 146, 2.5))
+        add_box(storey, SITE, x, 142, x + 2.5, 148)
+    add_trees(storey, SITE, (89, 135, 2.5), (151, 135, 2.5), (151, 146, 2.5))
     showers = SITE.rectangle(74.5, 141.5, 84, 151)
     tags = {"indoor": "room", "name": "Showers", "amenity": "shower"}
-    storey.rooms.append(Space("Showers", showers, Point(79, 146.5), AMENITY_FILL, tags))
+    storey.rooms.append(DrawnSpace("Showers", showers, PlanPosition(79, 146.5), AMENITY_FILL, tags))
     storey.add_door(WEST_INNER.frame, 61.75, FACADE)
-    furnish_room(storey, SITE.shifted(74.5, 141.5), "Showers")
+    furnish_room(storey, SITE.shift(74.5, 141.5), "Showers")

@@ -8,57 +8,63 @@ from typing import Any
 
 from samples.attributes import GROUPS, assigned_attributes
 from samples.identity import number_from, opaque_id, unit_id
-from samples.plan import Apartment, Building, Space, Storey, Tags
+from samples.plan import Apartment, Building, DrawnSpace, Storey, Tags
 from samples.svg import FEET_PER_UNIT, UNITS_PER_FOOT
 
-Member = dict[str, Any]
+CatalogMember = dict[str, Any]
 
-STAMPS = {"created_at": "2026-03-02T09:00:00+00:00", "updated_at": "2026-03-02T09:00:00+00:00"}
+TIMESTAMPS = {"created_at": "2026-03-02T09:00:00+00:00", "updated_at": "2026-03-02T09:00:00+00:00"}
 SPACE_KEY, UNIT_KEY, SINGLE_KEY = "rentwell", "rentwell-unit-ids", "keyring"
 
 
 def make_bundle(main: Building, other: Building) -> str:
     """The bundle as JSON text, one member a line. Only `main` has locations and attributes."""
     both = (main, other)
-    kinds: dict[str, list[Member]] = {
-        "assets": [asset(building) for building in both],
-        "floors": [floor(building, storey) for building, storey in storeys_of(both)],
-        "units": [unit(*place) for place in flats_of(both)],
-        "maps": [unit_map(building) for building in both],
-        "backgrounds": [background(building, name) for building in both for name in BACKGROUNDS],
-        "level_tags": [tag for building in both for tag in level_tags(building)],
-        "asset_references": [ref for building in both for ref in asset_references(building)],
-        "unit_references": [ref for place in flats_of(both) for ref in unit_references(*place)],
+    kinds: dict[str, list[CatalogMember]] = {
+        "assets": [build_asset(building) for building in both],
+        "floors": [build_floor(building, storey) for building, storey in iter_storeys(both)],
+        "units": [build_unit(*place) for place in iter_flats(both)],
+        "maps": [build_map(building) for building in both],
+        "backgrounds": [
+            build_background(building, name) for building in both for name in BACKGROUNDS
+        ],
+        "level_tags": [tag for building in both for tag in iter_level_tags(building)],
+        "asset_references": [ref for building in both for ref in iter_asset_references(building)],
+        "unit_references": [
+            ref for place in iter_flats(both) for ref in iter_unit_references(*place)
+        ],
         "attribute_groups": GROUPS,
-        "attribute_assignments": [row for place in flats_of([main]) for row in assignments(*place)],
-        "locations": list(locations(main)),
+        "attribute_assignments": [
+            row for place in iter_flats([main]) for row in iter_assignments(*place)
+        ],
+        "locations": list(iter_locations(main)),
     }
     return format_members(kinds)
 
 
-def format_members(kinds: dict[str, list[Member]]) -> str:
-    def lines(members: list[Member]) -> str:
+def format_members(kinds: dict[str, list[CatalogMember]]) -> str:
+    def lines(members: list[CatalogMember]) -> str:
         return ",\n".join(f"    {json.dumps(member, ensure_ascii=False)}" for member in members)
 
     arrays = (f'  "{kind}": [\n{lines(members)}\n  ]' for kind, members in kinds.items())
     return "{\n" + ",\n".join(arrays) + "\n}\n"
 
 
-def storeys_of(buildings: Iterable[Building]) -> Iterator[tuple[Building, Storey]]:
+def iter_storeys(buildings: Iterable[Building]) -> Iterator[tuple[Building, Storey]]:
     return ((building, storey) for building in buildings for storey in building.storeys)
 
 
-def flats_of(buildings: Iterable[Building]) -> Iterator[tuple[Building, Storey, Apartment]]:
-    for building, storey in storeys_of(buildings):
+def iter_flats(buildings: Iterable[Building]) -> Iterator[tuple[Building, Storey, Apartment]]:
+    for building, storey in iter_storeys(buildings):
         for flat in sorted(storey.apartments, key=lambda flat: flat.number):
             yield building, storey, flat
 
 
-def asset(building: Building) -> Member:
-    return {"id": building.id, "market": "multifamily", "name": building.name, **STAMPS}
+def build_asset(building: Building) -> CatalogMember:
+    return {"id": building.id, "market": "multifamily", "name": building.name, **TIMESTAMPS}
 
 
-def floor(building: Building, storey: Storey) -> Member:
+def build_floor(building: Building, storey: Storey) -> CatalogMember:
     return {
         "id": building.floor_id(storey),
         "asset_id": building.id,
@@ -66,21 +72,21 @@ def floor(building: Building, storey: Storey) -> Member:
         "label": storey.label,
         "short_label": "G" if storey.number == 1 else str(storey.number),
         "sort": storey.number,
-        **STAMPS,
+        **TIMESTAMPS,
     }
 
 
-def unit(building: Building, storey: Storey, flat: Apartment) -> Member:
+def build_unit(building: Building, storey: Storey, flat: Apartment) -> CatalogMember:
     return {
         "id": unit_id(building.id, flat.number),
         "asset_id": building.id,
         "floor_id": building.floor_id(storey),
         "name": flat.number,
-        **STAMPS,
+        **TIMESTAMPS,
     }
 
 
-def unit_map(building: Building) -> Member:
+def build_map(building: Building) -> CatalogMember:
     return {
         "id": building.map_id,
         "asset_id": building.id,
@@ -92,12 +98,12 @@ def unit_map(building: Building) -> Member:
         "routing_tier": "no_routing",
         "geojson_url": None,
         "feet_per_unit": FEET_PER_UNIT,
-        "source": source_name(building),
-        **STAMPS,
+        "source": drawing_name(building),
+        **TIMESTAMPS,
     }
 
 
-def source_name(building: Building) -> str:
+def drawing_name(building: Building) -> str:
     return f"{building.id}.svg"
 
 
@@ -108,24 +114,24 @@ def background_id(building: Building, name: str) -> str:
     return f"{building.id}-{name.lower()}"
 
 
-def background(building: Building, name: str) -> Member:
+def build_background(building: Building, name: str) -> CatalogMember:
     return {
         "id": background_id(building, name),
         "unit_map_id": building.map_id,
         "name": name,
-        **STAMPS,
+        **TIMESTAMPS,
     }
 
 
-def level_tags(building: Building) -> Iterator[Member]:
+def iter_level_tags(building: Building) -> Iterator[CatalogMember]:
     main = [("Main building", f"{building.id}-main")]
     floors = [(storey.name, building.floor_id(storey)) for storey in building.storeys]
     for name, key, values in (("Building", "building", main), ("Floor", "floor", floors)):
-        items = [{"name": label, "value": value, **STAMPS} for label, value in values]
-        yield {"map_id": building.map_id, "name": name, "key": key, **STAMPS, "values": items}
+        items = [{"name": label, "value": value, **TIMESTAMPS} for label, value in values]
+        yield {"map_id": building.map_id, "name": name, "key": key, **TIMESTAMPS, "values": items}
 
 
-def asset_references(building: Building) -> Iterator[Member]:
+def iter_asset_references(building: Building) -> Iterator[CatalogMember]:
     values = {
         SINGLE_KEY: f"KR-{number_from(building.id)}",
         SPACE_KEY: str(number_from(building.id, SPACE_KEY)),
@@ -133,10 +139,12 @@ def asset_references(building: Building) -> Iterator[Member]:
     for key, value in values.items():
         member_id = opaque_id("r", building.id, key)
         fields = {"id": member_id, "asset_id": building.id, "key": key, "value": value}
-        yield {**fields, **STAMPS}
+        yield {**fields, **TIMESTAMPS}
 
 
-def unit_references(building: Building, storey: Storey, flat: Apartment) -> Iterator[Member]:
+def iter_unit_references(
+    building: Building, storey: Storey, flat: Apartment
+) -> Iterator[CatalogMember]:
     """One provider knows a unit and, as a composite of two ids, the space that is rented in it."""
     identity = (building.id, flat.number)
     provider_unit = number_from(*identity, UNIT_KEY)
@@ -152,11 +160,13 @@ def unit_references(building: Building, storey: Storey, flat: Apartment) -> Iter
             "unit_id": unit_id(*identity),
             "key": key,
             "value": value,
-            **STAMPS,
+            **TIMESTAMPS,
         }
 
 
-def assignments(building: Building, storey: Storey, flat: Apartment) -> Iterator[Member]:
+def iter_assignments(
+    building: Building, storey: Storey, flat: Apartment
+) -> Iterator[CatalogMember]:
     for group_id, attribute_id in assigned_attributes(storey, flat):
         yield {
             "group_id": group_id,
@@ -166,17 +176,19 @@ def assignments(building: Building, storey: Storey, flat: Apartment) -> Iterator
         }
 
 
-def locations(building: Building) -> Iterator[Member]:
-    for _, storey, flat in flats_of([building]):
+def iter_locations(building: Building) -> Iterator[CatalogMember]:
+    for _, storey, flat in iter_flats([building]):
         tags = {"svc:id": unit_id(building.id, flat.number), "svc:type": "unit"}
-        yield location(building, storey, flat.space, tags | flat.space.tags)
+        yield build_location(building, storey, flat.space, tags | flat.space.tags)
     for storey in building.storeys:
         for space in storey.amenities:
             named = {key: value for key, value in space.tags.items() if key != "name"}
-            yield location(building, storey, space, {"svc:amenity": "yes"} | named)
+            yield build_location(building, storey, space, {"svc:amenity": "yes"} | named)
 
 
-def location(building: Building, storey: Storey, space: Space, tags: Tags) -> Member:
+def build_location(
+    building: Building, storey: Storey, space: DrawnSpace, tags: Tags
+) -> CatalogMember:
     return {
         "id": opaque_id("l", building.id, "location", storey.number, space.name),
         "asset_id": building.id,
@@ -185,6 +197,6 @@ def location(building: Building, storey: Storey, space: Space, tags: Tags) -> Me
         "x": round(space.anchor.x * UNITS_PER_FOOT, 1),
         "y": round(space.anchor.y * UNITS_PER_FOOT, 1),
         "floors": [{"id": building.floor_id(storey)}],
-        "tags": [{"key": key, "value": value, **STAMPS} for key, value in tags.items()],
-        **STAMPS,
+        "tags": [{"key": key, "value": value, **TIMESTAMPS} for key, value in tags.items()],
+        **TIMESTAMPS,
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from samples.alder_court import build_alder_court
 from samples.birch_house import build_birch_house
-from samples.bundle import make_bundle, source_name
+from samples.bundle import drawing_name, make_bundle
 from samples.sheet import draw_sheet
 from samples.svg import draw_building
 
@@ -18,7 +18,7 @@ SHEET = Path("docs/pictures/alder-court.svg")
 def make_files() -> dict[Path, bytes]:
     """File contents by path below the checkout; the same on every run."""
     main, other = build_alder_court(), build_birch_house()
-    drawings = {DEMO / source_name(each): draw_building(each) for each in (main, other)}
+    drawings = {DEMO / drawing_name(each): draw_building(each) for each in (main, other)}
     bundle = make_bundle(main, other).encode()
     return {DEMO / "bundle.json": bundle, **drawings, SHEET: draw_sheet(main)}
 

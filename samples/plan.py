@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from samples.frame import Frame, Line, Point
+from samples.frame import LocalFrame, PlanPosition, Polyline
 
 FEET_PER_METRE = 1 / 0.3048
 
@@ -16,15 +16,15 @@ AMENITY_KEYS = frozenset({"amenity", "leisure", "office", "shop"})
 
 
 @dataclass(frozen=True)
-class Space:
+class DrawnSpace:
     """A named shape: a room, corridor, area, stair or lift. `anchor` lies inside `outline`."""
 
     name: str
-    outline: Line
-    anchor: Point
+    outline: Polyline
+    anchor: PlanPosition
     fill: str
     tags: Tags
-    walled: bool = True
+    has_walls: bool = True
 
     @property
     def is_amenity(self) -> bool:
@@ -35,28 +35,28 @@ class Space:
 class Apartment:
     number: str
     kind: str
-    space: Space
+    space: DrawnSpace
     area_square_feet: int
     features: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Door:
-    outline: Line
+class DrawnDoor:
+    outline: Polyline
     width_feet: float
     tags: Tags
 
     @property
-    def all_tags(self) -> Tags:
+    def osm_tags(self) -> Tags:
         """`width` is in metres, as OpenStreetMap has it."""
         return {"door": "yes", "width": f"{self.width_feet / FEET_PER_METRE:.2f}", **self.tags}
 
 
 @dataclass(frozen=True)
-class Disc:
+class CircleShape:
     """A tree or a parasol."""
 
-    centre: Point
+    centre: PlanPosition
     radius_feet: float
     fill: str
 
@@ -68,18 +68,18 @@ class Storey:
     number: int
     name: str
     label: str
-    grounds: list[Space] = field(default_factory=list)
-    corridors: list[Space] = field(default_factory=list)
-    rooms: list[Space] = field(default_factory=list)
-    connectors: list[Space] = field(default_factory=list)
+    grounds: list[DrawnSpace] = field(default_factory=list)
+    corridors: list[DrawnSpace] = field(default_factory=list)
+    rooms: list[DrawnSpace] = field(default_factory=list)
+    connectors: list[DrawnSpace] = field(default_factory=list)
     apartments: list[Apartment] = field(default_factory=list)
-    doors: list[Door] = field(default_factory=list)
-    discs: list[Disc] = field(default_factory=list)
-    strokes: dict[str, list[Line]] = field(default_factory=lambda: defaultdict(list))
+    doors: list[DrawnDoor] = field(default_factory=list)
+    discs: list[CircleShape] = field(default_factory=list)
+    strokes: dict[str, list[Polyline]] = field(default_factory=lambda: defaultdict(list))
 
     def add_door(
         self,
-        frame: Frame,
+        frame: LocalFrame,
         u: float,
         wall: tuple[float, float],
         width_feet: float = 3.0,
@@ -91,15 +91,15 @@ class Storey:
         """
         near, far = min(wall) - 0.25, max(wall) + 0.25
         outline = frame.rectangle(u - width_feet / 2, near, u + width_feet / 2, far)
-        self.doors.append(Door(outline, width_feet, tags))
+        self.doors.append(DrawnDoor(outline, width_feet, tags))
 
     @property
-    def spaces(self) -> list[Space]:
+    def spaces(self) -> list[DrawnSpace]:
         flats = [flat.space for flat in self.apartments]
         return [*self.grounds, *self.corridors, *self.rooms, *self.connectors, *flats]
 
     @property
-    def amenities(self) -> list[Space]:
+    def amenities(self) -> list[DrawnSpace]:
         return [space for space in self.spaces if space.is_amenity]
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from samples.apartments import KINDS
-from samples.frame import Line, Point
+from samples.apartments import APARTMENT_TYPES
+from samples.frame import PlanPosition, Polyline
 from samples.identity import unit_id
-from samples.plan import Apartment, Building, Disc, Space, Storey, Tags
+from samples.plan import Apartment, Building, CircleShape, DrawnSpace, Storey, Tags
 
 UNITS_PER_FOOT = 10
 FEET_PER_UNIT = 1 / UNITS_PER_FOOT
@@ -30,20 +30,20 @@ STROKES: dict[str, dict[str, str]] = {
 }
 
 
-def number(value_feet: float) -> str:
+def format_feet(value_feet: float) -> str:
     return f"{round(value_feet * UNITS_PER_FOOT, 1):g}"
 
 
-def pair(point: Point) -> str:
-    return f"{number(point.x)},{number(point.y)}"
+def format_point(point: PlanPosition) -> str:
+    return f"{format_feet(point.x)},{format_feet(point.y)}"
 
 
-def points(line: Line) -> str:
-    return " ".join(pair(point) for point in line)
+def format_points(line: Polyline) -> str:
+    return " ".join(format_point(point) for point in line)
 
 
-def path_data(lines: Iterable[Line]) -> str:
-    return " ".join("M" + " L".join(pair(point) for point in line) for line in lines)
+def path_data(lines: Iterable[Polyline]) -> str:
+    return " ".join("M" + " L".join(format_point(point) for point in line) for line in lines)
 
 
 def format_tags(tags: Tags) -> str:
@@ -85,7 +85,7 @@ def to_bytes(root: Element) -> bytes:
 
 def draw_site(parent: Element, building: Building) -> None:
     site = add_layer(parent, "site")
-    size = {"width": number(building.width_feet), "height": number(building.height_feet)}
+    size = {"width": format_feet(building.width_feet), "height": format_feet(building.height_feet)}
     SubElement(site, "rect", {"x": "0", "y": "0", **size, "fill": LAWN_FILL})
 
 
@@ -120,20 +120,22 @@ def add_layer(parent: Element, name: str) -> Element:
 
 def add_unit_shape(parent: Element, shape_id: str, flat: Apartment, fill: str) -> None:
     SubElement(
-        parent, "polygon", {"id": shape_id, "points": points(flat.space.outline), "fill": fill}
+        parent,
+        "polygon",
+        {"id": shape_id, "points": format_points(flat.space.outline), "fill": fill},
     )
 
 
-def draw_spaces(parent: Element, spaces: Iterable[Space]) -> None:
+def draw_spaces(parent: Element, spaces: Iterable[DrawnSpace]) -> None:
     for space in spaces:
-        shape = {"points": points(space.outline), "fill": space.fill}
+        shape = {"points": format_points(space.outline), "fill": space.fill}
         SubElement(parent, "polygon", {**shape, "data-tags": format_tags(space.tags)})
 
 
-def draw_discs(parent: Element, discs: Iterable[Disc]) -> None:
+def draw_discs(parent: Element, discs: Iterable[CircleShape]) -> None:
     for disc in discs:
-        centre = {"cx": number(disc.centre.x), "cy": number(disc.centre.y)}
-        radius = number(disc.radius_feet)
+        centre = {"cx": format_feet(disc.centre.x), "cy": format_feet(disc.centre.y)}
+        radius = format_feet(disc.radius_feet)
         SubElement(parent, "circle", {**centre, "r": radius, "fill": disc.fill})
 
 
@@ -143,7 +145,7 @@ def draw_walls(parent: Element, storey: Storey) -> None:
     if balconies:
         rail = {"fill": BALCONY_FILL, "stroke": WALL_FILL, "stroke-width": "3"}
         SubElement(parent, "path", {"d": path_data(balconies), **rail})
-    outlines = [space.outline for space in storey.spaces if space.walled]
+    outlines = [space.outline for space in storey.spaces if space.has_walls]
     data = " ".join(path_data([outline]) + " Z" for outline in outlines)
     wall = {
         "fill": WALL_FILL,
@@ -156,8 +158,8 @@ def draw_walls(parent: Element, storey: Storey) -> None:
 
 def draw_doors(parent: Element, storey: Storey) -> None:
     for door in storey.doors:
-        shape = {"points": points(door.outline), "fill": DOOR_FILL}
-        SubElement(parent, "polygon", {**shape, "data-tags": format_tags(door.all_tags)})
+        shape = {"points": format_points(door.outline), "fill": DOOR_FILL}
+        SubElement(parent, "polygon", {**shape, "data-tags": format_tags(door.osm_tags)})
 
 
 def draw_strokes(parent: Element, storey: Storey) -> None:
@@ -167,12 +169,12 @@ def draw_strokes(parent: Element, storey: Storey) -> None:
 
 
 def draw_labels(parent: Element, storey: Storey) -> None:
-    names = {kind.key: kind.name for kind in KINDS}
+    names = {kind.key: kind.name for kind in APARTMENT_TYPES}
     for flat in storey.apartments:
         x, y = flat.space.anchor
-        add_text(parent, Point(x, y - 0.6), flat.number, 26, "bold", flat.space.fill)
+        add_text(parent, PlanPosition(x, y - 0.6), flat.number, 26, "bold", flat.space.fill)
         text = f"{names[flat.kind]} · {flat.area_square_feet:,} sq ft"
-        add_text(parent, Point(x, y + 1.4), text, 13, "normal", flat.space.fill)
+        add_text(parent, PlanPosition(x, y + 1.4), text, 13, "normal", flat.space.fill)
     for space in [*storey.grounds, *storey.rooms]:
         add_text(parent, space.anchor, space.name, 18, "normal", space.fill)
     for space in storey.connectors:
@@ -180,7 +182,13 @@ def draw_labels(parent: Element, storey: Storey) -> None:
 
 
 def add_text(
-    parent: Element, at: Point, text: str, size: int, weight: str, halo: str, anchor: str = "middle"
+    parent: Element,
+    at: PlanPosition,
+    text: str,
+    size: int,
+    weight: str,
+    halo: str,
+    anchor: str = "middle",
 ) -> None:
     """Text with a halo in the colour of what it stands on."""
     style = {
@@ -193,4 +201,6 @@ def add_text(
         "stroke-width": "5",
         "paint-order": "stroke",
     }
-    SubElement(parent, "text", {"x": number(at.x), "y": number(at.y), **style}).text = text
+    SubElement(
+        parent, "text", {"x": format_feet(at.x), "y": format_feet(at.y), **style}
+    ).text = text

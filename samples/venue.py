@@ -22,7 +22,7 @@ NAMESPACE = UUID("6f1d3f0e-6f5a-4f0e-9d0a-0d5b6a1c7e42")
 LONGITUDE, LATITUDE = 10.0, 56.15
 WIDTH_METRES, DEPTH_METRES = 60.0, 30.0
 
-Feature = dict[str, Any]
+GeoJsonObject = dict[str, Any]
 Box = tuple[float, float, float, float]
 """West, north, east, south in metres from the hall's north-west corner."""
 
@@ -143,7 +143,9 @@ def feature_id(kind: str, name: str) -> str:
     return str(uuid5(NAMESPACE, f"{kind}/{name}"))
 
 
-def feature(kind: str, name: str, geometry: Feature | None, /, **properties: Any) -> Feature:
+def build_feature(
+    kind: str, name: str, geometry: GeoJsonObject | None, /, **properties: Any
+) -> GeoJsonObject:
     return {
         "id": feature_id(kind, name),
         "type": "Feature",
@@ -153,7 +155,7 @@ def feature(kind: str, name: str, geometry: Feature | None, /, **properties: Any
     }
 
 
-def place(x: float, y: float) -> list[float]:
+def to_longitude_latitude(x: float, y: float) -> list[float]:
     """Longitude and latitude of metres east and south: radii of curvature of WGS 84."""
     sine = math.sin(math.radians(LATITUDE))
     squash = 1 - 0.006_694_379_990_14 * sine * sine
@@ -163,86 +165,89 @@ def place(x: float, y: float) -> list[float]:
     return [round(longitude, 9), round(LATITUDE - math.degrees(y / meridian), 9)]
 
 
-def polygon(box: Box) -> Feature:
+def build_polygon(box: Box) -> GeoJsonObject:
     west, north, east, south = box
     corners = ((west, south), (east, south), (east, north), (west, north), (west, south))
-    return {"type": "Polygon", "coordinates": [[place(*corner) for corner in corners]]}
+    return {
+        "type": "Polygon",
+        "coordinates": [[to_longitude_latitude(*corner) for corner in corners]],
+    }
 
 
-def point(at: tuple[float, float]) -> Feature:
-    return {"type": "Point", "coordinates": place(*at)}
+def build_point(at: tuple[float, float]) -> GeoJsonObject:
+    return {"type": "Point", "coordinates": to_longitude_latitude(*at)}
 
 
-def middle(box: Box) -> tuple[float, float]:
+def box_centre(box: Box) -> tuple[float, float]:
     return (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
 
 
-def label(name: str) -> dict[str, str] | None:
+def build_label(name: str) -> dict[str, str] | None:
     return {"en": name} if name else None
 
 
-def address() -> Feature:
-    return feature(
+def address() -> GeoJsonObject:
+    return build_feature(
         "address", "hall", None, address="1 Quay", unit=None, locality="Aarhus", province=None,
         country="DK", postal_code=None, postal_code_ext=None,
     )  # fmt: skip
 
 
-def venue() -> Feature:
+def venue() -> GeoJsonObject:
     outline = (0.0, 0.0, WIDTH_METRES, DEPTH_METRES)
-    return feature(
-        "venue", "hall", polygon(outline), category="shoppingcenter", restriction=None,
-        name=label("Harbour Hall"), alt_name=None, hours=None, phone=None, website=None,
-        display_point=point(middle(outline)), address_id=feature_id("address", "hall"),
+    return build_feature(
+        "venue", "hall", build_polygon(outline), category="shoppingcenter", restriction=None,
+        name=build_label("Harbour Hall"), alt_name=None, hours=None, phone=None, website=None,
+        display_point=build_point(box_centre(outline)), address_id=feature_id("address", "hall"),
     )  # fmt: skip
 
 
-def building() -> Feature:
-    return feature(
+def building() -> GeoJsonObject:
+    return build_feature(
         "building", "hall", None, category="unspecified", restriction=None,
-        name=label("Harbour Hall"), alt_name=None, display_point=None,
+        name=build_label("Harbour Hall"), alt_name=None, display_point=None,
         address_id=feature_id("address", "hall"),
     )  # fmt: skip
 
 
-def footprint() -> Feature:
-    outline = polygon((0, 0, WIDTH_METRES, DEPTH_METRES))
-    return feature(
+def footprint() -> GeoJsonObject:
+    outline = build_polygon((0, 0, WIDTH_METRES, DEPTH_METRES))
+    return build_feature(
         "footprint", "hall", outline, category="ground", name=None,
         building_ids=[feature_id("building", "hall")],
     )  # fmt: skip
 
 
-def level(ordinal: int, name: str) -> Feature:
+def level(ordinal: int, name: str) -> GeoJsonObject:
     outline = (0.0, 0.0, WIDTH_METRES, DEPTH_METRES)
-    return feature(
-        "level", str(ordinal), polygon(outline), category="unspecified", restriction=None,
-        outdoor=False, ordinal=ordinal, name=label(name), short_name=label(str(ordinal)),
-        display_point=point(middle(outline)), address_id=None,
+    return build_feature(
+        "level", str(ordinal), build_polygon(outline), category="unspecified", restriction=None,
+        outdoor=False, ordinal=ordinal, name=build_label(name), short_name=build_label(str(ordinal)),
+        display_point=build_point(box_centre(outline)), address_id=None,
         building_ids=[feature_id("building", "hall")],
     )  # fmt: skip
 
 
-def unit(ordinal: int, name: str, category: str, title: str, box: Box) -> Feature:
-    shape = polygon(box)
+def unit(ordinal: int, name: str, category: str, title: str, box: Box) -> GeoJsonObject:
+    shape = build_polygon(box)
     if name == "gallery":
-        shape["coordinates"] += [hole[::-1] for hole in void()]
-    return feature(
+        shape["coordinates"] += [hole[::-1] for hole in gallery_void()]
+    return build_feature(
         "unit", name, shape, category=category, restriction=None, accessibility=None,
-        name=label(title), alt_name=None, level_id=feature_id("level", str(ordinal)),
-        display_point=point(middle(box)),
+        name=build_label(title), alt_name=None, level_id=feature_id("level", str(ordinal)),
+        display_point=build_point(box_centre(box)),
     )  # fmt: skip
 
 
-def void() -> list[list[list[float]]]:
+def gallery_void() -> list[list[list[float]]]:
     """A hole in the gallery and a unit of its own: units of IMDF do not overlap."""
     boxes = [box for _, _, category, _, box in UNITS if category == "opentobelow"]
-    return [ring for box in boxes for ring in polygon(box)["coordinates"]]
+    return [ring for box in boxes for ring in build_polygon(box)["coordinates"]]
 
 
-def opening(ordinal: int, name: str, category: str, door: str, box: Box) -> Feature:
-    ends = [place(box[0], box[1]), place(box[2], box[3])]
-    return feature(
+def opening(ordinal: int, name: str, category: str, door: str, box: Box) -> GeoJsonObject:
+    ends = [to_longitude_latitude(box[0], box[1]), to_longitude_latitude(box[2], box[3])]
+    return build_feature(
         "opening", name, {"type": "LineString", "coordinates": ends}, category=category,
         accessibility=None, access_control=None,
         door={"type": door, "automatic": door == "sliding", "material": None},
@@ -251,49 +256,49 @@ def opening(ordinal: int, name: str, category: str, door: str, box: Box) -> Feat
     )  # fmt: skip
 
 
-def fixture() -> Feature:
-    return feature(
-        "fixture", "counter", polygon((2, 8, 10, 9)), category="desk", name=label("Counter"),
+def fixture() -> GeoJsonObject:
+    return build_feature(
+        "fixture", "counter", build_polygon((2, 8, 10, 9)), category="desk", name=build_label("Counter"),
         alt_name=None, anchor_id=None, level_id=feature_id("level", "0"), display_point=None,
     )  # fmt: skip
 
 
-def kiosk() -> Feature:
-    return feature(
-        "kiosk", "coffee", polygon((30, 14, 33, 16)), name=label("Coffee kiosk"), alt_name=None,
+def kiosk() -> GeoJsonObject:
+    return build_feature(
+        "kiosk", "coffee", build_polygon((30, 14, 33, 16)), name=build_label("Coffee kiosk"), alt_name=None,
         anchor_id=None, level_id=feature_id("level", "0"), display_point=None,
     )  # fmt: skip
 
 
 def amenity(
     name: str, category: str, title: str, unit_name: str, at: tuple[float, float]
-) -> Feature:
-    return feature(
-        "amenity", name, point(at), category=category, accessibility=None, name=label(title),
+) -> GeoJsonObject:
+    return build_feature(
+        "amenity", name, build_point(at), category=category, accessibility=None, name=build_label(title),
         alt_name=None, hours=None, phone=None, website=None,
         unit_ids=[feature_id("unit", unit_name)], address_id=None, correlation_id=None,
     )  # fmt: skip
 
 
-def anchor(name: str, unit_name: str, at: tuple[float, float]) -> Feature:
+def anchor(name: str, unit_name: str, at: tuple[float, float]) -> GeoJsonObject:
     unit_id = feature_id("unit", unit_name)
-    return feature("anchor", name, point(at), address_id=None, unit_id=unit_id)
+    return build_feature("anchor", name, build_point(at), address_id=None, unit_id=unit_id)
 
 
 def occupant(
     name: str, category: str, title: str, unit_name: str, at: tuple[float, float]
-) -> Feature:
-    return feature(
-        "occupant", name, None, category=category, name=label(title), hours=None, phone=None,
+) -> GeoJsonObject:
+    return build_feature(
+        "occupant", name, None, category=category, name=build_label(title), hours=None, phone=None,
         website=None, validity=None, correlation_id=None, anchor_id=feature_id("anchor", name),
     )  # fmt: skip
 
 
-def relationship(name: str, category: str, direction: str, origin: str, end: str) -> Feature:
+def relationship(name: str, category: str, direction: str, origin: str, end: str) -> GeoJsonObject:
     def reference(unit_name: str) -> dict[str, str]:
         return {"id": feature_id("unit", unit_name), "feature_type": "unit"}
 
-    return feature(
+    return build_feature(
         "relationship", name, None, category=category, direction=direction,
         origin=reference(origin), intermediary=None, destination=reference(end), hours=None,
     )  # fmt: skip

@@ -5,10 +5,10 @@ import strawberry
 import resolvers.assets
 import resolvers.attributes
 import resolvers.units
-from schema.fields import resolved
+from schema.fields import resolver_field
 from schema.lazy import LazyAsset, LazyUnit
 from schema.paging import Page
-from schema.permissions import READS_ATTRIBUTES, WRITES_ATTRIBUTES
+from schema.permissions import CAN_READ_ATTRIBUTES, CAN_WRITE_ATTRIBUTES
 
 
 @strawberry.type(description="An attribute that a unit can have.")
@@ -24,9 +24,9 @@ class Assignment:
     attribute_id: strawberry.ID
     asset_id: strawberry.ID
     unit_id: strawberry.ID
-    attribute = resolved(resolvers.attributes.attribute_of, Attribute | None)
-    asset = resolved(resolvers.assets.of, LazyAsset | None)
-    unit = resolved(resolvers.units.of, LazyUnit | None)
+    attribute = resolver_field(resolvers.attributes.attribute_of_assignment, Attribute | None)
+    asset = resolver_field(resolvers.assets.asset_of, LazyAsset | None)
+    unit = resolver_field(resolvers.units.unit_of, LazyUnit | None)
 
 
 @strawberry.type(description="Attributes that belong together.")
@@ -37,20 +37,24 @@ class AttributeGroup:
         description="Whether a unit has at most one attribute of the group."
     )
     attributes: list[Attribute]
-    assignments = resolved(resolvers.attributes.of_group, Page[Assignment])
+    assignments = resolver_field(resolvers.attributes.list_assignments_of_group, Page[Assignment])
 
 
 @strawberry.type
 class AttributeQueries:
-    attribute_groups = resolved(resolvers.attributes.groups, Page[AttributeGroup], READS_ATTRIBUTES)
-    attribute_group = resolved(
-        resolvers.attributes.group_by_id, AttributeGroup | None, READS_ATTRIBUTES
+    attribute_groups = resolver_field(
+        resolvers.attributes.list_attribute_groups, Page[AttributeGroup], CAN_READ_ATTRIBUTES
+    )
+    attribute_group = resolver_field(
+        resolvers.attributes.get_attribute_group, AttributeGroup | None, CAN_READ_ATTRIBUTES
     )
 
 
 @strawberry.type
 class AttributeMutations:
-    assign_unit_attributes = resolved(
-        resolvers.attributes.assign, list[Assignment], WRITES_ATTRIBUTES
+    assign_unit_attributes = resolver_field(
+        resolvers.attributes.assign_attributes, list[Assignment], CAN_WRITE_ATTRIBUTES
     )
-    unassign_unit_attributes = resolved(resolvers.attributes.unassign, bool, WRITES_ATTRIBUTES)
+    unassign_unit_attributes = resolver_field(
+        resolvers.attributes.unassign_attributes, bool, CAN_WRITE_ATTRIBUTES
+    )

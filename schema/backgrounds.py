@@ -3,7 +3,7 @@
 import strawberry
 
 import resolvers.maps
-from schema.fields import resolved
+from schema.fields import resolver_field
 from schema.lazy import LazyMap
 from schema.scalars import Timestamp
 
@@ -15,4 +15,4 @@ class Background:
     name: str
     created_at: Timestamp
     updated_at: Timestamp
-    map = resolved(resolvers.maps.of_background, LazyMap | None)
+    map = resolver_field(resolvers.maps.map_of_background, LazyMap | None)

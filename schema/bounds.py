@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class QueryLimits:
     """Bounds of one operation; the names are those that complaints use."""
 
     characters: int = 50_000

@@ -3,8 +3,8 @@
 import strawberry
 
 import resolvers.catalog
-from schema.fields import resolved
-from schema.permissions import ADMINISTERS
+from schema.fields import resolver_field
+from schema.permissions import IS_ADMIN
 
 
 @strawberry.type(description="What became of the members of one kind.")
@@ -23,4 +23,4 @@ class ImportSummary:
 
 @strawberry.type
 class CatalogMutations:
-    import_catalog = resolved(resolvers.catalog.import_text, ImportSummary, ADMINISTERS)
+    import_catalog = resolver_field(resolvers.catalog.import_catalog_text, ImportSummary, IS_ADMIN)

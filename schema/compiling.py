@@ -19,34 +19,34 @@ from graphql import (
 )
 
 from resolvers.context import Context
-from schema.compiling_fields import Collector, NotCovered, fragments_of
-from schema.compiling_inputs import Variables
-from schema.compiling_runtime import Row, Run
-from schema.compiling_text import Writer
+from schema.compiling_fields import FieldCollector, UnsupportedQueryError, fragments_by_name
+from schema.compiling_inputs import VariableCoercer
+from schema.compiling_runtime import Row, RunInfo
+from schema.compiling_text import CodeWriter
 
-Function: TypeAlias = Callable[[Run], Coroutine[Any, Any, Row]]
-Outcome: TypeAlias = tuple[bool, ...]
+CompiledFunction: TypeAlias = Callable[[RunInfo], Coroutine[Any, Any, Row]]
+ConditionValues: TypeAlias = tuple[bool, ...]
 """What the variables of an operation's conditions are, in their order."""
 
-MOST_CONDITIONS = 5
+MAX_CONDITIONS = 5
 """Variables that `@skip` and `@include` look at; with each, the code there may be doubles."""
-UNCOVERED = (NotCovered, RecursionError, MemoryError, SyntaxError)
+UNSUPPORTED_ERRORS = (UnsupportedQueryError, RecursionError, MemoryError, SyntaxError)
 
 
-class Compiled:
+class CompiledQuery:
     """One query, compiled for each outcome of its `@skip` and `@include` when it first occurs."""
 
     def __init__(
         self, schema: GraphQLSchema, document: DocumentNode, node: OperationDefinitionNode
     ) -> None:
         self._schema = schema
-        self._fragments = fragments_of(document)
+        self._fragments = fragments_by_name(document)
         self._node = node
-        self._variables = Variables(schema, node)
-        self._conditions = _conditions(document, node)
-        self._functions: dict[Outcome, Function | None] = {}
-        if not self._conditions:
-            self._function(())
+        self._variables = VariableCoercer(schema, node)
+        self._condition_names = _condition_variables(document, node)
+        self._functions: dict[ConditionValues, CompiledFunction | None] = {}
+        if not self._condition_names:
+            self._get_function(())
 
     async def run(self, inputs: Mapping[str, Any], context: Context) -> Row | None:
         """The data of a request; None where graphql-core is to answer.
@@ -55,35 +55,35 @@ class Compiled:
         values do not fit the schema. The caller must meet what the fields demand.
         """
         variables = self._variables.coerce(inputs)
-        values = [variables.coerced.get(name) for name in self._conditions]
+        values = [variables.coerced.get(name) for name in self._condition_names]
         outcome = tuple(value for value in values if isinstance(value, bool))
-        function = self._function(outcome) if len(outcome) == len(values) else None
-        return None if function is None else await function(Run(context, variables))
+        function = self._get_function(outcome) if len(outcome) == len(values) else None
+        return None if function is None else await function(RunInfo(context, variables))
 
-    def _function(self, outcome: Outcome) -> Function | None:
+    def _get_function(self, outcome: ConditionValues) -> CompiledFunction | None:
         if outcome not in self._functions:
             try:
                 self._functions[outcome] = self._compile(outcome)
-            except UNCOVERED:
+            except UNSUPPORTED_ERRORS:
                 self._functions[outcome] = None
         return self._functions[outcome]
 
-    def _compile(self, outcome: Outcome) -> Function:
-        if len(outcome) > MOST_CONDITIONS:
-            raise NotCovered(f"more than {MOST_CONDITIONS} conditions")
-        conditions = dict(zip(self._conditions, outcome, strict=True))
+    def _compile(self, condition_values: ConditionValues) -> CompiledFunction:
+        if len(condition_values) > MAX_CONDITIONS:
+            raise UnsupportedQueryError(f"more than {MAX_CONDITIONS} conditions")
+        conditions = dict(zip(self._condition_names, condition_values, strict=True))
         root = self._schema.query_type
         assert root is not None
-        collector = Collector(self._schema, self._fragments, conditions)
-        selection = collector.collect([self._node.selection_set], root)
-        writer = Writer(self._schema)
-        code = compile(writer.operation(selection), "<compiled query>", "exec")
-        exec(code, writer.names)
-        function: Function = writer.names["operation"]
+        collector = FieldCollector(self._schema, self._fragments, conditions)
+        selection = collector.collect_fields([self._node.selection_set], root)
+        writer = CodeWriter(self._schema)
+        code = compile(writer.write_operation(selection), "<compiled query>", "exec")
+        exec(code, writer.namespace)
+        function: CompiledFunction = writer.namespace["operation"]
         return function
 
 
-def _conditions(document: DocumentNode, node: OperationDefinitionNode) -> tuple[str, ...]:
+def _condition_variables(document: DocumentNode, node: OperationDefinitionNode) -> tuple[str, ...]:
     """The variables of an operation that conditions look at."""
     finder = _ConditionFinder()
     visit(document, finder)

@@ -32,142 +32,154 @@ from graphql import (
 from graphql.utilities.coerce_input_value import coerce_default_value
 from strawberry.types.base import StrawberryObjectDefinition
 
-from schema.compiling_fields import NotCovered
-from schema.compiling_leaves import QUICK
+from schema.compiling_fields import UnsupportedQueryError
+from schema.compiling_leaves import FAST_TESTS
 
-Make = Callable[[Any], Any]
+Converter = Callable[[Any], Any]
 
-EXACT = 2**53
+MAX_EXACT_INTEGER = 2**53
 """Integers up to this are numbers of the type Float too."""
-IMMUTABLE = (str, int, float, bool, type(None))
-DEFINITION = "strawberry-definition"
+IMMUTABLE_TYPES = (str, int, float, bool, type(None))
+STRAWBERRY_DEFINITION = "strawberry-definition"
 
 
-class Odd(Exception):
+class FallbackNeededError(Exception):
     """A value that graphql-core is to coerce: it may fit all the same, as 7 does for an ID."""
 
 
-def odd() -> NoReturn:
+def raise_fallback_needed() -> NoReturn:
     """Stands where a value is not plainly of its type. Raises Odd."""
-    raise Odd
+    raise FallbackNeededError
 
 
-def coercion(type: GraphQLInputType) -> Make:
+def build_coercion(input_type: GraphQLInputType) -> Converter:
     """Coerces values as graphql-core does, or raises Odd. Raises NotCovered."""
-    return _Coercions().function(type)
+    return _CoercionGenerator().generate(input_type)
 
 
-def conversion(type: GraphQLInputType) -> Make:
+def build_conversion(input_type: GraphQLInputType) -> Converter:
     """Converts coerced values as strawberry does. Raises NotCovered."""
-    return _Conversions().function(type)
+    return _ConversionGenerator().generate(input_type)
 
 
-class _Functions:
+class _FunctionGenerator:
     """Functions that are written, and the values that they name."""
 
     def __init__(self) -> None:
-        self._names: dict[str, Any] = {"INFINITY": inf, "EXACT": EXACT, "odd": odd}
-        self._numbers = count(1)
-        self._writing: list[GraphQLInputObjectType] = []
+        self._namespace: dict[str, Any] = {
+            "INFINITY": inf,
+            "EXACT": MAX_EXACT_INTEGER,
+            "odd": raise_fallback_needed,
+        }
+        self._counter = count(1)
+        self._open_types: list[GraphQLInputObjectType] = []
 
-    def function(self, type: GraphQLInputType) -> Make:
+    def generate(self, input_type: GraphQLInputType) -> Converter:
         """A function of one value of a type."""
-        made: Make = self._names[self._written(type)]
+        made: Converter = self._namespace[self._write_function(input_type)]
         return made
 
-    def _written(self, type: GraphQLInputType) -> str:
+    def _write_function(self, type: GraphQLInputType) -> str:
         """Writes a function; returns its name."""
-        name = f"f{next(self._numbers)}"
-        lines = [f"def {name}(value):  # {type}", *self._body(type)]
-        exec(compile("\n    ".join(lines), "<input values>", "exec"), self._names)
+        name = f"f{next(self._counter)}"
+        lines = [f"def {name}(value):  # {type}", *self._function_body(type)]
+        exec(compile("\n    ".join(lines), "<input values>", "exec"), self._namespace)
         return name
 
-    def _body(self, type: GraphQLInputType) -> list[str]:
-        nullable = get_nullable_type(type)
-        null = [] if nullable is not type else ["if value is None: return None"]
+    def _function_body(self, input_type: GraphQLInputType) -> list[str]:
+        nullable = get_nullable_type(input_type)
+        null = [] if nullable is not input_type else ["if value is None: return None"]
         if isinstance(nullable, GraphQLScalarType):
-            return [f"return {self._value(type, 'value')}"]
+            return [f"return {self._value_expression(input_type, 'value')}"]
         if isinstance(nullable, GraphQLList):
-            return [*null, *self._list(nullable.of_type)]
-        if not isinstance(nullable, GraphQLInputObjectType) or nullable in self._writing:
-            raise NotCovered(f"values of {type}")
-        self._writing.append(nullable)
-        lines = self._object(nullable)
-        self._writing.pop()
+            return [*null, *self._list_body(nullable.of_type)]
+        if not isinstance(nullable, GraphQLInputObjectType) or nullable in self._open_types:
+            raise UnsupportedQueryError(f"values of {input_type}")
+        self._open_types.append(nullable)
+        lines = self._object_body(nullable)
+        self._open_types.pop()
         return [*null, *lines]
 
-    def _value(self, type: GraphQLInputType, source: str) -> str:
+    def _value_expression(self, input_type: GraphQLInputType, source: str) -> str:
         """The expression of the value that comes of a source."""
-        nullable = get_nullable_type(type)
+        nullable = get_nullable_type(input_type)
         if isinstance(nullable, GraphQLScalarType):
-            return self._scalar(nullable, nullable is type, source)
-        return f"{self._written(type)}({source})"
+            return self._scalar_expression(nullable, nullable is input_type, source)
+        return f"{self._write_function(input_type)}({source})"
 
-    def _named(self, value: Any) -> str:
-        name = f"n{next(self._numbers)}"
-        self._names[name] = value
+    def _bind(self, value: Any) -> str:
+        name = f"n{next(self._counter)}"
+        self._namespace[name] = value
         return name
 
-    def _list(self, item: GraphQLInputType) -> list[str]:
-        return [f"return [{self._value(item, 'item')} for item in value]"]
+    def _list_body(self, item: GraphQLInputType) -> list[str]:
+        return [f"return [{self._value_expression(item, 'item')} for item in value]"]
 
-    def _object(self, type: GraphQLInputObjectType) -> list[str]:
+    def _object_body(self, object_type: GraphQLInputObjectType) -> list[str]:
         raise NotImplementedError
 
-    def _scalar(self, type: GraphQLScalarType, may_be_null: bool, source: str) -> str:
+    def _scalar_expression(
+        self, scalar_type: GraphQLScalarType, is_nullable: bool, source: str
+    ) -> str:
         raise NotImplementedError
 
 
-class _Coercions(_Functions):
-    def _list(self, item: GraphQLInputType) -> list[str]:
-        return ["if type(value) is not list: odd()", *super()._list(item)]
+class _CoercionGenerator(_FunctionGenerator):
+    def _list_body(self, item: GraphQLInputType) -> list[str]:
+        return ["if type(value) is not list: odd()", *super()._list_body(item)]
 
-    def _object(self, type: GraphQLInputObjectType) -> list[str]:
-        is_plain = type.out_type is GraphQLInputObjectType.out_type and not type.is_one_of
-        if not is_plain or any(field.out_name for field in type.fields.values()):
-            raise NotCovered(f"values of {type}")
-        names = self._named(frozenset(type.fields))
+    def _object_body(self, object_type: GraphQLInputObjectType) -> list[str]:
+        is_plain = (
+            object_type.out_type is GraphQLInputObjectType.out_type and not object_type.is_one_of
+        )
+        if not is_plain or any(field.out_name for field in object_type.fields.values()):
+            raise UnsupportedQueryError(f"values of {object_type}")
+        names = self._bind(frozenset(object_type.fields))
         members = [
-            f"{name!r}: {self._value(field.type, self._given(name, field))}"
-            for name, field in type.fields.items()
+            f"{name!r}: {self._value_expression(field.type, self._input_expression(name, field))}"
+            for name, field in object_type.fields.items()
         ]
         return [
             f"if type(value) is not dict or not {names}.issuperset(value): odd()",
             f"return {{{', '.join(members)}}}",
         ]
 
-    def _given(self, name: str, field: GraphQLInputField) -> str:
+    def _input_expression(self, name: str, field: GraphQLInputField) -> str:
         """The expression of what is given for a field, else of its default."""
         default = coerce_default_value(field)
         if default is Undefined and isinstance(field.type, GraphQLNonNull):
             return f"value.get({name!r})"
-        if not isinstance(default, IMMUTABLE):
-            raise NotCovered(f"the default of {name}")
-        return f"value.get({name!r}, {self._named(default)})"
+        if not isinstance(default, IMMUTABLE_TYPES):
+            raise UnsupportedQueryError(f"the default of {name}")
+        return f"value.get({name!r}, {self._bind(default)})"
 
-    def _scalar(self, type: GraphQLScalarType, may_be_null: bool, source: str) -> str:
-        if type.name not in QUICK:
-            raise NotCovered(f"values of {type}")
-        test = QUICK[type.name].format(source)
+    def _scalar_expression(
+        self, scalar_type: GraphQLScalarType, is_nullable: bool, source: str
+    ) -> str:
+        if scalar_type.name not in FAST_TESTS:
+            raise UnsupportedQueryError(f"values of {scalar_type}")
+        test = FAST_TESTS[scalar_type.name].format(source)
         instead = "odd()"
-        if type.name == "Float":
+        if scalar_type.name == "Float":
             instead = "float(v) if type(v) is int and -EXACT <= v <= EXACT else odd()"
-        if may_be_null:
+        if is_nullable:
             instead = f"None if v is None else {instead}"
         return f"(v if {test} else {instead})"
 
 
-class _Conversions(_Functions):
-    def _object(self, type: GraphQLInputObjectType) -> list[str]:
-        definition = type.extensions.get(DEFINITION)
+class _ConversionGenerator(_FunctionGenerator):
+    def _object_body(self, object_type: GraphQLInputObjectType) -> list[str]:
+        definition = object_type.extensions.get(STRAWBERRY_DEFINITION)
         if not isinstance(definition, StrawberryObjectDefinition) or definition.from_input:
-            raise NotCovered(f"values of {type}")
+            raise UnsupportedQueryError(f"values of {object_type}")
         names = [field.python_name for field in definition.fields]
         made = [
-            f"{name}={self._value(field.type, f'value[{key!r}]')}"
-            for name, (key, field) in zip(names, type.fields.items(), strict=True)
+            f"{name}={self._value_expression(field.type, f'value[{key!r}]')}"
+            for name, (key, field) in zip(names, object_type.fields.items(), strict=True)
         ]
-        return [f"return {self._named(definition.origin)}({', '.join(made)})"]
+        return [f"return {self._bind(definition.origin)}({', '.join(made)})"]
 
-    def _scalar(self, type: GraphQLScalarType, may_be_null: bool, source: str) -> str:
+    def _scalar_expression(
+        self, scalar_type: GraphQLScalarType, is_nullable: bool, source: str
+    ) -> str:
         return source

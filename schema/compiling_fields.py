@@ -26,22 +26,22 @@ from graphql import (
 )
 from strawberry.types.field import StrawberryField
 
-from schema.permissions import Guard
+from schema.permissions import RequirementExtension
 
 TYPENAME = "__typename"
-MOST_FIELDS = 1_000
+MAX_FIELDS = 1_000
 """In a compiled operation, every spread of a fragment counted; longer ones are interpreted."""
 
 
-class NotCovered(Exception):
+class UnsupportedQueryError(Exception):
     """Part of an operation that is left to graphql-core."""
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SelectedField:
     """One response key of an object: a field with what is selected beneath it."""
 
-    key: str
+    response_key: str
     node: FieldNode
     """The first of the nodes that ask for it; all have the same arguments."""
     parent: GraphQLObjectType
@@ -55,73 +55,73 @@ class Selected:
         return self.node.selection_set is not None
 
     @property
-    def type(self) -> GraphQLOutputType:
+    def output_type(self) -> GraphQLOutputType:
         """What the schema says that its value is."""
         return self.definition.type
 
     @property
-    def is_awaited(self) -> bool:
+    def calls_resolver(self) -> bool:
         """Whether its values come from a resolver that is called for a whole level."""
         resolver = self.field.base_resolver
         return resolver is not None and (resolver.is_async or bool(self.field.arguments))
 
     @property
-    def is_deep(self) -> bool:
+    def has_nested_resolvers(self) -> bool:
         """Whether something beneath it is awaited."""
-        return any(child.is_awaited or child.is_deep for child in self.selected)
+        return any(child.calls_resolver or child.has_nested_resolvers for child in self.iter_fields)
 
     @property
-    def selected(self) -> "Iterator[Selected]":
+    def iter_fields(self) -> "Iterator[SelectedField]":
         """The fields beneath it."""
-        return (child for child in self.children if isinstance(child, Selected))
+        return (child for child in self.children if isinstance(child, SelectedField))
 
 
 @dataclass(frozen=True, slots=True)
-class Typename:
+class TypenameField:
     """`__typename` under a response key."""
 
-    key: str
-    name: str
+    response_key: str
+    type_name: str
 
 
-Selection: TypeAlias = tuple[Selected | Typename, ...]
+Selection: TypeAlias = tuple[SelectedField | TypenameField, ...]
 
 
 @dataclass(slots=True)
-class Collector:
+class FieldCollector:
     """Collects the fields of one operation for one outcome of its conditions."""
 
     schema: GraphQLSchema
     fragments: Mapping[str, FragmentDefinitionNode]
     conditions: Mapping[str, bool]
     """The variables that `@skip` and `@include` look at."""
-    collected: int = 0
+    field_count: int = 0
 
-    def collect(self, sets: list[SelectionSetNode], parent: GraphQLObjectType) -> Selection:
+    def collect_fields(self, sets: list[SelectionSetNode], parent: GraphQLObjectType) -> Selection:
         """The fields of one object, in the order of their first appearance. Raises NotCovered."""
         grouped: dict[str, list[FieldNode]] = {}
         visited: set[str] = set()
         for selection_set in sets:
-            self._group(selection_set, parent, grouped, visited)
-        return tuple(self._selected(key, nodes, parent) for key, nodes in grouped.items())
+            self._group_fields(selection_set, parent, grouped, visited)
+        return tuple(self._build_field(key, nodes, parent) for key, nodes in grouped.items())
 
-    def _selected(
+    def _build_field(
         self, key: str, nodes: list[FieldNode], parent: GraphQLObjectType
-    ) -> Selected | Typename:
-        self.collected += 1
-        if self.collected > MOST_FIELDS:
-            raise NotCovered(f"more than {MOST_FIELDS} fields")
+    ) -> SelectedField | TypenameField:
+        self.field_count += 1
+        if self.field_count > MAX_FIELDS:
+            raise UnsupportedQueryError(f"more than {MAX_FIELDS} fields")
         node = nodes[0]
         if node.name.value == TYPENAME:
-            return Typename(key, parent.name)
+            return TypenameField(key, parent.name)
         definition = parent.fields.get(node.name.value)
         if definition is None:
-            raise NotCovered(f"introspection by {node.name.value}")
+            raise UnsupportedQueryError(f"introspection by {node.name.value}")
         beneath = [each.selection_set for each in nodes if each.selection_set]
-        children = self.collect(beneath, _object(definition)) if beneath else ()
-        return Selected(key, node, parent, definition, _described(definition), children)
+        children = self.collect_fields(beneath, _object_type(definition)) if beneath else ()
+        return SelectedField(key, node, parent, definition, _strawberry_field(definition), children)
 
-    def _group(
+    def _group_fields(
         self,
         selection_set: SelectionSetNode,
         parent: GraphQLObjectType,
@@ -135,15 +135,15 @@ class Collector:
                 key = (node.alias or node.name).value
                 grouped.setdefault(key, []).append(node)
             elif isinstance(node, InlineFragmentNode):
-                if node.type_condition is None or self._matches(node, parent):
-                    self._group(node.selection_set, parent, grouped, visited)
+                if node.type_condition is None or self._matches_type_condition(node, parent):
+                    self._group_fields(node.selection_set, parent, grouped, visited)
             elif isinstance(node, FragmentSpreadNode) and node.name.value not in visited:
                 visited.add(node.name.value)
                 fragment = self.fragments[node.name.value]
-                if self._matches(fragment, parent):
-                    self._group(fragment.selection_set, parent, grouped, visited)
+                if self._matches_type_condition(fragment, parent):
+                    self._group_fields(fragment.selection_set, parent, grouped, visited)
 
-    def _matches(
+    def _matches_type_condition(
         self, node: InlineFragmentNode | FragmentDefinitionNode, parent: GraphQLObjectType
     ) -> bool:
         condition = node.type_condition
@@ -151,26 +151,28 @@ class Collector:
             return True
         if isinstance(self.schema.get_type(condition.name.value), GraphQLObjectType):
             return False
-        raise NotCovered(f"the abstract type {condition.name.value}")
+        raise UnsupportedQueryError(f"the abstract type {condition.name.value}")
 
     def _is_included(self, node: SelectionNode) -> bool:
-        return not self._says(node, "skip", False) and self._says(node, "include", True)
+        return not self._directive_value(node, "skip", False) and self._directive_value(
+            node, "include", True
+        )
 
-    def _says(self, node: SelectionNode, directive: str, default: bool) -> bool:
+    def _directive_value(self, node: SelectionNode, directive: str, default: bool) -> bool:
         for each in node.directives or ():
             if each.name.value == directive:
-                return self._truth((each.arguments or ())[0].value)
+                return self._condition_value((each.arguments or ())[0].value)
         return default
 
-    def _truth(self, value: Any) -> bool:
+    def _condition_value(self, value: Any) -> bool:
         if isinstance(value, VariableNode):
             return self.conditions[value.name.value]
         if isinstance(value, BooleanValueNode):
             return value.value
-        raise NotCovered("a condition that is neither a variable nor a boolean")
+        raise UnsupportedQueryError("a condition that is neither a variable nor a boolean")
 
 
-def fragments_of(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
+def fragments_by_name(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
     """The fragments that a document defines, by name."""
     return {
         node.name.value: node
@@ -179,17 +181,19 @@ def fragments_of(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
     }
 
 
-def _object(definition: GraphQLField) -> GraphQLObjectType:
+def _object_type(definition: GraphQLField) -> GraphQLObjectType:
     named = get_named_type(definition.type)
     if not isinstance(named, GraphQLObjectType) or named.is_type_of is not None:
-        raise NotCovered(f"the type {named.name}, whose objects must be asked what they are")
+        raise UnsupportedQueryError(
+            f"the type {named.name}, whose objects must be asked what they are"
+        )
     return named
 
 
-def _described(definition: GraphQLField) -> StrawberryField:
+def _strawberry_field(definition: GraphQLField) -> StrawberryField:
     field = definition.extensions.get("strawberry-definition")
     if not isinstance(field, StrawberryField):
-        raise NotCovered("a field that strawberry did not make")
-    if not all(isinstance(extension, Guard) for extension in field.extensions):
-        raise NotCovered(f"the field {field.python_name}, which has extensions")
+        raise UnsupportedQueryError("a field that strawberry did not make")
+    if not all(isinstance(extension, RequirementExtension) for extension in field.extensions):
+        raise UnsupportedQueryError(f"the field {field.python_name}, which has extensions")
     return field

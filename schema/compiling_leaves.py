@@ -12,9 +12,9 @@ from graphql import (
     is_leaf_type,
 )
 
-from schema.compiling_fields import NotCovered
+from schema.compiling_fields import UnsupportedQueryError
 
-QUICK = {
+FAST_TESTS = {
     "ID": "type(v := {}) is str",
     "String": "type(v := {}) is str",
     "Int": "type(v := {}) is int and -2147483648 <= v <= 2147483647",
@@ -24,42 +24,42 @@ QUICK = {
 """By scalar: whether `v`, the value of an expression, is already as graphql-core would show it."""
 
 
-class Unfit(Exception):
+class InvalidResultError(Exception):
     """A value that the schema forbids: graphql-core is to say so, and where."""
 
 
-def quick_test(type: GraphQLOutputType) -> str | None:
+def fast_test(output_type: GraphQLOutputType) -> str | None:
     """The test of a scalar, in which `{}` stands for an expression; it names its value `v`."""
-    leaf = _leaf(type)
+    leaf = _leaf_type(output_type)
     serialises_as_text = leaf.coerce_output_value is str
-    test = QUICK["String"] if serialises_as_text else QUICK.get(leaf.name)
-    if test is None or isinstance(type, GraphQLNonNull):
+    test = FAST_TESTS["String"] if serialises_as_text else FAST_TESTS.get(leaf.name)
+    if test is None or isinstance(output_type, GraphQLNonNull):
         return test
     return f"{test} or v is None" if " and " not in test else f"({test}) or v is None"
 
 
-def completion(type: GraphQLOutputType) -> Callable[[Any], Any]:
+def build_completion(output_type: GraphQLOutputType) -> Callable[[Any], Any]:
     """Completes any value as graphql-core does; the function raises where that would."""
-    leaf = _leaf(type)
-    is_required = isinstance(type, GraphQLNonNull)
+    leaf = _leaf_type(output_type)
+    is_required = isinstance(output_type, GraphQLNonNull)
 
     def complete(value: Any) -> Any:
         if value is None or value is Undefined:
             if is_required:
-                raise Unfit
+                raise InvalidResultError
             return None
         if isinstance(value, Exception):
             raise value
         shown = leaf.coerce_output_value(value)
         if shown is None or shown is Undefined:
-            raise Unfit
+            raise InvalidResultError
         return shown
 
     return complete
 
 
-def _leaf(type: GraphQLOutputType) -> GraphQLLeafType:
-    leaf = get_nullable_type(type)
+def _leaf_type(output_type: GraphQLOutputType) -> GraphQLLeafType:
+    leaf = get_nullable_type(output_type)
     if not is_leaf_type(leaf):
-        raise NotCovered(f"{type} is no scalar")
+        raise UnsupportedQueryError(f"{output_type} is no scalar")
     return leaf

@@ -10,21 +10,23 @@ from graphql import GraphQLList, GraphQLNonNull, GraphQLOutputType, get_nullable
 from graphql.execution.values import VariableValues
 
 from resolvers.context import Context
-from schema.compiling_leaves import Unfit
+from schema.compiling_leaves import InvalidResultError
 
 Row: TypeAlias = dict[str, Any]
-LevelField: TypeAlias = Callable[["Run", Sequence[Any], Sequence[Row]], Coroutine[Any, Any, None]]
+LevelResolver: TypeAlias = Callable[
+    ["RunInfo", Sequence[Any], Sequence[Row]], Coroutine[Any, Any, None]
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunInfo:
     """One run of a compiled operation; resolvers get it as their info."""
 
     context: Context
     variables: VariableValues
 
 
-class Shape(Protocol):
+class Nesting(Protocol):
     """How the objects of a field lie in its values: alone, or in lists."""
 
     def flatten(self, values: Sequence[Any]) -> list[Any]:
@@ -35,7 +37,7 @@ class Shape(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Objects:
+class ObjectNesting:
     """One object each."""
 
     is_required: bool
@@ -44,7 +46,7 @@ class Objects:
         """The objects that there are."""
         found = [value for value in values if value is not None]
         if self.is_required and len(found) < len(values):
-            raise Unfit
+            raise InvalidResultError
         return found
 
     def rebuild(self, values: Sequence[Any], rows: Iterator[Row]) -> Sequence[Any]:
@@ -55,11 +57,11 @@ class Objects:
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class ListNesting:
     """A list each."""
 
     is_required: bool
-    items: Shape
+    items: Nesting
 
     def flatten(self, values: Sequence[Any]) -> list[Any]:
         """The objects of all lists, one list after another."""
@@ -72,11 +74,11 @@ class Lists:
         return [None if value is None else [*islice(rebuilt, len(value))] for value in values]
 
     def _items(self, value: Any) -> Sequence[Any]:
-        return () if value is None and not self.is_required else items(value)
+        return () if value is None and not self.is_required else list_items(value)
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedObjectNesting:
     """One object each, which siblings may have in common: it becomes one row for all of them."""
 
     is_required: bool
@@ -86,7 +88,7 @@ class Shared:
         found = {id(value): value for value in values}
         if id(None) in found:
             if self.is_required:
-                raise Unfit
+                raise InvalidResultError
             del found[id(None)]
         return [*found.values()]
 
@@ -99,52 +101,54 @@ class Shared:
         return [row_of[id(value)] for value in values]
 
 
-def shape_of(type: GraphQLOutputType) -> Shape:
+def build_nesting(output_type: GraphQLOutputType) -> Nesting:
     """The shape of the values of a field whose type this is."""
-    if isinstance(get_nullable_type(type), GraphQLList):
-        return _in_lists(type)
-    return Shared(isinstance(type, GraphQLNonNull))
+    if isinstance(get_nullable_type(output_type), GraphQLList):
+        return _build_list_nesting(output_type)
+    return SharedObjectNesting(isinstance(output_type, GraphQLNonNull))
 
 
-def _in_lists(type: GraphQLOutputType) -> Shape:
-    is_required, nullable = isinstance(type, GraphQLNonNull), get_nullable_type(type)
+def _build_list_nesting(output_type: GraphQLOutputType) -> Nesting:
+    is_required, nullable = isinstance(output_type, GraphQLNonNull), get_nullable_type(output_type)
     if isinstance(nullable, GraphQLList):
-        return Lists(is_required, _in_lists(nullable.of_type))
-    return Objects(is_required)
+        return ListNesting(is_required, _build_list_nesting(nullable.of_type))
+    return ObjectNesting(is_required)
 
 
-def items(value: Any) -> Sequence[Any]:
+def list_items(value: Any) -> Sequence[Any]:
     """A list's items. Raises Unfit for what is no list."""
     if isinstance(value, (list, tuple)):
         return value
-    raise Unfit
+    raise InvalidResultError
 
 
-def null() -> Any:
+def raise_missing_object() -> Any:
     """Stands where an object is missing that must be there. Raises Unfit."""
-    raise Unfit
+    raise InvalidResultError
 
 
-async def one_by_one(
+async def resolve_each_parent(
     resolver: Callable[[Any], Awaitable[Any]], parents: Sequence[Any]
 ) -> Sequence[Any]:
     """The values of a resolver that answers for one parent at a time."""
     if len(parents) == 1:
         return [await resolver(parents[0])]
-    return await _at_once(_started(resolver(parent)) for parent in parents)
+    return await _gather(_as_coroutine(resolver(parent)) for parent in parents)
 
 
-async def together(run: Run, *levels: tuple[LevelField, Sequence[Any], Sequence[Row]]) -> None:
+async def resolve_concurrently(
+    run: RunInfo, *levels: tuple[LevelResolver, Sequence[Any], Sequence[Row]]
+) -> None:
     """Resolves fields at the same time, where there are parents for them."""
     wanted = [level for level in levels if level[1]]
     if len(wanted) == 1:
         field, parents, rows = wanted[0]
         await field(run, parents, rows)
     elif wanted:
-        await _at_once(field(run, parents, rows) for field, parents, rows in wanted)
+        await _gather(field(run, parents, rows) for field, parents, rows in wanted)
 
 
-async def _at_once(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+async def _gather(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
     """The results of all; the first failure ends the others."""
     try:
         async with asyncio.TaskGroup() as group:
@@ -154,5 +158,5 @@ async def _at_once(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
     return [task.result() for task in tasks]
 
 
-async def _started(value: Awaitable[Any]) -> Any:
+async def _as_coroutine(value: Awaitable[Any]) -> Any:
     return await value

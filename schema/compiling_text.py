@@ -24,182 +24,204 @@ from graphql import (
     get_nullable_type,
 )
 
-from resolvers.batching import each_of
+from resolvers.batching import batch_resolver_of
 from schema import compiling_runtime as runtime
-from schema.compiling_fields import NotCovered, Selected, Selection, Typename
-from schema.compiling_inputs import given_to
-from schema.compiling_leaves import completion, quick_test
+from schema.compiling_fields import SelectedField, Selection, TypenameField, UnsupportedQueryError
+from schema.compiling_inputs import build_arguments
+from schema.compiling_leaves import build_completion, fast_test
 
 
 @dataclass(slots=True)
-class Function:
+class FunctionWriter:
     """A function that is being written, and the levels whose fields it leaves to others."""
 
     lines: list[str] = field(default_factory=list)
-    further: list[str] = field(default_factory=list)
+    nested_levels: list[str] = field(default_factory=list)
 
-    def add(self, line: str) -> None:
+    def add_line(self, line: str) -> None:
         """One more line."""
         self.lines.append(f"    {line}")
 
     def finish(self) -> list[str]:
         """All lines, the last of which waits for what is further down."""
-        if self.further:
-            self.add(f"await together(run, {', '.join(self.further)})")
+        if self.nested_levels:
+            self.add_line(f"await together(run, {', '.join(self.nested_levels)})")
         return self.lines
 
 
-class Writer:
+class CodeWriter:
     """Writes the functions of one operation, and collects the values that they name."""
 
     def __init__(self, schema: GraphQLSchema) -> None:
-        self.names: dict[str, Any] = {
+        self.namespace: dict[str, Any] = {
             "INFINITY": inf,
-            "items": runtime.items,
-            "null": runtime.null,
-            "one_by_one": runtime.one_by_one,
-            "together": runtime.together,
+            "items": runtime.list_items,
+            "null": runtime.raise_missing_object,
+            "one_by_one": runtime.resolve_each_parent,
+            "together": runtime.resolve_concurrently,
         }
         self.lines: list[str] = []
         self._schema = schema
-        self._completions: dict[str, str] = {}
-        self._numbers = count(1)
+        self._completion_names: dict[str, str] = {}
+        self._counter = count(1)
 
-    def operation(self, selection: Selection) -> str:
+    def write_operation(self, selection: Selection) -> str:
         """The whole code; its function `operation` returns the data. Raises NotCovered."""
-        function = Function(["async def operation(run):"])
-        rows = self._rows(function, selection, "(None,)")
+        function = FunctionWriter(["async def operation(run):"])
+        rows = self._write_rows(function, selection, "(None,)")
         self.lines += [*function.finish(), f"    return {rows}[0]"]
         return "\n".join(self.lines) + "\n"
 
-    def _rows(self, function: Function, selection: Selection, objects: str) -> str:
+    def _write_rows(self, function: FunctionWriter, selection: Selection, objects: str) -> str:
         """Adds the making of a level's rows; returns their name."""
-        row, rows = self._new("r"), self._new("rows")
-        function.add(f"{rows} = [{self._row(selection, row)} for {row} in {objects}]")
+        row, rows = self._new_name("r"), self._new_name("rows")
+        function.add_line(
+            f"{rows} = [{self._row_expression(selection, row)} for {row} in {objects}]"
+        )
         for selected in selection:
-            if isinstance(selected, Typename):
+            if isinstance(selected, TypenameField):
                 continue
-            if selected.is_awaited:
-                function.further.append(f"({self._level(selected)}, {objects}, {rows})")
-            elif selected.is_deep:
-                values = self._new("values")
-                source = self._source(selected, row)
-                function.add(f"{values} = [{source} for {row} in {objects}]")
-                self._fill(function, selected, values, rows)
+            if selected.calls_resolver:
+                function.nested_levels.append(f"({self._write_level(selected)}, {objects}, {rows})")
+            elif selected.has_nested_resolvers:
+                values = self._new_name("values")
+                source = self._source_expression(selected, row)
+                function.add_line(f"{values} = [{source} for {row} in {objects}]")
+                self._write_completion(function, selected, values, rows)
         return rows
 
-    def _level(self, selected: Selected) -> str:
+    def _write_level(self, selected_field: SelectedField) -> str:
         """Writes the function of a resolver's field; returns its name."""
-        name = self._new("field")
-        function = Function([f"async def {name}(run, parents, rows):  # {_title(selected)}"])
-        function.add(f"values = {self._called(function, selected)}")
-        self._fill(function, selected, "values", "rows")
+        name = self._new_name("field")
+        function = FunctionWriter(
+            [f"async def {name}(run, parents, rows):  # {_field_title(selected_field)}"]
+        )
+        function.add_line(f"values = {self._resolver_call(function, selected_field)}")
+        self._write_completion(function, selected_field, "values", "rows")
         self.lines += [*function.finish(), "", ""]
         return name
 
-    def _fill(self, function: Function, selected: Selected, values: str, rows: str) -> None:
+    def _write_completion(
+        self, function: FunctionWriter, selected: SelectedField, values: str, rows: str
+    ) -> None:
         """Adds the completion of a level's values, and puts them into the rows."""
-        if selected.is_deep or (selected.is_object and not _is_list(selected.type)):
-            shape = self._name("shape", runtime.shape_of(selected.type))
-            objects = self._new("objects")
-            function.add(f"{objects} = {shape}.flatten({values})")
-            inner = self._rows(function, selected.children, objects)
+        if selected.has_nested_resolvers or (
+            selected.is_object and not _is_list(selected.output_type)
+        ):
+            shape = self._bind("shape", runtime.build_nesting(selected.output_type))
+            objects = self._new_name("objects")
+            function.add_line(f"{objects} = {shape}.flatten({values})")
+            inner = self._write_rows(function, selected.children, objects)
             made = f"{shape}.rebuild({values}, iter({inner}))"
         else:
-            completed = self._value(selected, selected.type, "value")
+            completed = self._value_expression(selected, selected.output_type, "value")
             made = f"[{completed} for value in {values}]"
-        function.add(f"for row, value in zip({rows}, {made}, strict=True):")
-        function.add(f"    row[{selected.key!r}] = value")
+        function.add_line(f"for row, value in zip({rows}, {made}, strict=True):")
+        function.add_line(f"    row[{selected.response_key!r}] = value")
 
-    def _row(self, selection: Selection, record: str) -> str:
+    def _row_expression(self, selection: Selection, record: str) -> str:
         """The expression of one object's row, in the order of the selection."""
-        members = [f"{each.key!r}: {self._member(each, record)}" for each in selection]
+        members = [
+            f"{each.response_key!r}: {self._member_expression(each, record)}" for each in selection
+        ]
         return "{" + ", ".join(members) + "}"
 
-    def _member(self, selected: Selected | Typename, record: str) -> str:
-        if isinstance(selected, Typename):
-            return repr(selected.name)
-        if selected.is_awaited or selected.is_deep:
+    def _member_expression(self, selected: SelectedField | TypenameField, record: str) -> str:
+        if isinstance(selected, TypenameField):
+            return repr(selected.type_name)
+        if selected.calls_resolver or selected.has_nested_resolvers:
             return "None"
-        return self._value(selected, selected.type, self._source(selected, record))
+        return self._value_expression(
+            selected, selected.output_type, self._source_expression(selected, record)
+        )
 
-    def _value(self, selected: Selected, type: GraphQLOutputType, source: str) -> str:
+    def _value_expression(
+        self, selected_field: SelectedField, output_type: GraphQLOutputType, source: str
+    ) -> str:
         """The expression that completes a value beneath which nothing is awaited."""
-        nullable = get_nullable_type(type)
+        nullable = get_nullable_type(output_type)
         if isinstance(nullable, GraphQLList):
-            item = self._new("item")
-            completed = self._value(selected, nullable.of_type, item)
-            return self._unless_null(
-                type, source, lambda value: f"[{completed} for {item} in items({value})]"
+            item = self._new_name("item")
+            completed = self._value_expression(selected_field, nullable.of_type, item)
+            return self._null_check_expression(
+                output_type, source, lambda value: f"[{completed} for {item} in items({value})]"
             )
-        if selected.is_object:
-            children = selected.children
-            return self._unless_null(type, source, lambda value: self._row(children, value))
-        complete = self._completion(type)
-        test = quick_test(type)
+        if selected_field.is_object:
+            children = selected_field.children
+            return self._null_check_expression(
+                output_type, source, lambda value: self._row_expression(children, value)
+            )
+        complete = self._completion_name(output_type)
+        test = fast_test(output_type)
         return (
             f"{complete}({source})"
             if test is None
             else (f"(v if {test.format(source)} else {complete}(v))")
         )
 
-    def _unless_null(self, type: GraphQLOutputType, source: str, made: Callable[[str], str]) -> str:
+    def _null_check_expression(
+        self, type: GraphQLOutputType, source: str, made: Callable[[str], str]
+    ) -> str:
         value, instead = source, "null()" if isinstance(type, GraphQLNonNull) else "None"
         test = source
         if not source.isidentifier():
-            value = self._new("value")
+            value = self._new_name("value")
             test = f"({value} := {source})"
         return f"({instead} if {test} is None else {made(value)})"
 
-    def _source(self, selected: Selected, record: str) -> str:
+    def _source_expression(self, selected: SelectedField, record: str) -> str:
         """The expression that reads a plain field of a record."""
         resolver = selected.field.base_resolver
         if resolver is None:
             return f"{record}.{selected.field.python_name}"
-        return f"{self._name('resolve', resolver.wrapped_func)}({_inputs(selected, record)})"
+        return (
+            f"{self._bind('resolve', resolver.wrapped_func)}({_resolver_inputs(selected, record)})"
+        )
 
-    def _called(self, function: Function, selected: Selected) -> str:
+    def _resolver_call(self, function: FunctionWriter, selected: SelectedField) -> str:
         """The expression of the values of a level; adds the arguments first."""
         resolver = selected.field.base_resolver
         assert resolver is not None
         arguments = ""
-        if given := given_to(selected, self._schema):
-            function.add(f"given = {self._name('given', given)}(run.variables)")
+        if given := build_arguments(selected, self._schema):
+            function.add_line(f"given = {self._bind('given', given)}(run.variables)")
             arguments = ", **given"
-        if each := each_of(resolver.wrapped_func):
-            return f"await {self._name('each', each)}(parents, info=run{arguments})"
-        call = f"{self._name('resolve', resolver.wrapped_func)}({_inputs(selected, 'parent')}"
+        if each := batch_resolver_of(resolver.wrapped_func):
+            return f"await {self._bind('each', each)}(parents, info=run{arguments})"
+        call = (
+            f"{self._bind('resolve', resolver.wrapped_func)}({_resolver_inputs(selected, 'parent')}"
+        )
         if not resolver.is_async:
             return f"[{call}{arguments}) for parent in parents]"
         return f"await one_by_one(lambda parent: {call}{arguments}), parents)"
 
-    def _completion(self, type: GraphQLOutputType) -> str:
-        if str(type) not in self._completions:
-            self._completions[str(type)] = self._name("complete", completion(type))
-        return self._completions[str(type)]
+    def _completion_name(self, type: GraphQLOutputType) -> str:
+        if str(type) not in self._completion_names:
+            self._completion_names[str(type)] = self._bind("complete", build_completion(type))
+        return self._completion_names[str(type)]
 
-    def _name(self, kind: str, value: Any) -> str:
-        name = self._new(kind)
-        self.names[name] = value
+    def _bind(self, kind: str, value: Any) -> str:
+        name = self._new_name(kind)
+        self.namespace[name] = value
         return name
 
-    def _new(self, kind: str) -> str:
-        return f"{kind}_{next(self._numbers)}"
+    def _new_name(self, kind: str) -> str:
+        return f"{kind}_{next(self._counter)}"
 
 
-def _inputs(selected: Selected, record: str) -> str:
-    resolver = selected.field.base_resolver
+def _resolver_inputs(selected_field: SelectedField, record: str) -> str:
+    resolver = selected_field.field.base_resolver
     assert resolver is not None
     if resolver.self_parameter or resolver.root_parameter:
-        raise NotCovered("a resolver that is a method")
+        raise UnsupportedQueryError("a resolver that is a method")
     parent, info = resolver.parent_parameter, resolver.info_parameter
     parts = [f"{parent.name}={record}"] if parent else []
     return ", ".join(parts + ([f"{info.name}=run"] if info else []))
 
 
-def _is_list(type: GraphQLOutputType) -> bool:
-    return isinstance(get_nullable_type(type), GraphQLList)
+def _is_list(output_type: GraphQLOutputType) -> bool:
+    return isinstance(get_nullable_type(output_type), GraphQLList)
 
 
-def _title(selected: Selected) -> str:
-    return f"{selected.parent.name}.{selected.node.name.value}"
+def _field_title(selected_field: SelectedField) -> str:
+    return f"{selected_field.parent.name}.{selected_field.node.name.value}"

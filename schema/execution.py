@@ -29,38 +29,38 @@ from graphql.validation import specified_rules
 
 from resolvers.caller import Caller
 from resolvers.context import Context
-from resolvers.errors import RequestError, Unavailable
+from resolvers.errors import RequestError, UnavailableError
 from schema import limits
-from schema.bounds import Limits
-from schema.compiling import Compiled
-from schema.limits import TooLarge
-from schema.permissions import Demand, demand_of_definition
+from schema.bounds import QueryLimits
+from schema.compiling import CompiledQuery
+from schema.limits import LimitExceededError
+from schema.permissions import Requirement, demand_of_definition
 
 __all__ = [
     "Caller",
     "Context",
     "Executor",
-    "InvalidOperation",
+    "InvalidOperationError",
     "Operation",
+    "OperationResult",
     "RequestError",
-    "Result",
 ]
 
-MOST_VALIDATION_ERRORS = 5
-MOST_OPERATIONS = 1_000
-TOO_DEEP = "The document is nested too deeply"
-RECURSED = "Validation aborted."
+MAX_VALIDATION_ERRORS = 5
+MAX_CACHED_OPERATIONS = 1_000
+TOO_DEEP_MESSAGE = "The document is nested too deeply"
+GRAPHQL_RECURSION_MESSAGE = "Validation aborted."
 """All that graphql-core says when Python's stack ends during validation."""
-MOST_DIGITS = 1_000
+MAX_DIGITS = 1_000
 """Of a number in a document: Python refuses to read one of over 4,300."""
 MAX_ITEMS_WHEN_REFUSED = 1_000
 """Items of variables that are coerced for a caller whom some field refuses: 4 ms of work."""
-_LONG_NUMBER = re.compile(rf"\d{{{MOST_DIGITS + 1}}}")
+_LONG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
 
-logger = logging.getLogger("floorgate.graphql")
+_logger = logging.getLogger("floorgate.graphql")
 
 
-class InvalidOperation(Exception):
+class InvalidOperationError(Exception):
     """A document that cannot be run; `errors` tell why, as GraphQL wants them."""
 
     def __init__(self, code: str, errors: list[GraphQLError]) -> None:
@@ -78,13 +78,13 @@ class Operation:
     """The document; with the operation's name, it tells one operation from another."""
     document: DocumentNode
     node: OperationDefinitionNode
-    demands: tuple[Demand, ...]
+    requirements: tuple[Requirement, ...]
     """What its fields ask of the caller, each once, in their order."""
     has_fixed_size: bool
     """Whether variables cannot make it ask for more."""
     needs_places: bool = True
     """Whether errors must tell the field that failed, and spare the others."""
-    compiled: Compiled | None = None
+    compiled: CompiledQuery | None = None
 
     @property
     def name(self) -> str | None:
@@ -98,18 +98,18 @@ class Operation:
 
     def check(self, caller: Caller) -> None:
         """Raises FlagRequired for any field before PermissionRequired for any."""
-        for demand in self.demands:
-            Demand(flag=demand.flag).check(caller)
-        for demand in self.demands:
+        for demand in self.requirements:
+            Requirement(flag=demand.flag).check(caller)
+        for demand in self.requirements:
             demand.check(caller)
 
-    def admits(self, caller: Caller) -> bool:
+    def is_allowed(self, caller: Caller) -> bool:
         """Whether `check` would raise nothing."""
-        return all(demand.is_met(caller) for demand in self.demands)
+        return all(demand.is_met(caller) for demand in self.requirements)
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class OperationResult:
     """What an operation came to. `data` None with errors: nothing could be answered."""
 
     data: dict[str, Any] | None
@@ -120,19 +120,23 @@ class Executor:
     """Runs operations on one schema; `compiles` False leaves all to graphql-core."""
 
     def __init__(
-        self, schema: GraphQLSchema, bounds: Limits | None = None, *, compiles: bool = True
+        self,
+        schema: GraphQLSchema,
+        query_limits: QueryLimits | None = None,
+        *,
+        compile_queries: bool = True,
     ) -> None:
         self.schema = schema
-        self.limits = bounds or Limits()
-        self.compiles = compiles
-        self._operations: OrderedDict[tuple[str, str | None], Operation] = OrderedDict()
+        self.limits = query_limits or QueryLimits()
+        self.compile_queries = compile_queries
+        self._operation_cache: OrderedDict[tuple[str, str | None], Operation] = OrderedDict()
 
     def prepare(
         self, text: str, name: str | None = None, *, needs_places: bool = True
     ) -> Operation:
         """An operation of ours, with no limit, compiled at once. Raises InvalidOperation."""
-        operation = self._operation(
-            text, self._validated(self._parsed(text, max_tokens=None)), name
+        operation = self._build_operation(
+            text, self._validate(self._parse(text, max_tokens=None)), name
         )
         operation.needs_places = needs_places
         self._compile(operation)
@@ -140,44 +144,44 @@ class Executor:
 
     def select(self, text: str, name: str | None, variables: Mapping[str, Any]) -> Operation:
         """The operation that a client asks for, within the limits. Raises InvalidOperation."""
-        operation = self._operations.get((text, name))
+        operation = self._operation_cache.get((text, name))
         try:
             if operation is None:
-                return self._first_seen(text, name, variables)
-            self._operations.move_to_end((text, name))
+                return self._parse_client_operation(text, name, variables)
+            self._operation_cache.move_to_end((text, name))
             if not operation.has_fixed_size:
                 self._check_size(operation.document, name, variables)
             self._compile(operation)
         except RecursionError as error:
-            raise _refusal(TOO_DEEP) from error
+            raise _limit_exceeded_error(TOO_DEEP_MESSAGE) from error
         return operation
 
     async def run(
         self, operation: Operation, variables: Mapping[str, Any], context: Context
-    ) -> Result:
+    ) -> OperationResult:
         """Runs an operation. Faults of ours are logged, and told as no more than that."""
-        if not operation.admits(context.caller):
+        if not operation.is_allowed(context.caller):
             if limits.count_items([*variables.values()]) > MAX_ITEMS_WHEN_REFUSED:
                 return _refused(operation, context.caller)
-        elif self.compiles and operation.compiled is not None:
+        elif self.compile_queries and operation.compiled is not None:
             try:
                 data = await operation.compiled.run(variables, context)
-            except Unavailable as error:  # asking twice would take twice as long
+            except UnavailableError as error:  # asking twice would take twice as long
                 return _failed(error)
             except RequestError as error:
                 if not operation.needs_places:
                     return _failed(error)
-                context.forget()
+                context.reset_reads()
             except Exception:
-                context.forget()
+                context.reset_reads()
             else:
                 if data is not None:
-                    return Result(data, [])
+                    return OperationResult(data, [])
         return await self._interpret(operation, variables, context)
 
     async def _interpret(
         self, operation: Operation, variables: Mapping[str, Any], context: Context
-    ) -> Result:
+    ) -> OperationResult:
         try:
             outcome = graphql.execute(
                 self.schema,
@@ -186,111 +190,121 @@ class Executor:
                 variable_values=dict(variables),
                 operation_name=operation.name,
                 hide_suggestions=True,
-                max_coercion_errors=MOST_VALIDATION_ERRORS,
+                max_coercion_errors=MAX_VALIDATION_ERRORS,
             )
             result = await outcome if isawaitable(outcome) else outcome
         except Exception as error:
             return _failed(error)
-        return Result(result.data, [_told(error) for error in result.errors or []])
+        return OperationResult(
+            result.data, [_to_public_error(error) for error in result.errors or []]
+        )
 
-    def _first_seen(self, text: str, name: str | None, variables: Mapping[str, Any]) -> Operation:
+    def _parse_client_operation(
+        self, text: str, name: str | None, variables: Mapping[str, Any]
+    ) -> Operation:
         if len(text) > self.limits.characters:
             most = self.limits.characters
-            raise _refusal(f"The document has {len(text)} characters, over the limit of {most}")
+            raise _limit_exceeded_error(
+                f"The document has {len(text)} characters, over the limit of {most}"
+            )
         if _LONG_NUMBER.search(text):
-            raise _refusal(f"The document has a number of over {MOST_DIGITS} digits")
-        document = self._parsed(text, self.limits.tokens)
+            raise _limit_exceeded_error(f"The document has a number of over {MAX_DIGITS} digits")
+        document = self._parse(text, self.limits.tokens)
         self._check_size(document, name, variables)
-        operation = self._operation(text, self._validated(document), name)
-        self._operations[text, name] = operation
-        if len(self._operations) > MOST_OPERATIONS:
-            self._operations.popitem(last=False)
+        operation = self._build_operation(text, self._validate(document), name)
+        self._operation_cache[text, name] = operation
+        if len(self._operation_cache) > MAX_CACHED_OPERATIONS:
+            self._operation_cache.popitem(last=False)
         return operation
 
-    def _operation(self, text: str, document: DocumentNode, name: str | None) -> Operation:
-        node = _chosen(document, name)
-        has_fixed_size = not limits.depends_on_variables(self.schema, document)
-        return Operation(text, document, node, self._demands(document, node), has_fixed_size)
+    def _build_operation(self, text: str, document: DocumentNode, name: str | None) -> Operation:
+        node = _get_operation_node(document, name)
+        has_fixed_size = not limits.size_depends_on_variables(self.schema, document)
+        return Operation(
+            text, document, node, self._collect_requirements(document, node), has_fixed_size
+        )
 
     def _compile(self, operation: Operation) -> None:
-        if self.compiles and operation.compiled is None and operation.is_query:
-            operation.compiled = Compiled(self.schema, operation.document, operation.node)
+        if self.compile_queries and operation.compiled is None and operation.is_query:
+            operation.compiled = CompiledQuery(self.schema, operation.document, operation.node)
 
-    def _parsed(self, text: str, max_tokens: int | None) -> DocumentNode:
+    def _parse(self, text: str, max_tokens: int | None) -> DocumentNode:
         try:
             return graphql.parse(text, max_tokens=max_tokens)
         except GraphQLError as error:
-            raise InvalidOperation("GRAPHQL_PARSE_FAILED", [error]) from error
+            raise InvalidOperationError("GRAPHQL_PARSE_FAILED", [error]) from error
 
-    def _validated(self, document: DocumentNode) -> DocumentNode:
+    def _validate(self, document: DocumentNode) -> DocumentNode:
         errors = graphql.validate(
             self.schema,
             document,
             specified_rules,
-            max_errors=MOST_VALIDATION_ERRORS,
+            max_errors=MAX_VALIDATION_ERRORS,
             hide_suggestions=True,
         )
-        if [error.message for error in errors] == [RECURSED]:
-            raise _refusal(TOO_DEEP)
+        if [error.message for error in errors] == [GRAPHQL_RECURSION_MESSAGE]:
+            raise _limit_exceeded_error(TOO_DEEP_MESSAGE)
         if errors:
-            raise InvalidOperation("GRAPHQL_VALIDATION_FAILED", errors)
+            raise InvalidOperationError("GRAPHQL_VALIDATION_FAILED", errors)
         return document
 
     def _check_size(
         self, document: DocumentNode, name: str | None, variables: Mapping[str, Any]
     ) -> None:
-        for node in _operations(document):
+        for node in _iter_operation_nodes(document):
             if name is None or (node.name and node.name.value == name):
-                size = limits.measure(self.schema, document, node, variables)
+                size = limits.measure_operation(self.schema, document, node, variables)
                 try:
-                    limits.check(size, self.limits)
-                except TooLarge as error:
-                    raise _refusal(str(error)) from error
+                    limits.check_limits(size, self.limits)
+                except LimitExceededError as error:
+                    raise _limit_exceeded_error(str(error)) from error
 
-    def _demands(self, document: DocumentNode, node: OperationDefinitionNode) -> tuple[Demand, ...]:
-        collector = _DemandCollector(TypeInfo(self.schema))
+    def _collect_requirements(
+        self, document: DocumentNode, node: OperationDefinitionNode
+    ) -> tuple[Requirement, ...]:
+        collector = _RequirementCollector(TypeInfo(self.schema))
         for definition in document.definitions:
             if definition is node or not isinstance(definition, OperationDefinitionNode):
                 visit(definition, TypeInfoVisitor(collector.types, collector))
-        return tuple(collector.demands)
+        return tuple(collector.requirements)
 
 
-class _DemandCollector(Visitor):
+class _RequirementCollector(Visitor):
     def __init__(self, types: TypeInfo) -> None:
         super().__init__()
         self.types = types
-        self.demands: dict[Demand, None] = {}
+        self.requirements: dict[Requirement, None] = {}
 
     def enter_field(self, *_: Any) -> None:
         demand = demand_of_definition(self.types.get_field_def())
-        if demand != Demand():
-            self.demands[demand] = None
+        if demand != Requirement():
+            self.requirements[demand] = None
 
 
-def _chosen(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
+def _get_operation_node(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
     found = [
         node
-        for node in _operations(document)
+        for node in _iter_operation_nodes(document)
         if name is None or (node.name and node.name.value == name)
     ]
     if len(found) != 1:
         which = "Name one of the document's operations in operationName"
         message = which if name is None else f"{which}: there is none named {name!r}"
-        raise InvalidOperation("OPERATION_RESOLUTION_FAILURE", [GraphQLError(message)])
+        raise InvalidOperationError("OPERATION_RESOLUTION_FAILURE", [GraphQLError(message)])
     return found[0]
 
 
-def _operations(document: DocumentNode) -> Iterator[OperationDefinitionNode]:
+def _iter_operation_nodes(document: DocumentNode) -> Iterator[OperationDefinitionNode]:
     for node in document.definitions:
         if isinstance(node, OperationDefinitionNode):
             yield node
 
 
-def _refusal(message: str) -> InvalidOperation:
-    return InvalidOperation("LIMIT_EXCEEDED", [GraphQLError(message)])
+def _limit_exceeded_error(message: str) -> InvalidOperationError:
+    return InvalidOperationError("LIMIT_EXCEEDED", [GraphQLError(message)])
 
 
-def _refused(operation: Operation, caller: Caller) -> Result:
+def _refused(operation: Operation, caller: Caller) -> OperationResult:
     """What the operation's first unmet demand comes to, for the operation as a whole."""
     try:
         operation.check(caller)
@@ -299,21 +313,21 @@ def _refused(operation: Operation, caller: Caller) -> Result:
     raise AssertionError("every demand is met")
 
 
-def _failed(error: Exception) -> Result:
-    return Result(None, [_told(GraphQLError(str(error), original_error=error))])
+def _failed(error: Exception) -> OperationResult:
+    return OperationResult(None, [_to_public_error(GraphQLError(str(error), original_error=error))])
 
 
-def _told(error: GraphQLError) -> GraphQLError:
+def _to_public_error(error: GraphQLError) -> GraphQLError:
     """The error as a client may see it."""
     cause = error.original_error
     if isinstance(cause, RequestError):
         return error
-    if isinstance(cause, Unavailable):
+    if isinstance(cause, UnavailableError):
         message, code = "Service unavailable", "SERVICE_UNAVAILABLE"
     elif cause is None or isinstance(cause, GraphQLError):
         message, code = error.message, "INVALID_INPUT"
     else:
-        logger.error("an operation failed", exc_info=cause)
+        _logger.error("an operation failed", exc_info=cause)
         message, code = "Server error", "SERVER_ERROR"
     return GraphQLError(
         message,

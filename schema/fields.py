@@ -6,17 +6,19 @@ from typing import Any
 
 import strawberry
 
-from schema.permissions import Guard
+from schema.permissions import RequirementExtension
 
 
-def resolved(resolver: Callable[..., Any], type: Any, *guards: Guard) -> Any:
+def resolver_field(
+    resolver: Callable[..., Any], graphql_type: Any, *requirements: RequirementExtension
+) -> Any:
     """A field that `resolver` answers and that the schema shows as `type`.
 
     Resolvers are annotated with storage records; the schema alone knows the GraphQL types.
     """
     return strawberry.field(
         resolver=resolver,
-        graphql_type=type,
+        graphql_type=graphql_type,
         description=inspect.getdoc(resolver),
-        extensions=list(guards),
+        extensions=list(requirements),
     )

@@ -4,7 +4,7 @@ import strawberry
 
 import resolvers.assets
 import resolvers.units
-from schema.fields import resolved
+from schema.fields import resolver_field
 from schema.lazy import LazyAsset, LazyUnit
 from schema.paging import Page
 from schema.scalars import Timestamp
@@ -20,5 +20,5 @@ class Floor:
     sort: int
     created_at: Timestamp
     updated_at: Timestamp
-    asset = resolved(resolvers.assets.of, LazyAsset | None)
-    units = resolved(resolvers.units.of_floor, Page[LazyUnit])
+    asset = resolver_field(resolvers.assets.asset_of, LazyAsset | None)
+    units = resolver_field(resolvers.units.list_units_of_floor, Page[LazyUnit])

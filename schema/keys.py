@@ -5,9 +5,9 @@ from datetime import datetime
 import strawberry
 
 import resolvers.keys
-from schema.fields import resolved
+from schema.fields import resolver_field
 from schema.paging import Page
-from schema.permissions import ADMINISTERS
+from schema.permissions import IS_ADMIN
 
 
 @strawberry.type(description="What is known of a key; never the key itself.")
@@ -32,10 +32,10 @@ class CreatedApiKey:
 
 @strawberry.type
 class KeyQueries:
-    api_keys = resolved(resolvers.keys.every, Page[ApiKey], ADMINISTERS)
+    api_keys = resolver_field(resolvers.keys.list_api_keys, Page[ApiKey], IS_ADMIN)
 
 
 @strawberry.type
 class KeyMutations:
-    create_api_key = resolved(resolvers.keys.create, CreatedApiKey, ADMINISTERS)
-    revoke_api_key = resolved(resolvers.keys.revoke, strawberry.ID, ADMINISTERS)
+    create_api_key = resolver_field(resolvers.keys.create_api_key, CreatedApiKey, IS_ADMIN)
+    revoke_api_key = resolver_field(resolvers.keys.revoke_api_key, strawberry.ID, IS_ADMIN)

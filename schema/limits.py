@@ -36,17 +36,17 @@ from graphql import (
     visit,
 )
 
-from resolvers.arguments import DEFAULT_PER_PAGE, MOST_PER_PAGE
-from schema.bounds import Limits
+from resolvers.arguments import DEFAULT_PER_PAGE, MAX_PER_PAGE
+from schema.bounds import QueryLimits
 
-PAGE_SIZE = "perPage"
+PAGE_SIZE_ARGUMENT = "perPage"
 ASSUMED_PAGE_SIZE = 10
 """How long a nested list is taken to be when the operation gives no page size."""
 WAYPOINT = "WaypointInput"
 ENOUGH_ITEMS = 20_000
 """How far the items of one variable are counted; the limit in `schema.bounds` is less."""
 
-MEANINGS = {
+LIMIT_MESSAGES = {
     "depth": "nests {} fields, over the limit of {}",
     "aliases": "has {} aliases, over the limit of {}",
     "breadth": "asks {} fields of one object, over the limit of {}",
@@ -57,7 +57,7 @@ MEANINGS = {
 }
 
 
-class Size(NamedTuple):
+class QuerySize(NamedTuple):
     """How much a selection asks for."""
 
     depth: int = 0
@@ -72,10 +72,10 @@ class Size(NamedTuple):
     waypoints: int = 0
     """The most in one list."""
 
-    def beside(self, other: "Size") -> "Size":
+    def combine(self, other: "QuerySize") -> "QuerySize":
         """The size of two selections on the same object."""
         width = self.width + other.width
-        return Size(
+        return QuerySize(
             max(self.depth, other.depth),
             self.aliases + other.aliases,
             width,
@@ -86,24 +86,24 @@ class Size(NamedTuple):
         )
 
 
-class TooLarge(Exception):
+class LimitExceededError(Exception):
     """An operation passes a limit; the message names the limit and its value."""
 
 
-def check(size: Size, limits: Limits) -> None:
+def check_limits(size: QuerySize, query_limits: QueryLimits) -> None:
     """Raises TooLarge."""
-    for name, what in MEANINGS.items():
-        most, actual = getattr(limits, name), getattr(size, name)
+    for name, what in LIMIT_MESSAGES.items():
+        most, actual = getattr(query_limits, name), getattr(size, name)
         if actual > most:
-            raise TooLarge(f"The operation {what.format(actual, most)}")
+            raise LimitExceededError(f"The operation {what.format(actual, most)}")
 
 
-def measure(
+def measure_operation(
     schema: GraphQLSchema,
     document: DocumentNode,
     operation: OperationDefinitionNode,
     variables: Mapping[str, Any],
-) -> Size:
+) -> QuerySize:
     """The size of an operation; the document need not be valid."""
     fragments = {
         node.name.value: node
@@ -112,10 +112,12 @@ def measure(
     }
     root = schema.get_root_type(operation.operation)
     values = _values(operation, variables)
-    return _Walk(schema, fragments, values, root).selection(operation.selection_set, root)
+    return _SizeMeasurer(schema, fragments, values, root).measure_selection(
+        operation.selection_set, root
+    )
 
 
-def depends_on_variables(schema: GraphQLSchema, document: DocumentNode) -> bool:
+def size_depends_on_variables(schema: GraphQLSchema, document: DocumentNode) -> bool:
     """Whether an operation of the valid document may have another size with other variables."""
     finder = _SizingVariables(schema)
     visit(document, finder)
@@ -156,7 +158,7 @@ class _SizingVariables(Visitor):
         self.found = False
 
     def enter_argument(self, node: ArgumentNode, *_: Any) -> None:
-        self.found |= node.name.value == PAGE_SIZE and isinstance(node.value, VariableNode)
+        self.found |= node.name.value == PAGE_SIZE_ARGUMENT and isinstance(node.value, VariableNode)
 
     def enter_variable_definition(self, node: VariableDefinitionNode, *_: Any) -> None:
         node_type = node.type.type if isinstance(node.type, NonNullTypeNode) else node.type
@@ -164,40 +166,48 @@ class _SizingVariables(Visitor):
 
 
 @dataclass(slots=True)
-class _Walk:
+class _SizeMeasurer:
     schema: GraphQLSchema
     fragments: Mapping[str, FragmentDefinitionNode]
     variables: Mapping[str, Any]
-    root: GraphQLNamedType | None
-    measured: dict[str, Size] = field(default_factory=dict)
+    root_type: GraphQLNamedType | None
+    measured: dict[str, QuerySize] = field(default_factory=dict)
     counted: dict[str, int] = field(default_factory=dict)
 
-    def selection(self, node: SelectionSetNode, on: GraphQLNamedType | None) -> Size:
-        size = Size()
+    def measure_selection(
+        self, node: SelectionSetNode, parent_type: GraphQLNamedType | None
+    ) -> QuerySize:
+        size = QuerySize()
         for selection in node.selections:
             if isinstance(selection, FieldNode):
-                size = size.beside(self.field(selection, on))
+                size = size.combine(self.measure_field(selection, parent_type))
             elif isinstance(selection, InlineFragmentNode):
-                size = size.beside(self.selection(selection.selection_set, on))
+                size = size.combine(self.measure_selection(selection.selection_set, parent_type))
             elif isinstance(selection, FragmentSpreadNode):
-                size = size.beside(self.fragment(selection.name.value))
+                size = size.combine(self.measure_fragment(selection.name.value))
         return size
 
-    def fragment(self, name: str) -> Size:
+    def measure_fragment(self, name: str) -> QuerySize:
         if name not in self.measured:
-            self.measured[name] = Size()  # what a cycle adds; validation refuses it
+            self.measured[name] = QuerySize()  # what a cycle adds; validation refuses it
             if definition := self.fragments.get(name):
                 on = self.schema.get_type(definition.type_condition.name.value)
-                self.measured[name] = self.selection(definition.selection_set, on)
+                self.measured[name] = self.measure_selection(definition.selection_set, on)
         return self.measured[name]
 
-    def field(self, node: FieldNode, on: GraphQLNamedType | None) -> Size:
-        definition = on.fields.get(node.name.value) if isinstance(on, GraphQLObjectType) else None
+    def measure_field(self, node: FieldNode, parent_type: GraphQLNamedType | None) -> QuerySize:
+        definition = (
+            parent_type.fields.get(node.name.value)
+            if isinstance(parent_type, GraphQLObjectType)
+            else None
+        )
         of = get_named_type(definition.type) if definition else None
-        inner = self.selection(node.selection_set, of) if node.selection_set else Size()
-        rows = self.rows(node, of, on is self.root)
+        inner = (
+            self.measure_selection(node.selection_set, of) if node.selection_set else QuerySize()
+        )
+        rows = self.rows(node, of, parent_type is self.root_type)
         arguments = node.arguments or ()
-        return Size(
+        return QuerySize(
             depth=inner.depth + 1,
             aliases=inner.aliases + (node.alias is not None),
             width=1,
@@ -252,7 +262,7 @@ class _Walk:
     def page_size(self, node: FieldNode, is_root: bool) -> int:
         given: Any = None
         for argument in node.arguments or ():
-            if argument.name.value == PAGE_SIZE:
+            if argument.name.value == PAGE_SIZE_ARGUMENT:
                 value = argument.value
                 if isinstance(value, IntValueNode):
                     given = int(value.value[:9])
@@ -262,4 +272,4 @@ class _Walk:
             given = int(given)  # as Int coerces it
         if not isinstance(given, int):
             return DEFAULT_PER_PAGE if is_root else ASSUMED_PAGE_SIZE
-        return min(max(given, 1), MOST_PER_PAGE)
+        return min(max(given, 1), MAX_PER_PAGE)

@@ -4,7 +4,7 @@ import strawberry
 
 import resolvers.assets
 import resolvers.locations
-from schema.fields import resolved
+from schema.fields import resolver_field
 from schema.lazy import LazyAsset, LazyFloor, LazyMap, LazyUnit
 from schema.scalars import Timestamp
 
@@ -12,7 +12,7 @@ from schema.scalars import Timestamp
 @strawberry.type(description="A floor that a location is on.")
 class LocationFloor:
     id: strawberry.ID = strawberry.field(name="floorId", description="The floor's id.")
-    floor = resolved(resolvers.locations.floor_of, LazyFloor | None)
+    floor = resolver_field(resolvers.locations.floor_of_location, LazyFloor | None)
 
 
 @strawberry.type(description="A fact about a location.")
@@ -35,6 +35,6 @@ class Location:
     tags: list[LocationTag]
     created_at: Timestamp
     updated_at: Timestamp
-    asset = resolved(resolvers.assets.of, LazyAsset | None)
-    map = resolved(resolvers.locations.map_of, LazyMap | None)
-    unit = resolved(resolvers.locations.unit_of, LazyUnit | None)
+    asset = resolver_field(resolvers.assets.asset_of, LazyAsset | None)
+    map = resolver_field(resolvers.locations.map_of_location, LazyMap | None)
+    unit = resolver_field(resolvers.locations.unit_of_location, LazyUnit | None)

@@ -22,19 +22,19 @@ from strawberry.types.field import StrawberryField
 from resolvers.caller import (
     ADMIN,
     CALCULATE_DISTANCES,
-    DISTANCES,
-    LOCATIONS,
+    DISTANCES_FLAG,
+    LOCATIONS_FLAG,
     PARSE_UNIT_MAPS,
     READ_ASSET_REFERENCES,
     READ_UNIT_ATTRIBUTES,
     READ_UNIT_REFERENCES,
-    REFERENCES,
-    UNIT_ATTRIBUTES,
+    REFERENCES_FLAG,
+    UNIT_ATTRIBUTES_FLAG,
     WRITE_UNIT_ATTRIBUTES,
     Caller,
 )
 from resolvers.context import Context
-from resolvers.errors import FlagRequired, PermissionRequired
+from resolvers.errors import FlagRequiredError, PermissionRequiredError
 
 
 @strawberry.schema_directive(
@@ -53,7 +53,7 @@ class Requires:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class Requirement:
     """What one field asks for; None asks for nothing."""
 
     flag: str | None = None
@@ -62,9 +62,9 @@ class Demand:
     def check(self, caller: Caller) -> None:
         """Raises FlagRequired, then PermissionRequired."""
         if self.flag is not None and self.flag not in caller.flags:
-            raise FlagRequired(self.flag)
+            raise FlagRequiredError(self.flag)
         if self.permission is not None and self.permission not in caller.permissions:
-            raise PermissionRequired(self.permission)
+            raise PermissionRequiredError(self.permission)
 
     def is_met(self, caller: Caller) -> bool:
         """Whether `check` would raise nothing."""
@@ -73,19 +73,19 @@ class Demand:
         )
 
 
-class Guard(FieldExtension):
+class RequirementExtension(FieldExtension):
     """Declares a demand; `guard_fields` has it checked."""
 
     def __init__(self, *, flag: str | None = None, permission: str | None = None) -> None:
-        self.demand = Demand(flag, permission)
+        self.requirement = Requirement(flag, permission)
 
     def apply(self, field: StrawberryField) -> None:
         """Shows the demand in the SDL."""
         directives: list[object] = []
-        if self.demand.flag is not None:
-            directives.append(Experimental(flag=self.demand.flag))
-        if self.demand.permission is not None:
-            directives.append(Requires(permission=self.demand.permission))
+        if self.requirement.flag is not None:
+            directives.append(Experimental(flag=self.requirement.flag))
+        if self.requirement.permission is not None:
+            directives.append(Requires(permission=self.requirement.permission))
         field.directives = [*field.directives, *directives]
 
 
@@ -98,11 +98,11 @@ def guard_fields(schema: GraphQLSchema) -> None:
     for type in schema.type_map.values():
         for definition in type.fields.values() if isinstance(type, GraphQLObjectType) else ():
             demand = demand_of_definition(definition)
-            if demand != Demand() and definition.resolve is not None:
+            if demand != Requirement() and definition.resolve is not None:
                 definition.resolve = _guarded(demand, definition.resolve)
 
 
-def _guarded(demand: Demand, resolve: GraphQLFieldResolver) -> GraphQLFieldResolver:
+def _guarded(demand: Requirement, resolve: GraphQLFieldResolver) -> GraphQLFieldResolver:
     async def check_then_resolve(
         source: Any, info: GraphQLResolveInfo[Context], /, **arguments: Any
     ) -> Any:
@@ -112,25 +112,33 @@ def _guarded(demand: Demand, resolve: GraphQLFieldResolver) -> GraphQLFieldResol
     return check_then_resolve
 
 
-READS_ASSET_REFERENCES = Guard(flag=REFERENCES, permission=READ_ASSET_REFERENCES)
-READS_UNIT_REFERENCES = Guard(flag=REFERENCES, permission=READ_UNIT_REFERENCES)
-READS_ATTRIBUTES = Guard(flag=UNIT_ATTRIBUTES, permission=READ_UNIT_ATTRIBUTES)
-WRITES_ATTRIBUTES = Guard(flag=UNIT_ATTRIBUTES, permission=WRITE_UNIT_ATTRIBUTES)
-READS_LOCATIONS = Guard(flag=LOCATIONS)
-CALCULATES_DISTANCES = Guard(flag=DISTANCES, permission=CALCULATE_DISTANCES)
-PARSES_MAPS = Guard(permission=PARSE_UNIT_MAPS)
-ADMINISTERS = Guard(permission=ADMIN)
+CAN_READ_ASSET_REFERENCES = RequirementExtension(
+    flag=REFERENCES_FLAG, permission=READ_ASSET_REFERENCES
+)
+CAN_READ_UNIT_REFERENCES = RequirementExtension(
+    flag=REFERENCES_FLAG, permission=READ_UNIT_REFERENCES
+)
+CAN_READ_ATTRIBUTES = RequirementExtension(
+    flag=UNIT_ATTRIBUTES_FLAG, permission=READ_UNIT_ATTRIBUTES
+)
+CAN_WRITE_ATTRIBUTES = RequirementExtension(
+    flag=UNIT_ATTRIBUTES_FLAG, permission=WRITE_UNIT_ATTRIBUTES
+)
+CAN_READ_LOCATIONS = RequirementExtension(flag=LOCATIONS_FLAG)
+CAN_CALCULATE_DISTANCES = RequirementExtension(flag=DISTANCES_FLAG, permission=CALCULATE_DISTANCES)
+CAN_PARSE_MAPS = RequirementExtension(permission=PARSE_UNIT_MAPS)
+IS_ADMIN = RequirementExtension(permission=ADMIN)
 
 
-def demand_of(field: StrawberryField) -> Demand:
+def requirement_of(field: StrawberryField) -> Requirement:
     """What a field asks for."""
     for extension in field.extensions:
-        if isinstance(extension, Guard):
-            return extension.demand
-    return Demand()
+        if isinstance(extension, RequirementExtension):
+            return extension.requirement
+    return Requirement()
 
 
-def demand_of_definition(definition: GraphQLField | None) -> Demand:
+def demand_of_definition(definition: GraphQLField | None) -> Requirement:
     """What a field of the schema asks for."""
     field = definition.extensions.get("strawberry-definition") if definition else None
-    return demand_of(field) if isinstance(field, StrawberryField) else Demand()
+    return requirement_of(field) if isinstance(field, StrawberryField) else Requirement()

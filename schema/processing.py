@@ -4,8 +4,8 @@ import strawberry
 from strawberry.scalars import JSON
 
 import resolvers.processing
-from schema.fields import resolved
-from schema.permissions import ADMINISTERS
+from schema.fields import resolver_field
+from schema.permissions import IS_ADMIN
 
 
 @strawberry.type(description="What became of a map that was processed.")
@@ -18,4 +18,4 @@ class ProcessedMap:
 
 @strawberry.type
 class ProcessingMutations:
-    process_map = resolved(resolvers.processing.process_map, ProcessedMap, ADMINISTERS)
+    process_map = resolver_field(resolvers.processing.process_map, ProcessedMap, IS_ADMIN)

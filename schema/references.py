@@ -5,10 +5,10 @@ import strawberry
 import resolvers.assets
 import resolvers.references
 import resolvers.units
-from schema.fields import resolved
+from schema.fields import resolver_field
 from schema.lazy import LazyAsset, LazyUnit
 from schema.paging import Page
-from schema.permissions import READS_ASSET_REFERENCES, READS_UNIT_REFERENCES
+from schema.permissions import CAN_READ_ASSET_REFERENCES, CAN_READ_UNIT_REFERENCES
 from schema.scalars import Timestamp
 
 
@@ -20,7 +20,7 @@ class AssetReference:
     value: str = strawberry.field(description="The asset's id in that system.")
     created_at: Timestamp
     updated_at: Timestamp
-    asset = resolved(resolvers.assets.of, LazyAsset | None)
+    asset = resolver_field(resolvers.assets.asset_of, LazyAsset | None)
 
 
 @strawberry.type(description="A unit's id in a third-party system.")
@@ -34,15 +34,15 @@ class UnitReference:
     )
     created_at: Timestamp
     updated_at: Timestamp
-    asset = resolved(resolvers.assets.of, LazyAsset | None)
-    unit = resolved(resolvers.units.of, LazyUnit | None)
+    asset = resolver_field(resolvers.assets.asset_of, LazyAsset | None)
+    unit = resolver_field(resolvers.units.unit_of, LazyUnit | None)
 
 
 @strawberry.type
 class ReferenceQueries:
-    asset_references = resolved(
-        resolvers.references.every_of_assets, Page[AssetReference], READS_ASSET_REFERENCES
+    asset_references = resolver_field(
+        resolvers.references.list_asset_references, Page[AssetReference], CAN_READ_ASSET_REFERENCES
     )
-    unit_references = resolved(
-        resolvers.references.every_of_units, Page[UnitReference], READS_UNIT_REFERENCES
+    unit_references = resolver_field(
+        resolvers.references.list_unit_references, Page[UnitReference], CAN_READ_UNIT_REFERENCES
     )

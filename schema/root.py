@@ -12,7 +12,7 @@ from schema.maps import MapQueries
 from schema.permissions import guard_fields
 from schema.processing import ProcessingMutations
 from schema.references import ReferenceQueries
-from schema.scalars import SCALARS
+from schema.scalars import SCALAR_DEFINITIONS
 from schema.units import UnitQueries
 
 
@@ -26,14 +26,14 @@ class Mutation(AttributeMutations, CatalogMutations, KeyMutations, ProcessingMut
     pass
 
 
-SCHEMA = strawberry.Schema(
-    query=Query, mutation=Mutation, config=StrawberryConfig(scalar_map=SCALARS)
+STRAWBERRY_SCHEMA = strawberry.Schema(
+    query=Query, mutation=Mutation, config=StrawberryConfig(scalar_map=SCALAR_DEFINITIONS)
 )
-GRAPHQL: GraphQLSchema = SCHEMA._schema
+GRAPHQL_SCHEMA: GraphQLSchema = STRAWBERRY_SCHEMA._schema
 """The graphql-core schema beneath, which `schema.execution` runs operations on."""
-guard_fields(GRAPHQL)
+guard_fields(GRAPHQL_SCHEMA)
 
 
-def sdl() -> str:
+def build_sdl() -> str:
     """The schema in GraphQL's own language."""
-    return SCHEMA.as_str() + "\n"
+    return STRAWBERRY_SCHEMA.as_str() + "\n"

@@ -15,7 +15,7 @@ ParsedMap = NewType("ParsedMap", bytes)
 _DECLARED_ENCODING = re.compile(r"""\A(\ufeff?<\?xml[^>]*?)\s+encoding=("[^"]*"|'[^']*')""")
 
 
-def _document(value: Any) -> bytes:
+def _parse_svg_document(value: Any) -> bytes:
     """XML from either door: bytes as they were sent, or text, whose declared encoding is over."""
     if isinstance(value, bytes):
         return value
@@ -24,7 +24,7 @@ def _document(value: Any) -> bytes:
     return _DECLARED_ENCODING.sub(r"\1", value).encode()
 
 
-SCALARS: dict[Any, ScalarDefinition] = {
+SCALAR_DEFINITIONS: dict[Any, ScalarDefinition] = {
     Timestamp: strawberry.scalar(
         name="Timestamp",
         description="ISO 8601 with an offset, such as `2026-01-31T12:00:00+00:00`.",
@@ -36,7 +36,7 @@ SCALARS: dict[Any, ScalarDefinition] = {
         name="SvgDocument",
         description="The text of a unit map in SVG.",
         serialize=str,
-        parse_value=_document,
+        parse_value=_parse_svg_document,
     ),
     ParsedMap: strawberry.scalar(
         name="ParsedMap",

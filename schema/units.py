@@ -9,7 +9,7 @@ import resolvers.locations
 import resolvers.maps
 import resolvers.references
 import resolvers.units
-from schema.fields import resolved
+from schema.fields import resolver_field
 from schema.lazy import (
     LazyAsset,
     LazyAssignment,
@@ -19,7 +19,7 @@ from schema.lazy import (
     LazyUnitReference,
 )
 from schema.paging import Page
-from schema.permissions import READS_ATTRIBUTES, READS_LOCATIONS, READS_UNIT_REFERENCES
+from schema.permissions import CAN_READ_ATTRIBUTES, CAN_READ_LOCATIONS, CAN_READ_UNIT_REFERENCES
 from schema.scalars import Timestamp
 
 
@@ -31,17 +31,23 @@ class Unit:
     name: str
     created_at: Timestamp
     updated_at: Timestamp
-    asset = resolved(resolvers.assets.of, LazyAsset | None)
-    floor = resolved(resolvers.floors.of_unit, LazyFloor | None)
-    maps = resolved(resolvers.maps.of_unit, Page[LazyMap])
-    references = resolved(
-        resolvers.references.of_unit, Page[LazyUnitReference], READS_UNIT_REFERENCES
+    asset = resolver_field(resolvers.assets.asset_of, LazyAsset | None)
+    floor = resolver_field(resolvers.floors.floor_of_unit, LazyFloor | None)
+    maps = resolver_field(resolvers.maps.list_maps_of_unit, Page[LazyMap])
+    references = resolver_field(
+        resolvers.references.list_references_of_unit,
+        Page[LazyUnitReference],
+        CAN_READ_UNIT_REFERENCES,
     )
-    attributes = resolved(resolvers.attributes.of_unit, Page[LazyAssignment], READS_ATTRIBUTES)
-    location = resolved(resolvers.locations.of_unit, LazyLocation | None, READS_LOCATIONS)
+    attributes = resolver_field(
+        resolvers.attributes.list_assignments_of_unit, Page[LazyAssignment], CAN_READ_ATTRIBUTES
+    )
+    location = resolver_field(
+        resolvers.locations.location_of_unit, LazyLocation | None, CAN_READ_LOCATIONS
+    )
 
 
 @strawberry.type
 class UnitQueries:
-    units = resolved(resolvers.units.every, Page[Unit])
-    unit = resolved(resolvers.units.by_id, Unit | None)
+    units = resolver_field(resolvers.units.list_units, Page[Unit])
+    unit = resolver_field(resolvers.units.get_unit, Unit | None)

@@ -1,10 +1,10 @@
 """Assets: the properties that everything else belongs to."""
 
-from storage.fields import Id, Stamped, Text
+from storage.fields import Id, Text, TimestampedRecord
 from storage.kinds import Kind
 
 
-class Asset(Stamped, frozen=True, kw_only=True):
+class Asset(TimestampedRecord, frozen=True, kw_only=True):
     """A property."""
 
     id: Id
@@ -12,4 +12,4 @@ class Asset(Stamped, frozen=True, kw_only=True):
     market: Text = "multifamily"
 
 
-ASSETS = Kind("assets", "asset", Asset, fixed=(), visible_by="_id")
+ASSETS = Kind("assets", "asset", Asset, immutable_fields=(), scope_field="_id")

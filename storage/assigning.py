@@ -18,28 +18,28 @@ from storage.units import UNITS
 from storage.visibility import Scope
 
 
-class Fault(NamedTuple):
+class AssignmentViolation(NamedTuple):
     """What is wrong with one assignment of a request."""
 
     position: int
     field: str
-    complaint: str
+    message: str
 
 
-class InvalidAssignments(StorageError):
+class InvalidAssignmentsError(StorageError):
     """Assignments that cannot be made, each with its fault; nothing was written."""
 
-    def __init__(self, faults: list[Fault]) -> None:
-        super().__init__("; ".join(f"{fault.field}: {fault.complaint}" for fault in faults))
-        self.faults = faults
+    def __init__(self, violations: list[AssignmentViolation]) -> None:
+        super().__init__("; ".join(f"{fault.field}: {fault.message}" for fault in violations))
+        self.violations = violations
 
 
-class NoSuchGroup(StorageError):
+class AttributeGroupNotFoundError(StorageError):
     """There is no attribute group with this id."""
 
 
-async def assign(
-    database: driver.Database, scope: Scope, group_id: str, wanted: Sequence[Assignment]
+async def assign_attributes(
+    database: driver.Database, scope: Scope, group_id: str, assignments: Sequence[Assignment]
 ) -> None:
     """Makes the assignments; in a group of one per unit they replace earlier ones.
 
@@ -47,19 +47,21 @@ async def assign(
     """
 
     async def work(session: driver.Session) -> None:
-        group = await _checked(database, scope, group_id, wanted, session, is_giving=True)
+        group = await _load_checked_group(
+            database, scope, group_id, assignments, session, is_assigning=True
+        )
         writes = {
             document["_id"]: UpdateOne({"_id": document["_id"]}, {"$set": document}, upsert=True)
-            for document in _documents(group, wanted)
+            for document in _build_documents(group, assignments)
         }
-        await _write(database, writes, session)
+        await _bulk_write(database, writes, session)
 
-    with driver.translating():
-        await driver.transact(database.client, work)
+    with driver.translate_errors():
+        await driver.run_in_transaction(database.client, work)
 
 
-async def unassign(
-    database: driver.Database, scope: Scope, group_id: str, unwanted: Sequence[Assignment]
+async def unassign_attributes(
+    database: driver.Database, scope: Scope, group_id: str, assignments: Sequence[Assignment]
 ) -> None:
     """Ends the assignments; one that is not there is no error.
 
@@ -67,21 +69,21 @@ async def unassign(
     """
 
     async def work(session: driver.Session) -> None:
-        group = await _checked(database, scope, group_id, unwanted, session)
+        group = await _load_checked_group(database, scope, group_id, assignments, session)
         # The key of a group of one per unit does not name the attribute: another one stays.
         writes = {
             (document["_id"], document["attribute_id"]): DeleteOne(
                 {"_id": document["_id"], "attribute_id": document["attribute_id"]}
             )
-            for document in _documents(group, unwanted)
+            for document in _build_documents(group, assignments)
         }
-        await _write(database, writes, session)
+        await _bulk_write(database, writes, session)
 
-    with driver.translating():
-        await driver.transact(database.client, work)
+    with driver.translate_errors():
+        await driver.run_in_transaction(database.client, work)
 
 
-async def _write(
+async def _bulk_write(
     database: driver.Database, writes: Mapping[Any, UpdateOne | DeleteOne], session: driver.Session
 ) -> None:
     # One order for all writers: two that want the same units never wait for each other.
@@ -89,36 +91,36 @@ async def _write(
     await database[ASSIGNMENTS.name].bulk_write(ordered, session=session)
 
 
-def _documents(group: Document, assignments: Sequence[Assignment]) -> list[Document]:
+def _build_documents(group: Document, assignments: Sequence[Assignment]) -> list[Document]:
     made = []
     for assignment in assignments:
-        document = ASSIGNMENTS.document(assignment)
+        document = ASSIGNMENTS.to_document(assignment)
         document["one_attribute_per_unit"] = group["one_attribute_per_unit"]
         document["_id"] = ASSIGNMENTS.key_of(document)
         made.append(document)
     return made
 
 
-async def _checked(
+async def _load_checked_group(
     database: driver.Database,
     scope: Scope,
     group_id: str,
     assignments: Sequence[Assignment],
     session: driver.Session,
     *,
-    is_giving: bool = False,
+    is_assigning: bool = False,
 ) -> Document:
     """The group, when every assignment fits it and names a visible unit of its asset."""
     group: Document | None = await database[ATTRIBUTE_GROUPS.name].find_one(
         {"_id": group_id}, session=session
     )
     if group is None:
-        raise NoSuchGroup(group_id)
+        raise AttributeGroupNotFoundError(group_id)
     ids = sorted({assignment.unit_id for assignment in assignments})
     found = await (
         database[UNITS.name]
         .find(
-            scope.limit(UNITS, {"_id": {"$in": ids}}),
+            scope.restrict(UNITS, {"_id": {"$in": ids}}),
             {"asset_id": 1},
             batch_size=len(ids) + 1,
             session=session,
@@ -126,39 +128,43 @@ async def _checked(
         .to_list(None)
     )
     asset_of = {unit["_id"]: unit["asset_id"] for unit in found}
-    faults = list(_faults(group, asset_of, assignments))
-    if is_giving and group["one_attribute_per_unit"]:
-        faults += _second_attributes(group, assignments)
+    faults = list(_find_violations(group, asset_of, assignments))
+    if is_assigning and group["one_attribute_per_unit"]:
+        faults += _find_second_attributes(group, assignments)
     if faults:
-        raise InvalidAssignments(faults)
+        raise InvalidAssignmentsError(faults)
     return group
 
 
-def _faults(
+def _find_violations(
     group: Document, asset_of: dict[str, str], assignments: Sequence[Assignment]
-) -> Iterator[Fault]:
+) -> Iterator[AssignmentViolation]:
     attributes = {attribute["attribute_id"] for attribute in group["attributes"]}
     for position, assignment in enumerate(assignments):
         if assignment.group_id != group["_id"]:
-            yield Fault(position, "group_id", f"must be {group['_id']!r}, the group of the request")
+            yield AssignmentViolation(
+                position, "group_id", f"must be {group['_id']!r}, the group of the request"
+            )
             continue
         if assignment.attribute_id not in attributes:
-            yield Fault(position, "attribute_id", "names no attribute of this group")
+            yield AssignmentViolation(position, "attribute_id", "names no attribute of this group")
         if assignment.unit_id not in asset_of:
-            yield Fault(position, "unit_id", "names no unit that this key sees")
+            yield AssignmentViolation(position, "unit_id", "names no unit that this key sees")
         elif assignment.asset_id != asset_of[assignment.unit_id]:
-            yield Fault(
+            yield AssignmentViolation(
                 position, "asset_id", "names no asset that this key sees and the unit is of"
             )
 
 
-def _second_attributes(group: Document, assignments: Sequence[Assignment]) -> Iterator[Fault]:
+def _find_second_attributes(
+    group: Document, assignments: Sequence[Assignment]
+) -> Iterator[AssignmentViolation]:
     """Where a request gives one unit two attributes of a group that allows one."""
     chosen: dict[str, str] = {}
     for position, assignment in enumerate(assignments):
         other = chosen.setdefault(assignment.unit_id, assignment.attribute_id)
         if other != assignment.attribute_id and assignment.group_id == group["_id"]:
-            yield Fault(
+            yield AssignmentViolation(
                 position,
                 "attribute_id",
                 f"is the unit's second in this request, beside {other!r}; the group allows one",

@@ -2,7 +2,7 @@
 
 from storage.fields import Id, Record, Text
 from storage.kinds import Kind, Owner
-from storage.units import OF_ASSET
+from storage.units import SAME_ASSET
 
 
 class Attribute(Record, frozen=True, kw_only=True):
@@ -35,26 +35,26 @@ ATTRIBUTE_GROUPS = Kind(
     "attribute_groups",
     "attribute_group",
     AttributeGroup,
-    key=("group_id",),
-    fixed=(),
-    visible_by="",
+    key_fields=("group_id",),
+    immutable_fields=(),
+    scope_field="",
 )
 
 ASSIGNMENTS = Kind(
     "attribute_assignments",
     "attribute_assignment",
     Assignment,
-    key=("group_id", "unit_id", "attribute_id"),
+    key_fields=("group_id", "unit_id", "attribute_id"),
     owners=(
         Owner(
             "group_id",
             "attribute_groups",
-            holds=("attribute_id", "attributes.attribute_id"),
-            lends=("one_attribute_per_unit",),
+            value_in=("attribute_id", "attributes.attribute_id"),
+            copies=("one_attribute_per_unit",),
         ),
         Owner("asset_id", "assets"),
-        Owner("unit_id", "units", same=OF_ASSET),
+        Owner("unit_id", "units", must_match=SAME_ASSET),
     ),
-    narrowed_by="one_attribute_per_unit",
+    single_valued_flag="one_attribute_per_unit",
     indexes=(("group_id", "_id"), ("group_id", "asset_id", "_id"), ("unit_id", "_id")),
 )

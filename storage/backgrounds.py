@@ -1,10 +1,10 @@
 """Backgrounds of a unit map."""
 
-from storage.fields import Id, Stamped, Text
+from storage.fields import Id, Text, TimestampedRecord
 from storage.kinds import Kind, Owner
 
 
-class Background(Stamped, frozen=True, kw_only=True):
+class Background(TimestampedRecord, frozen=True, kw_only=True):
     """A picture that can be shown beneath a unit map."""
 
     id: Id
@@ -16,7 +16,7 @@ BACKGROUNDS = Kind(
     "backgrounds",
     "background",
     Background,
-    owners=(Owner("unit_map_id", "maps", lends=("asset_id",)),),
-    fixed=("unit_map_id",),
+    owners=(Owner("unit_map_id", "maps", copies=("asset_id",)),),
+    immutable_fields=("unit_map_id",),
     indexes=(("unit_map_id", "_id"),),
 )

@@ -30,4 +30,4 @@ KINDS: tuple[Kind[Any], ...] = (
     LOCATIONS,
 )
 
-BY_NAME = {kind.name: kind for kind in KINDS}
+KINDS_BY_NAME = {kind.name: kind for kind in KINDS}

@@ -22,92 +22,104 @@ from pymongo.errors import PyMongoError
 
 from storage import driver, keys
 from storage.catalog import KINDS
-from storage.tally import Tally
-from storage.tasks import end
+from storage.tally import WriteCounter
+from storage.tasks import cancel_and_wait
 
 POLL_MS = 200
-TRUSTED_SECONDS = 0.6
+CONFIRMATION_TTL_SECONDS = 0.6
 RETRY_SECONDS = 0.2
-FOLLOWED = (*(kind.name for kind in KINDS), keys.COLLECTION)
+FOLLOWED_COLLECTIONS = (*(kind.name for kind in KINDS), keys.KEYS_COLLECTION)
 
 logger = logging.getLogger("floorgate.changes")
 
-_ANY = {"$in": list(FOLLOWED)}
+_IN_FOLLOWED_COLLECTIONS = {"$in": list(FOLLOWED_COLLECTIONS)}
 _PIPELINE = [
-    {"$match": {"$or": [{"ns.coll": _ANY}, {"to.coll": _ANY}, {"ns.coll": {"$exists": False}}]}},
+    {
+        "$match": {
+            "$or": [
+                {"ns.coll": _IN_FOLLOWED_COLLECTIONS},
+                {"to.coll": _IN_FOLLOWED_COLLECTIONS},
+                {"ns.coll": {"$exists": False}},
+            ]
+        }
+    },
     {"$project": {"ns.coll": 1, "to.coll": 1}},
 ]
 """A renamed collection takes the place of the one it is renamed `to`. What concerns a whole
 database, such as that it was dropped, names no collection."""
 
 
-class Mark(NamedTuple):
+class VersionSnapshot(NamedTuple):
     """A moment, as far as changes were known at it."""
 
     versions: dict[str, int]
-    tally: bytes
+    write_counts: bytes
 
 
-class Changes:
+class ChangeFeed:
     """Follows the changes of one database."""
 
-    def __init__(self, database: driver.Database, tally: Tally | None = None) -> None:
+    def __init__(self, database: driver.Database, counter: WriteCounter | None = None) -> None:
         self._database = database
-        self._tally = tally or Tally.alone()
+        self._write_counter = counter or WriteCounter.for_single_process()
         self._confirmed_at = float("-inf")
-        self._versions = dict.fromkeys(FOLLOWED, 0)
+        self._versions = dict.fromkeys(FOLLOWED_COLLECTIONS, 0)
 
-    def mark(self) -> Mark | None:
+    def take_snapshot(self) -> VersionSnapshot | None:
         """The versions now; None while changes may go unnoticed."""
         # The loop's own time stands still while a callback runs, however long that takes.
-        if time.monotonic() - self._confirmed_at >= TRUSTED_SECONDS:
+        if time.monotonic() - self._confirmed_at >= CONFIRMATION_TTL_SECONDS:
             return None
-        return Mark(self._versions, self._tally.seen())
+        return VersionSnapshot(self._versions, self._write_counter.read())
 
-    def wrote(self) -> None:
+    def count_write(self) -> None:
         """Says that this gateway has just written, whatever it was."""
-        self._tally.add()
+        self._write_counter.increment()
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator["Changes"]:
+    async def run(self) -> AsyncIterator["ChangeFeed"]:
         """Follows the database meanwhile."""
         task = asyncio.create_task(self._follow())
         try:
             yield self
         finally:
-            await end(task)
+            await cancel_and_wait(task)
             self._confirmed_at = float("-inf")
 
     async def _follow(self) -> None:
         while True:
             try:
-                async with driver.tailing(self._database, _PIPELINE, POLL_MS) as batches:
-                    self._count(FOLLOWED)  # anything may have changed until the stream began
+                async with driver.tail_changes(self._database, _PIPELINE, POLL_MS) as batches:
+                    self._bump_versions(
+                        FOLLOWED_COLLECTIONS
+                    )  # anything may have changed until the stream began
                     asked_at = time.monotonic()
                     async for batch in batches:
                         if batch:
-                            self._count(_collections(batch))
+                            self._bump_versions(_changed_collections(batch))
                         self._confirmed_at, asked_at = asked_at, time.monotonic()
             except PyMongoError as error:
                 logger.warning("the change stream ended: %s", type(error).__name__)
             self._confirmed_at = float("-inf")
             await asyncio.sleep(RETRY_SECONDS)
 
-    def _count(self, names: Iterable[str]) -> None:
+    def _bump_versions(self, collections: Iterable[str]) -> None:
         # A new mapping each time: the marks hold the old ones.
-        self._versions = self._versions | {name: self._versions[name] + 1 for name in names}
+        self._versions = self._versions | {name: self._versions[name] + 1 for name in collections}
 
 
-def is_same(before: Mark, now: Mark, names: Collection[str]) -> bool:
+def is_unchanged_since(
+    before: VersionSnapshot, now: VersionSnapshot, collections: Collection[str]
+) -> bool:
     """Whether nothing has changed in these collections from one mark to another."""
-    if before.tally != now.tally:
+    if before.write_counts != now.write_counts:
         return False
     if before.versions is now.versions:
         return True
-    return all(before.versions[name] == now.versions[name] for name in names)
+    return all(before.versions[name] == now.versions[name] for name in collections)
 
 
-def _collections(batch: list[dict[str, Any]]) -> set[str]:
+def _changed_collections(batch: list[dict[str, Any]]) -> set[str]:
     names = {event.get("ns", {}).get("coll") for event in batch}
     names |= {event["to"]["coll"] for event in batch if "to" in event}
-    return set(FOLLOWED) if None in names else names.intersection(FOLLOWED)
+    return set(FOLLOWED_COLLECTIONS) if None in names else names.intersection(FOLLOWED_COLLECTIONS)

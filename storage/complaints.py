@@ -2,22 +2,22 @@
 
 from storage.errors import BundleError
 
-MOST = 20
+MAX_VIOLATIONS = 20
 
 
-class Complaints:
+class Violations:
     """Collects complaints; gives up at `MOST` of them."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
 
-    def add(self, place: str, message: str) -> None:
+    def add(self, origin: str, message: str) -> None:
         """Notes one complaint. Raises BundleError when there are enough."""
-        self._lines.append(f"{place}: {message}")
-        if len(self._lines) >= MOST:
-            raise BundleError([*self._lines, f"These are the first {MOST} complaints."])
+        self._lines.append(f"{origin}: {message}")
+        if len(self._lines) >= MAX_VIOLATIONS:
+            raise BundleError([*self._lines, f"These are the first {MAX_VIOLATIONS} complaints."])
 
-    def settle(self) -> None:
+    def raise_if_any(self) -> None:
         """Raises BundleError when there is any complaint."""
         if self._lines:
             raise BundleError(self._lines)

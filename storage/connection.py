@@ -7,11 +7,11 @@ from typing import Literal, TypeAlias
 
 DriverName: TypeAlias = Literal["motor", "pymongo"]
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
+_DATABASE_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ConnectionSettings:
     """Where the catalog is: at `mongo_url`, else in the embedded server of `data_dir`."""
 
     data_dir: Path
@@ -20,7 +20,7 @@ class Connection:
     database: str = "floorgate"
 
 
-def checked_url(url: str) -> str:
+def validate_mongo_url(url: str) -> str:
     """The address of a MongoDB. Raises ValueError with what would be right."""
     if not url.startswith("mongodb+srv://"):  # whose parsing would ask the name server
         from pymongo.errors import PyMongoError
@@ -33,8 +33,8 @@ def checked_url(url: str) -> str:
     return url
 
 
-def checked_name(name: str) -> str:
+def validate_database_name(name: str) -> str:
     """The name of a database. Raises ValueError with what would be right."""
-    if _NAME.fullmatch(name) is None:
+    if _DATABASE_NAME.fullmatch(name) is None:
         raise ValueError("it must have 1 to 63 letters, digits, hyphens or underscores")
     return name

@@ -4,30 +4,30 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 
 from storage import driver, embedded, setup
-from storage.connection import Connection
+from storage.connection import ConnectionSettings
 
-PING_SECONDS = 3.0
+PING_TIMEOUT_SECONDS = 3.0
 """How long a MongoDB may take to answer at all; work on it may take longer."""
 
 
 @asynccontextmanager
-async def opened(
-    connection: Connection, timeout_seconds: float = 3.0
+async def open_database(
+    settings: ConnectionSettings, timeout_seconds: float = 3.0
 ) -> AsyncIterator[driver.Client]:
     """A client whose database has its collections and indexes.
 
     Raises EmbeddedServerError and Unavailable.
     """
     server = (
-        nullcontext(connection.mongo_url)
-        if connection.mongo_url
-        else embedded.running(connection.data_dir)
+        nullcontext(settings.mongo_url)
+        if settings.mongo_url
+        else embedded.run_embedded_mongo(settings.data_dir)
     )
     with server as url:
-        client = driver.connect(url, connection.driver, timeout_seconds)
+        client = driver.connect(url, settings.driver, timeout_seconds)
         try:
-            await driver.ping(client, PING_SECONDS)
-            await setup.prepare(client[connection.database])
+            await driver.ping(client, PING_TIMEOUT_SECONDS)
+            await setup.prepare_database(client[settings.database])
             yield client
         finally:
             await driver.close(client)

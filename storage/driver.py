@@ -22,7 +22,7 @@ from pymongo.errors import (
 )
 
 from storage.connection import DriverName
-from storage.errors import Unavailable
+from storage.errors import UnavailableError
 
 Client: TypeAlias = Any
 Database: TypeAlias = Any
@@ -30,19 +30,19 @@ Collection: TypeAlias = Any
 Session: TypeAlias = Any
 T = TypeVar("T")
 
-_SLACK_SECONDS = 5.0
-_MAJORITY = {"readConcern": {"level": "majority"}}
-UNREACHABLE = (ConnectionFailure, NetworkTimeout, ExecutionTimeout)
+_REPLY_SLACK_SECONDS = 5.0
+_MAJORITY_READ = {"readConcern": {"level": "majority"}}
+UNREACHABLE_ERRORS = (ConnectionFailure, NetworkTimeout, ExecutionTimeout)
 
 
-def connect(url: str, driver: DriverName = "motor", timeout_seconds: float = 3.0) -> Client:
+def connect(url: str, driver_name: DriverName = "motor", timeout_seconds: float = 3.0) -> Client:
     """A client that acknowledges by majority, retries once, and gives up in bounded time.
 
     It reads from the primary, whatever the address says: changes are followed there, and a
     secondary may answer with what was before them.
     """
     create: Callable[..., Client] = {"motor": AsyncIOMotorClient, "pymongo": AsyncMongoClient}[
-        driver
+        driver_name
     ]
     return create(
         url,
@@ -61,18 +61,18 @@ def connect(url: str, driver: DriverName = "motor", timeout_seconds: float = 3.0
 
 async def ping(client: Client, timeout_seconds: float) -> None:
     """Whether MongoDB answers. Raises Unavailable, however patient the client is otherwise."""
-    with translating(), pymongo.timeout(timeout_seconds):
+    with translate_errors(), pymongo.timeout(timeout_seconds):
         await client.admin.command("ping")
 
 
 async def close(client: Client) -> None:
     """Closes the client's connections."""
-    await _awaited(client.close())
+    await _await_if_needed(client.close())
 
 
-async def find(
+async def find_documents(
     database: Database,
-    name: str,
+    collection: str,
     where: Mapping[str, Any],
     projection: Mapping[str, Any],
     *,
@@ -87,8 +87,8 @@ async def find(
     """
     most = max(limit, 1)  # MongoDB reads 0 as no limit
     order = {"sort": sort} if sort else {}
-    options = {"skip": skip, "limit": most, "batchSize": most, **order, **_MAJORITY}
-    command = {"find": name, "filter": where, "projection": projection, **options}
+    options = {"skip": skip, "limit": most, "batchSize": most, **order, **_MAJORITY_READ}
+    command = {"find": collection, "filter": where, "projection": projection, **options}
     try:
         reply = await database.command(command)
     except AutoReconnect as error:
@@ -98,21 +98,23 @@ async def find(
         if not (rest := reply["cursor"]["id"]):
             found: list[Any] = reply["cursor"]["firstBatch"]
             return found
-        await database.command("killCursors", name, cursors=[rest])
-    cursor = database[name].find(where, projection, skip=skip, limit=most, batch_size=most)
+        await database.command("killCursors", collection, cursors=[rest])
+    cursor = database[collection].find(where, projection, skip=skip, limit=most, batch_size=most)
     again: list[Any] = await (cursor.sort([*sort.items()]) if sort else cursor).to_list(None)
     return again
 
 
-async def aggregate(collection: Collection, pipeline: list[Any], **options: Any) -> list[Any]:
+async def aggregate_documents(
+    collection: Collection, pipeline: list[Any], **options: Any
+) -> list[Any]:
     """All documents that the pipeline gives."""
-    cursor = await _awaited(collection.aggregate(pipeline, **options))
+    cursor = await _await_if_needed(collection.aggregate(pipeline, **options))
     found: list[Any] = await cursor.to_list(None)
     return found
 
 
 @asynccontextmanager
-async def tailing(
+async def tail_changes(
     database: Database, pipeline: list[Any], wait_ms: int
 ) -> AsyncIterator[AsyncIterator[list[Any]]]:
     """The batches of a change stream on a database, each as soon as there is one.
@@ -126,9 +128,11 @@ async def tailing(
     failover that can take long, and the stream would never report such a write.
     """
     # With causal consistency the driver would add the session's own time to each command.
-    async with await _awaited(database.client.start_session(causal_consistency=False)) as session:
+    async with await _await_if_needed(
+        database.client.start_session(causal_consistency=False)
+    ) as session:
         # The operation time of a majority read is the newest that a majority has: no need to wait.
-        read = await database.command("find", "any", limit=1, session=session, **_MAJORITY)
+        read = await database.command("find", "any", limit=1, session=session, **_MAJORITY_READ)
         start = read.get("operationTime")  # none outside a replica set, which has no streams
         opened = await database.command(
             "aggregate",
@@ -139,10 +143,10 @@ async def tailing(
             readConcern={"level": "majority", "afterClusterTime": start},
             session=session,
         )
-        yield _batches(database, session, opened["cursor"], wait_ms)
+        yield _iter_batches(database, session, opened["cursor"], wait_ms)
 
 
-async def _batches(
+async def _iter_batches(
     database: Database, session: Session, cursor: Any, wait_ms: int
 ) -> AsyncIterator[list[Any]]:
     name = cursor["ns"].partition(".")[2]
@@ -150,7 +154,7 @@ async def _batches(
         try:
             # Under a timeout of its own the driver would make that the time to wait.
             with pymongo.timeout(0):
-                async with asyncio.timeout(wait_ms / 1000 + _SLACK_SECONDS):
+                async with asyncio.timeout(wait_ms / 1000 + _REPLY_SLACK_SECONDS):
                     reply = await database.command(
                         "getMore", cursor["id"], collection=name, maxTimeMS=wait_ms, session=session
                     )
@@ -160,30 +164,30 @@ async def _batches(
         yield cursor["nextBatch"]
 
 
-async def transact(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
+async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
     """Runs `work` in a transaction, again and again while MongoDB calls its failure transient."""
-    async with await _awaited(client.start_session()) as session:
+    async with await _await_if_needed(client.start_session()) as session:
         result: T = await session.with_transaction(work)
         return result
 
 
 @asynccontextmanager
-async def snapshot(client: Client) -> AsyncIterator[Session]:
+async def open_snapshot_session(client: Client) -> AsyncIterator[Session]:
     """A session whose reads all see the database as it is at the first of them."""
-    async with await _awaited(client.start_session(snapshot=True)) as session:
+    async with await _await_if_needed(client.start_session(snapshot=True)) as session:
         yield session
 
 
 @contextmanager
-def translating() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Turns the driver's way of saying that MongoDB is away into `Unavailable`."""
     try:
         yield
     except PyMongoError as error:
-        if error.timeout or isinstance(error, UNREACHABLE):
-            raise Unavailable("MongoDB cannot be reached") from error
+        if error.timeout or isinstance(error, UNREACHABLE_ERRORS):
+            raise UnavailableError("MongoDB cannot be reached") from error
         raise
 
 
-async def _awaited(value: Any) -> Any:
+async def _await_if_needed(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value

@@ -29,20 +29,20 @@ from storage import keeper, locks, mongod, replica_set
 from storage.errors import EmbeddedServerError
 
 _START_LOCK = "start.lock"
-_PORT = "port"
+_PORT_FILE = "port"
 
-_WAIT_SECONDS = 90
+_READY_TIMEOUT_SECONDS = 90
 _POLL_SECONDS = 0.01
 _RETRY_SECONDS = 5
-_STARTS = 2
+_MAX_STARTS = 2
 # Below the range from which Linux lends ports to outgoing connections, so that ours stays free.
-_PORTS = range(20_000, 30_000)
+_PORT_RANGE = range(20_000, 30_000)
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def running(data_dir: Path) -> Iterator[str]:
+def run_embedded_mongo(data_dir: Path) -> Iterator[str]:
     """The address of the MongoDB that serves `data_dir`, started if it does not run yet.
 
     The last user to leave stops it. Should the server die while in use, a thread of one of its
@@ -52,21 +52,21 @@ def running(data_dir: Path) -> Iterator[str]:
     Raises EmbeddedServerError when the directory cannot be used or mongod does not start.
     """
     with ExitStack() as held:
-        with _explained(data_dir):
+        with _explain_os_errors(data_dir):
             home = data_dir.resolve() / "mongod"
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            users = held.enter_context(locks.opened(home / keeper.USERS_LOCK))
-            deadline = time.monotonic() + _WAIT_SECONDS
-            _lock_before(deadline, users, locks.SHARED, f"The MongoDB in {home} does not stop")
-            url = _join(home, deadline)
+            users = held.enter_context(locks.open_lock_file(home / keeper.USERS_LOCK))
+            deadline = time.monotonic() + _READY_TIMEOUT_SECONDS
+            _lock_or_raise(deadline, users, locks.SHARED, f"The MongoDB in {home} does not stop")
+            url = _ensure_primary(home, deadline)
         closed = threading.Event()
         held.callback(closed.set)
-        threading.Thread(target=_keep_up, args=(home, closed), daemon=True).start()
+        threading.Thread(target=_restart_when_down, args=(home, closed), daemon=True).start()
         yield url
 
 
 @contextmanager
-def _explained(data_dir: Path) -> Iterator[None]:
+def _explain_os_errors(data_dir: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -76,35 +76,37 @@ def _explained(data_dir: Path) -> Iterator[None]:
         ) from error
 
 
-def _lock_before(deadline: float, descriptor: int, kind: int, complaint: str) -> None:
-    if not locks.lock_before(descriptor, kind, deadline):
-        raise EmbeddedServerError(f"{complaint}: waited {_WAIT_SECONDS} seconds.")
+def _lock_or_raise(deadline: float, descriptor: int, kind: int, message: str) -> None:
+    if not locks.wait_for_lock(descriptor, kind, deadline):
+        raise EmbeddedServerError(f"{message}: waited {_READY_TIMEOUT_SECONDS} seconds.")
 
 
-def _join(home: Path, deadline: float) -> str:
+def _ensure_primary(home: Path, deadline: float) -> str:
     """Wait for the server to be primary, one caller at a time; start it if nobody has yet."""
-    with locks.opened(home / _START_LOCK) as starting:
-        _lock_before(deadline, starting, locks.EXCLUSIVE, f"Others in {home} do not get it started")
-        database_dir = _database_dir(home)
+    with locks.open_lock_file(home / _START_LOCK) as starting:
+        _lock_or_raise(
+            deadline, starting, locks.EXCLUSIVE, f"Others in {home} do not get it started"
+        )
+        database_dir = _ensure_database_dir(home)
         starts = 0
         while time.monotonic() < deadline:
-            with locks.opened(home / keeper.SERVER_LOCK) as server:
+            with locks.open_lock_file(home / keeper.SERVER_LOCK) as server:
                 if locks.try_lock(server, locks.EXCLUSIVE):  # no keeper lives, and no mongod
-                    if starts == _STARTS:
-                        raise EmbeddedServerError(_failure(home))
-                    _start(home, database_dir, server)
+                    if starts == _MAX_STARTS:
+                        raise EmbeddedServerError(_describe_failure(home))
+                    _start_supervisor(home, database_dir, server)
                     starts += 1
-            port = _last_port(home)
+            port = _read_port(home)
             if port and replica_set.make_primary(database_dir.name, port, deadline):
                 return f"mongodb://{replica_set.HOST}:{port}/?replicaSet={database_dir.name}"
             time.sleep(_POLL_SECONDS)
     raise EmbeddedServerError(
-        f"The MongoDB in {home} does not answer: waited {_WAIT_SECONDS} seconds; see"
-        f" {home / keeper.LOG}."
+        f"The MongoDB in {home} does not answer: waited {_READY_TIMEOUT_SECONDS} seconds; see"
+        f" {home / keeper.LOG_NAME}."
     )
 
 
-def _database_dir(home: Path) -> Path:
+def _ensure_database_dir(home: Path) -> Path:
     """Where the files of the database are; a name of its own keeps two sets from being mixed up."""
     found = sorted(home.glob("floorgate-*"))
     database_dir = found[0] if found else home / f"floorgate-{uuid.uuid4().hex[:12]}"
@@ -112,14 +114,14 @@ def _database_dir(home: Path) -> Path:
     return database_dir
 
 
-def _start(home: Path, database_dir: Path, server_lock: int) -> None:
+def _start_supervisor(home: Path, database_dir: Path, server_lock: int) -> None:
     """Leave a keeper behind that runs mongod; it inherits the lock, and nothing else of ours."""
-    port = _free_port(_last_port(home))
+    port = _pick_free_port(_read_port(home))
     _write_port(home, port)
     subprocess.run(
         [
             *(sys.executable, "-I", "-S", keeper.__file__, str(home), str(server_lock)),
-            *mongod.command(database_dir, port, database_dir.name),
+            *mongod.build_command(database_dir, port, database_dir.name),
         ],
         check=False,  # the lock tells whether it lives
         cwd="/",
@@ -133,27 +135,29 @@ def _start(home: Path, database_dir: Path, server_lock: int) -> None:
     )
 
 
-def _failure(home: Path) -> str:
-    log = home / keeper.LOG
-    return f"The MongoDB in {home} does not start: {mongod.failure(log)} (its log is {log})."
+def _describe_failure(home: Path) -> str:
+    log = home / keeper.LOG_NAME
+    return (
+        f"The MongoDB in {home} does not start: {mongod.describe_failure(log)} (its log is {log})."
+    )
 
 
-def _last_port(home: Path) -> int | None:
+def _read_port(home: Path) -> int | None:
     try:
-        port = int((home / _PORT).read_text())
+        port = int((home / _PORT_FILE).read_text())
     except (FileNotFoundError, ValueError):
         return None
-    return port if port in _PORTS else None
+    return port if port in _PORT_RANGE else None
 
 
 def _write_port(home: Path, port: int) -> None:
-    draft = home / f"{_PORT}.new"
+    draft = home / f"{_PORT_FILE}.new"
     draft.write_text(f"{port}\n")
-    draft.replace(home / _PORT)
+    draft.replace(home / _PORT_FILE)
 
 
-def _free_port(preferred: int | None) -> int:
-    candidates = iter(random.sample(_PORTS, len(_PORTS)))
+def _pick_free_port(preferred: int | None) -> int:
+    candidates = iter(random.sample(_PORT_RANGE, len(_PORT_RANGE)))
     if preferred and _is_free(preferred):
         return preferred
     return next(port for port in candidates if _is_free(port))
@@ -169,14 +173,14 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def _keep_up(home: Path, closed: threading.Event) -> None:
+def _restart_when_down(home: Path, closed: threading.Event) -> None:
     """Start the server again whenever it dies before we have left."""
     while True:
         try:
-            locks.await_release(home / keeper.SERVER_LOCK)
+            locks.wait_for_release(home / keeper.SERVER_LOCK)
             if closed.is_set():
                 return
-            _join(home, time.monotonic() + _WAIT_SECONDS)
+            _ensure_primary(home, time.monotonic() + _READY_TIMEOUT_SECONDS)
         except (EmbeddedServerError, OSError) as error:
-            _log.error("%s", error)
+            logger.error("%s", error)
             closed.wait(_RETRY_SECONDS)

@@ -14,11 +14,11 @@ class StorageError(Exception):
     """The root of every error that storage raises."""
 
 
-class Unavailable(StorageError):
+class UnavailableError(StorageError):
     """MongoDB cannot be reached, or did not answer in time."""
 
 
-class InvalidSlice(StorageError):
+class InvalidPageRequestError(StorageError):
     """A page, a page size or a cursor that cannot be; `argument` names which."""
 
     def __init__(self, argument: str, message: str) -> None:
@@ -30,17 +30,17 @@ class EmbeddedServerError(StorageError):
     """The embedded mongod cannot be started, or does not answer."""
 
 
-class ImportRunning(StorageError):
+class ImportRunningError(StorageError):
     """Another import is running, and one at a time writes to the catalog."""
 
 
-class ImportInterrupted(StorageError):
+class ImportInterruptedError(StorageError):
     """This import stopped before its end; whoever imports or starts next ends it."""
 
 
 class BundleError(StorageError):
     """A bundle is at fault: each complaint says where, what and what would be right."""
 
-    def __init__(self, complaints: list[str]) -> None:
-        super().__init__("\n".join(complaints))
-        self.complaints = complaints
+    def __init__(self, violations: list[str]) -> None:
+        super().__init__("\n".join(violations))
+        self.violations = violations

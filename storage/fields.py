@@ -4,16 +4,16 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
-TEXT = r"\A[^\x00\ud800-\udfff]*\Z"
+TEXT_PATTERN = r"\A[^\x00\ud800-\udfff]*\Z"
 """No NUL (ids are joined by it) and no lone surrogate (UTF-8 has no form for it)."""
 
-Id: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255, pattern=TEXT)]
+Id: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255, pattern=TEXT_PATTERN)]
 """An opaque, case-sensitive id: 1 to 255 characters."""
 
-Text: TypeAlias = Annotated[str, Meta(max_length=2048, pattern=TEXT)]
+Text: TypeAlias = Annotated[str, Meta(max_length=2048, pattern=TEXT_PATTERN)]
 """A name, a label, an address: up to 2,048 characters."""
 
-Tag: TypeAlias = Annotated[
+MapTag: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=255, pattern=r"\A[^\x00\ud800-\udfff,]*\Z")
 ]
 """A map's tag: no comma, which separates tags in a filter."""
@@ -30,7 +30,7 @@ Timestamp: TypeAlias = Annotated[
 ]
 """ISO 8601 with an offset. Stored as it is served: in UTC, `2026-01-31T12:00:00+00:00`."""
 
-NOT_STAMPED = ""
+NO_TIMESTAMP = ""
 """The timestamp of a member whose bundle gives none; writing replaces it."""
 
 
@@ -41,8 +41,8 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=F
     """
 
 
-class Stamped(Record, frozen=True, kw_only=True):
+class TimestampedRecord(Record, frozen=True, kw_only=True):
     """A record that knows when it was made and last changed."""
 
-    created_at: Timestamp = NOT_STAMPED
-    updated_at: Timestamp = NOT_STAMPED
+    created_at: Timestamp = NO_TIMESTAMP
+    updated_at: Timestamp = NO_TIMESTAMP

@@ -13,7 +13,7 @@ COLLECTION = "files"
 CHUNK_BYTES = 8 << 20
 
 
-async def write(database: driver.Database, content: bytes) -> str:
+async def write_file(database: driver.Database, content: bytes) -> str:
     """Keeps a file; returns its digest."""
     digest = hashlib.sha256(content).hexdigest()
     chunks = [
@@ -31,14 +31,14 @@ async def write(database: driver.Database, content: bytes) -> str:
     return digest
 
 
-async def read(
+async def read_file(
     database: driver.Database, digest: str, session: driver.Session = None
 ) -> bytes | None:
     """The content of a file; None when it is not there, or being written or swept."""
-    return (await read_each(database, [digest], session)).get(digest)
+    return (await read_files(database, [digest], session)).get(digest)
 
 
-async def read_each(
+async def read_files(
     database: driver.Database, digests: Iterable[str], session: driver.Session = None
 ) -> dict[str, bytes]:
     """The contents of those files that are there and whole, by digest: one command for all."""
@@ -56,9 +56,11 @@ async def read_each(
     }
 
 
-async def sweep(database: driver.Database, kept: Iterable[str | None]) -> None:
+async def delete_unused_files(
+    database: driver.Database, used_digests: Iterable[str | None]
+) -> None:
     """Deletes every file but those. Only for the holder of the turn to import, who alone writes."""
-    digests = set(kept)
+    digests = set(used_digests)
     # The hint keeps MongoDB to the index: the chunks themselves are large.
     chunks = await database[COLLECTION].find({}, {"_id": 1}).hint([("_id", 1)]).to_list(None)
     gone = [chunk["_id"] for chunk in chunks if chunk["_id"].partition("/")[0] not in digests]

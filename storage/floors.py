@@ -2,11 +2,11 @@
 
 from msgspec.structs import force_setattr
 
-from storage.fields import Id, Int32, Stamped, Text
+from storage.fields import Id, Int32, Text, TimestampedRecord
 from storage.kinds import Kind, Owner
 
 
-class Floor(Stamped, frozen=True, kw_only=True):
+class Floor(TimestampedRecord, frozen=True, kw_only=True):
     """A storey of an asset; `sort` orders the storeys from the lowest up."""
 
     id: Id

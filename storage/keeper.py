@@ -25,17 +25,17 @@ from pathlib import Path
 
 USERS_LOCK = "users.lock"
 SERVER_LOCK = "server.lock"
-LOG = "mongod.log"
+LOG_NAME = "mongod.log"
 
-_LOG_BYTES = 2_000_000
-_OLDER_LOGS = 4
-_STOP_SECONDS = 30
+_MAX_LOG_BYTES = 2_000_000
+_MAX_OLDER_LOGS = 4
+_STOP_TIMEOUT_SECONDS = 30
 _PR_SET_PDEATHSIG = 1
 
 
-def keep(directory: Path, server_lock: int, command: list[str]) -> None:
+def supervise(directory: Path, server_lock: int, command: list[str]) -> None:
     """Run `command` until it ends by itself or until its last user has left."""
-    log = _open_log(directory / LOG)
+    log = _open_log(directory / LOG_NAME)
     try:
         # PDEATHSIG fires when the thread that forked ends: this is the main thread.
         server = subprocess.Popen(
@@ -46,7 +46,7 @@ def keep(directory: Path, server_lock: int, command: list[str]) -> None:
             text=True,
             errors="replace",
             pass_fds=[server_lock],
-            preexec_fn=_dying_with(os.getpid()),
+            preexec_fn=_die_with_parent(os.getpid()),
         )
     except OSError as error:
         log.error("%s: %s", command[0], error.strerror)
@@ -56,12 +56,14 @@ def keep(directory: Path, server_lock: int, command: list[str]) -> None:
     for line in server.stdout:
         log.info("%s", line.rstrip("\n"))
     if status := server.wait():
-        log.error("%s ended with %s", Path(command[0]).name, _named(status))
+        log.error("%s ended with %s", Path(command[0]).name, _describe_status(status))
 
 
 def _open_log(path: Path) -> logging.Logger:
     logging.raiseExceptions = False  # a full disk must not end the server
-    handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=_OLDER_LOGS, delay=True)
+    handler = RotatingFileHandler(
+        path, maxBytes=_MAX_LOG_BYTES, backupCount=_MAX_OLDER_LOGS, delay=True
+    )
     if path.exists():
         handler.doRollover()
     log = logging.Logger("keeper")
@@ -75,12 +77,12 @@ def _stop_after_last_user(directory: Path, server: subprocess.Popen[str]) -> Non
     fcntl.flock(users, fcntl.LOCK_EX)
     server.terminate()
     try:
-        server.wait(_STOP_SECONDS)
+        server.wait(_STOP_TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
         server.kill()  # loses nothing acknowledged: the journal is replayed on the next start
 
 
-def _dying_with(parent: int) -> Callable[[], None]:
+def _die_with_parent(parent: int) -> Callable[[], None]:
     """What the forked child calls before it becomes the server: ask to be stopped with `parent`."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
 
@@ -92,7 +94,7 @@ def _dying_with(parent: int) -> Callable[[], None]:
     return ask
 
 
-def _named(status: int) -> str:
+def _describe_status(status: int) -> str:
     return f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
 
 
@@ -101,7 +103,7 @@ def main() -> None:
     if os.fork():
         os._exit(0)
     directory, server_lock, *command = sys.argv[1:]
-    keep(Path(directory), int(server_lock), command)
+    supervise(Path(directory), int(server_lock), command)
 
 
 if __name__ == "__main__":

@@ -14,44 +14,48 @@ from datetime import UTC, datetime
 from pymongo.errors import PyMongoError
 
 from storage import driver, keys
-from storage.changes import Changes, Mark, is_same
-from storage.errors import Unavailable
-from storage.keys import ApiKey, Digest
-from storage.tasks import end
+from storage.changes import ChangeFeed, VersionSnapshot, is_unchanged_since
+from storage.errors import UnavailableError
+from storage.keys import ApiKey, KeyDigest
+from storage.tasks import cancel_and_wait
 
-FLUSH_SECONDS = 5.0
-MOST_KEYS = 10_000
+FLUSH_INTERVAL_SECONDS = 5.0
+MAX_KEYS = 10_000
 
-NAMES = (keys.COLLECTION,)
+KEY_COLLECTIONS = (keys.KEYS_COLLECTION,)
 
 
-class KeyRing:
+class KeyCache:
     """The keys that were asked for lately."""
 
-    def __init__(self, database: driver.Database, changes: Changes) -> None:
+    def __init__(self, database: driver.Database, feed: ChangeFeed) -> None:
         self._database = database
-        self._changes = changes
-        self._known: OrderedDict[Digest, ApiKey | None] = OrderedDict()
-        self._known_at: Mark | None = None
+        self._feed = feed
+        self._entries: OrderedDict[KeyDigest, ApiKey | None] = OrderedDict()
+        self._snapshot: VersionSnapshot | None = None
         self._uses: dict[str, datetime] = {}
 
-    async def check(self, key: str) -> ApiKey | None:
+    async def get_valid_key(self, key: str) -> ApiKey | None:
         """The record of a key that is valid now, or None. Raises Unavailable."""
         if not keys.is_well_formed(key):
             return None
-        return self._used(await self._find(keys.digest(key)))
+        return self._mark_used(await self._get_or_load(keys.hash_key(key)))
 
-    def recall(self, digest: Digest) -> ApiKey | None:
+    def get_cached_key(self, digest: KeyDigest) -> ApiKey | None:
         """The record of a key that is known to be valid now; None where that takes a read."""
-        now = self._changes.mark()
-        if now is None or self._known_at is None or not is_same(self._known_at, now, NAMES):
+        now = self._feed.take_snapshot()
+        if (
+            now is None
+            or self._snapshot is None
+            or not is_unchanged_since(self._snapshot, now, KEY_COLLECTIONS)
+        ):
             return None
-        if digest not in self._known:
+        if digest not in self._entries:
             return None
-        self._known.move_to_end(digest)
-        return self._used(self._known[digest])
+        self._entries.move_to_end(digest)
+        return self._mark_used(self._entries[digest])
 
-    def _used(self, record: ApiKey | None) -> ApiKey | None:
+    def _mark_used(self, record: ApiKey | None) -> ApiKey | None:
         now = datetime.now(UTC)
         if record is None or not record.is_valid(now):
             return None
@@ -59,44 +63,44 @@ class KeyRing:
         return record
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator["KeyRing"]:
+    async def run(self) -> AsyncIterator["KeyCache"]:
         """Writes the keys' last uses down meanwhile."""
-        flushing = asyncio.create_task(self._flush_often())
+        flushing = asyncio.create_task(self._flush_periodically())
         try:
             yield self
         finally:
-            await end(flushing)
-            with contextlib.suppress(PyMongoError, Unavailable):
-                await self._flush()
+            await cancel_and_wait(flushing)
+            with contextlib.suppress(PyMongoError, UnavailableError):
+                await self._flush_uses()
 
-    async def _find(self, digest: Digest) -> ApiKey | None:
-        now = self._changes.mark()
+    async def _get_or_load(self, digest: KeyDigest) -> ApiKey | None:
+        now = self._feed.take_snapshot()
         if now is None:
-            return await keys.find(self._database, digest)
-        if self._known_at is None or not is_same(self._known_at, now, NAMES):
-            self._known.clear()
-        elif digest in self._known:
-            self._known.move_to_end(digest)
-            return self._known[digest]
-        self._known_at = now
-        record = await keys.find(self._database, digest)
+            return await keys.find_api_key(self._database, digest)
+        if self._snapshot is None or not is_unchanged_since(self._snapshot, now, KEY_COLLECTIONS):
+            self._entries.clear()
+        elif digest in self._entries:
+            self._entries.move_to_end(digest)
+            return self._entries[digest]
+        self._snapshot = now
+        record = await keys.find_api_key(self._database, digest)
         # What was told during the read may be newer than what was read.
-        if is_same(now, self._known_at, NAMES):
-            self._known[digest] = record
-            if len(self._known) > MOST_KEYS:  # strangers push out strangers, not who comes often
-                self._known.popitem(last=False)
+        if is_unchanged_since(now, self._snapshot, KEY_COLLECTIONS):
+            self._entries[digest] = record
+            if len(self._entries) > MAX_KEYS:  # strangers push out strangers, not who comes often
+                self._entries.popitem(last=False)
         return record
 
-    async def _flush_often(self) -> None:
+    async def _flush_periodically(self) -> None:
         while True:
-            await asyncio.sleep(FLUSH_SECONDS)
-            with contextlib.suppress(PyMongoError, Unavailable):
-                await self._flush()
+            await asyncio.sleep(FLUSH_INTERVAL_SECONDS)
+            with contextlib.suppress(PyMongoError, UnavailableError):
+                await self._flush_uses()
 
-    async def _flush(self) -> None:
+    async def _flush_uses(self) -> None:
         uses, self._uses = self._uses, {}
         try:
             await keys.record_uses(self._database, uses)
-        except (PyMongoError, Unavailable):
+        except (PyMongoError, UnavailableError):
             self._uses = uses | self._uses
             raise

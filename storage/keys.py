@@ -18,17 +18,17 @@ from storage import driver
 from storage.fields import Id, Text
 from storage.visibility import Scope
 
-PREFIX = "fgk_"
-ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+KEY_PREFIX = "fgk_"
+BASE62_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 SECRET_LENGTH = 43
 CHECKSUM_LENGTH = 6
-KEY_LENGTH = len(PREFIX) + SECRET_LENGTH + CHECKSUM_LENGTH
+KEY_LENGTH = len(KEY_PREFIX) + SECRET_LENGTH + CHECKSUM_LENGTH
 
-COLLECTION = "api_keys"
-USES = "api_key_uses"
+KEYS_COLLECTION = "api_keys"
+USES_COLLECTION = "api_key_uses"
 """Last uses live apart, so that writing them does not look like a change of keys."""
 
-Digest: TypeAlias = bytes
+KeyDigest: TypeAlias = bytes
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -53,26 +53,26 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
-def mint() -> str:
+def generate_key() -> str:
     """A new key, to be shown once."""
     secret = _base62(secrets.randbits(256), SECRET_LENGTH)
-    return PREFIX + secret + _checksum(secret)
+    return KEY_PREFIX + secret + _checksum(secret)
 
 
 def is_well_formed(key: str) -> bool:
     """Whether the key has the form and checksum of one of ours."""
-    if len(key) != KEY_LENGTH or not key.startswith(PREFIX) or not key.isascii():
+    if len(key) != KEY_LENGTH or not key.startswith(KEY_PREFIX) or not key.isascii():
         return False
-    secret, checksum = key[len(PREFIX) : -CHECKSUM_LENGTH], key[-CHECKSUM_LENGTH:]
+    secret, checksum = key[len(KEY_PREFIX) : -CHECKSUM_LENGTH], key[-CHECKSUM_LENGTH:]
     return _checksum(secret) == checksum
 
 
-def digest(key: str) -> Digest:
+def hash_key(key: str) -> KeyDigest:
     """The form in which a key is stored and looked up."""
     return hashlib.sha256(key.encode()).digest()
 
 
-async def create(
+async def create_api_key(
     database: driver.Database,
     *,
     name: str,
@@ -81,7 +81,7 @@ async def create(
     expires_at: datetime | None,
 ) -> tuple[ApiKey, str]:
     """Stores a new key's digest and gives the record and, this once, the key."""
-    key = mint()
+    key = generate_key()
     record = ApiKey(
         id=f"key_{secrets.token_hex(8)}",
         name=name,
@@ -90,47 +90,49 @@ async def create(
         created_at=_now(),
         expires_at=expires_at,
     )
-    document = msgspec.structs.asdict(record) | {"_id": record.id, "digest": digest(key)}
+    document = msgspec.structs.asdict(record) | {"_id": record.id, "digest": hash_key(key)}
     del document["id"], document["last_used_at"]
-    with driver.translating():
-        await database[COLLECTION].insert_one(document)
+    with driver.translate_errors():
+        await database[KEYS_COLLECTION].insert_one(document)
     return record, key
 
 
-async def revoke(database: driver.Database, key_id: str) -> bool:
+async def revoke_api_key(database: driver.Database, key_id: str) -> bool:
     """Ends a key for good; False when there is no such key. Revoking twice keeps the first time."""
-    with driver.translating():
-        result = await database[COLLECTION].update_one(
+    with driver.translate_errors():
+        result = await database[KEYS_COLLECTION].update_one(
             {"_id": key_id},
             [{"$set": {"revoked_at": {"$ifNull": ["$revoked_at", "$$NOW"]}}}],
         )
     return bool(result.matched_count)
 
 
-async def every(database: driver.Database) -> list[ApiKey]:
+async def list_api_keys(database: driver.Database) -> list[ApiKey]:
     """All keys in the order of their making, with their last uses."""
-    with driver.translating():
-        documents = await database[COLLECTION].find(sort=[("created_at", 1)]).to_list(None)
-        uses = await database[USES].find().to_list(None)
+    with driver.translate_errors():
+        documents = await database[KEYS_COLLECTION].find(sort=[("created_at", 1)]).to_list(None)
+        uses = await database[USES_COLLECTION].find().to_list(None)
     last_used = {use["_id"]: use["at"] for use in uses}
-    return [_read(document, last_used.get(document["_id"])) for document in documents]
+    return [_to_api_key(document, last_used.get(document["_id"])) for document in documents]
 
 
-async def find(database: driver.Database, key_digest: Digest) -> ApiKey | None:
+async def find_api_key(database: driver.Database, key_digest: KeyDigest) -> ApiKey | None:
     """The key with this digest, revoked and expired ones included."""
-    with driver.translating():
-        document = await database[COLLECTION].find_one({"digest": key_digest})
-    return None if document is None else _read(document)
+    with driver.translate_errors():
+        document = await database[KEYS_COLLECTION].find_one({"digest": key_digest})
+    return None if document is None else _to_api_key(document)
 
 
 async def record_uses(database: driver.Database, uses: dict[str, datetime]) -> None:
     """Remembers when keys were last used; an earlier time never replaces a later one."""
-    with driver.translating():
+    with driver.translate_errors():
         for key_id, at in uses.items():
-            await database[USES].update_one({"_id": key_id}, {"$max": {"at": at}}, upsert=True)
+            await database[USES_COLLECTION].update_one(
+                {"_id": key_id}, {"$max": {"at": at}}, upsert=True
+            )
 
 
-def _read(document: dict[str, object], last_used_at: datetime | None = None) -> ApiKey:
+def _to_api_key(document: dict[str, object], last_used_at: datetime | None = None) -> ApiKey:
     del document["digest"]
     document["id"] = document.pop("_id")
     times = {
@@ -154,5 +156,5 @@ def _base62(number: int, length: int) -> str:
     digits = []
     for _ in range(length):
         number, digit = divmod(number, 62)
-        digits.append(ALPHABET[digit])
+        digits.append(BASE62_ALPHABET[digit])
     return "".join(reversed(digits))

@@ -29,9 +29,9 @@ class Owner:
 
     field: str
     kind: str
-    same: tuple[tuple[str, str], ...] = ()
-    holds: tuple[str, str] | None = None
-    lends: tuple[str, ...] = ()
+    must_match: tuple[tuple[str, str], ...] = ()
+    value_in: tuple[str, str] | None = None
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +40,35 @@ class Kind(Generic[R]):
 
     name: str
     singular: str
-    record: type[R]
-    key: tuple[str, ...] = ("id",)
+    record_type: type[R]
+    key_fields: tuple[str, ...] = ("id",)
     owners: tuple[Owner, ...] = ()
-    fixed: tuple[str, ...] = ("asset_id",)
+    immutable_fields: tuple[str, ...] = ("asset_id",)
     """Fields that never change once written: members do not move between owners."""
     indexes: tuple[tuple[str, ...], ...] = ()
-    visible_by: str = "asset_id"
+    scope_field: str = "asset_id"
     """The field that says whose the record is; empty: every key sees it."""
-    narrowed_by: str = ""
+    single_valued_flag: str = ""
     """A lent flag: where it is true the last key field does not count, so that MongoDB's own
     unique `_id` lets a unit hold one attribute of such a group, whoever writes at the same time."""
 
-    derived: tuple[str, ...] = ()
+    derived_fields: tuple[str, ...] = ()
     """Fields that a document has beside the record's and the lent ones."""
     derive: Callable[[Document], Document] | None = None
     """Computes derived fields from the record's, whenever a document is made."""
-    inherit: Callable[[Document, Document], Document] | None = None
+    keep_on_import: Callable[[Document, Document], Document] | None = None
     """From a new document and the live one: the fields that importing must not take away."""
 
     def key_of(self, document: Document) -> str:
         """The `_id` of a document: its id, or its key fields joined."""
-        fields = self.key[:-1] if document.get(self.narrowed_by) else self.key
+        fields = self.key_fields[:-1] if document.get(self.single_valued_flag) else self.key_fields
         return KEY_SEPARATOR.join([document[field] for field in fields])
 
-    def read(self, documents: Sequence[Document]) -> list[R]:
+    def decode(self, documents: Sequence[Document]) -> list[R]:
         """Records from their documents."""
-        return reading.read(self.record, documents)
+        return reading.decode_records(self.record_type, documents)
 
-    def document(self, record: R) -> Document:
+    def to_document(self, record: R) -> Document:
         """A record's document, without the fields that owners lend; its key is that of no group
         in particular: `key_of` tells it once the lent fields are known."""
         document: Document = msgspec.to_builtins(record)
@@ -78,17 +78,23 @@ class Kind(Generic[R]):
         return {"_id": key, **document, **derived}
 
     @property
-    def stored(self) -> tuple[str, ...]:
+    def stored_fields(self) -> tuple[str, ...]:
         """Every field of a document but its key: the record's, the lent and the derived ones."""
-        own = (field.name for field in msgspec.structs.fields(self.record) if field.name != "id")
-        return (*own, *(field for owner in self.owners for field in owner.lends), *self.derived)
+        own = (
+            field.name for field in msgspec.structs.fields(self.record_type) if field.name != "id"
+        )
+        return (
+            *own,
+            *(field for owner in self.owners for field in owner.copies),
+            *self.derived_fields,
+        )
 
     @property
     def projection(self) -> dict[str, int]:
         """Exactly the record's fields: what else a document holds is for the database."""
-        return _projection(self.record)
+        return _build_projection(self.record_type)
 
 
 @cache
-def _projection(record: type[Record]) -> dict[str, int]:
+def _build_projection(record: type[Record]) -> dict[str, int]:
     return {reading.stored_name(field.name): 1 for field in msgspec.structs.fields(record)}

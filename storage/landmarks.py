@@ -13,17 +13,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from storage.changes import Changes, Mark, is_same
+from storage.changes import ChangeFeed, VersionSnapshot, is_unchanged_since
 from storage.visibility import Scope
 
-STRIDE = 10_000
+STRIDE_RECORDS = 10_000
 """Records between two landmarks, and so the most that a later jump passes over."""
-MOST_LANDMARKS = 1_000
+MAX_BOOKMARKS = 1_000
 """Of one list; what lies behind the last one is passed over."""
-MOST_LISTS = 100
+MAX_LISTS = 100
 
 
-class ListName(NamedTuple):
+class ListKey(NamedTuple):
     """Which list, as its reader sees it."""
 
     collection: str
@@ -31,7 +31,7 @@ class ListName(NamedTuple):
     where: str
 
 
-class Start(NamedTuple):
+class PageStart(NamedTuple):
     """Where a page is: behind a key, or from the first record on, with so many passed over."""
 
     key: str | None
@@ -39,57 +39,57 @@ class Start(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Landmarks:
-    mark: Mark
+class _ListBookmarks:
+    snapshot: VersionSnapshot
     """Noted before the first of them was read."""
     keys: list[str] = field(default_factory=list)
-    laying: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-class Landmarks:
+class PageBookmarks:
     """The landmarks of many lists; the least recently used lists give way."""
 
-    def __init__(self, changes: Changes, stride: int = STRIDE) -> None:
+    def __init__(self, feed: ChangeFeed, stride: int = STRIDE_RECORDS) -> None:
         self.stride = stride
-        self._changes = changes
-        self._lists: OrderedDict[ListName, _Landmarks] = OrderedDict()
+        self._feed = feed
+        self._lists: OrderedDict[ListKey, _ListBookmarks] = OrderedDict()
 
-    async def start(
-        self, name: ListName, skip: int, advance: Callable[[str | None], Awaitable[str | None]]
-    ) -> Start:
+    async def find_start(
+        self, list_key: ListKey, skip: int, advance: Callable[[str | None], Awaitable[str | None]]
+    ) -> PageStart:
         """From where to read the list's records behind the first `skip`.
 
         `advance` finds the key that is one stride behind another one, or behind the start
         of the list; None past the end.
         """
-        plain = Start(None, skip)
-        found = self._of(name) if skip >= self.stride else None
+        plain = PageStart(None, skip)
+        found = self._get_or_create(list_key) if skip >= self.stride else None
         if found is None:
             return plain
-        wanted, keys = min(skip // self.stride, MOST_LANDMARKS), found.keys
-        async with found.laying:
+        wanted, keys = min(skip // self.stride, MAX_BOOKMARKS), found.keys
+        async with found.lock:
             while len(keys) < wanted:
                 key = await advance(keys[-1] if keys else None)
-                if key is None or not self._is_true(name, found):
+                if key is None or not self._is_valid(list_key, found):
                     break
                 keys.append(key)
         passed = min(wanted, len(keys))
-        if not passed or not self._is_true(name, found):
+        if not passed or not self._is_valid(list_key, found):
             return plain
-        return Start(keys[passed - 1], skip - passed * self.stride)
+        return PageStart(keys[passed - 1], skip - passed * self.stride)
 
-    def _of(self, name: ListName) -> _Landmarks | None:
+    def _get_or_create(self, name: ListKey) -> _ListBookmarks | None:
         """The landmarks of a list so far; None while none can be trusted."""
         found = self._lists.get(name)
-        if found is None or not self._is_true(name, found):
-            if (mark := self._changes.mark()) is None:
+        if found is None or not self._is_valid(name, found):
+            if (mark := self._feed.take_snapshot()) is None:
                 return None
-            found = self._lists[name] = _Landmarks(mark)
+            found = self._lists[name] = _ListBookmarks(mark)
         self._lists.move_to_end(name)
-        if len(self._lists) > MOST_LISTS:
+        if len(self._lists) > MAX_LISTS:
             self._lists.popitem(last=False)
         return found
 
-    def _is_true(self, name: ListName, found: _Landmarks) -> bool:
-        now = self._changes.mark()
-        return now is not None and is_same(found.mark, now, (name.collection,))
+    def _is_valid(self, name: ListKey, found: _ListBookmarks) -> bool:
+        now = self._feed.take_snapshot()
+        return now is not None and is_unchanged_since(found.snapshot, now, (name.collection,))

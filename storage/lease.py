@@ -22,17 +22,17 @@ from pymongo import ReturnDocument
 from pymongo.errors import PyMongoError
 
 from storage import driver
-from storage.errors import ImportInterrupted
+from storage.errors import ImportInterruptedError
 from storage.kinds import Document
-from storage.tasks import end
+from storage.tasks import cancel_and_wait
 
-COLLECTION = "imports"
-CURRENT = {"_id": "current"}
+LEASE_COLLECTION = "imports"
+LEASE_FILTER = {"_id": "current"}
 LEASE_SECONDS = 10.0
-BEAT_SECONDS = 2.0
-LONG_AGO = datetime.fromtimestamp(0, UTC)
+HEARTBEAT_SECONDS = 2.0
+EXPIRED_AT = datetime.fromtimestamp(0, UTC)
 
-State: TypeAlias = Literal["idle", "staging", "applying"]
+LeaseState: TypeAlias = Literal["idle", "staging", "applying"]
 
 
 class Lease:
@@ -40,96 +40,96 @@ class Lease:
 
     def __init__(self, database: driver.Database) -> None:
         self.holder = uuid.uuid4().hex
-        self.state: State = "idle"
+        self.state: LeaseState = "idle"
         self.import_id = ""
-        self.now = ""
-        self._imports: driver.Collection = database[COLLECTION]
-        self._good_until = 0.0
+        self.import_time = ""
+        self._imports: driver.Collection = database[LEASE_COLLECTION]
+        self._valid_until = 0.0
 
-    async def take(self) -> bool:
+    async def try_acquire(self) -> bool:
         """Takes the turn if nobody alive has it; `state` tells what the last holder left."""
         await self._imports.update_one(
-            CURRENT, {"$setOnInsert": {"expires": LONG_AGO, "state": "idle"}}, upsert=True
+            LEASE_FILTER, {"$setOnInsert": {"expires": EXPIRED_AT, "state": "idle"}}, upsert=True
         )
         asked = time.monotonic()
         found = await self._imports.find_one_and_update(
-            {**CURRENT, "$expr": {"$lt": ["$expires", "$$NOW"]}},
-            [{"$set": {"holder": self.holder, "expires": _soon()}}],
+            {**LEASE_FILTER, "$expr": {"$lt": ["$expires", "$$NOW"]}},
+            [{"$set": {"holder": self.holder, "expires": _expiry_expression()}}],
             return_document=ReturnDocument.AFTER,
         )
         if found is None:
             return False
-        self._good_until = asked + LEASE_SECONDS
-        self._read(found)
+        self._valid_until = asked + LEASE_SECONDS
+        self._load_state(found)
         return True
 
-    async def begin(self) -> None:
+    async def begin_staging(self) -> None:
         """A new import begins: it stages members under `import_id`; `now` is its time."""
-        await self._set({"state": "staging", "import_id": self.holder, "now": "$$NOW"})
+        await self._update({"state": "staging", "import_id": self.holder, "now": "$$NOW"})
 
     async def begin_applying(self) -> None:
         """From here on the import is carried to its end, by whomever."""
-        await self._set({"state": "applying"})
+        await self._update({"state": "applying"})
 
-    async def end(self) -> None:
+    async def finish(self) -> None:
         """Nothing is staged any more."""
-        await self._set({"state": "idle"})
+        await self._update({"state": "idle"})
 
     async def release(self) -> None:
         """Lets the next one have the turn at once."""
         await self._imports.update_one(
-            {**CURRENT, "holder": self.holder}, {"$set": {"expires": LONG_AGO}}
+            {**LEASE_FILTER, "holder": self.holder}, {"$set": {"expires": EXPIRED_AT}}
         )
 
-    def check(self) -> None:
+    def check_held(self) -> None:
         """Raises ImportInterrupted when another process may have taken the turn.
 
         To be called right before every write: a process that was stopped for long must not write
         when it wakes.
         """
-        if time.monotonic() > self._good_until:
-            raise ImportInterrupted(
+        if time.monotonic() > self._valid_until:
+            raise ImportInterruptedError(
                 f"the import stood still for more than {LEASE_SECONDS:.0f} seconds and lost its"
                 " turn; another one brings it to its end, then run it again"
             )
 
     @asynccontextmanager
-    async def beating(self) -> AsyncIterator[None]:
+    async def keep_alive(self) -> AsyncIterator[None]:
         """Keeps the turn for as long as the context lasts, then releases it."""
-        beat = asyncio.create_task(self._beat())
+        beat = asyncio.create_task(self._renew_periodically())
         try:
             yield
         finally:
-            await end(beat)
+            await cancel_and_wait(beat)
             await self.release()
 
-    async def _beat(self) -> None:
+    async def _renew_periodically(self) -> None:
         while True:
-            await asyncio.sleep(BEAT_SECONDS)
-            with suppress(ImportInterrupted, PyMongoError):
-                await self._set({})
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+            with suppress(ImportInterruptedError, PyMongoError):
+                await self._update({})
 
-    async def _set(self, fields: Document) -> None:
+    async def _update(self, fields: Document) -> None:
         asked = time.monotonic()
         found = await self._imports.find_one_and_update(
-            {**CURRENT, "holder": self.holder},
-            [{"$set": {**fields, "expires": _soon()}}],
+            {**LEASE_FILTER, "holder": self.holder},
+            [{"$set": {**fields, "expires": _expiry_expression()}}],
             return_document=ReturnDocument.AFTER,
         )
         if found is None:
-            self._good_until = 0.0
-            self.check()
+            self._valid_until = 0.0
+            self.check_held()
             return
-        self._good_until = asked + LEASE_SECONDS
-        self._read(found)
+        self._valid_until = asked + LEASE_SECONDS
+        self._load_state(found)
 
-    def _read(self, found: Document) -> None:
+    def _load_state(self, found: Document) -> None:
         self.state = found["state"]
         self.import_id = found.get("import_id", "")
         moment = found.get("now")
         if moment is not None:
-            self.now = moment.replace(tzinfo=UTC, microsecond=0).isoformat()
+            self.import_time = moment.replace(tzinfo=UTC, microsecond=0).isoformat()
 
 
-def _soon() -> Document:
+def _expiry_expression() -> Document:
     return {"$add": ["$$NOW", round(LEASE_SECONDS * 1000)]}

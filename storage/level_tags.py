@@ -1,6 +1,6 @@
 """Level tags: what the levels of a unit map can be told apart by."""
 
-from storage.fields import NOT_STAMPED, Id, Record, Stamped, Text, Timestamp
+from storage.fields import NO_TIMESTAMP, Id, Record, Text, Timestamp, TimestampedRecord
 from storage.kinds import Kind, Owner
 
 
@@ -9,11 +9,11 @@ class LevelTagValue(Record, frozen=True, kw_only=True):
 
     name: Text
     value: Id
-    created_at: Timestamp = NOT_STAMPED
-    updated_at: Timestamp = NOT_STAMPED
+    created_at: Timestamp = NO_TIMESTAMP
+    updated_at: Timestamp = NO_TIMESTAMP
 
 
-class LevelTag(Stamped, frozen=True, kw_only=True):
+class LevelTag(TimestampedRecord, frozen=True, kw_only=True):
     """A tag key of a map's levels with its values in display order."""
 
     map_id: Id
@@ -26,8 +26,8 @@ LEVEL_TAGS = Kind(
     "level_tags",
     "level_tag",
     LevelTag,
-    key=("map_id", "key"),
-    owners=(Owner("map_id", "maps", lends=("asset_id",)),),
-    fixed=(),
+    key_fields=("map_id", "key"),
+    owners=(Owner("map_id", "maps", copies=("asset_id",)),),
+    immutable_fields=(),
     indexes=(("map_id", "_id"),),
 )

@@ -5,9 +5,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from storage import terms
-from storage.fields import NOT_STAMPED, Id, Record, Stamped, Text, Timestamp
+from storage.fields import NO_TIMESTAMP, Id, Record, Text, Timestamp, TimestampedRecord
 from storage.kinds import Kind, Owner
-from storage.units import OF_ASSET
+from storage.units import SAME_ASSET
 
 Coordinate = Annotated[float, Meta(ge=-1e9, le=1e9)]
 
@@ -23,11 +23,11 @@ class LocationTag(Record, frozen=True, kw_only=True):
 
     key: Id
     value: Text
-    created_at: Timestamp = NOT_STAMPED
-    updated_at: Timestamp = NOT_STAMPED
+    created_at: Timestamp = NO_TIMESTAMP
+    updated_at: Timestamp = NO_TIMESTAMP
 
 
-class Location(Stamped, frozen=True, kw_only=True):
+class Location(TimestampedRecord, frozen=True, kw_only=True):
     """A point in the map's own coordinates, with tags that tell what is there."""
 
     id: Id
@@ -46,11 +46,11 @@ LOCATIONS = Kind(
     Location,
     owners=(
         Owner("asset_id", "assets"),
-        Owner("unit_map_id", "maps", same=OF_ASSET),
-        Owner("floors.id", "floors", same=OF_ASSET),
+        Owner("unit_map_id", "maps", must_match=SAME_ASSET),
+        Owner("floors.id", "floors", must_match=SAME_ASSET),
     ),
-    fixed=("asset_id", "unit_map_id"),
-    derived=("words",),
-    derive=lambda document: {"words": terms.words(document["tags"])},
+    immutable_fields=("asset_id", "unit_map_id"),
+    derived_fields=("words",),
+    derive=lambda document: {"words": terms.index_words(document["tags"])},
     indexes=(("unit_map_id", "_id"), ("unit_map_id", "words", "_id"), ("asset_id", "words", "_id")),
 )

@@ -14,7 +14,7 @@ _POLL_SECONDS = 0.01
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[int]:
+def open_lock_file(path: Path) -> Iterator[int]:
     """A descriptor of the lock file; closing it gives up whatever lock it holds."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -23,25 +23,25 @@ def opened(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def try_lock(descriptor: int, kind: int) -> bool:
+def try_lock(descriptor: int, mode: int) -> bool:
     """Take the lock if nobody holds one against it."""
     try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
 
 
-def lock_before(descriptor: int, kind: int, deadline: float) -> bool:
+def wait_for_lock(descriptor: int, mode: int, deadline: float) -> bool:
     """Wait for the lock; False when it is not ours before `time.monotonic()` reaches `deadline`."""
-    while not try_lock(descriptor, kind):
+    while not try_lock(descriptor, mode):
         if time.monotonic() > deadline:
             return False
         time.sleep(_POLL_SECONDS)
     return True
 
 
-def await_release(path: Path) -> None:
+def wait_for_release(path: Path) -> None:
     """Sleep in the kernel for as long as somebody holds an exclusive lock on the file."""
-    with opened(path) as descriptor:
+    with open_lock_file(path) as descriptor:
         fcntl.flock(descriptor, SHARED)

@@ -9,15 +9,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from storage.changes import Changes, Mark, is_same
+from storage.changes import ChangeFeed, VersionSnapshot, is_unchanged_since
 from storage.visibility import Scope
 
 T = TypeVar("T")
 
-MOST_VALUES = 2_000
+MAX_RECORDS = 2_000
 
 
-class Lookup(NamedTuple):
+class RecordCacheKey(NamedTuple):
     """What is looked up, and for whom."""
 
     collection: str
@@ -28,37 +28,39 @@ class Lookup(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Found:
+class _CacheEntry:
     value: Any
-    mark: Mark
+    snapshot: VersionSnapshot
 
 
-class Lookups:
+class RecordCache:
     """Values by what was looked up; the least recently used give way."""
 
-    def __init__(self, changes: Changes, most: int = MOST_VALUES) -> None:
-        self._changes = changes
-        self._most = most
-        self._found: OrderedDict[Lookup, _Found] = OrderedDict()
+    def __init__(self, feed: ChangeFeed, max_records: int = MAX_RECORDS) -> None:
+        self._feed = feed
+        self._max_records = max_records
+        self._entries: OrderedDict[RecordCacheKey, _CacheEntry] = OrderedDict()
 
-    async def of(self, lookup: Lookup, read: Callable[[], Awaitable[T | None]]) -> T | None:
+    async def get_or_load(
+        self, key: RecordCacheKey, load: Callable[[], Awaitable[T | None]]
+    ) -> T | None:
         """The value that is known, if it is still true, else the one that `read` finds now."""
-        now = self._changes.mark()
+        now = self._feed.take_snapshot()
         if now is None:
-            return await read()
-        found = self._found.get(lookup)
-        if found is not None and is_same(found.mark, now, (lookup.collection,)):
-            found.mark = now  # compared by identity next time
-            self._found.move_to_end(lookup)
+            return await load()
+        found = self._entries.get(key)
+        if found is not None and is_unchanged_since(found.snapshot, now, (key.collection,)):
+            found.snapshot = now  # compared by identity next time
+            self._entries.move_to_end(key)
             value: T = found.value
             return value
-        read_now = await read()
+        read_now = await load()
         if read_now is not None:
-            self._keep(lookup, _Found(read_now, now))
+            self._put(key, _CacheEntry(read_now, now))
         return read_now
 
-    def _keep(self, lookup: Lookup, found: _Found) -> None:
-        self._found[lookup] = found
-        self._found.move_to_end(lookup)
-        if len(self._found) > self._most:
-            self._found.popitem(last=False)
+    def _put(self, key: RecordCacheKey, entry: _CacheEntry) -> None:
+        self._entries[key] = entry
+        self._entries.move_to_end(key)
+        if len(self._entries) > self._max_records:
+            self._entries.popitem(last=False)

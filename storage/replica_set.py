@@ -9,14 +9,16 @@ from pymongo.errors import OperationFailure, PyMongoError
 
 HOST = "127.0.0.1"
 
-_CONNECT_SECONDS = 0.2
-_SELECTION_MS = 500  # short: a server that was just killed may accept, and never answer
-_ANSWER_MS = 10_000
+_CONNECT_TIMEOUT_SECONDS = 0.2
+_SERVER_SELECTION_TIMEOUT_MS = (
+    500  # short: a server that was just killed may accept, and never answer
+)
+_SOCKET_TIMEOUT_MS = 10_000
 _POLL_SECONDS = 0.005
 _ALREADY_INITIALIZED = 23
 _NOT_YET_INITIALIZED = 94
 
-Client = MongoClient[dict[str, Any]]
+SyncClient = MongoClient[dict[str, Any]]
 
 
 def make_primary(name: str, port: int, deadline: float) -> bool:
@@ -26,10 +28,10 @@ def make_primary(name: str, port: int, deadline: float) -> bool:
     meanwhile is reconfigured. Doing it again changes nothing. False when the server is gone, is
     another one, or took until `deadline`, a time of `time.monotonic()`.
     """
-    if not _listens(port):
+    if not _is_listening(port):
         return False
     try:
-        with _connected(port) as client:
+        with _connect(port) as client:
             if not _is_member_of(client, name):
                 return False
             while not _is_primary(client, port):
@@ -42,34 +44,34 @@ def make_primary(name: str, port: int, deadline: float) -> bool:
     return True
 
 
-def _listens(port: int) -> bool:
+def _is_listening(port: int) -> bool:
     """Whether anything accepts connections there; far cheaper than asking with a driver."""
     with socket.socket() as connection:
-        connection.settimeout(_CONNECT_SECONDS)
+        connection.settimeout(_CONNECT_TIMEOUT_SECONDS)
         return connection.connect_ex((HOST, port)) == 0
 
 
-def _connected(port: int) -> Client:
-    return Client(
+def _connect(port: int) -> SyncClient:
+    return SyncClient(
         HOST,
         port,
         directConnection=True,
-        serverSelectionTimeoutMS=_SELECTION_MS,
-        socketTimeoutMS=_ANSWER_MS,
+        serverSelectionTimeoutMS=_SERVER_SELECTION_TIMEOUT_MS,
+        socketTimeoutMS=_SOCKET_TIMEOUT_MS,
     )
 
 
-def _is_member_of(client: Client, name: str) -> bool:
+def _is_member_of(client: SyncClient, name: str) -> bool:
     options = client.admin.command("getCmdLineOpts")["parsed"]
     return bool(options.get("replication", {}).get("replSet") == name)
 
 
-def _is_primary(client: Client, port: int) -> bool:
+def _is_primary(client: SyncClient, port: int) -> bool:
     hello = client.admin.command("hello")
     return bool(hello["isWritablePrimary"] and hello["me"] == f"{HOST}:{port}")
 
 
-def _configure(client: Client, name: str, port: int) -> None:
+def _configure(client: SyncClient, name: str, port: int) -> None:
     member = {"_id": 0, "host": f"{HOST}:{port}"}
     try:
         config = client.admin.command("replSetGetConfig")["config"]
@@ -83,7 +85,7 @@ def _configure(client: Client, name: str, port: int) -> None:
         client.admin.command("replSetReconfig", config, force=True)
 
 
-def _initiate(client: Client, config: dict[str, Any]) -> None:
+def _initiate(client: SyncClient, config: dict[str, Any]) -> None:
     try:
         client.admin.command("replSetInitiate", config)
     except OperationFailure as failure:

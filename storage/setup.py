@@ -8,39 +8,39 @@ from pymongo.errors import CollectionInvalid, OperationFailure
 from storage import driver, keys
 from storage.catalog import KINDS
 from storage.kinds import Document, Kind
-from storage.validators import validator
+from storage.validators import build_validator
 
-NAMESPACE_EXISTS = 48
+NAMESPACE_EXISTS_CODE = 48
 
 
 KEY_INDEXES = [IndexModel([("digest", 1)], unique=True)]
 
 
-async def prepare(database: driver.Database) -> None:
+async def prepare_database(database: driver.Database) -> None:
     """Makes the database ready to serve.
 
     Idempotent, and safe while other gateways do the same: MongoDB makes each collection and index
     once, whoever asks first, and a validator is only set when it differs.
     """
-    with driver.translating():
-        existing = {info["name"]: info for info in await _collections(database)}
+    with driver.translate_errors():
+        existing = {info["name"]: info for info in await _list_collections(database)}
         for kind in KINDS:
-            await _prepare_kind(database, kind, existing.get(kind.name))
-        await database[keys.COLLECTION].create_indexes(KEY_INDEXES)
+            await _prepare_collection(database, kind, existing.get(kind.name))
+        await database[keys.KEYS_COLLECTION].create_indexes(KEY_INDEXES)
 
 
-async def _collections(database: driver.Database) -> list[Any]:
+async def _list_collections(database: driver.Database) -> list[Any]:
     reply = await database.command("listCollections")
     batch: list[Any] = reply["cursor"]["firstBatch"]
     return batch
 
 
-async def _prepare_kind(
+async def _prepare_collection(
     database: driver.Database, kind: Kind[Any], existing: Document | None
 ) -> None:
-    rule = validator(kind)
+    rule = build_validator(kind)
     if existing is None:
-        await _create(database, kind, rule)
+        await _create_collection(database, kind, rule)
     elif existing["options"].get("validator") != rule:
         await database.command("collMod", kind.name, validator=rule)
     if kind.indexes:
@@ -49,11 +49,11 @@ async def _prepare_kind(
         )
 
 
-async def _create(database: driver.Database, kind: Kind[Any], rule: Document) -> None:
+async def _create_collection(database: driver.Database, kind: Kind[Any], rule: Document) -> None:
     try:
         await database.create_collection(kind.name, validator=rule)
     except CollectionInvalid:
         pass  # another gateway was faster
     except OperationFailure as error:
-        if error.code != NAMESPACE_EXISTS:
+        if error.code != NAMESPACE_EXISTS_CODE:
             raise

@@ -3,10 +3,10 @@
 import asyncio
 from typing import Any
 
-AGAIN_SECONDS = 0.1
+CANCEL_RETRY_SECONDS = 0.1
 
 
-async def end(task: asyncio.Task[Any]) -> None:
+async def cancel_and_wait(task: asyncio.Task[Any]) -> None:
     """Cancels a task until it has ended; what it raised is nobody's concern any more.
 
     Once is not enough: PyMongo's asyncio client loses a cancellation that arrives while it waits
@@ -14,6 +14,6 @@ async def end(task: asyncio.Task[Any]) -> None:
     """
     while not task.done():
         task.cancel()
-        await asyncio.wait([task], timeout=AGAIN_SECONDS)
+        await asyncio.wait([task], timeout=CANCEL_RETRY_SECONDS)
     if not task.cancelled():
         task.exception()

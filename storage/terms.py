@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from storage.kinds import KEY_SEPARATOR, Document
 
-MOST_TERMS = 50
+MAX_TERMS = 50
 
 _CHARACTER = r"(?:[^,=\\\x00]|\\[,=\-\\])"
 _TERM = re.compile(rf"(?P<no>-?)(?P<key>(?!-){_CHARACTER}+)(?:==(?P<value>{_CHARACTER}+))?\Z", re.S)
@@ -24,11 +24,11 @@ _SPLIT = re.compile(r"((?:[^,\\]|\\.)*)(?:,|\Z)", re.S)
 _ESCAPE = re.compile(r"\\(.)", re.S)
 
 
-class InvalidTerm(ValueError):
+class InvalidTermError(ValueError):
     """A term that the language does not have; the message quotes it."""
 
 
-class Term(NamedTuple):
+class FilterTerm(NamedTuple):
     """One condition; `value` None asks for the key alone."""
 
     key: str
@@ -36,20 +36,20 @@ class Term(NamedTuple):
     negated: bool = False
 
     @property
-    def word(self) -> str:
+    def indexed_word(self) -> str:
         """The indexed word that the term is about."""
-        return word(self.key, self.value)
+        return index_word(self.key, self.value)
 
 
-def parse(text: str) -> list[Term]:
+def parse_filter(text: str) -> list[FilterTerm]:
     """The terms of a filter. Raises InvalidTerm."""
-    terms = [_term(part) for part in _parts(text)]
-    if len(terms) > MOST_TERMS:
-        raise InvalidTerm(f"must have at most {MOST_TERMS} terms, not {len(terms)}")
+    terms = [_parse_term(part) for part in _split_terms(text)]
+    if len(terms) > MAX_TERMS:
+        raise InvalidTermError(f"must have at most {MAX_TERMS} terms, not {len(terms)}")
     return terms
 
 
-def condition(wanted: Sequence[str], unwanted: Sequence[str] = ()) -> Document:
+def build_condition(wanted: Sequence[str], unwanted: Sequence[str] = ()) -> Document:
     """The MongoDB condition on a location's indexed words.
 
     MongoDB looks up the first of the wanted words in the index and filters by the others: the
@@ -63,42 +63,43 @@ def condition(wanted: Sequence[str], unwanted: Sequence[str] = ()) -> Document:
     return {"words": conditions}
 
 
-def words(tags: list[Document]) -> list[str]:
+def index_words(tags: list[Document]) -> list[str]:
     """What is indexed of a location's tags: each key, and each key with its value."""
     return sorted(
-        {word(tag["key"]) for tag in tags} | {word(tag["key"], tag["value"]) for tag in tags}
+        {index_word(tag["key"]) for tag in tags}
+        | {index_word(tag["key"], tag["value"]) for tag in tags}
     )
 
 
-def word(key: str, value: str | None = None) -> str:
+def index_word(key: str, value: str | None = None) -> str:
     """One indexed word; no key holds the separator, so that the two forms never meet."""
     if value is None:
         return key.casefold()
     return f"{key.casefold()}{KEY_SEPARATOR}{value.casefold()}"
 
 
-def _parts(text: str) -> list[str]:
+def _split_terms(text: str) -> list[str]:
     parts = []
     position = 0
     while True:
         match = _SPLIT.match(text, position)
         if match is None:
-            raise InvalidTerm(f"must not end in a single backslash, as '{text}' does")
+            raise InvalidTermError(f"must not end in a single backslash, as '{text}' does")
         parts.append(match[1])
         if match.end() == match.end(1):
             return parts
         position = match.end()
 
 
-def _term(part: str) -> Term:
+def _parse_term(part: str) -> FilterTerm:
     match = _TERM.match(part)
     if match is None:
-        raise InvalidTerm(
+        raise InvalidTermError(
             f"has the term '{part}'; a term is key, -key, key==value or -key==value, "
             r"with \, \= \- \\ for the characters themselves"
         )
     value = match["value"]
-    return Term(
+    return FilterTerm(
         _ESCAPE.sub(r"\1", match["key"]),
         None if value is None else _ESCAPE.sub(r"\1", value),
         bool(match["no"]),

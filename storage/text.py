@@ -11,15 +11,15 @@ from collections import Counter
 from typing import Any, BinaryIO
 
 CHUNK_BYTES = 1 << 18
-LONGEST = 64 << 20
+MAX_VALUE_LENGTH = 64 << 20
 """The longest member, in characters: an inlined drawing of the greatest size, and to spare."""
 
-SPACE = re.compile(r"[ \t\r\n]*")
-CUT_OFF = 16
+WHITESPACE = re.compile(r"[ \t\r\n]*")
+CUT_OFF_CHARACTERS = 16
 """A fault so near to the end of the window may be no more than a token cut in two."""
 
 
-class Malformed(Exception):
+class MalformedJsonError(Exception):
     """The text is not JSON, from a line and column on."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
@@ -27,13 +27,15 @@ class Malformed(Exception):
         self.message, self.line, self.column = message, line, column
 
 
-class Decoder:
+class JsonDecoder:
     """Decodes values and notes their other faults: repeated names, NaN, endless numbers."""
 
     def __init__(self) -> None:
-        self.faults: list[str] = []
+        self.errors: list[str] = []
         self._json = json.JSONDecoder(
-            object_pairs_hook=self._object, parse_constant=self._constant, parse_int=self._integer
+            object_pairs_hook=self._on_object,
+            parse_constant=self._on_constant,
+            parse_int=self._on_integer,
         )
 
     def decode(self, text: str, position: int) -> tuple[Any, int]:
@@ -41,33 +43,33 @@ class Decoder:
 
         Raises json.JSONDecodeError and RecursionError.
         """
-        self.faults = []
+        self.errors = []
         return self._json.raw_decode(text, position)
 
-    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def _on_object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
         if len(value) < len(pairs):
             times = Counter(name for name, _ in pairs)
             twice = next(name for name in times if times[name] > 1)
-            self.faults.append(f"{json.dumps(twice)} is given more than once")
+            self.errors.append(f"{json.dumps(twice)} is given more than once")
         return value
 
-    def _constant(self, name: str) -> None:
-        self.faults.append(f"{name} is no JSON number; give a finite one, or null")
+    def _on_constant(self, name: str) -> None:
+        self.errors.append(f"{name} is no JSON number; give a finite one, or null")
 
-    def _integer(self, digits: str) -> int:
+    def _on_integer(self, digits: str) -> int:
         if len(digits) > 20:
-            self.faults.append(f"a number of {len(digits)} digits is too great")
+            self.errors.append(f"a number of {len(digits)} digits is too great")
             return 0
         return int(digits)
 
 
-class Window:
+class JsonStream:
     """A text of which only the part not yet taken is kept."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self.decoder = Decoder()
-        self.size = 0
+        self.decoder = JsonDecoder()
+        self.value_length = 0
         self._stream = stream
         self._utf8 = codecs.getincrementaldecoder("utf-8-sig")()
         self._text = ""
@@ -79,88 +81,88 @@ class Window:
     def peek(self) -> str:
         """The next character that is no space, or nothing at the end. Raises Malformed."""
         while True:
-            self._position = _end_of_space(self._text, self._position)
+            self._position = _skip_whitespace(self._text, self._position)
             if self._position < len(self._text):
                 return self._text[self._position]
-            if not self._read():
+            if not self._read_more():
                 return ""
 
-    def take(self, wanted: str, otherwise: str) -> str:
+    def expect(self, wanted: str, otherwise: str) -> str:
         """The next character, which must be one of `wanted`. Raises Malformed."""
         found = self.peek()
         if not found or found not in wanted:
             seen = "the text ends here" if not found else f"not {found!r}"
-            raise self.fault(f"{otherwise}, {seen}")
+            raise self.error_at(f"{otherwise}, {seen}")
         self._position += 1
         return found
 
-    def follows(self, wanted: str) -> bool:
+    def accept(self, wanted: str) -> bool:
         """Takes the next character if it is the wanted one. Raises Malformed."""
         found = self.peek() == wanted
         self._position += found
         return found
 
-    def value(self) -> Any:
+    def read_value(self) -> Any:
         """The next value; `size` is then the length of its text. Raises Malformed."""
         self.peek()
         while True:
             try:
                 value, end = self.decoder.decode(self._text, self._position)
             except json.JSONDecodeError as error:
-                if self._is_cut_off(error) and self._read():
+                if self._is_cut_off(error) and self._read_more():
                     continue
-                raise self.fault(error.msg, error.pos) from error
+                raise self.error_at(error.msg, error.pos) from error
             except RecursionError as error:
-                raise self.fault("values are nested too deeply here") from error
+                raise self.error_at("values are nested too deeply here") from error
             # A number at the very end of the window may go on behind it.
-            if end == len(self._text) and self._text[end - 1] not in '}]"' and self._read():
+            if end == len(self._text) and self._text[end - 1] not in '}]"' and self._read_more():
                 continue
-            self.size, self._position = end - self._position, end
+            self.value_length, self._position = end - self._position, end
             return value
 
-    def fault(self, message: str, position: int | None = None) -> Malformed:
+    def error_at(self, message: str, position: int | None = None) -> MalformedJsonError:
         """A fault at a position of the window, by default where reading stands."""
         at = self._position if position is None else position
-        line, column = self._place(at)
-        return Malformed(message, line, column)
+        line, column = self._line_and_column(at)
+        return MalformedJsonError(message, line, column)
 
-    def _place(self, position: int) -> tuple[int, int]:
+    def _line_and_column(self, position: int) -> tuple[int, int]:
         lines = self._text.count("\n", 0, position)
         line_start = self._text.rfind("\n", 0, position) + 1
         columns = position - line_start + (0 if lines else self._columns_before)
         return self._lines_before + lines + 1, columns + 1
 
     def _is_cut_off(self, error: json.JSONDecodeError) -> bool:
-        near_end = error.pos >= len(self._text) - CUT_OFF
+        near_end = error.pos >= len(self._text) - CUT_OFF_CHARACTERS
         return not self._ended and (near_end or error.msg.startswith("Unterminated string"))
 
-    def _read(self) -> bool:
+    def _read_more(self) -> bool:
         """Reads on, at least doubling what is kept, so that a long value is not parsed too often.
 
         False at the end of the stream.
         """
         if self._ended:
             return False
-        line, column = self._place(self._position)
+        line, column = self._line_and_column(self._position)
         self._lines_before, self._columns_before = line - 1, column - 1
         self._text, self._position = self._text[self._position :], 0
-        if len(self._text) > LONGEST:
-            raise self.fault(f"a value longer than {LONGEST:,} characters begins here")
+        if len(self._text) > MAX_VALUE_LENGTH:
+            raise self.error_at(f"a value longer than {MAX_VALUE_LENGTH:,} characters begins here")
         chunk = self._stream.read(max(CHUNK_BYTES, len(self._text)))
         self._ended = not chunk
         try:
             self._text += self._utf8.decode(chunk, final=self._ended)
         except UnicodeDecodeError as error:
             self._text += error.object[: error.start].decode("utf-8", "replace")
-            raise self.fault(not_utf8(error), len(self._text)) from error
+            raise self.error_at(describe_invalid_utf8(error), len(self._text)) from error
         return True
 
 
-def not_utf8(error: UnicodeDecodeError) -> str:
+def describe_invalid_utf8(error: UnicodeDecodeError) -> str:
     """What to say of bytes that are no text."""
     return f"byte 0x{error.object[error.start]:02x} is not UTF-8 ({error.reason})"
 
 
-def _end_of_space(text: str, position: int) -> int:
-    found = SPACE.match(text, position)
+def _skip_whitespace(text: str, position: int) -> int:
+    found = WHITESPACE.match(text, position)
     return found.end() if found else position

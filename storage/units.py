@@ -1,12 +1,12 @@
 """Units: apartments, shops, offices."""
 
-from storage.fields import Id, Stamped, Text
+from storage.fields import Id, Text, TimestampedRecord
 from storage.kinds import Kind, Owner
 
-OF_ASSET = (("asset_id", "asset_id"),)
+SAME_ASSET = (("asset_id", "asset_id"),)
 
 
-class Unit(Stamped, frozen=True, kw_only=True):
+class Unit(TimestampedRecord, frozen=True, kw_only=True):
     """A unit on a floor; `map_ids` None means every map of its asset."""
 
     id: Id
@@ -22,8 +22,8 @@ UNITS = Kind(
     Unit,
     owners=(
         Owner("asset_id", "assets"),
-        Owner("floor_id", "floors", same=OF_ASSET),
-        Owner("map_ids", "maps", same=OF_ASSET),
+        Owner("floor_id", "floors", must_match=SAME_ASSET),
+        Owner("map_ids", "maps", must_match=SAME_ASSET),
     ),
     indexes=(("asset_id", "_id"), ("floor_id", "_id"), ("asset_id", "map_ids", "_id")),
 )

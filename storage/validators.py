@@ -7,14 +7,14 @@ import msgspec
 from storage.kinds import Document, Kind
 
 
-def validator(kind: Kind[Any]) -> Document:
+def build_validator(kind: Kind[Any]) -> Document:
     """What `collMod` and `create` take as validator: types and required fields of the record.
 
     Derived fields, which only the database sees, are allowed beside them.
     """
-    info = msgspec.inspect.type_info(kind.record)
+    info = msgspec.inspect.type_info(kind.record_type)
     assert isinstance(info, msgspec.inspect.StructType)
-    schema = _object(info)
+    schema = _object_schema(info)
     properties = schema["properties"]
     if "id" in properties:
         properties["_id"] = properties.pop("id")
@@ -22,18 +22,18 @@ def validator(kind: Kind[Any]) -> Document:
     return {"$jsonSchema": schema}
 
 
-def _object(info: msgspec.inspect.StructType) -> Document:
+def _object_schema(info: msgspec.inspect.StructType) -> Document:
     return {
         "bsonType": "object",
         "required": [field.encode_name for field in info.fields],
-        "properties": {field.encode_name: _property(field.type) for field in info.fields},
+        "properties": {field.encode_name: _property_schema(field.type) for field in info.fields},
     }
 
 
-def _property(info: msgspec.inspect.Type) -> Document:
+def _property_schema(info: msgspec.inspect.Type) -> Document:
     match info:
         case msgspec.inspect.StrType():
-            return {"bsonType": "string", **_bounds(info.min_length, info.max_length)}
+            return {"bsonType": "string", **_length_bounds(info.min_length, info.max_length)}
         case msgspec.inspect.BoolType():
             return {"bsonType": "bool"}
         case msgspec.inspect.IntType():
@@ -41,19 +41,19 @@ def _property(info: msgspec.inspect.Type) -> Document:
         case msgspec.inspect.FloatType():
             return {"bsonType": ["double", "int", "long"]}
         case msgspec.inspect.ListType():
-            return {"bsonType": "array", "items": _property(info.item_type)}
+            return {"bsonType": "array", "items": _property_schema(info.item_type)}
         case msgspec.inspect.StructType():
-            return _object(info)
+            return _object_schema(info)
         case msgspec.inspect.UnionType():
             options = [option for option in info.types if not _is_none(option)]
-            schema = _property(options[0])
+            schema = _property_schema(options[0])
             types = schema["bsonType"]
             return {**schema, "bsonType": [*([types] if isinstance(types, str) else types), "null"]}
     raise TypeError(f"no bsonType for {info}")
 
 
-def _bounds(least: int | None, most: int | None) -> Document:
-    bounds = {"minLength": least, "maxLength": most}
+def _length_bounds(minimum: int | None, maximum: int | None) -> Document:
+    bounds = {"minLength": minimum, "maxLength": maximum}
     return {name: bound for name, bound in bounds.items() if bound is not None}
 
 

@@ -12,17 +12,17 @@ class Scope:
 
     asset_ids: frozenset[str] | None
 
-    def limit(self, kind: Kind[Any], where: Document) -> Document:
+    def restrict(self, kind: Kind[Any], where: Document) -> Document:
         """`where` restricted to what is visible; every condition holds beside the others."""
-        if self.asset_ids is None or not kind.visible_by:
+        if self.asset_ids is None or not kind.scope_field:
             return where
-        visible = {kind.visible_by: {"$in": sorted(self.asset_ids)}}
+        visible = {kind.scope_field: {"$in": sorted(self.asset_ids)}}
         return {"$and": [where, visible]} if where else visible
 
-    def sees(self, asset_id: str) -> bool:
+    def allows(self, asset_id: str) -> bool:
         """Whether the asset is one of those that the caller was given."""
         return self.asset_ids is None or asset_id in self.asset_ids
 
 
-EVERYTHING = Scope(None)
-NOTHING = Scope(frozenset())
+ALL_ASSETS = Scope(None)
+NO_ASSETS = Scope(frozenset())

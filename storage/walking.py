@@ -9,15 +9,15 @@ from collections.abc import AsyncIterator
 from storage import driver
 from storage.kinds import Document
 
-BATCH = 1000
+BATCH_DOCUMENTS = 1000
 
 
-async def batches(
+async def iter_batches(
     collection: driver.Collection,
     where: Document | None = None,
     projection: Document | None = None,
     session: driver.Session = None,
-    order: str = "_id",
+    order_by: str = "_id",
 ) -> AsyncIterator[list[Document]]:
     """The documents that match, `BATCH` at a time."""
     conditions = [where] if where else []
@@ -26,13 +26,13 @@ async def batches(
             {"$and": conditions} if conditions else {},
             projection,
             session=session,
-            limit=BATCH,
-            batch_size=BATCH,
+            limit=BATCH_DOCUMENTS,
+            batch_size=BATCH_DOCUMENTS,
         )
-        batch: list[Document] = await found.sort(order, 1).to_list(None)
-        full = len(batch) == BATCH
+        batch: list[Document] = await found.sort(order_by, 1).to_list(None)
+        full = len(batch) == BATCH_DOCUMENTS
         if full:
-            conditions = [{order: {"$gt": batch[-1][order]}}, *([where] if where else [])]
+            conditions = [{order_by: {"$gt": batch[-1][order_by]}}, *([where] if where else [])]
         if batch:
             yield batch
         if not full:

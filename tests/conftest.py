@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 from pymongo import MongoClient
 
-from storage.embedded import running
+from storage.embedded import run_embedded_mongo
 
 pytest_plugins = ["tests.world"]
 
@@ -33,7 +33,7 @@ def mongo_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield elsewhere
         return
     run = tmp_path_factory.getbasetemp()
-    with running(run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) as url:
+    with run_embedded_mongo(run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) as url:
         _forget_quickly(url)
         yield url
 

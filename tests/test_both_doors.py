@@ -9,12 +9,12 @@ import pytest
 
 from gateway.app import Gateway
 from resolvers import errors
-from rest.errors import STATUS_OF_CODE
-from rest.parameters import PATH_VARIABLES
-from rest.shapes import Listed, One, Paged, Unenveloped
-from rest.table import ROWS, Row
+from rest.errors import STATUS_BY_CODE
+from rest.parameters import VARIABLE_BY_PATH_PARAMETER
+from rest.shapes import LinkPagedList, PagedList, SingleResource, UnpagedList
+from rest.table import ENDPOINTS, Endpoint
 from schema.execution import Executor
-from schema.root import GRAPHQL
+from schema.root import GRAPHQL_SCHEMA
 from tests.world import (
     ALL_FLAGS,
     BACKGROUND,
@@ -71,23 +71,23 @@ NAMED = {
 
 READS = [
     row
-    for row in ROWS
-    if row.method == "GET" and not any(parameter.is_required for parameter in row.query)
+    for row in ENDPOINTS
+    if row.method == "GET" and not any(parameter.is_required for parameter in row.query_parameters)
 ]
 """Routes need a routable map, which tests/resolvers/test_processing.py makes."""
-LISTS = [row for row in READS if isinstance(row.shape, Paged)]
+LISTS = [row for row in READS if isinstance(row.envelope, PagedList)]
 
 
-def name_of(row: Row) -> str:
+def name_of(row: Endpoint) -> str:
     return f"{row.number}-{row.path}"
 
 
-def parameters(row: Row) -> list[str]:
+def parameters(row: Endpoint) -> list[str]:
     """The names of a path's parameters."""
     return [part[1:-1] for part in row.path.split("/") if part.startswith("{")]
 
 
-def address(row: Row, named: dict[str, str] = NAMED) -> str:
+def address(row: Endpoint, named: dict[str, str] = NAMED) -> str:
     """The path of a row with the parameters filled in."""
     encoded = {
         name: "".join(f"%{byte:02X}" for byte in value.encode()) for name, value in named.items()
@@ -95,78 +95,80 @@ def address(row: Row, named: dict[str, str] = NAMED) -> str:
     return row.path.format_map(encoded)
 
 
-def variables(row: Row, named: dict[str, str] = NAMED) -> dict[str, Any]:
+def variables(row: Endpoint, named: dict[str, str] = NAMED) -> dict[str, Any]:
     """The same parameters as variables of the row's operation."""
-    return {PATH_VARIABLES.get(name, name): named[name] for name in parameters(row)}
+    return {VARIABLE_BY_PATH_PARAMETER.get(name, name): named[name] for name in parameters(row)}
 
 
 def test_every_endpoint_of_the_specification_is_in_the_table() -> None:
-    assert {(row.number, row.method, row.path) for row in ROWS} >= SPECIFIED
+    assert {(row.number, row.method, row.path) for row in ENDPOINTS} >= SPECIFIED
 
 
 def test_no_endpoint_is_in_the_table_twice() -> None:
-    assert max(Counter((row.method, row.path) for row in ROWS).values()) == 1
+    assert max(Counter((row.method, row.path) for row in ENDPOINTS).values()) == 1
 
 
 def test_every_operation_has_a_name_of_its_own() -> None:
     names = Counter(
         node.name.value
-        for row in ROWS
+        for row in ENDPOINTS
         for node in graphql.parse(row.document).definitions
         if isinstance(node, graphql.OperationDefinitionNode) and node.name
     )
-    assert len(names) == len(ROWS)
+    assert len(names) == len(ENDPOINTS)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=name_of)
-def test_the_operation_of_an_endpoint_fits_the_schema(row: Row) -> None:
-    assert graphql.validate(GRAPHQL, graphql.parse(row.document)) == []
+@pytest.mark.parametrize("row", ENDPOINTS, ids=name_of)
+def test_the_operation_of_an_endpoint_fits_the_schema(row: Endpoint) -> None:
+    assert graphql.validate(GRAPHQL_SCHEMA, graphql.parse(row.document)) == []
 
 
-@pytest.mark.parametrize("row", ROWS, ids=name_of)
-def test_the_inputs_of_an_endpoint_are_the_variables_of_its_operation(row: Row) -> None:
+@pytest.mark.parametrize("row", ENDPOINTS, ids=name_of)
+def test_the_inputs_of_an_endpoint_are_the_variables_of_its_operation(row: Endpoint) -> None:
     (operation,) = (
         node
         for node in graphql.parse(row.document).definitions
         if isinstance(node, graphql.OperationDefinitionNode)
     )
     declared = {node.variable.name.value for node in operation.variable_definitions or ()}
-    given = {parameter.variable for parameter in row.query} | set(variables(row))
+    given = {parameter.variable for parameter in row.query_parameters} | set(variables(row))
     assert given == declared if row.body is None else given <= declared
 
 
 @pytest.mark.parametrize("page", [{}, {"page": 1, "perPage": 2}, {"page": 2, "perPage": 1}])
 @pytest.mark.parametrize("row", READS, ids=name_of)
 async def test_an_endpoint_says_what_its_operation_says(
-    client: httpx.AsyncClient, row: Row, page: dict[str, int]
+    client: httpx.AsyncClient, row: Endpoint, page: dict[str, int]
 ) -> None:
-    page = page if isinstance(row.shape, Paged) else {}
+    page = page if isinstance(row.envelope, PagedList) else {}
     query = {"per-page" if name == "perPage" else name: value for name, value in page.items()}
     rest = await client.get(address(row), params=query, headers=ALL_FLAGS)
     assert rest.status_code == 200
-    picked = row.shape.pick(await data_of(client, row.document, {**variables(row), **page}))
+    picked = row.envelope.get_resource(
+        await data_of(client, row.document, {**variables(row), **page})
+    )
     body = rest.json()
-    match row.shape:
-        case Unenveloped() | Listed():
+    match row.envelope:
+        case LinkPagedList() | UnpagedList():
             assert body == {"data": picked["data"]}
-        case Paged():
+        case PagedList():
             paging = body.pop("paging")
             assert body == {"data": picked["data"]}
             assert paging["per_page"] == picked["paging"]["per_page"]
             assert paging["current_page"] == picked["paging"]["current_page"]
             assert bool(paging["next_url"]) == bool(picked["paging"]["next"])
-        case One():
+        case SingleResource():
             assert body == picked
 
 
 @pytest.mark.parametrize("row", LISTS, ids=name_of)
-async def test_a_list_in_the_world_is_not_empty(client: httpx.AsyncClient, row: Row) -> None:
+async def test_a_list_in_the_world_is_not_empty(client: httpx.AsyncClient, row: Endpoint) -> None:
     assert (await client.get(address(row), headers=ALL_FLAGS)).json()["data"]
 
 
-def demands(row: Row) -> tuple[str | None, str | None]:
+def demands(row: Endpoint) -> tuple[str | None, str | None]:
     """The flag and the permission that a row asks for, from its operation."""
-    found = Executor(GRAPHQL).prepare(row.document).demands
+    found = Executor(GRAPHQL_SCHEMA).prepare(row.document).requirements
     flags = [demand.flag for demand in found if demand.flag]
     permissions = [demand.permission for demand in found if demand.permission]
     return next(iter(flags), None), next(iter(permissions), None)
@@ -186,19 +188,21 @@ DEMANDED = {
 """Flags and permissions of the specification."""
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.number.startswith("E")], ids=name_of)
-def test_an_endpoint_demands_what_the_specification_says(row: Row) -> None:
+@pytest.mark.parametrize(
+    "row", [row for row in ENDPOINTS if row.number.startswith("E")], ids=name_of
+)
+def test_an_endpoint_demands_what_the_specification_says(row: Endpoint) -> None:
     assert demands(row) == DEMANDED.get(row.number, (None, None))
 
 
-FLAGGED = [row for row in ROWS if demands(row)[0]]
-PERMITTED = [row for row in ROWS if demands(row)[1]]
+FLAGGED = [row for row in ENDPOINTS if demands(row)[0]]
+PERMITTED = [row for row in ENDPOINTS if demands(row)[1]]
 
 
 @pytest.mark.parametrize("sent", [None, "", "References", "references2", "distance,x;y"])
 @pytest.mark.parametrize("row", FLAGGED, ids=name_of)
 async def test_an_experimental_endpoint_wants_its_flag_before_all_else(
-    narrow: httpx.AsyncClient, row: Row, sent: str | None
+    narrow: httpx.AsyncClient, row: Endpoint, sent: str | None
 ) -> None:
     headers = {} if sent is None else {"Experimental-Flags": sent}
     url = address(row, dict.fromkeys(NAMED, "none")) + "?page=x"
@@ -210,7 +214,7 @@ async def test_an_experimental_endpoint_wants_its_flag_before_all_else(
 
 @pytest.mark.parametrize("row", PERMITTED, ids=name_of)
 async def test_an_endpoint_wants_its_permission_before_it_looks_at_the_input(
-    narrow: httpx.AsyncClient, row: Row
+    narrow: httpx.AsyncClient, row: Endpoint
 ) -> None:
     url = address(row, dict.fromkeys(NAMED, "none")) + "?page=x"
     response = await narrow.request(row.method, url, headers=ALL_FLAGS)
@@ -275,7 +279,7 @@ BY_ID = [row for row in READS if parameters(row) and "group-id" not in parameter
 
 @pytest.mark.parametrize("row", BY_ID, ids=name_of)
 async def test_what_a_key_may_not_see_is_answered_as_what_does_not_exist(
-    narrow: httpx.AsyncClient, client: httpx.AsyncClient, row: Row
+    narrow: httpx.AsyncClient, client: httpx.AsyncClient, row: Endpoint
 ) -> None:
     assert (await client.get(address(row, INVISIBLE), headers=ALL_FLAGS)).status_code == 200
     answers = []
@@ -290,7 +294,7 @@ async def test_what_a_key_may_not_see_is_answered_as_what_does_not_exist(
 
 @pytest.mark.parametrize("row", BY_ID, ids=name_of)
 async def test_what_a_key_may_not_see_is_null_where_what_does_not_exist_is(
-    narrow: httpx.AsyncClient, row: Row
+    narrow: httpx.AsyncClient, row: Endpoint
 ) -> None:
     bodies = [
         await ask(narrow, row.document, variables(row, named))
@@ -331,7 +335,7 @@ async def test_a_record_is_found_only_under_its_own_owner(client: httpx.AsyncCli
     ],
 )
 async def test_a_page_that_cannot_be_is_refused_before_anything_is_looked_for(
-    client: httpx.AsyncClient, row: Row, name: str, value: str
+    client: httpx.AsyncClient, row: Endpoint, name: str, value: str
 ) -> None:
     response = await client.get(
         address(row, dict.fromkeys(NAMED, "none")), params={name: value}, headers=ALL_FLAGS
@@ -368,9 +372,9 @@ def test_every_code_of_an_operation_has_a_status() -> None:
     for kind in kinds:
         kinds += kind.__subclasses__()
     codes = {kind.code for kind in kinds[1:]}
-    assert codes <= set(STATUS_OF_CODE)
+    assert codes <= set(STATUS_BY_CODE)
 
 
 def test_the_gateway_starts_only_with_operations_that_fit(gateway: Gateway) -> None:
-    routed = {route.path for route in gateway.routes()}
-    assert {row.path for row in ROWS} <= routed
+    routed = {route.path for route in gateway.build_routes()}
+    assert {row.path for row in ENDPOINTS} <= routed

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from gateway.app import Gateway
 from resolvers.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.context import Context
-from rest.shapes import Paged
-from rest.table import ROWS
+from rest.shapes import PagedList
+from rest.table import ENDPOINTS
 from schema.execution import Executor
-from schema.root import GRAPHQL
+from schema.root import GRAPHQL_SCHEMA
 from storage.visibility import Scope
 from tests.test_both_doors import parameters, variables
 from tests.world import CATALOG, HIDDEN, SEEN
@@ -49,8 +49,8 @@ NAMED = st.fixed_dictionaries(
 )
 READS = [
     row
-    for row in ROWS
-    if row.method == "GET" and not any(parameter.is_required for parameter in row.query)
+    for row in ENDPOINTS
+    if row.method == "GET" and not any(parameter.is_required for parameter in row.query_parameters)
 ]
 
 MARKS = {
@@ -86,7 +86,7 @@ def caller(assets: frozenset[str] | None) -> Caller:
 
 async def run(gateway: Gateway, document: str, given: Any, assets: frozenset[str] | None) -> Any:
     assert gateway.state is not None
-    executor = Executor(GRAPHQL)
+    executor = Executor(GRAPHQL_SCHEMA)
     context = Context(caller(assets), gateway.state.store)
     result = await executor.run(executor.prepare(document), given, context)
     assert not result.errors
@@ -99,7 +99,7 @@ async def test_no_endpoint_shows_what_is_beyond_the_scope(
     gateway: Gateway, assets: frozenset[str], named: dict[str, str], row: Any, page: int
 ) -> None:
     given = variables(row, named)
-    if isinstance(row.shape, Paged):
+    if isinstance(row.shape, PagedList):
         given |= {"page": page, "perPage": 2}
     if any(parameter.name == "asset" for parameter in row.query):
         given |= {"asset": named["asset"]}
@@ -132,7 +132,7 @@ def leaves(type: GraphQLObjectType) -> str:
     )
 
 
-QUERY = GRAPHQL.query_type
+QUERY = GRAPHQL_SCHEMA.query_type
 assert QUERY is not None
 PATHS = sorted({path for path in paths(QUERY, 5) if "apiKeys" not in path})
 

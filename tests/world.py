@@ -22,7 +22,7 @@ from pymongo import MongoClient
 from gateway.app import Gateway
 from gateway.settings import Settings
 from resolvers.caller import FLAGS, PERMISSIONS
-from resolvers.catalog import load
+from resolvers.catalog import import_catalog
 from storage import driver, keys
 
 BASE_URL = "https://directory.test"
@@ -232,7 +232,7 @@ async def make_key(
     expires_at: datetime | None = None,
 ) -> tuple[str, str]:
     """A new key: its id and its text."""
-    record, key = await keys.create(
+    record, key = await keys.create_api_key(
         database,
         name=name,
         permissions=[*permissions],
@@ -249,10 +249,10 @@ async def create(
     bundle.write_text(json.dumps(catalog))
     client = driver.connect(mongo_url, timeout_seconds=30)
     database = client[database_name]
-    await load(database, [bundle])
+    await import_catalog(database, [bundle])
     past = datetime.now(UTC) - timedelta(seconds=1)
     revoked_id, revoked = await make_key(database, "revoked", permissions=PERMISSIONS)
-    await keys.revoke(database, revoked_id)
+    await keys.revoke_api_key(database, revoked_id)
     made = Keys(
         full=(await make_key(database, "full", permissions=PERMISSIONS))[1],
         narrow=(await make_key(database, "narrow", asset_ids=[SEEN]))[1],
@@ -302,7 +302,7 @@ async def running(settings: Settings) -> AsyncIterator[Gateway]:
 @asynccontextmanager
 async def speaking(gateway: Gateway, key: str | None) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the gateway's application."""
-    transport = httpx.ASGITransport(gateway.application())
+    transport = httpx.ASGITransport(gateway.build_app())
     headers = {} if key is None else {"API-Key": key}
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers) as client:
         # httpx asks for gzip unless told; what a test does not ask for it shall not get

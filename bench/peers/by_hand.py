@@ -14,38 +14,38 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bench.peers.guarding import guarded
-from bench.peers.peer import Peer, environment, uvicorn
-from bench.peers.reading import Distances, Reader, Row, paged
-from bench.shapes import NESTED, REST
+from bench.peers.guarding import require_key
+from bench.peers.peer import Peer, peer_environment, uvicorn_command
+from bench.peers.reading import MongoReader, RecordedDistances, Row, to_page_envelope
+from bench.shapes import NESTED, REST_WORKLOADS
 
-ASSETS = 4
+ASSET_COUNT = 4
 
 
 def create() -> Starlette:
     """The application; its settings are in the environment."""
-    handlers = _Handlers(Reader(), Distances())
+    handlers = _Handlers(MongoReader(), RecordedDistances())
     return Starlette(
         routes=[
-            Route("/v1/units", guarded(handlers.units)),
-            Route("/v1/units/{unit}", guarded(handlers.unit)),
-            Route("/v1/maps/{map}/levels/tags", guarded(handlers.level_tags)),
-            Route("/v1/maps/{map}/locations", guarded(handlers.locations)),
-            Route("/v1/maps/{map}/distance-matrix", guarded(handlers.matrix), methods=["POST"]),
-            Route("/graphql", guarded(handlers.nested), methods=["POST"]),
+            Route("/v1/units", require_key(handlers.units)),
+            Route("/v1/units/{unit}", require_key(handlers.unit)),
+            Route("/v1/maps/{map}/levels/tags", require_key(handlers.level_tags)),
+            Route("/v1/maps/{map}/locations", require_key(handlers.locations)),
+            Route("/v1/maps/{map}/distance-matrix", require_key(handlers.matrix), methods=["POST"]),
+            Route("/graphql", require_key(handlers.nested), methods=["POST"]),
         ]
     )
 
 
 class _Handlers:
-    def __init__(self, reader: Reader, distances: Distances) -> None:
+    def __init__(self, reader: MongoReader, distances: RecordedDistances) -> None:
         self.reader = reader
         self.distances = distances
 
     async def units(self, request: Request) -> Response:
         page = int(request.query_params.get("page", "1"))
         per_page = int(request.query_params.get("per-page", "100"))
-        return _json(paged(await self.reader.units(page, per_page), page, per_page))
+        return _json(to_page_envelope(await self.reader.units(page, per_page), page, per_page))
 
     async def unit(self, request: Request) -> Response:
         found = await self.reader.unit(request.path_params["unit"])
@@ -67,19 +67,19 @@ class _Handlers:
     async def nested(self, request: Request) -> Response:
         await request.body()
         cursor = self.reader.database["assets"].find({}, {"name": 1}).sort("_id", 1)
-        assets = await cursor.limit(ASSETS).to_list()
+        assets = await cursor.limit(ASSET_COUNT).to_list()
         ids = [each["_id"] for each in assets]
-        floors = await self.reader.many(
+        floors = await self.reader.list_rows(
             "floors", {"asset_id": {"$in": ids}}, "asset_id", "name", "short_label"
         )
         floor_ids = [each["id"] for each in floors]
-        units = await self.reader.many(
+        units = await self.reader.list_rows(
             "units", {"floor_id": {"$in": floor_ids}}, "floor_id", "name"
         )
-        return _json({"data": {"assets": {"data": _nest(assets, floors, units)}}})
+        return _json({"data": {"assets": {"data": _nest_rows(assets, floors, units)}}})
 
 
-def _nest(assets: list[Row], floors: list[Row], units: list[Row]) -> list[Row]:
+def _nest_rows(assets: list[Row], floors: list[Row], units: list[Row]) -> list[Row]:
     on_floor: dict[str, list[Any]] = defaultdict(list)
     for unit in units:
         on_floor[unit["floor_id"]].append(
@@ -108,7 +108,7 @@ def _json(body: Any) -> Response:
 BY_HAND = Peer(
     "by-hand",
     "by hand",
-    uvicorn("by_hand:create"),
-    environment,
-    frozenset([*(shape.name for shape in REST if not shape.is_conditional), NESTED]),
+    uvicorn_command("by_hand:create"),
+    peer_environment,
+    frozenset([*(shape.name for shape in REST_WORKLOADS if not shape.is_conditional), NESTED]),
 )

@@ -9,8 +9,8 @@ import orjson
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Response
 from pydantic import BaseModel
 
-from bench.peers.peer import KEY
-from bench.peers.reading import Distances, Reader, Row, paged
+from bench.peers.peer import KEY_VARIABLE
+from bench.peers.reading import MongoReader, RecordedDistances, Row, to_page_envelope
 
 
 class Unit(BaseModel):
@@ -124,8 +124,8 @@ class MatrixAnswer(BaseModel):
     data: Matrix
 
 
-def _guard() -> Callable[..., Awaitable[None]]:
-    key = os.environ[KEY]
+def _key_dependency() -> Callable[..., Awaitable[None]]:
+    key = os.environ[KEY_VARIABLE]
 
     async def check(api_key: Annotated[str, Header()] = "") -> None:
         if not hmac.compare_digest(api_key, key):
@@ -138,8 +138,8 @@ class _Endpoints:
     """Each gives the body of its response, or the response itself."""
 
     def __init__(self, answer: Callable[[Row], Any]) -> None:
-        self.reader = Reader()
-        self.distances = Distances()
+        self.reader = MongoReader()
+        self.distances = RecordedDistances()
         self.answer = answer
 
     async def units(
@@ -147,7 +147,9 @@ class _Endpoints:
         page: Annotated[int, Query(ge=1)] = 1,
         per_page: Annotated[int, Query(alias="per-page", ge=1, le=10_000)] = 100,
     ) -> Any:
-        return self.answer(paged(await self.reader.units(page, per_page), page, per_page))
+        return self.answer(
+            to_page_envelope(await self.reader.units(page, per_page), page, per_page)
+        )
 
     async def unit(self, unit: str) -> Any:
         found = await self.reader.unit(unit)
@@ -175,15 +177,15 @@ def with_models() -> FastAPI:
 
 def with_bytes() -> FastAPI:
     """The application whose responses are bytes."""
-    return _application(_Endpoints(_written), is_modelled=False)
+    return _application(_Endpoints(_to_response), is_modelled=False)
 
 
-def _written(body: Row) -> Response:
+def _to_response(body: Row) -> Response:
     return Response(orjson.dumps(body), media_type="application/json")
 
 
 def _application(endpoints: _Endpoints, *, is_modelled: bool) -> FastAPI:
-    application = FastAPI(openapi_url=None, dependencies=[Depends(_guard())])
+    application = FastAPI(openapi_url=None, dependencies=[Depends(_key_dependency())])
     rows: list[tuple[str, str, Callable[..., Any], type[BaseModel]]] = [
         ("GET", "/v1/units", endpoints.units, UnitPage),
         ("GET", "/v1/units/{unit}", endpoints.unit, Unit),

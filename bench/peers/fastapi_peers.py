@@ -1,20 +1,20 @@
 """FastAPI's two peers; their application is `bench.peers.fastapi_by_hand`, which needs FastAPI."""
 
-from bench.peers.peer import Peer, environment, uvicorn
-from bench.shapes import REST
+from bench.peers.peer import Peer, peer_environment, uvicorn_command
+from bench.shapes import REST_WORKLOADS
 
-SERVED = frozenset(shape.name for shape in REST if not shape.is_conditional)
+SERVED_WORKLOADS = frozenset(shape.name for shape in REST_WORKLOADS if not shape.is_conditional)
 WITH_MODELS = Peer(
     "fastapi-model",
     "FastAPI, response model",
-    uvicorn("fastapi_by_hand:with_models"),
-    environment,
-    SERVED,
+    uvicorn_command("fastapi_by_hand:with_models"),
+    peer_environment,
+    SERVED_WORKLOADS,
 )
 WITH_BYTES = Peer(
     "fastapi-orjson",
     "FastAPI, orjson bytes",
-    uvicorn("fastapi_by_hand:with_bytes"),
-    environment,
-    SERVED,
+    uvicorn_command("fastapi_by_hand:with_bytes"),
+    peer_environment,
+    SERVED_WORKLOADS,
 )

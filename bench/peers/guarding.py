@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bench.peers.peer import KEY
+from bench.peers.peer import KEY_VARIABLE
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def guarded(handler: Handler) -> Handler:
+def require_key(handler: Handler) -> Handler:
     """Lets in who has the key."""
-    key = os.environ[KEY]
+    key = os.environ[KEY_VARIABLE]
 
     async def guarded(request: Request) -> Response:
         if not hmac.compare_digest(request.headers.get("api-key", ""), key):

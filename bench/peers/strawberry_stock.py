@@ -16,17 +16,17 @@ from starlette.routing import Route
 from strawberry.dataloader import DataLoader
 from strawberry.extensions import ParserCache, ValidationCache
 
-from bench.peers.guarding import guarded
-from bench.peers.peer import Peer, environment, uvicorn
-from bench.peers.reading import Reader, Row, Slice, paged
-from bench.shapes import GRAPHQL_MATRIX, MATRIX, NOT_MODIFIED, all_but
+from bench.peers.guarding import require_key
+from bench.peers.peer import Peer, peer_environment, uvicorn_command
+from bench.peers.reading import MongoReader, Row, RowPage, to_page_envelope
+from bench.shapes import GRAPHQL_MATRIX, MATRIX, NOT_MODIFIED, names_except
 from rest import operations
 
 
 class Loaders:
     """The context of one request."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: MongoReader) -> None:
         self.reader = reader
         self.floors = DataLoader(load_fn=self._floors)
         self.units = DataLoader(load_fn=self._units)
@@ -43,7 +43,7 @@ class Loaders:
         self, collection: str, owner: str, ids: list[str], *fields: str
     ) -> list[list[Row]]:
         groups: dict[str, list[Row]] = defaultdict(list)
-        for row in await self.reader.many(collection, {owner: {"$in": ids}}, *fields):
+        for row in await self.reader.list_rows(collection, {owner: {"$in": ids}}, *fields):
             groups[row[owner]].append(row)
         return [groups[id] for id in ids]
 
@@ -84,7 +84,7 @@ class Floor:
     @strawberry.field
     async def units(self, info: Info, per_page: int = 100) -> UnitPage:
         rows = await info.context.units.load(self.id)
-        return _unit_page(_sliced(rows, per_page), 1, per_page)
+        return _unit_page(_first_page(rows, per_page), 1, per_page)
 
 
 @strawberry.type
@@ -215,12 +215,12 @@ class Query:
         return Map(id=id)
 
 
-def _sliced(rows: list[Row], per_page: int) -> Slice:
-    return Slice(rows[:per_page], len(rows) > per_page)
+def _first_page(rows: list[Row], per_page: int) -> RowPage:
+    return RowPage(rows[:per_page], len(rows) > per_page)
 
 
-def _unit_page(slice: Slice, page: int, per_page: int) -> UnitPage:
-    next = paged(slice, page, per_page)["paging"]["next_url"]
+def _unit_page(slice: RowPage, page: int, per_page: int) -> UnitPage:
+    next = to_page_envelope(slice, page, per_page)["paging"]["next_url"]
     paging = Paging(per_page=per_page, current_page=page, has_next=slice.has_next, next=next)
     return UnitPage(paging=paging, data=[Unit(**row) for row in slice.rows])
 
@@ -238,9 +238,9 @@ def _location(row: Row) -> Location:
 SCHEMA = strawberry.Schema(Query, extensions=[ParserCache, ValidationCache])
 
 
-class _Handlers:
+class _RestHandlers:
     def __init__(self) -> None:
-        self.reader = Reader()
+        self.reader = MongoReader()
 
     async def run(self, document: str, variables: Row) -> Any:
         """The data of an operation."""
@@ -283,19 +283,23 @@ def _json(body: Any) -> Response:
 
 def create() -> Starlette:
     """The application; its settings are in the environment."""
-    handlers = _Handlers()
+    handlers = _RestHandlers()
     return Starlette(
         routes=[
-            Route("/v1/units", guarded(handlers.units)),
-            Route("/v1/units/{unit}", guarded(handlers.unit)),
-            Route("/v1/maps/{map}/levels/tags", guarded(handlers.level_tags)),
-            Route("/v1/maps/{map}/locations", guarded(handlers.locations)),
-            Route("/graphql", guarded(handlers.graphql), methods=["POST"]),
+            Route("/v1/units", require_key(handlers.units)),
+            Route("/v1/units/{unit}", require_key(handlers.unit)),
+            Route("/v1/maps/{map}/levels/tags", require_key(handlers.level_tags)),
+            Route("/v1/maps/{map}/locations", require_key(handlers.locations)),
+            Route("/graphql", require_key(handlers.graphql), methods=["POST"]),
         ]
     )
 
 
-SERVED = all_but(NOT_MODIFIED, MATRIX, GRAPHQL_MATRIX)
+SERVED_WORKLOADS = names_except(NOT_MODIFIED, MATRIX, GRAPHQL_MATRIX)
 STRAWBERRY = Peer(
-    "strawberry", "stock strawberry", uvicorn("strawberry_stock:create"), environment, SERVED
+    "strawberry",
+    "stock strawberry",
+    uvicorn_command("strawberry_stock:create"),
+    peer_environment,
+    SERVED_WORKLOADS,
 )

@@ -10,12 +10,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, Tex
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from gateway.cli.operator import with_database
-from gateway.settings import STORAGE, gather, options
-from resolvers.catalog import load
+from gateway.cli.operator import run_with_database
+from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
+from resolvers.catalog import import_catalog
 from storage import driver
 from storage.exporting import export_bundle
-from storage.importing import Progress, Summary
+from storage.importing import ImportProgress, ImportSummary
 
 TIMEOUT_SECONDS = 120.0
 
@@ -24,27 +24,29 @@ TIMEOUT_SECONDS = 120.0
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--dry-run", is_flag=True, help="Check everything and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-@options(*STORAGE)
+@with_options(*STORAGE_OPTIONS)
 def import_(paths: tuple[str, ...], dry_run: bool, as_json: bool, **values: Any) -> None:
     """Load catalog bundles: all of them, or nothing when anything is wrong.
 
     A bundle is a JSON object or newline-delimited JSON, gzipped or not; - reads standard input.
     """
-    with _bar() as bar:
+    with _progress_bar() as bar:
 
-        async def work(database: driver.Database) -> Summary:
-            return await load(database, paths, dry_run=dry_run, progress=_reporter(bar))
+        async def work(database: driver.Database) -> ImportSummary:
+            return await import_catalog(
+                database, paths, dry_run=dry_run, progress=_build_reporter(bar)
+            )
 
-        summary = with_database(gather(values), work, TIMEOUT_SECONDS)
+        summary = run_with_database(settings_from_parameters(values), work, TIMEOUT_SECONDS)
     if as_json:
         click.echo(msgspec.json.encode(summary))
     else:
-        _show(summary, dry_run)
+        _print_summary(summary, dry_run)
 
 
 @click.command()
 @click.option("--ndjson", is_flag=True, help="One member a line, for large catalogs.")
-@options(*STORAGE)
+@with_options(*STORAGE_OPTIONS)
 def export(ndjson: bool, **values: Any) -> None:
     """Write the whole catalog to standard output, as a bundle that import takes back."""
 
@@ -53,10 +55,10 @@ def export(ndjson: bool, **values: Any) -> None:
             sys.stdout.buffer.write(part)
         sys.stdout.buffer.flush()
 
-    with_database(gather(values), work, TIMEOUT_SECONDS)
+    run_with_database(settings_from_parameters(values), work, TIMEOUT_SECONDS)
 
 
-def _bar() -> Bar:
+def _progress_bar() -> Bar:
     return Bar(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -68,10 +70,10 @@ def _bar() -> Bar:
     )
 
 
-def _reporter(bar: Bar) -> Any:
+def _build_reporter(bar: Bar) -> Any:
     tasks: dict[str, Any] = {}
 
-    def report(progress: Progress) -> None:
+    def report(progress: ImportProgress) -> None:
         if progress.phase not in tasks:
             tasks[progress.phase] = bar.add_task(progress.phase, total=progress.total)
         bar.update(tasks[progress.phase], completed=progress.done, total=progress.total)
@@ -79,7 +81,7 @@ def _reporter(bar: Bar) -> Any:
     return report
 
 
-def _show(summary: Summary, dry_run: bool) -> None:
+def _print_summary(summary: ImportSummary, dry_run: bool) -> None:
     table = Table("Kind", "Inserted", "Updated", "Unchanged")
     for name, counts in (*summary.kinds.items(), ("total", summary.total)):
         table.add_row(name, str(counts.inserted), str(counts.updated), str(counts.unchanged))

@@ -3,23 +3,25 @@
 import click
 import orjson
 
-from gateway.settings import gather, options
-from rest.openapi import describe, to_yaml
-from schema.root import GRAPHQL, sdl
+from gateway.settings import settings_from_parameters, with_options
+from rest.openapi import build_description, to_yaml
+from schema.root import GRAPHQL_SCHEMA, build_sdl
 
 
 @click.command()
 def schema() -> None:
     """Print the GraphQL schema in SDL."""
-    click.echo(sdl(), nl=False)
+    click.echo(build_sdl(), nl=False)
 
 
 @click.command()
 @click.option("--format", "form", type=click.Choice(["json", "yaml"]), default="json")
-@options("base_url")
+@with_options("base_url")
 def openapi(form: str, base_url: str | None) -> None:
     """Print the OpenAPI description of the REST API."""
-    described = describe(GRAPHQL, gather({"base_url": base_url}).base_url)
+    described = build_description(
+        GRAPHQL_SCHEMA, settings_from_parameters({"base_url": base_url}).base_url
+    )
     if form == "yaml":
         click.echo(to_yaml(described), nl=False)
     else:

@@ -8,11 +8,11 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from gateway.cli.operator import execute
-from gateway.settings import STORAGE, Settings, gather, options
+from gateway.cli.operator import run_document
+from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
 from resolvers.caller import PERMISSIONS
 
-CREATE = """mutation CreateKey(
+CREATE_KEY = """mutation CreateKey(
     $name: String!, $permissions: [String!], $assetIds: [ID!],
     $allAssets: Boolean!, $expires: String
 ) {
@@ -22,8 +22,8 @@ CREATE = """mutation CreateKey(
     ) { id key }
 }"""
 FIND_ASSET = "query FindAsset($id: ID!) { asset(id: $id) { id } }"
-REVOKE = "mutation RevokeKey($id: ID!) { revokeApiKey(id: $id) }"
-LIST = """query ListKeys($page: Int, $after: String) {
+REVOKE_KEY = "mutation RevokeKey($id: ID!) { revokeApiKey(id: $id) }"
+LIST_KEYS = """query ListKeys($page: Int, $after: String) {
     apiKeys(page: $page, perPage: 10000, after: $after) {
         paging { currentPage next }
         data {
@@ -54,7 +54,7 @@ def keys() -> None:
 @click.option("--all-assets", is_flag=True, help="The key sees every asset, also those to come.")
 @click.option("--expires", metavar="ISO", help="When the key ends, such as 2027-01-31T12:00:00Z.")
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": ..., "key": ...}.')
-@options(*STORAGE)
+@with_options(*STORAGE_OPTIONS)
 def create(
     name: str,
     permissions: tuple[str, ...],
@@ -67,9 +67,9 @@ def create(
     """Make a key and print it, this once."""
     if all_assets and assets:
         raise click.UsageError("give --asset or --all-assets, not both")
-    created = execute(
-        gather(values),
-        CREATE,
+    created = run_document(
+        settings_from_parameters(values),
+        CREATE_KEY,
         {
             "name": name,
             "permissions": list(permissions),
@@ -81,7 +81,10 @@ def create(
     if not assets and not all_assets:
         click.echo("Note: this key sees no asset; --asset and --all-assets give it some.", err=True)
     for asset in assets:
-        if execute(gather(values), FIND_ASSET, {"id": asset})["asset"] is None:
+        if (
+            run_document(settings_from_parameters(values), FIND_ASSET, {"id": asset})["asset"]
+            is None
+        ):
             click.echo(f"Note: there is no asset {asset!r} yet.", err=True)
     if as_json:
         click.echo(orjson.dumps(created))
@@ -92,19 +95,19 @@ def create(
 
 @keys.command()
 @click.argument("key_id", metavar="ID")
-@options(*STORAGE)
+@with_options(*STORAGE_OPTIONS)
 def revoke(key_id: str, **values: Any) -> None:
     """End a key, on every gateway within a second."""
-    execute(gather(values), REVOKE, {"id": key_id})
+    run_document(settings_from_parameters(values), REVOKE_KEY, {"id": key_id})
     click.echo(f"revoked {key_id}")
 
 
 @keys.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-@options(*STORAGE)
+@with_options(*STORAGE_OPTIONS)
 def list_(as_json: bool, **values: Any) -> None:
     """List all keys, ended ones included."""
-    found = sorted(_every(gather(values)), key=lambda key: key["created_at"])
+    found = sorted(_iter_keys(settings_from_parameters(values)), key=lambda key: key["created_at"])
     if as_json:
         click.echo(orjson.dumps(found))
         return
@@ -123,10 +126,10 @@ def list_(as_json: bool, **values: Any) -> None:
     Console().print(table)
 
 
-def _every(settings: Settings) -> Iterator[dict[str, Any]]:
+def _iter_keys(settings: Settings) -> Iterator[dict[str, Any]]:
     paging: dict[str, Any] = {"currentPage": 0, "next": None}
     while paging["currentPage"] == 0 or paging["next"]:
         variables = {"page": paging["currentPage"] + 1, "after": paging["next"]}
-        found = execute(settings, LIST, variables)["apiKeys"]
+        found = run_document(settings, LIST_KEYS, variables)["apiKeys"]
         yield from found["data"]
         paging = found["paging"]

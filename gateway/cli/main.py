@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from gateway.errors import StartError, TlsError
-from storage.errors import StorageError, Unavailable
+from storage.errors import StorageError, UnavailableError
 
-DEBUG = "FLOORGATE_DEBUG"
-EXPECTED = (StorageError, TlsError, StartError)
+DEBUG_VARIABLE = "FLOORGATE_DEBUG"
+EXPECTED_ERRORS = (StorageError, TlsError, StartError)
 
-COMMANDS = {
+COMMAND_PATHS = {
     "serve": "gateway.cli.serve:serve",
     "import": "gateway.cli.catalog:import_",
     "export": "gateway.cli.catalog:export",
@@ -27,49 +27,49 @@ COMMANDS = {
 """Where each command is; it is imported when it is asked for, so that none pays for the others."""
 
 
-class Commands(click.Group):
+class LazyGroup(click.Group):
     """A group whose commands end with a sentence, never with a traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in the order in which a newcomer meets them."""
-        return list(COMMANDS)
+        return list(COMMAND_PATHS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """One command."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in COMMAND_PATHS:
             return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
+        module, _, name = COMMAND_PATHS[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command. Status 1: the input or the surroundings are at fault; 2: usage."""
-        with _explained():
+        with _translate_errors():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
-    except Unavailable as error:
+    except UnavailableError as error:
         raise click.ClickException(f"{error}: is it running, and is --mongo-url right?") from error
-    except EXPECTED as error:
+    except EXPECTED_ERRORS as error:
         raise click.ClickException(str(error)) from error
     except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
         raise
     except Exception as error:
-        if os.environ.get(DEBUG):
+        if os.environ.get(DEBUG_VARIABLE):
             raise
         if isinstance(error, OSError):  # a full disk, a directory that may not be written to
             place = f"{error.filename}: " if error.filename else ""
             raise click.ClickException(f"{place}{error.strerror or error}") from error
         raise click.ClickException(
-            f"a fault of floorgate itself ({type(error).__name__}: {error}); {DEBUG}=1 shows where"
+            f"a fault of floorgate itself ({type(error).__name__}: {error}); {DEBUG_VARIABLE}=1 shows where"
         ) from error
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="floorgate")
 def main() -> None:
     """Floorgate: indoor maps and unit directories over REST and GraphQL."""

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from gateway.settings import STORAGE, Settings, gather, options
-from parsing.plans import FORMATS
-from resolvers.errors import NotFound, RequestError
-from resolvers.processing import Outcome, Request, process
-from storage.database import opened
+from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
+from parsing.plans import PLAN_FORMATS
+from resolvers.errors import NotFoundError, RequestError
+from resolvers.processing import ProcessingOutcome, ProcessingRequest, process_and_publish
+from storage.database import open_database
 from storage.store import Store
 
 TIMEOUT_SECONDS = 60.0
@@ -29,7 +29,7 @@ def maps() -> None:
 @click.argument("map_id", metavar="MAP_ID")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path(path_type=Path))
 @click.option("--asset", "asset_id", metavar="ID", help="The asset of a new map.")
-@click.option("--format", "form", type=click.Choice(["auto", *FORMATS]), default="auto")
+@click.option("--format", "form", type=click.Choice(["auto", *PLAN_FORMATS]), default="auto")
 @click.option(
     "--feet-per-unit",
     type=click.FloatRange(min=0, min_open=True, max=1e6),
@@ -50,7 +50,7 @@ def maps() -> None:
     help="Per cent of the locations that have to reach each other, in each mode.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@options(*STORAGE)
+@with_options(*STORAGE_OPTIONS)
 def process_(
     map_id: str,
     sources: tuple[Path, ...],
@@ -68,9 +68,9 @@ def process_(
     zip. What cannot be reached is named in the report. Status 1 means that the plan was not
     published: no two locations reach each other, or fewer than SHARE per cent do.
     """
-    request = Request(
+    request = ProcessingRequest(
         map_id,
-        _read(sources),
+        _read_sources(sources),
         None if form == "auto" else form,
         asset_id,
         feet_per_unit,
@@ -79,18 +79,18 @@ def process_(
     )
     if pictures is not None:  # where nothing can be drawn nothing is published either
         pictures.mkdir(parents=True, exist_ok=True)
-    outcome = _process(gather(values), request)
+    outcome = _run_processing(settings_from_parameters(values), request)
     if pictures is not None:
-        _write(pictures, outcome.pictures)
+        _write_pictures(pictures, outcome.pictures)
     if as_json:
         click.echo(orjson.dumps(outcome.report, option=orjson.OPT_INDENT_2))
     else:
-        show(outcome.report)
+        print_report(outcome.report)
     if not outcome.published:
         raise click.exceptions.Exit(1)
 
 
-def _read(sources: tuple[Path, ...]) -> dict[str, bytes]:
+def _read_sources(sources: tuple[Path, ...]) -> dict[str, bytes]:
     files = [
         (path, path.relative_to(source) if source.is_dir() else Path(path.name))
         for source in sources
@@ -103,21 +103,21 @@ def _read(sources: tuple[Path, ...]) -> dict[str, bytes]:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
 
 
-def _process(settings: Settings, request: Request) -> Outcome:
-    async def run(bar: Progress) -> Outcome:
+def _run_processing(settings: Settings, request: ProcessingRequest) -> ProcessingOutcome:
+    async def run(bar: Progress) -> ProcessingOutcome:
         task = bar.add_task("processing", total=1.0)
 
         def progress(share: float, step: str) -> None:
             bar.update(task, completed=share, description=step)
 
-        async with opened(settings.connection, TIMEOUT_SECONDS) as client:
-            return await process(Store(client, settings.database), request, progress)
+        async with open_database(settings.connection, TIMEOUT_SECONDS) as client:
+            return await process_and_publish(Store(client, settings.database), request, progress)
 
     console = Console(stderr=True)
     try:
         with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
             return asyncio.run(run(bar))
-    except NotFound as error:
+    except NotFoundError as error:
         raise click.ClickException(
             f"there is no map {request.map_id!r}: give a floor plan as SOURCE to make one"
         ) from error
@@ -125,13 +125,13 @@ def _process(settings: Settings, request: Request) -> Outcome:
         raise click.ClickException(str(error)) from error
 
 
-def _write(directory: Path, pictures: dict[str, str]) -> None:
+def _write_pictures(directory: Path, pictures: dict[str, str]) -> None:
     for name, svg in pictures.items():
         safe = "".join(each if each.isalnum() or each in "-_." else "_" for each in name)
         (directory / f"{safe}.svg").write_text(svg, encoding="utf-8")
 
 
-def show(report: dict[str, Any]) -> None:
+def print_report(report: dict[str, Any]) -> None:
     """Prints a report for people."""
     console = Console(soft_wrap=True)
     levels = Table("Level", "Rooms", "Locations", "Doors", "repaired", "inferred", "Walkable ft²")

@@ -10,18 +10,18 @@ from gateway.settings import Settings
 from resolvers.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.context import Context
 from schema.execution import Executor
-from schema.root import GRAPHQL
+from schema.root import GRAPHQL_SCHEMA
 from storage import driver
-from storage.database import opened
+from storage.database import open_database
 from storage.store import Store
-from storage.visibility import EVERYTHING
+from storage.visibility import ALL_ASSETS
 
 T = TypeVar("T")
 
-OPERATOR = Caller("operator", EVERYTHING, frozenset(PERMISSIONS), frozenset(FLAGS))
+OPERATOR = Caller("operator", ALL_ASSETS, frozenset(PERMISSIONS), frozenset(FLAGS))
 
 
-def with_database(
+def run_with_database(
     settings: Settings,
     work: Callable[[driver.Database], Awaitable[T]],
     timeout_seconds: float = 30.0,
@@ -29,18 +29,18 @@ def with_database(
     """Does some work on the catalog's database."""
 
     async def run() -> T:
-        async with opened(settings.connection, timeout_seconds) as client:
+        async with open_database(settings.connection, timeout_seconds) as client:
             return await work(client[settings.database])
 
     return asyncio.run(run())
 
 
-def execute(settings: Settings, document: str, variables: dict[str, Any]) -> dict[str, Any]:
+def run_document(settings: Settings, document: str, variables: dict[str, Any]) -> dict[str, Any]:
     """The data that an operation comes to. Raises ClickException with its first error."""
 
     async def run() -> dict[str, Any]:
-        async with opened(settings.connection) as client:
-            executor = Executor(GRAPHQL)
+        async with open_database(settings.connection) as client:
+            executor = Executor(GRAPHQL_SCHEMA)
             context = Context(OPERATOR, Store(client, settings.database))
             result = await executor.run(executor.prepare(document), variables, context)
             if result.errors or result.data is None:

@@ -6,7 +6,7 @@ import click
 
 from parsing.errors import ParsingError
 from parsing.render import to_svg
-from parsing.unitmap import parse as parse_svg
+from parsing.unitmap import parse_unit_map as parse_svg
 
 
 @click.command()
@@ -20,4 +20,4 @@ def parse(file: Path, svg: bool) -> None:
         raise click.ClickException(f"{file}: {error.strerror}") from error
     except ParsingError as error:
         raise click.ClickException(f"{file}: {error}") from error
-    click.echo(to_svg(parsed.to_json()) if svg else parsed.json)
+    click.echo(to_svg(parsed.to_dict()) if svg else parsed.json)

@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from gateway.settings import EVERYTHING, Settings, gather, options
+from gateway.settings import ALL_OPTIONS, Settings, settings_from_parameters, with_options
 from storage import driver, embedded
 from storage.maps import MAPS
 
-APPLICATION = "gateway.app:from_variables"
+APPLICATION_FACTORY = "gateway.app:create_app_from_environment"
 DEMO_BUNDLE = Path(__file__).parents[2] / "samples" / "demo" / "bundle.json"
 DEMO_ASSET = "alder-court"
 DEMO_MAP = "alder-court-floor-plates"
@@ -24,10 +24,10 @@ DEMO_KEY_DAYS = 30
 
 @click.command()
 @click.option("--demo", is_flag=True, help="Load the demo property and print a key for it.")
-@options(*EVERYTHING)
+@with_options(*ALL_OPTIONS)
 def serve(demo: bool, **values: Any) -> None:
     """Serve /v1 and /graphql until SIGTERM; print one line when requests are served."""
-    settings = gather(values)
+    settings = settings_from_parameters(values)
     if bool(settings.tls_cert) != bool(settings.tls_key):
         raise click.UsageError("--tls-cert and --tls-key go together")
     if settings.behind_proxy and settings.tls_cert:
@@ -35,21 +35,21 @@ def serve(demo: bool, **values: Any) -> None:
     with ExitStack() as stack:
         _start_mongod_while_loading(settings, stack)
         from gateway import server
-        from gateway.protocol import ProtocolLimits
-        from gateway.worker import Service
+        from gateway.protocol import ConnectionLimits
+        from gateway.worker import GatewayService
 
-        certificate = _certificate(settings)
-        on_ready: Callable[[str], None] = server.announce
+        certificate = _get_certificate_paths(settings)
+        on_ready: Callable[[str], None] = server.announce_ready
         if demo:
-            on_ready = _demo_announcement(_prepare_demo(settings), certificate)
+            on_ready = _build_demo_announcement(_prepare_demo(settings), certificate)
         status = server.serve(
-            Service(
-                APPLICATION,
+            GatewayService(
+                APPLICATION_FACTORY,
                 certificate,
-                limits=ProtocolLimits(),
+                limits=ConnectionLimits(),
                 drain_seconds=settings.drain_seconds,
                 headers=server.security_headers(
-                    is_pinned=settings.behind_proxy or settings.tls_cert is not None
+                    use_hsts=settings.behind_proxy or settings.tls_cert is not None
                 ),
                 log_level=settings.log_level,
                 log_format=settings.log_format,
@@ -57,7 +57,7 @@ def serve(demo: bool, **values: Any) -> None:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
-            environment=settings.environment(),
+            environment=settings.to_environment(),
             on_ready=on_ready,
         )
     sys.exit(status)
@@ -68,34 +68,36 @@ def _start_mongod_while_loading(settings: Settings, stack: ExitStack) -> None:
     with ThreadPoolExecutor(1) as pool:
         starting = None
         if not settings.mongo_url:
-            starting = pool.submit(stack.enter_context, embedded.running(settings.data_dir))
-        importlib.import_module(APPLICATION.partition(":")[0])
+            starting = pool.submit(
+                stack.enter_context, embedded.run_embedded_mongo(settings.data_dir)
+            )
+        importlib.import_module(APPLICATION_FACTORY.partition(":")[0])
         if starting is not None:
             starting.result()
 
 
-def _certificate(settings: Settings) -> tuple[str, str] | None:
+def _get_certificate_paths(settings: Settings) -> tuple[str, str] | None:
     if settings.behind_proxy:
         return None
     if settings.tls_cert and settings.tls_key:
         return str(settings.tls_cert), str(settings.tls_key)
     from gateway import tls
 
-    certificate, key = tls.certificate(settings.data_dir)
+    certificate, key = tls.ensure_certificate(settings.data_dir)
     return str(certificate), str(key)
 
 
 def _prepare_demo(settings: Settings) -> str:
     """Loads the demo property, unless it is there, and makes a key for it."""
-    from gateway.cli.keys import CREATE
-    from gateway.cli.operator import execute, with_database
+    from gateway.cli.keys import CREATE_KEY
+    from gateway.cli.operator import run_document, run_with_database
     from resolvers.caller import ADMIN, PERMISSIONS
 
-    with_database(settings, _load_demo)
+    run_with_database(settings, _load_demo)
     expires = datetime.now(UTC) + timedelta(days=DEMO_KEY_DAYS)
-    created = execute(
+    created = run_document(
         settings,
-        CREATE,
+        CREATE_KEY,
         {
             "name": "demo",
             "permissions": [permission for permission in PERMISSIONS if permission != ADMIN],
@@ -113,29 +115,31 @@ async def _load_demo(database: driver.Database) -> None:
 
     Its map is made routable where it is not, in this version's format.
     """
-    from resolvers.catalog import load
-    from resolvers.processing import Request, is_processed, process
+    from resolvers.catalog import import_catalog
+    from resolvers.processing import ProcessingRequest, is_processed, process_and_publish
     from storage import visibility
-    from storage.importing import taking_turns
+    from storage.importing import hold_import_lease
     from storage.store import Store
 
     store = Store(database.client, database.name)
-    async with taking_turns(database):  # which finishes what a killed import has left
-        found = await store.get(MAPS, visibility.EVERYTHING, {"_id": DEMO_MAP})
+    async with hold_import_lease(database):  # which finishes what a killed import has left
+        found = await store.find_record(MAPS, visibility.ALL_ASSETS, {"_id": DEMO_MAP})
     if found is None:
-        await load(database, [DEMO_BUNDLE])
+        await import_catalog(database, [DEMO_BUNDLE])
     if not await is_processed(store, DEMO_MAP):
         click.echo("Making the demo map routable, which is done once", err=True)
-        await process(store, Request(DEMO_MAP, {}))
+        await process_and_publish(store, ProcessingRequest(DEMO_MAP, {}))
 
 
-def _demo_announcement(key: str, certificate: tuple[str, str] | None) -> Callable[[str], None]:
+def _build_demo_announcement(
+    key: str, certificate: tuple[str, str] | None
+) -> Callable[[str], None]:
     from gateway import server
 
     trust = f"--cacert {Path(certificate[0]).resolve()} " if certificate else ""
 
     def announce(address: str) -> None:
-        server.announce(address)
+        server.announce_ready(address)
         click.echo(
             f"""
 REST       {address}/v1/units

@@ -10,16 +10,16 @@ import orjson
 import pytest
 
 from bench.directory import Directory
-from bench.load import Request, due_times, percentile
+from bench.load import LoadRequest, due_times, percentile
 from bench.peers import node
 from bench.peers.by_hand import BY_HAND
 from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.raw import RAW
 from bench.peers.registry import all_peers
 from bench.peers.strawberry_stock import STRAWBERRY
-from bench.profiling import summed
-from bench.serving import PeerError, Reply, Server, agree
-from bench.shapes import LIST, NESTED, NOT_MODIFIED, SHAPES, Shape
+from bench.profiling import summarize_profile
+from bench.serving import PeerError, PeerServer, Reply, check_same_answers
+from bench.shapes import LIST, NESTED, NOT_MODIFIED, WORKLOADS, Workload
 
 CHECKOUT = Path(__file__).parents[2]
 NOWHERE = Directory("", 0, "", "", [], [], Path())
@@ -77,38 +77,38 @@ def test_every_other_peer_answers_as_floorgate_does() -> None:
     assert done.returncode == 0, done.stderr
 
 
-class _Canned(Server):
+class _Canned(PeerServer):
     """A server that answers what it was given."""
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: LoadRequest) -> Reply:
         return Reply(200, http.client.HTTPMessage(), self.headers["answer"].encode())
 
 
-def _canned(answer: str) -> Server:
+def _canned(answer: str) -> PeerServer:
     return _Canned(UNCACHED, 0, 0, {"answer": answer})
 
 
-def _shape(*, is_conditional: bool = False) -> Shape:
-    return Shape(
-        "unit", "one unit", lambda _: [Request("/v1/units/a")], is_conditional=is_conditional
+def _shape(*, is_conditional: bool = False) -> Workload:
+    return Workload(
+        "unit", "one unit", lambda _: [LoadRequest("/v1/units/a")], is_conditional=is_conditional
     )
 
 
 def test_peers_that_answer_differently_are_not_compared() -> None:
     one, same, other = (_canned(text) for text in ('{"id":"a"}', '{ "id" : "a" }', '{"id":"b"}'))
-    agree([one, same], _shape(), NOWHERE)
+    check_same_answers([one, same], _shape(), NOWHERE)
     with pytest.raises(PeerError, match="/v1/units/a"):
-        agree([one, other], _shape(), NOWHERE)
+        check_same_answers([one, other], _shape(), NOWHERE)
 
 
 def test_page_tokens_are_each_peers_own() -> None:
     pages = [f'{{"paging":{{"next_url":"https://a/v1?page=2&after={x}"}}}}' for x in ("aZ_-", "b")]
-    agree([_canned(page) for page in pages], _shape(), NOWHERE)
+    check_same_answers([_canned(page) for page in pages], _shape(), NOWHERE)
 
 
 def test_what_must_be_answered_304_is_not_compared_when_it_is_not() -> None:
     with pytest.raises(PeerError, match="status 200, not 304"):
-        agree([_canned("{}")], _shape(is_conditional=True), NOWHERE)
+        check_same_answers([_canned("{}")], _shape(is_conditional=True), NOWHERE)
 
 
 def test_a_profile_is_told_per_request(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_profile_is_told_per_request(tmp_path: Path) -> None:
     for _ in range(6):
         profile.runcall(percentile, [1.0], 0.5)
     profile.dump_stats(tmp_path / "profile")
-    sheet = summed(tmp_path / "profile", "Anything", requests=2, rows=99)
+    sheet = summarize_profile(tmp_path / "profile", "Anything", requests=2, rows=99)
     calls = {row[0]: row[2] for row in sheet.rows}
     places = {row[0]: row[1].partition(":")[0] for row in sheet.rows}
     assert calls["percentile"] == "3.00"
@@ -124,7 +124,7 @@ def test_a_profile_is_told_per_request(tmp_path: Path) -> None:
 
 
 def test_only_one_shape_asks_for_304() -> None:
-    assert [shape.name for shape in SHAPES if shape.status == 304] == [NOT_MODIFIED]
+    assert [shape.name for shape in WORKLOADS if shape.status == 304] == [NOT_MODIFIED]
 
 
 @pytest.mark.parametrize(

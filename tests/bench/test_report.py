@@ -13,10 +13,10 @@ from bench.peers.node import SOFA_JIT, SOFA_JS
 from bench.peers.raw import RAW
 from bench.peers.strawberry_stock import STRAWBERRY
 from bench.rates import Sample
-from bench.results import Results, Spread, ratios
+from bench.results import Results, Spread, cpu_ratios
 from bench.shapes import LIST, UNIT
-from bench.sheets import Sheet, figure
-from bench.staleness import Seen, Staleness
+from bench.sheets import ReportTable, format_figure
+from bench.staleness import Staleness, StalenessSample
 
 PEERS = (UNCACHED, CACHED, RAW, BY_HAND, STRAWBERRY, SOFA_JS, SOFA_JIT)
 
@@ -56,11 +56,11 @@ def _results(*samples: Sample, staleness: Staleness | None = None) -> Results:
 def test_ratios_compare_within_a_round() -> None:
     cpu_ms = {("mine", 0): 2.0, ("mine", 1): 12.0, ("theirs", 0): 1.0, ("theirs", 1): 4.0}
     samples = [_sample(peer, value, round=round) for (peer, round), value in cpu_ms.items()]
-    assert ratios(samples, UNIT, "mine", "theirs") == Spread(2.5, 2.0, 3.0)
+    assert cpu_ratios(samples, UNIT, "mine", "theirs") == Spread(2.5, 2.0, 3.0)
 
 
 def test_there_is_no_ratio_to_a_peer_that_does_not_serve_the_shape() -> None:
-    assert ratios([_sample("mine", 1.0)], UNIT, "mine", "theirs") is None
+    assert cpu_ratios([_sample("mine", 1.0)], UNIT, "mine", "theirs") is None
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_missed_bound_says_by_how_much(measured: float, most: float, expected:
 
 
 def _row(results: Results, *begins: str) -> tuple[str, ...]:
-    rows = [tuple(row) for row in targets.sheet(results).rows]
+    rows = [tuple(row) for row in targets.build_table(results).rows]
     return next(row for row in rows if row[: len(begins)] == begins)
 
 
@@ -109,22 +109,26 @@ def test_a_peer_that_wins_is_named_with_what_it_takes() -> None:
     results = _results(
         _sample(UNCACHED.name, 4.0), _sample(CACHED.name, 0.5), _sample(SOFA_JIT.name, 1.0)
     )
-    assert targets.wins(results).rows == [("one unit", "off", SOFA_JIT.title, "0.25 x")]
+    assert targets.build_rival_table(results).rows == [
+        ("one unit", "off", SOFA_JIT.title, "0.25 x")
+    ]
 
 
 def test_a_limit_is_no_peer_to_win() -> None:
     results = _results(_sample(UNCACHED.name, 4.0), _sample(BY_HAND.name, 1.0))
-    assert targets.wins(results).rows[0][0] == "nowhere"
+    assert targets.build_rival_table(results).rows[0][0] == "nowhere"
 
 
-FRESH = Seen(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, most_ms=0, finds=0)
-LATE = Seen(writes=9, stale_reads=3, p50_ms=1, p99_ms=70, most_ms=80, finds=0)
-NOT_KEPT = Seen(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, most_ms=0, finds=2)
+FRESH = StalenessSample(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, most_ms=0, finds=0)
+LATE = StalenessSample(writes=9, stale_reads=3, p50_ms=1, p99_ms=70, most_ms=80, finds=0)
+NOT_KEPT = StalenessSample(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, most_ms=0, finds=2)
 
 
-def _staleness_verdicts(uncached: Seen, cached: Seen, same: Seen) -> list[str]:
+def _staleness_verdicts(
+    uncached: StalenessSample, cached: StalenessSample, same: StalenessSample
+) -> list[str]:
     results = _results(staleness=Staleness(uncached=uncached, cached=cached, same=same))
-    rows = targets.sheet(results).rows
+    rows = targets.build_table(results).rows
     return [row[-1] for row in rows if row[0] == "staleness after a write"]
 
 
@@ -144,15 +148,15 @@ def test_a_rate_that_the_server_did_not_bound_is_marked() -> None:
         _sample(UNCACHED.name, 1.0, requests_per_second=500.0),
         _sample(RAW.name, 1.0, requests_per_second=900.0, busy=0.5),
     )
-    rates = next(sheet for sheet in report.sheets(results) if "saturation" in sheet.title)
+    rates = next(sheet for sheet in report.build_tables(results) if "saturation" in sheet.title)
     ((shape, *cells),) = rates.rows
     assert shape == "one unit"
     assert cells[:4] == ["500", "–", "900*", "–"]
 
 
 def test_a_sheet_is_a_table_in_markdown() -> None:
-    sheet = Sheet("Title", ("", "a"), [("one", "1"), ("two", "2")], note="Why.")
-    assert sheet.markdown() == "|  | a |\n| --- | --: |\n| one | 1 |\n| two | 2 |\n\nWhy."
+    sheet = ReportTable("Title", ("", "a"), [("one", "1"), ("two", "2")], note="Why.")
+    assert sheet.to_markdown() == "|  | a |\n| --- | --: |\n| one | 1 |\n| two | 2 |\n\nWhy."
 
 
 @pytest.mark.parametrize(
@@ -160,40 +164,40 @@ def test_a_sheet_is_a_table_in_markdown() -> None:
     [(12345.6, "12,346"), (12.345, "12.3"), (1.234, "1.23"), (0.0123, "0.012")],
 )
 def test_figures_have_three_digits_or_more(value: float, expected: str) -> None:
-    assert figure(value) == expected
+    assert format_figure(value) == expected
 
 
 def test_figures_replace_what_stands_between_their_markers() -> None:
     text = "a\n<!-- measured: x -->\nold\n<!-- /measured: x -->\nb <!-- measured: y -->"
     expected = "a\n<!-- measured: x -->\nnew \\1\n<!-- /measured: x -->\nb <!-- measured: y -->"
-    assert pages.replaced(text, "x", "new \\1") == expected
+    assert pages.replace_section(text, "x", "new \\1") == expected
 
 
 def test_a_page_without_markers_is_not_written(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("nothing")
-    with pytest.raises(pages.MissingMarkers, match="measured: x"):
-        pages.rewrite(page, "x", "new")
+    with pytest.raises(pages.MissingMarkersError, match="measured: x"):
+        pages.rewrite_section(page, "x", "new")
     assert page.read_text() == "nothing"
 
 
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        (pages.README, ("ratios",)),
-        (pages.PERFORMANCE, ("ratios", "details", "staleness", "growth")),
+        (pages.README_PAGE, ("ratios",)),
+        (pages.PERFORMANCE_PAGE, ("ratios", "details", "staleness", "growth")),
     ],
 )
 def test_the_pages_have_room_for_all_figures(page: Path, names: tuple[str, ...]) -> None:
     for name in names:
-        pages.replaced(page.read_text(), name, "", page.name)
+        pages.replace_section(page.read_text(), name, "", page.name)
 
 
 def test_the_chart_has_a_bar_for_each_peer_the_quickest_first() -> None:
     results = _results(_sample(UNCACHED.name, 2.0), _sample(RAW.name, 0.02))
-    groups = report.charted(results)
+    groups = report.build_bar_groups(results)
     assert [bar.title for bar in groups[0].bars] == [RAW.title, UNCACHED.title]
-    drawn = ElementTree.fromstring(chart.draw(groups))
+    drawn = ElementTree.fromstring(chart.draw_chart(groups))
     bars = [each for each in drawn.iter() if each.get("rx")]
     lengths = [float(bar.get("width", "")) for bar in bars]
     assert len(bars) == 2 and lengths == sorted(lengths)

@@ -180,6 +180,6 @@ APP = Starlette(
         Route("/v1/units", list_units),
         Route("/v1/openapi.json", describe),
         Route("/v1/openapi", reference),
-        *pages.routes(),
+        *pages.asset_routes(),
     ]
 )

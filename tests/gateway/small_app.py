@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.access import Access
+from gateway.access import AccessLogMiddleware
 from gateway.errors import StartError
 
 
@@ -40,7 +40,7 @@ async def _app(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def create() -> ASGIApp:
-    return Access(_app)
+    return AccessLogMiddleware(_app)
 
 
 def create_expected_failure() -> ASGIApp:

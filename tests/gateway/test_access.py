@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway import access, logs
-from gateway.access import Access
-from rest.reading import ClientGone, read_body
+from gateway.access import AccessLogMiddleware
+from rest.reading import ClientDisconnectedError, receive_body
 
 KEY = "fgk_" + "0aZ9" * 12
 Headers = list[tuple[bytes, bytes]]
@@ -24,7 +24,7 @@ class Lines(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setFormatter(logs.LineFormatter())
+        self.setFormatter(logs.LogFormatter())
         self.texts: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -63,14 +63,14 @@ def request(
         sent.append(message)
 
     scope = {"type": "http", "method": method, "path": "/", "headers": list(headers), **members}
-    asyncio.run(Access(app)(scope, receive, send))
+    asyncio.run(AccessLogMiddleware(app)(scope, receive, send))
     return sent
 
 
 def answering(status: int = 200, body: bytes = b"{}") -> ASGIApp:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        scope[access.ROUTE] = "/v1/assets/{asset}"
-        scope[access.KEY_ID] = "key-1"
+        scope[access.SCOPE_ROUTE] = "/v1/assets/{asset}"
+        scope[access.SCOPE_KEY_ID] = "key-1"
         await send({"type": "http.response.start", "status": status, "headers": []})
         await send({"type": "http.response.body", "body": body})
 
@@ -174,8 +174,8 @@ def test_an_application_without_an_answer_is_a_fault() -> None:
 
 
 def test_a_client_that_left_is_logged_and_not_answered(lines: Lines) -> None:
-    assert request(raising(ClientGone())) == []
-    assert lines.last()["status"] == access.CLIENT_GONE
+    assert request(raising(ClientDisconnectedError())) == []
+    assert lines.last()["status"] == access.CLIENT_CLOSED_REQUEST
     assert lines.last()["level"] == "info"
 
 
@@ -198,7 +198,7 @@ def test_other_scopes_pass_untouched() -> None:
     async def nowhere(message: Message) -> None:
         pass
 
-    asyncio.run(Access(app)({"type": "lifespan"}, nothing, nowhere))
+    asyncio.run(AccessLogMiddleware(app)({"type": "lifespan"}, nothing, nowhere))
     assert scopes == [{"type": "lifespan"}]
 
 
@@ -219,7 +219,7 @@ def test_no_log_line_ever_holds_a_key(
     lines: Lines, sent: bytes, headers: Headers, show: Callable[[str], str]
 ) -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        body = await read_body(receive, 1000)
+        body = await receive_body(receive, 1000)
         raise ValueError(show(body.decode("latin-1")), scope["path"], scope["headers"], body)
 
     text = sent.decode("latin-1")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
 
-from gateway.admission import Admission, RateLimiter
+from gateway.admission import LoadSheddingMiddleware, RateLimiter
 
 
 async def receive() -> Message:
@@ -29,7 +29,7 @@ class Door:
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
 
-async def enter(admission: Admission, path: str = "/") -> list[Message]:
+async def enter(admission: LoadSheddingMiddleware, path: str = "/") -> list[Message]:
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -40,7 +40,7 @@ async def enter(admission: Admission, path: str = "/") -> list[Message]:
 
 
 async def fill(
-    admission: Admission, count: int, path: str = "/"
+    admission: LoadSheddingMiddleware, count: int, path: str = "/"
 ) -> list[asyncio.Task[list[Message]]]:
     tasks = [asyncio.create_task(enter(admission, path)) for _ in range(count)]
     await asyncio.sleep(0)
@@ -50,7 +50,7 @@ async def fill(
 def test_a_request_beyond_the_bound_is_shed_before_the_application() -> None:
     async def scene() -> None:
         door = Door()
-        admission = Admission(door, limit=2)
+        admission = LoadSheddingMiddleware(door, max_in_flight=2)
         waiting = await fill(admission, 2)
         start, body = await enter(admission)
         assert start["status"] == 503
@@ -67,7 +67,7 @@ def test_a_request_beyond_the_bound_is_shed_before_the_application() -> None:
 def test_health_is_answered_at_any_load() -> None:
     async def scene() -> None:
         door = Door()
-        admission = Admission(door, limit=1)
+        admission = LoadSheddingMiddleware(door, max_in_flight=1)
         waiting = await fill(admission, 1) + await fill(admission, 3, "/health/live")
         assert door.inside == 4
         door.open.set()
@@ -80,7 +80,7 @@ def test_health_is_answered_at_any_load() -> None:
 def test_a_request_that_fails_makes_room_too(how: str) -> None:
     async def scene() -> None:
         door = Door()
-        admission = Admission(door, limit=1)
+        admission = LoadSheddingMiddleware(door, max_in_flight=1)
         (waiting,) = await fill(admission, 1, "/fault")
         if how == "cancel":
             waiting.cancel()
@@ -96,7 +96,7 @@ def test_a_request_that_fails_makes_room_too(how: str) -> None:
 def test_a_bound_of_zero_is_none() -> None:
     async def scene() -> None:
         door = Door()
-        waiting = await fill(Admission(door, limit=0), 50)
+        waiting = await fill(LoadSheddingMiddleware(door, max_in_flight=0), 50)
         assert door.inside == 50
         door.open.set()
         await asyncio.gather(*waiting)
@@ -161,7 +161,7 @@ def test_keys_do_not_share_a_rate() -> None:
 
 
 def test_the_keys_used_last_are_kept() -> None:
-    limiter = RateLimiter(per_second=0.001, burst=2, capacity=2)
+    limiter = RateLimiter(per_second=0.001, burst=2, max_keys=2)
     for key in ("a", "b", "a", "c"):  # forgets b
         assert limiter.check(key, 0) is None
     assert limiter.check("a", 0) is not None

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway import answers
-from gateway.answers import Answers
+from gateway.answers import ResponseCache
 from gateway.app import Gateway
 from storage import changes
 from tests.world import (
@@ -34,7 +34,7 @@ from tests.world import (
 pytestmark = pytest.mark.anyio
 
 PATIENCE_SECONDS = 30
-STALE_SECONDS = changes.TRUSTED_SECONDS + 0.4
+STALE_SECONDS = changes.CONFIRMATION_TTL_SECONDS + 0.4
 """After this nothing older is answered, whatever this machine is busy with."""
 
 UNITS = {"unit-1": SEEN, "unit-2": SEEN, "unit-s": HIDDEN}
@@ -50,9 +50,9 @@ class Running:
     clients: dict[str, httpx.AsyncClient]
 
     @property
-    def answers(self) -> Answers:
+    def answers(self) -> ResponseCache:
         assert self.gateway.state is not None
-        return self.gateway.state.answers
+        return self.gateway.state.response_cache
 
     @property
     def full(self) -> httpx.AsyncClient:
@@ -62,7 +62,7 @@ class Running:
         """Waits until the changes are followed."""
         assert self.gateway.state is not None
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while self.gateway.state.changes.mark() is None:
+            while self.gateway.state.change_feed.take_snapshot() is None:
                 await asyncio.sleep(0.01)
         return self
 
@@ -86,7 +86,7 @@ async def gateways(
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gateways trust what they keep, however slow this machine is."""
-    monkeypatch.setattr(changes, "TRUSTED_SECONDS", 3600.0)
+    monkeypatch.setattr(changes, "CONFIRMATION_TTL_SECONDS", 3600.0)
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ async def test_the_same_question_is_answered_from_memory(one: Running, path: str
     made = await one.full.get(path)
     kept = await one.full.get(path)
     assert (kept.content, kept.headers["etag"]) == (made.content, made.headers["etag"])
-    assert (one.answers.counters.made, one.answers.counters.kept) == (1, 1)
+    assert (one.answers.counters.misses, one.answers.counters.hits) == (1, 1)
 
 
 @pytest.mark.usefixtures("patient")
@@ -122,7 +122,7 @@ async def test_callers_who_see_the_same_share_an_answer(own_world: World) -> Non
     async with gateways(own_world, {"first": first, "second": second}) as (one,):
         await one.clients["first"].get("/v1/units")
         await one.clients["second"].get("/v1/units")
-        assert one.answers.counters.kept == 1
+        assert one.answers.counters.hits == 1
 
 
 async def test_callers_who_see_less_never_get_it(one: Running) -> None:
@@ -144,7 +144,7 @@ async def test_what_the_client_has_already_is_not_sent_again(one: Running) -> No
     tag = (await one.full.get("/v1/units")).headers["etag"]
     again = await one.full.get("/v1/units", headers={"If-None-Match": tag})
     assert (again.status_code, again.content) == (304, b"")
-    assert one.answers.counters.kept == 1
+    assert one.answers.counters.hits == 1
 
 
 async def test_a_coding_is_kept_beside_the_plain_bytes(one: Running) -> None:
@@ -159,12 +159,12 @@ async def test_a_coding_is_kept_beside_the_plain_bytes(one: Running) -> None:
 async def test_a_write_through_the_gateway_counts_at_once(
     one: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes.Changes, "_count", lambda *_: None)  # the stream tells nothing
+    monkeypatch.setattr(changes.ChangeFeed, "_bump_versions", lambda *_: None)  # the stream tells nothing
     for number in range(5):
         await rename(one.full, "unit-1", f"Suite {number}")
         for _ in range(2):
             assert (await one.full.get("/v1/units/unit-1")).json()["name"] == f"Suite {number}"
-    assert one.answers.counters.kept == 5
+    assert one.answers.counters.hits == 5
 
 
 async def test_flags_of_no_feature_make_no_other_answer(one: Running) -> None:
@@ -181,9 +181,9 @@ async def test_a_change_ends_only_what_was_read_from_there(one: Running, own_wor
     async with asyncio.timeout(PATIENCE_SECONDS):
         while (await one.full.get("/v1/units/unit-1")).json()["name"] != "Elsewhere":
             await asyncio.sleep(0.01)
-    made = one.answers.counters.made
+    made = one.answers.counters.misses
     await one.full.get("/v1/assets")
-    assert one.answers.counters.made == made
+    assert one.answers.counters.misses == made
 
 
 async def test_what_nobody_keeps_track_of_is_not_kept(one: Running) -> None:
@@ -215,16 +215,16 @@ async def test_the_least_recently_used_give_way(own_world: World) -> None:
         for page in range(1, 500):
             await client.get(f"/v1/units?page={page}")
         counters = one.answers.counters
-        assert counters.evicted > 0
-        assert counters.entries + counters.evicted == counters.made
+        assert counters.evictions > 0
+        assert counters.entries + counters.evictions == counters.misses
         assert counters.size_bytes <= 1_000_000
 
 
 async def test_what_is_larger_than_all_that_may_be_kept_evicts_nothing(one: Running) -> None:
-    one.answers._most_bytes = 5_000
+    one.answers._max_bytes = 5_000
     await one.full.get("/v1/assets")
     await one.full.get("/v1/units")
-    assert (one.answers.counters.entries, one.answers.counters.evicted) == (1, 0)
+    assert (one.answers.counters.entries, one.answers.counters.evictions) == (1, 0)
 
 
 async def test_a_gateway_told_to_keep_nothing_keeps_nothing(own_world: World) -> None:
@@ -234,14 +234,14 @@ async def test_a_gateway_told_to_keep_nothing_keeps_nothing(own_world: World) ->
         one = await Running(gateway, {"full": client}).trusting()
         for _ in range(3):
             await client.get("/v1/units")
-        assert (one.answers.counters.entries, one.answers.counters.kept) == (0, 0)
+        assert (one.answers.counters.entries, one.answers.counters.hits) == (0, 0)
 
 
 @pytest.mark.usefixtures("patient")
 async def test_the_counters_are_logged_when_they_have_changed(
     own_world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(answers, "REPORT_SECONDS", 0.01)
+    monkeypatch.setattr(answers, "REPORT_INTERVAL_SECONDS", 0.01)
     with caplog.at_level(logging.INFO, "floorgate.answers"):
         async with gateways(own_world, {"full": own_world.keys.full}) as (one,):
             await one.full.get("/v1/units")

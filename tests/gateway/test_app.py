@@ -53,7 +53,7 @@ async def test_every_response_has_the_id_of_its_request(stranger: httpx.AsyncCli
 
 
 async def test_an_application_that_has_not_started_is_unavailable() -> None:
-    transport = httpx.ASGITransport(Gateway(Settings()).application())
+    transport = httpx.ASGITransport(Gateway(Settings()).build_app())
     async with httpx.AsyncClient(transport=transport, base_url="https://x") as client:
         for path in ("/v1/units", "/graphql?query={__typename}", "/health/ready"):
             response = await client.get(path, headers={"API-Key": "any"})
@@ -74,7 +74,7 @@ async def test_without_mongodb_both_doors_say_unavailable_until_it_is_back(
 ) -> None:
     async with contextlib.AsyncExitStack() as stack:
         mongod = stack.enter_context(contextlib.ExitStack())
-        url = mongod.enter_context(embedded.running(tmp_path))
+        url = mongod.enter_context(embedded.run_embedded_mongo(tmp_path))
         world = await create(url, "floorgate", tmp_path / "bundle.json")
         settings = world.settings(mongo_driver=driver)
         client = await stack.enter_async_context(serving(settings, world.keys.full))
@@ -93,7 +93,7 @@ async def test_without_mongodb_both_doors_say_unavailable_until_it_is_back(
         assert (await client.get("/health/ready")).status_code == 503
         assert (await client.get("/health/live")).status_code == 200
 
-        assert stack.enter_context(embedded.running(tmp_path)) == url
+        assert stack.enter_context(embedded.run_embedded_mongo(tmp_path)) == url
         await until(lambda: is_served(client, "/v1/units"))
         await until(lambda: is_served(client, "/health/ready"))
 

@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 from gateway.cli.main import main
 from resolvers.caller import PERMISSIONS
-from rest.table import ROWS
-from schema.root import sdl
+from rest.table import ENDPOINTS
+from schema.root import build_sdl
 from tests.gateway import served
 from tests.world import CATALOG
 
@@ -198,12 +198,12 @@ def test_pictures_that_cannot_be_written_are_told_of(storage: list[str], tmp_pat
 
 
 def test_the_schema_is_printed() -> None:
-    assert floorgate("schema").stdout == sdl()
+    assert floorgate("schema").stdout == build_sdl()
 
 
 def test_the_openapi_description_is_printed_in_both_forms() -> None:
     described = output_of(floorgate("openapi", "--base-url", "https://maps.example"))
-    assert {row.path for row in ROWS} <= set(described["paths"])
+    assert {row.path for row in ENDPOINTS} <= set(described["paths"])
     assert "https://maps.example" in json.dumps(described["servers"])
     assert floorgate("openapi", "--format", "yaml").stdout.startswith("openapi: 3.1")
 

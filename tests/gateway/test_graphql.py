@@ -252,7 +252,7 @@ async def test_a_fault_of_ours_is_masked_and_logged(
     async def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr(Context, "page", fail)
+    monkeypatch.setattr(Context, "list_page", fail)
     with caplog.at_level(logging.ERROR, "floorgate.graphql"):
         body = await ask(client, "{ units(perPage: 7777) { data { id } } }")
         rest = await client.get("/v1/units?per-page=7777")
@@ -270,7 +270,7 @@ async def test_what_else_was_asked_is_answered_beside_a_fault(
     async def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Context, "lists", fail)
+    monkeypatch.setattr(Context, "load_pages", fail)
     body = await ask(
         client,
         '{ asset(id: "north") { name } floors: asset(id: "north") { floors { data { id } } } }',

@@ -20,7 +20,7 @@ BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 def line(message: object, *args: object, **members: Any) -> str:
     record = logging.makeLogRecord({"msg": message, "args": args, "name": "test", **members})
-    return logs.LineFormatter().format(record)
+    return logs.LogFormatter().format(record)
 
 
 def test_a_line_is_one_json_object() -> None:
@@ -71,7 +71,7 @@ def test_arguments_that_do_not_fit_the_message_are_left_out() -> None:
 
 def test_text_lines_are_redacted_too() -> None:
     record = logging.makeLogRecord({"msg": KEY, "levelname": "INFO", "fields": {"route": "/v1"}})
-    text = logs.LineFormatter("text").format(record)
+    text = logs.LogFormatter("text").format(record)
     assert "[redacted]" in text
     assert "route=/v1" in text
     assert KEY not in text
@@ -79,8 +79,8 @@ def test_text_lines_are_redacted_too() -> None:
 
 def test_a_stalled_reader_stalls_no_writer() -> None:
     reading, writing = os.pipe()
-    handler = logs.LineHandler(writing, backlog_lines=100)
-    handler.setFormatter(logs.LineFormatter())
+    handler = logs.LogHandler(writing, max_backlog_lines=100)
+    handler.setFormatter(logs.LogFormatter())
     for _ in range(1000):
         handler.emit(logging.makeLogRecord({"msg": "x" * 1000}))  # ten times what a pipe takes
     os.close(reading)

@@ -71,7 +71,7 @@ async def asking(world: World, **settings: Any) -> AsyncIterator[Asking]:
         narrow = await stack.enter_async_context(speaking(gateway, world.keys.narrow))
         assert gateway.state is not None
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while gateway.state.changes.mark() is None:
+            while gateway.state.change_feed.take_snapshot() is None:
                 await asyncio.sleep(0.01)
         yield Asking(gateway, full, narrow)
 
@@ -79,7 +79,7 @@ async def asking(world: World, **settings: Any) -> AsyncIterator[Asking]:
 @pytest.fixture
 async def one(own_world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Asking]:
     """A gateway that trusts what it knows, however slow this machine is."""
-    monkeypatch.setattr(changes, "TRUSTED_SECONDS", 3600.0)
+    monkeypatch.setattr(changes, "CONFIRMATION_TTL_SECONDS", 3600.0)
     async with asking(own_world) as one:
         yield one
 
@@ -142,16 +142,16 @@ async def test_what_comes_of_a_missing_network_is_not_kept(one: Asking, own_worl
         await database["maps"].update_one({"_id": "hall"}, {"$set": {"network": "0" * 64}})
     assert one.gateway.state is not None
     await one.map("hall", one.full)
-    entries = one.gateway.state.answers.counters.entries
+    entries = one.gateway.state.response_cache.counters.entries
     matrix = """distanceMatrix(sources: [{x: 10, y: 10, floorId: "hall"}],
         targets: [{x: 50, y: 10, floorId: "hall"}]) { distanceMethod }"""
     found = await one.map("hall", one.full, matrix)
     assert found == {"distanceMatrix": {"distanceMethod": "euclidean"}}
-    assert one.gateway.state.answers.counters.entries == entries
+    assert one.gateway.state.response_cache.counters.entries == entries
 
 
 async def test_a_gateway_told_to_keep_nothing_looks_everything_up(own_world: World) -> None:
     async with asking(own_world, cache_mb=0) as one:
         assert one.gateway.state is not None
-        assert one.gateway.state.lookups is None
+        assert one.gateway.state.record_cache is None
         assert await one.map(MAP, one.narrow) == {"name": "All floors"}

@@ -15,16 +15,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from gateway import tls
-from gateway.access import Access
-from gateway.protocol import ProtocolLimits, http_protocol
-from gateway.worker import Loop
-from rest.reading import read_body
+from gateway.access import AccessLogMiddleware
+from gateway.protocol import ConnectionLimits, build_http_protocol
+from gateway.worker import EventLoop
+from rest.reading import receive_body
 
 HOST = b"Host: localhost\r\n"
 GET = b"GET / HTTP/1.1\r\n" + HOST + b"\r\n"
 LAST_GET = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
 PATIENCE_SECONDS = 20
-SHORT = ProtocolLimits(
+SHORT = ConnectionLimits(
     header_seconds=0.2,
     body_idle_seconds=0.2,
     body_seconds=0.6,
@@ -35,7 +35,7 @@ SHORT = ProtocolLimits(
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     """Answers with the address and the body."""
-    body = scope["raw_path"] + b" " + await read_body(receive, 1_000_000)
+    body = scope["raw_path"] + b" " + await receive_body(receive, 1_000_000)
     length = str(len(body)).encode()
     headers = [(b"content-length", length)]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -54,10 +54,10 @@ Connect = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWrite
 
 @asynccontextmanager
 async def serving(
-    app: ASGIApp, limits: ProtocolLimits, context: ssl.SSLContext | None = None
+    app: ASGIApp, limits: ConnectionLimits, context: ssl.SSLContext | None = None
 ) -> AsyncGenerator[Connect]:
     config = uvicorn.Config(
-        Access(app), http=http_protocol(limits), ws="none", log_config=None,
+        AccessLogMiddleware(app), http=build_http_protocol(limits), ws="none", log_config=None,
         timeout_keep_alive=limits.keep_alive_seconds, interface="asgi3",
     )  # fmt: skip
     config.load()
@@ -91,11 +91,13 @@ def run(scene: Coroutine[Any, Any, None]) -> None:
     async def bounded() -> None:
         await asyncio.wait_for(scene, PATIENCE_SECONDS)
 
-    with asyncio.Runner(loop_factory=Loop) as runner:
+    with asyncio.Runner(loop_factory=EventLoop) as runner:
         runner.run(bounded())
 
 
-def answer(raw: bytes, app: ASGIApp = echo, limits: ProtocolLimits = SHORT, *more: bytes) -> bytes:
+def answer(
+    raw: bytes, app: ASGIApp = echo, limits: ConnectionLimits = SHORT, *more: bytes
+) -> bytes:
     """All that the server sends until it closes; `more` is sent piece by piece, with pauses."""
     received = b""
 
@@ -180,7 +182,7 @@ def test_an_answer_before_the_end_of_the_body_reaches_the_client() -> None:
 
 def test_a_connection_goes_on_when_the_body_ends_after_its_answer() -> None:
     head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 6\r\n\r\n"
-    limits = ProtocolLimits(linger_seconds=5, keep_alive_seconds=1)
+    limits = ConnectionLimits(linger_seconds=5, keep_alive_seconds=1)
     assert statuses(answer(head + b"abc", refusing, limits, b"def", LAST_GET)) == [413, 413]
 
 
@@ -308,7 +310,7 @@ async def endless(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _context(directory: Path) -> ssl.SSLContext:
-    return tls.context(*tls.certificate(directory))
+    return tls.create_ssl_context(*tls.ensure_certificate(directory))
 
 
 @pytest.mark.parametrize("secure", [False, True])
@@ -360,7 +362,7 @@ def test_deadlines_hold_over_tls_too(tmp_path: Path) -> None:
 
 
 def test_a_handshake_has_a_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Loop, "handshake_seconds", 0.2)
+    monkeypatch.setattr(EventLoop, "handshake_seconds", 0.2)
 
     async def scene() -> None:
         async with serving(echo, SHORT, _context(tmp_path)) as connect:

@@ -19,8 +19,8 @@ import pytest
 
 from gateway import tls
 from gateway.errors import StartError
-from gateway.server import bind, security_headers
-from gateway.worker import FORCED
+from gateway.server import open_listeners, security_headers
+from gateway.worker import EXIT_FORCED
 
 CHECKOUT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 30
@@ -129,7 +129,7 @@ def test_one_line_says_that_requests_are_served(workers: int, start: Start) -> N
 
 
 def test_headers_of_the_service_are_in_every_response(start: Start) -> None:
-    headers = security_headers(is_pinned=True)
+    headers = security_headers(use_hsts=True)
     address = start(service={"headers": headers}).address()
     until(lambda: "strict-transport-security" in get(f"{address}/pid").headers)
     assert get(f"{address}/pid").headers["x-content-type-options"] == "nosniff"
@@ -139,12 +139,12 @@ def test_headers_of_the_service_are_in_every_response(start: Start) -> None:
 
 
 def test_a_certificate_of_our_own_pins_no_browser_to_https() -> None:
-    assert "strict-transport-security" not in dict(security_headers(is_pinned=False))
+    assert "strict-transport-security" not in dict(security_headers(use_hsts=False))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_https_is_served_with_the_certificate(workers: int, start: Start, tmp_path: Path) -> None:
-    certificate, key = tls.certificate(tmp_path)
+    certificate, key = tls.ensure_certificate(tmp_path)
     address = start(
         workers=workers, host="localhost", service={"certificate": (str(certificate), str(key))}
     ).address()
@@ -211,7 +211,7 @@ def test_a_second_interrupt_does_not_wait(workers: int, start: Start) -> None:
         time.sleep(0.5)
         running.process.send_signal(signal.SIGINT)
         time.sleep(0.5)
-        assert running.stop(signal.SIGINT)[0] == FORCED
+        assert running.stop(signal.SIGINT)[0] == EXIT_FORCED
         with contextlib.suppress(httpx.TransportError):
             slow.result()
 
@@ -287,11 +287,11 @@ def test_a_port_in_use_is_one_sentence(start: Start) -> None:
 )
 def test_a_host_that_cannot_be_had_is_named(host: str, cause: str) -> None:
     with pytest.raises(StartError, match=cause):
-        bind(host, 0)
+        open_listeners(host, 0)
 
 
 def test_all_addresses_of_a_host_share_the_port() -> None:
-    listeners = bind("localhost", 0)
+    listeners = open_listeners("localhost", 0)
     assert len({listener.getsockname()[1] for listener in listeners}) == 1
     for listener in listeners:
         listener.close()

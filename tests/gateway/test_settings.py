@@ -8,8 +8,15 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from gateway.settings import EVERYTHING, Settings, from_environment, gather, options, variable
-from schema.bounds import Limits
+from gateway.settings import (
+    ALL_OPTIONS,
+    Settings,
+    environment_variable,
+    settings_from_environment,
+    settings_from_parameters,
+    with_options,
+)
+from schema.bounds import QueryLimits
 
 CHANGED = Settings(
     data_dir=Path("/data"),
@@ -45,9 +52,9 @@ def read(*arguments: str, **environment: str) -> Settings:
     got: list[Settings] = []
 
     @click.command()
-    @options(*EVERYTHING)
+    @with_options(*ALL_OPTIONS)
     def command(**values: Any) -> None:
-        got.append(gather(values))
+        got.append(settings_from_parameters(values))
 
     runner = CliRunner()
     result = runner.invoke(command, arguments, env=environment, catch_exceptions=False)
@@ -69,17 +76,17 @@ def test_every_setting_of_the_test_differs_from_its_default() -> None:
 def test_a_worker_reads_the_same_settings_from_its_environment(
     given: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in given.environment().items():
+    for name, value in given.to_environment().items():
         monkeypatch.setenv(name, value)
-    assert from_environment() == given
+    assert settings_from_environment() == given
 
 
 def test_every_setting_has_an_option_with_help() -> None:
-    command = options(*EVERYTHING)(click.command(lambda **_: None))
+    command = with_options(*ALL_OPTIONS)(click.command(lambda **_: None))
     text = CliRunner().invoke(command, ["--help"], terminal_width=200).output
-    for name in EVERYTHING:
+    for name in ALL_OPTIONS:
         assert f"--{name.replace('_', '-')}" in text
-        assert variable(name) in text
+        assert environment_variable(name) in text
 
 
 def test_an_option_counts_before_its_variable() -> None:
@@ -134,12 +141,15 @@ def test_a_base_address_loses_the_slash_at_its_end() -> None:
 
 
 def test_origins_are_split_at_commas() -> None:
-    assert Settings(cors_origins=" https://a , ,https://b").origins == ["https://a", "https://b"]
-    assert Settings().origins == []
+    assert Settings(cors_origins=" https://a , ,https://b").allowed_origins == [
+        "https://a",
+        "https://b",
+    ]
+    assert Settings().allowed_origins == []
 
 
 def test_limits_of_graphql_follow_the_settings() -> None:
-    limits = CHANGED.limits
+    limits = CHANGED.query_limits
     assert (limits.depth, limits.aliases, limits.tokens) == (1, 2, 3)
     assert (limits.breadth, limits.cost) == (4, 5)
-    assert limits.characters == Limits().characters
+    assert limits.characters == QueryLimits().characters

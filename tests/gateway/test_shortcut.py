@@ -14,8 +14,8 @@ import uvicorn
 from gateway import worker
 from gateway.app import Gateway
 from gateway.settings import Settings
-from gateway.shortcut import Shortcut
-from gateway.worker import Service
+from gateway.shortcut import FastPath
+from gateway.worker import GatewayService
 from storage import changes, keys
 from tests.world import HIDDEN, SEEN, World, connected, make_key
 
@@ -108,26 +108,26 @@ async def served(own_world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
 @contextlib.asynccontextmanager
 async def serving(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
     """A gateway that trusts what it keeps, however slow this machine is."""
-    monkeypatch.setattr(changes, "TRUSTED_SECONDS", 3600.0)
+    monkeypatch.setattr(changes, "CONFIRMATION_TTL_SECONDS", 3600.0)
     found = []
-    find = Shortcut.find
+    find = FastPath.find
 
-    def counting(self: Shortcut, *request: object) -> object:
+    def counting(self: FastPath, *request: object) -> object:
         answer = find(self, *request)  # type: ignore[arg-type]
         if answer is not None:
             found.append(answer.status)
         return answer
 
-    monkeypatch.setattr(Shortcut, "find", counting)
+    monkeypatch.setattr(FastPath, "find", counting)
     gateway = Gateway(settings)
-    service = Service("", headers=(("x-content-type-options", "nosniff"),))
-    config = worker._configuration(service, worker._Watched(gateway.application()))
+    service = GatewayService("", headers=(("x-content-type-options", "nosniff"),))
+    config = worker._uvicorn_config(service, worker._LifespanGuard(gateway.build_app()))
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.create_task(server._serve([listener]))
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while gateway.state is None or gateway.state.changes.mark() is None:
+            while gateway.state is None or gateway.state.change_feed.take_snapshot() is None:
                 await asyncio.sleep(0.01)
         yield Served(gateway, listener.getsockname()[1], found)
         server.should_exit = True
@@ -204,7 +204,7 @@ async def test_a_revoked_key_finds_no_shortcut(served: Served, own_world: World)
         key_id, key = await make_key(database, "short-lived", asset_ids=[SEEN])
         async with served.wire(key) as wire:
             await served.taken(wire, "/v1/units")
-            await keys.revoke(database, key_id)
+            await keys.revoke_api_key(database, key_id)
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while (await wire.ask("/v1/units")).status != 403:
                     await asyncio.sleep(0.01)
@@ -218,7 +218,7 @@ async def test_a_key_with_other_rights_finds_no_shortcut_to_what_it_saw_before(
         async with served.wire(key) as wire:
             await served.taken(wire, "/v1/units/unit-s")
             rights = {"$set": {"asset_ids": [SEEN]}}
-            await database[keys.COLLECTION].update_one({"_id": key_id}, rights)
+            await database[keys.KEYS_COLLECTION].update_one({"_id": key_id}, rights)
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while len(json.loads((await wire.ask("/v1/assets")).body)["data"]) > 1:
                     await asyncio.sleep(0.01)
@@ -247,7 +247,7 @@ async def test_a_change_ends_the_shortcut_too(served: Served, own_world: World) 
 
 
 async def test_the_shortcut_counts_towards_the_rate(served: Served, own_world: World) -> None:
-    served.gateway.limiter._tolerance_seconds = 2.0  # of one request a second
+    served.gateway.rate_limiter._tolerance_seconds = 2.0  # of one request a second
     async with served.wire(own_world.keys.full) as wire:
         statuses = [(await wire.ask("/v1/units")).status for _ in range(5)]
         assert statuses == [200, 200, 200, 429, 429]

@@ -6,23 +6,23 @@ import orjson
 
 from parsing.errors import ParsingError
 from parsing.render import to_svg
-from parsing.unitmap import MEDIA_TYPE, VERSION, parse
+from parsing.unitmap import MEDIA_TYPE, UNIT_MAP_VERSION, parse_unit_map
 from tests.parsing.tree import elements_of, uid_faults
 
 
 def check(svg: bytes) -> None:
     """Bytes are parsed, or refused with a place; what is parsed survives its own drawing."""
     try:
-        parsed = parse(svg)
+        parsed = parse_unit_map(svg)
     except ParsingError as error:
         _check_error(error, svg)
         return
     members = orjson.loads(parsed.json)
-    assert (members["version"], members["type"]) == (VERSION, MEDIA_TYPE)
+    assert (members["version"], members["type"]) == (UNIT_MAP_VERSION, MEDIA_TYPE)
     assert members["width"] >= 1 and members["height"] >= 1
     assert uid_faults(members) == []
     assert all(element["type"] for element in elements_of(members))
-    assert parse(to_svg(members).encode()) == parsed
+    assert parse_unit_map(to_svg(members).encode()) == parsed
 
 
 def _check_error(error: ParsingError, svg: bytes) -> None:

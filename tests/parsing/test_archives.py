@@ -5,7 +5,7 @@ import pytest
 
 from parsing import archives
 from parsing.archives import unzip
-from parsing.errors import NotWellFormed, Refused
+from parsing.errors import DocumentRejectedError, NotWellFormedError
 
 
 def zipped(*members: tuple[str, bytes]) -> bytes:
@@ -21,25 +21,25 @@ def test_members_come_by_path_without_folders_of_their_own() -> None:
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 100_000)
     bomb = zipped(("a", bytes(60_000)), ("b", bytes(60_000)))
     assert len(bomb) < 1_000
-    with pytest.raises(Refused, match="unpacks to more than 100,000 bytes"):
+    with pytest.raises(DocumentRejectedError, match="unpacks to more than 100,000 bytes"):
         unzip(bomb)
 
 
 def test_a_size_that_the_archive_lies_about_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 100_000)
     honest = zipped(("a", bytes(600_000)))
     lying = honest.replace((600_000).to_bytes(4, "little"), (10).to_bytes(4, "little"))
     assert lying != honest
-    with pytest.raises((Refused, NotWellFormed)):
+    with pytest.raises((DocumentRejectedError, NotWellFormedError)):
         unzip(lying)
 
 
 def test_an_archive_of_too_many_members_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MOST_MEMBERS", 2)
-    with pytest.raises(Refused, match="has 3 members; at most 2"):
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 2)
+    with pytest.raises(DocumentRejectedError, match="has 3 members; at most 2"):
         unzip(zipped(("a", b""), ("b", b""), ("c", b"")))
 
 
@@ -62,18 +62,18 @@ def encrypted() -> bytes:
     ids=["empty", "a signature alone", "cut off", "encrypted"],  # the bytes hold the time
 )
 def test_what_is_no_readable_archive_is_an_error(archive: bytes, message: str) -> None:
-    with pytest.raises(NotWellFormed, match=message):
+    with pytest.raises(NotWellFormedError, match=message):
         unzip(archive)
 
 
 def test_a_damaged_member_is_an_error() -> None:
     damaged = bytearray(zipped(("a", bytes(range(256)) * 40)))
     damaged[60] ^= 0xFF
-    with pytest.raises(NotWellFormed):
+    with pytest.raises(NotWellFormedError):
         unzip(bytes(damaged))
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_two_members_of_one_name_are_an_error() -> None:
-    with pytest.raises(NotWellFormed, match="has a twice"):
+    with pytest.raises(NotWellFormedError, match="has a twice"):
         unzip(zipped(("a", b"1"), ("a", b"2")))

@@ -11,8 +11,8 @@ from PIL import Image
 
 from parsing.lengths import Viewport
 from parsing.render import to_svg
-from parsing.unitmap import parse
-from parsing.viewports import outer_frame
+from parsing.unitmap import parse_unit_map
+from parsing.viewports import root_frame
 from tests.parsing.browser import CHROMIUM, Sheet, differing_share, draw, is_blank
 from tests.parsing.sources import DEMO, MADE, REAL, REAL_FOLDER, cad_export, without_text
 
@@ -67,11 +67,11 @@ def test_a_picture_that_differs_is_noticed(pairs: dict[str, Pair]) -> None:
 
 def _source_sheet(svg: bytes) -> Sheet:
     attributes = {str(name): str(value) for name, value in etree.fromstring(svg).items()}
-    return _sheet(svg, outer_frame(attributes, 10**6).viewport)
+    return _sheet(svg, root_frame(attributes, 10**6).viewport)
 
 
 def _round_trip_sheet(svg: bytes) -> Sheet:
-    parsed = parse(svg).to_json()
+    parsed = parse_unit_map(svg).to_dict()
     size = _sheet(svg, Viewport(parsed["width"], parsed["height"]))
     return Sheet(to_svg(parsed).encode(), size.width, size.height)
 

@@ -6,8 +6,8 @@ import pytest
 
 from parsing import imdf
 from parsing.archives import unzip
-from parsing.drawing import Area, Drawing, Feature, Lines, Point
-from parsing.errors import InvalidPlan, NotWellFormed
+from parsing.drawing import AreaGeometry, Drawing, Feature, LinesGeometry, PointGeometry
+from parsing.errors import InvalidPlanError, NotWellFormedError
 from samples.venue import feature_id, make_archive, make_venue
 
 Members = dict[str, bytes]
@@ -30,15 +30,15 @@ def test_folder_and_zip_are_the_same_venue() -> None:
     members = make_venue()
     folder = {f"harbour-hall/{name}": content for name, content in members.items()}
     clutter = {"__MACOSX/harbour-hall/._unit.geojson": b"\0", "harbour-hall/.DS_Store": b"\0"}
-    drawing = imdf.read(members)
-    assert imdf.read(folder | clutter) == drawing
-    assert imdf.read(unzip(make_archive(members))) == drawing
+    drawing = imdf.read_imdf(members)
+    assert imdf.read_imdf(folder | clutter) == drawing
+    assert imdf.read_imdf(unzip(make_archive(members))) == drawing
     assert drawing.name == "Harbour Hall"
     assert drawing.id_key == "imdf:id"
 
 
 def test_levels_have_their_ordinals_and_names() -> None:
-    levels = imdf.read(make_venue()).levels
+    levels = imdf.read_imdf(make_venue()).levels
     assert [(level.ordinal, level.name) for level in levels] == [
         (0, "Ground floor"),
         (1, "Gallery floor"),
@@ -46,7 +46,7 @@ def test_levels_have_their_ordinals_and_names() -> None:
 
 
 def test_lengths_are_true_to_scale_within_a_thousandth() -> None:
-    bounds = imdf.read(make_venue()).bounds
+    bounds = imdf.read_imdf(make_venue()).bounds
     assert bounds[:2] == (0, 0)
     assert bounds[2:] == pytest.approx((60 / 0.3048, 30 / 0.3048), rel=1e-4)
 
@@ -67,11 +67,11 @@ def test_lengths_are_true_to_scale_within_a_thousandth() -> None:
     ],
 )
 def test_unit_categories_become_indoor_terms(name: str, tags: dict[str, str]) -> None:
-    assert tags.items() <= feature_of(imdf.read(make_venue()), "unit", name).tags.items()
+    assert tags.items() <= feature_of(imdf.read_imdf(make_venue()), "unit", name).tags.items()
 
 
 def test_units_that_a_relationship_joins_have_one_ref() -> None:
-    drawing = imdf.read(make_venue())
+    drawing = imdf.read_imdf(make_venue())
     refs = {
         name: feature_of(drawing, "unit", name).tags.get("ref")
         for name in ("lift-0", "lift-1", "stairs-0", "stairs-1", "bakery")
@@ -81,9 +81,9 @@ def test_units_that_a_relationship_joins_have_one_ref() -> None:
 
 
 def test_openings_are_doors_as_lines_and_an_emergency_exit_says_so() -> None:
-    drawing = imdf.read(make_venue())
+    drawing = imdf.read_imdf(make_venue())
     door = feature_of(drawing, "opening", "bakery-door")
-    assert isinstance(door.geometry, Lines)
+    assert isinstance(door.geometry, LinesGeometry)
     assert door.tags["door"] == "sliding"
     assert feature_of(drawing, "opening", "main-entrance").tags["entrance"] == "main"
     assert feature_of(drawing, "opening", "emergency-exit").tags["entrance"] == "emergency"
@@ -93,31 +93,31 @@ def test_an_opening_out_of_service_lets_nobody_through() -> None:
     def close(openings: list[Any]) -> None:
         openings[2]["properties"]["access_control"] = ["outofservice"]
 
-    drawing = imdf.read(changed("opening", close))
+    drawing = imdf.read_imdf(changed("opening", close))
     assert feature_of(drawing, "opening", "bakery-door").tags["access"] == "no"
 
 
 def test_fixtures_and_kiosks_are_barriers() -> None:
-    drawing = imdf.read(make_venue())
+    drawing = imdf.read_imdf(make_venue())
     assert feature_of(drawing, "fixture", "counter").tags["barrier"] == "fixture"
     kiosk = feature_of(drawing, "kiosk", "coffee")
-    assert isinstance(kiosk.geometry, Area)
+    assert isinstance(kiosk.geometry, AreaGeometry)
     assert kiosk.tags["name"] == "Coffee kiosk"
 
 
 def test_amenities_are_on_the_level_of_their_unit_and_occupants_at_their_anchor() -> None:
-    drawing = imdf.read(make_venue())
+    drawing = imdf.read_imdf(make_venue())
     ground, gallery = (level.id for level in drawing.levels)
     desk = feature_of(drawing, "amenity", "desk")
     shop = feature_of(drawing, "occupant", "bakery-shop")
     assert (desk.levels, desk.tags["tourism"]) == ((gallery,), "information")
     assert (shop.levels, shop.tags["occupant"]) == ((ground,), "bakery")
-    assert isinstance(shop.geometry, Point)
-    assert shop.geometry.at == pytest.approx((7.5 / 0.3048, 5 / 0.3048), rel=1e-3)
+    assert isinstance(shop.geometry, PointGeometry)
+    assert shop.geometry.position == pytest.approx((7.5 / 0.3048, 5 / 0.3048), rel=1e-3)
 
 
 def test_a_level_is_outlined() -> None:
-    drawing = imdf.read(make_venue())
+    drawing = imdf.read_imdf(make_venue())
     assert feature_of(drawing, "level", "0").tags == {"indoor": "level"}
 
 
@@ -128,8 +128,8 @@ def test_names_are_in_the_language_of_the_manifest() -> None:
     members = changed("unit", translate)
     manifest = {"version": "1.0.0", "language": "da"}
     danish = members | {"manifest.json": json.dumps(manifest).encode()}
-    assert feature_of(imdf.read(members), "unit", "bakery").tags["name"] == "Bakery"
-    assert feature_of(imdf.read(danish), "unit", "bakery").tags["name"] == "Bageri"
+    assert feature_of(imdf.read_imdf(members), "unit", "bakery").tags["name"] == "Bakery"
+    assert feature_of(imdf.read_imdf(danish), "unit", "bakery").tags["name"] == "Bageri"
 
 
 def set_property(position: int, key: str, value: Any) -> Change:
@@ -169,13 +169,13 @@ COLUMN = {"id": feature_id("unit", "column-1"), "feature_type": "unit"}
 def test_what_is_not_understood_is_noted_with_its_id(kind: str, change: Change, note: str) -> None:
     members = changed(kind, change)
     ids = {feature["id"] for feature in json.loads(members[f"{kind}.geojson"])["features"]}
-    (found,) = imdf.read(members).notes
+    (found,) = imdf.read_imdf(members).notes
     assert found.what == note
     assert ids.issuperset(found.examples)
 
 
 def test_files_that_are_not_read_are_named() -> None:
-    drawing = imdf.read(make_venue() | {"section.geojson": b"", "readme.txt": b""})
+    drawing = imdf.read_imdf(make_venue() | {"section.geojson": b"", "readme.txt": b""})
     assert [str(note) for note in drawing.notes] == [
         "file not read: 2 (readme.txt, section.geojson)"
     ]
@@ -216,8 +216,8 @@ def test_a_broken_venue_is_an_error_with_file_and_feature(
     kind: str, change: Change, message: str
 ) -> None:
     members = changed(kind, change)
-    with pytest.raises(InvalidPlan, match=message) as error:
-        imdf.read(members)
+    with pytest.raises(InvalidPlanError, match=message) as error:
+        imdf.read_imdf(members)
     assert ".geojson: " in str(error.value)
 
 
@@ -227,24 +227,24 @@ def test_a_broken_venue_is_an_error_with_file_and_feature(
 def test_a_missing_member_is_an_error_that_names_it(name: str) -> None:
     members = make_venue()
     del members[name]
-    with pytest.raises(InvalidPlan, match=f"{name} is missing; an IMDF archive has"):
-        imdf.read(members)
+    with pytest.raises(InvalidPlanError, match=f"{name} is missing; an IMDF archive has"):
+        imdf.read_imdf(members)
 
 
 def test_a_trailing_comma_is_an_error_with_file_and_line() -> None:
     members = make_venue()
     members["unit.geojson"] = members["unit.geojson"].replace(b"]\n}\n", b"],\n}\n")
-    with pytest.raises(NotWellFormed, match=r"^unit.geojson: .* line \d+ column 3$"):
-        imdf.read(members)
+    with pytest.raises(NotWellFormedError, match=r"^unit.geojson: .* line \d+ column 3$"):
+        imdf.read_imdf(members)
 
 
 @pytest.mark.parametrize("manifest", [b"[]", b"{}", b'{"version": 1}', b'{"version": "2.0.0"}'])
 def test_another_version_is_an_error(manifest: bytes) -> None:
-    with pytest.raises(InvalidPlan, match=r"manifest.json: version is"):
-        imdf.read(make_venue() | {"manifest.json": manifest})
+    with pytest.raises(InvalidPlanError, match=r"manifest.json: version is"):
+        imdf.read_imdf(make_venue() | {"manifest.json": manifest})
 
 
 def test_two_venues_in_one_archive_are_an_error() -> None:
     one = {f"a/{name}": content for name, content in make_venue().items()}
-    with pytest.raises(InvalidPlan, match="is there twice; an archive holds one venue"):
-        imdf.read(one | {"b/unit.geojson": b""})
+    with pytest.raises(InvalidPlanError, match="is there twice; an archive holds one venue"):
+        imdf.read_imdf(one | {"b/unit.geojson": b""})

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parsing.drawing import Coordinate
-from parsing.errors import InvalidMarkup
-from parsing.matrices import Matrix, parse_transform
+from parsing.errors import InvalidMarkupError
+from parsing.matrices import AffineTransform, parse_transform
 
 NUMBERS = st.floats(-100, 100)
-MATRICES = st.builds(Matrix, *[NUMBERS] * 6)
+MATRICES = st.builds(AffineTransform, *[NUMBERS] * 6)
 
 
 @pytest.mark.parametrize(
@@ -39,26 +39,26 @@ def test_a_transform_takes_a_point_where_svg_says(transform: str, at: Coordinate
     "transform", ["translate", "translate()", "rotate(1 2)", "spin(3)", "scale(1) junk", "scale(a)"]
 )
 def test_what_is_no_transform_is_an_error_that_lists_them(transform: str) -> None:
-    with pytest.raises(InvalidMarkup, match=r"expected a list of matrix, translate"):
+    with pytest.raises(InvalidMarkupError, match=r"expected a list of matrix, translate"):
         parse_transform(transform)
 
 
 @pytest.mark.parametrize("transform", ["scale(1e8) scale(1e8)", "rotate(1e999)", "scale(-1e12)"])
 def test_a_gigantic_transform_is_an_error(transform: str) -> None:
-    with pytest.raises(InvalidMarkup, match="too large a number"):
+    with pytest.raises(InvalidMarkupError, match="too large a number"):
         parse_transform(transform)
 
 
 @given(MATRICES, MATRICES, st.tuples(NUMBERS, NUMBERS))
 def test_a_product_does_the_inner_one_first(
-    outer: Matrix, inner: Matrix, point: Coordinate
+    outer: AffineTransform, inner: AffineTransform, point: Coordinate
 ) -> None:
-    both = outer.after(inner).apply(point)
+    both = outer.multiply(inner).apply(point)
     assert both == pytest.approx(outer.apply(inner.apply(point)), rel=1e-6, abs=1e-3)
 
 
 @given(MATRICES, st.floats(0, 2 * math.pi))
-def test_no_length_grows_by_more_than_the_stretch(matrix: Matrix, angle: float) -> None:
+def test_no_length_grows_by_more_than_the_stretch(matrix: AffineTransform, angle: float) -> None:
     origin = matrix.apply((0, 0))
     moved = matrix.apply((math.cos(angle), math.sin(angle)))
-    assert math.dist(origin, moved) <= matrix.stretch * (1 + 1e-6) + 1e-9
+    assert math.dist(origin, moved) <= matrix.max_scale * (1 + 1e-6) + 1e-9

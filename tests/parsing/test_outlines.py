@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from shapely import LineString, Point, Polygon
 
 from parsing.drawing import Coordinate
-from parsing.errors import InvalidMarkup, Refused
-from parsing.outlines import Trace, trace
+from parsing.errors import DocumentRejectedError, InvalidMarkupError
+from parsing.outlines import Outline, trace_shape
 
 TOLERANCE = 0.01
 
@@ -36,12 +36,12 @@ def approximately(points: Iterable[Coordinate]) -> Any:
 def test_straight_shapes_are_their_corners(
     kind: str, attributes: dict[str, str | float], points: list[Coordinate], is_closed: bool
 ) -> None:
-    (found,) = trace(kind, attributes, TOLERANCE)
+    (found,) = trace_shape(kind, attributes, TOLERANCE)
     assert (list(found.points), found.is_closed) == (approximately(points), is_closed)
 
 
 def test_each_subpath_is_a_line_of_its_own() -> None:
-    found = trace("Path", {"d": "M0 0h9v9z m2 2h5v5z M1 1 L2 2"}, TOLERANCE)
+    found = trace_shape("Path", {"d": "M0 0h9v9z m2 2h5v5z M1 1 L2 2"}, TOLERANCE)
     assert found[1].points == ((2.0, 2.0), (7.0, 2.0), (7.0, 7.0))
     assert [line.is_closed for line in found] == [True, True, False]
 
@@ -63,14 +63,14 @@ def test_each_subpath_is_a_line_of_its_own() -> None:
 def test_round_shapes_have_the_area_that_they_should(
     kind: str, attributes: dict[str, str | float], area: float
 ) -> None:
-    (found,) = trace(kind, attributes, TOLERANCE)
+    (found,) = trace_shape(kind, attributes, TOLERANCE)
     outline = Polygon(found.points)
     assert outline.area == pytest.approx(area, abs=outline.length * TOLERANCE)
 
 
 @given(st.floats(0.1, 500), st.floats(0.001, 1))
 def test_chords_stay_within_the_tolerance_of_a_circle(radius: float, tolerance: float) -> None:
-    (found,) = trace("Circle", {"r": radius}, tolerance)
+    (found,) = trace_shape("Circle", {"r": radius}, tolerance)
     ring = LineString([*found.points, found.points[0]])
     middles = [ring.interpolate(ring.length * (n + 0.5) / len(found.points)) for n in range(8)]
     assert all(radius - math.hypot(at.x, at.y) <= tolerance * 1.001 + 1e-9 for at in middles)
@@ -83,8 +83,8 @@ COORDINATES = st.tuples(st.integers(-100, 100), st.integers(-100, 100))
 def test_chords_stay_within_the_tolerance_of_a_curve(points: list[Coordinate]) -> None:
     (x0, y0), (x1, y1), (x2, y2), (x3, y3) = points
     data = f"M{x0} {y0}C{x1} {y1} {x2} {y2} {x3} {y3}"
-    fine = trace("Path", {"d": data}, TOLERANCE / 100)
-    coarse = trace("Path", {"d": data}, TOLERANCE)
+    fine = trace_shape("Path", {"d": data}, TOLERANCE / 100)
+    coarse = trace_shape("Path", {"d": data}, TOLERANCE)
     if coarse and fine:
         chords = LineString(_closed(coarse[0]))
         off = max(chords.distance(Point(at)) for at in fine[0].points)
@@ -102,13 +102,13 @@ def test_chords_stay_within_the_tolerance_of_a_curve(points: list[Coordinate]) -
 )
 def test_the_flags_of_an_arc_choose_one_of_four(flags: str, middle: Coordinate) -> None:
     """From (-6, -8) to (6, -8) there are two circles of radius 10: around y = 0 and y = -16."""
-    (found,) = trace("Path", {"d": f"M-6-8A10 10 0 {flags} 6-8"}, TOLERANCE)
+    (found,) = trace_shape("Path", {"d": f"M-6-8A10 10 0 {flags} 6-8"}, TOLERANCE)
     arc = LineString(found.points)
     at = arc.interpolate(0.5, normalized=True)
     assert (at.x, at.y) == pytest.approx(middle, abs=0.05)
 
 
-def _closed(line: Trace) -> list[Coordinate]:
+def _closed(line: Outline) -> list[Coordinate]:
     return [*line.points, line.points[0]] if line.is_closed else list(line.points)
 
 
@@ -123,7 +123,7 @@ def _closed(line: Trace) -> list[Coordinate]:
     ],
 )
 def test_what_svg_does_not_draw_has_no_lines(kind: str, attributes: dict[str, str | float]) -> None:
-    assert trace(kind, attributes, TOLERANCE) == []
+    assert trace_shape(kind, attributes, TOLERANCE) == []
 
 
 @pytest.mark.parametrize(
@@ -141,10 +141,10 @@ def test_what_svg_does_not_draw_has_no_lines(kind: str, attributes: dict[str, st
 def test_broken_geometry_is_an_error(
     kind: str, attributes: dict[str, str | float], message: str
 ) -> None:
-    with pytest.raises(InvalidMarkup, match=message):
-        trace(kind, attributes, TOLERANCE)
+    with pytest.raises(InvalidMarkupError, match=message):
+        trace_shape(kind, attributes, TOLERANCE)
 
 
 def test_a_path_too_long_to_read_is_refused() -> None:
-    with pytest.raises(Refused, match="at most 1,000,000 are read"):
-        trace("Path", {"d": "M0 0" + "L1 1" * 250_000}, TOLERANCE)
+    with pytest.raises(DocumentRejectedError, match="at most 1,000,000 are read"):
+        trace_shape("Path", {"d": "M0 0" + "L1 1" * 250_000}, TOLERANCE)

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from parsing import plans
-from parsing.errors import InvalidPlan, NotWellFormed, ParsingError, Refused
-from parsing.plans import Format
+from parsing.errors import DocumentRejectedError, InvalidPlanError, NotWellFormedError, ParsingError
+from parsing.plans import PlanFormat
 from samples.venue import make_archive, make_venue
 from tests.parsing.geography import Sketchbook, box
 
@@ -35,8 +35,8 @@ def book() -> Sketchbook:
         ({f"hall/{name}": content for name, content in make_venue().items()}, "imdf"),
     ],
 )
-def test_the_format_is_told_by_the_content(files: dict[str, bytes], kind: Format) -> None:
-    assert plans.detect(files) == kind
+def test_the_format_is_told_by_the_content(files: dict[str, bytes], kind: PlanFormat) -> None:
+    assert plans.detect_format(files) == kind
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_the_format_is_told_by_the_content(files: dict[str, bytes], kind: Format
 def test_what_is_no_plan_is_an_error_that_lists_the_formats(
     files: dict[str, bytes], message: str
 ) -> None:
-    with pytest.raises(InvalidPlan, match=message):
-        plans.detect(files)
+    with pytest.raises(InvalidPlanError, match=message):
+        plans.detect_format(files)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_is_no_plan_is_an_error_that_lists_the_formats(
 def test_every_format_reads_into_the_same_kind_of_drawing(
     files: dict[str, bytes], id_key: str | None
 ) -> None:
-    drawing = plans.read(files, feet_per_unit=0.5)
+    drawing = plans.read_plan(files, feet_per_unit=0.5)
     assert drawing.id_key == id_key
     assert drawing.feet_per_unit == (1.0 if id_key else 0.5)
     assert drawing.features
@@ -78,16 +78,36 @@ def test_every_format_reads_into_the_same_kind_of_drawing(
 @pytest.mark.parametrize(
     ("files", "arguments", "error", "message"),
     [
-        ({"a.svg": SVG}, {}, InvalidPlan, "a.svg: the scale is missing: give the map's feet_per"),
-        ({"a.osm": b"<osm>"}, {}, NotWellFormed, "a.osm: line 1, column 6: not well-formed"),
-        ({"a": b"{}"}, {"format": "osm"}, NotWellFormed, "a: line 1, column 1: not well-formed"),
-        ({"a": b"{}"}, {"format": "imdf"}, NotWellFormed, "a: not a zip archive"),
-        ({"a": b"{}", "b": b"{}"}, {"format": "imdf"}, InvalidPlan, "manifest.json is missing"),
-        ({"a.svg": SVG, "b.svg": SVG}, {}, InvalidPlan, "2 files of svg; this format takes one"),
+        (
+            {"a.svg": SVG},
+            {},
+            InvalidPlanError,
+            "a.svg: the scale is missing: give the map's feet_per",
+        ),
+        ({"a.osm": b"<osm>"}, {}, NotWellFormedError, "a.osm: line 1, column 6: not well-formed"),
+        (
+            {"a": b"{}"},
+            {"format": "osm"},
+            NotWellFormedError,
+            "a: line 1, column 1: not well-formed",
+        ),
+        ({"a": b"{}"}, {"format": "imdf"}, NotWellFormedError, "a: not a zip archive"),
+        (
+            {"a": b"{}", "b": b"{}"},
+            {"format": "imdf"},
+            InvalidPlanError,
+            "manifest.json is missing",
+        ),
+        (
+            {"a.svg": SVG, "b.svg": SVG},
+            {},
+            InvalidPlanError,
+            "2 files of svg; this format takes one",
+        ),
         (
             {"a.osm": b"<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]><osm>&b;</osm>"},
             {},
-            Refused,
+            DocumentRejectedError,
             "a.osm: line 1, column .* is outside the document",
         ),
     ],
@@ -96,4 +116,4 @@ def test_errors_name_the_file(
     files: dict[str, bytes], arguments: dict[str, Any], error: type[ParsingError], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        plans.read(files, **arguments)
+        plans.read_plan(files, **arguments)

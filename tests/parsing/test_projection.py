@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parsing.drawing import Coordinate
-from parsing.projection import FEET_PER_METRE, centre, local_projection
+from parsing.projection import FEET_PER_METRE, bounding_box_centre, local_projection
 
 # Two places and the metres between them along the ellipsoid, from GeographicLib 2.1
 # (Karney 2013, Algorithms for geodesics).
@@ -23,7 +23,7 @@ GEODESICS = [
 def test_distances_are_those_on_the_ellipsoid_within_a_millionth(
     one: Coordinate, other: Coordinate, metres: float
 ) -> None:
-    project = local_projection(centre([one, other]))
+    project = local_projection(bounding_box_centre([one, other]))
     assert math.dist(project(one), project(other)) == pytest.approx(
         metres * FEET_PER_METRE, rel=1e-6
     )

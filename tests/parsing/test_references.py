@@ -2,7 +2,7 @@
 
 import pytest
 
-from parsing.errors import Refused
+from parsing.errors import DocumentRejectedError
 from tests.parsing.tree import parse_content, parse_drawing, parse_shapes
 
 CHAIR = '<defs><rect id="chair" width="4" fill="red"/></defs>'
@@ -78,13 +78,13 @@ def test_uses_of_uses_are_counted_before_they_are_made() -> None:
     layers = "".join(
         f'<g id="a{level}">{ten.replace("{}", str(level - 1))}</g>' for level in range(1, 9)
     )
-    with pytest.raises(Refused, match="use expands to more than 500,000 elements"):
+    with pytest.raises(DocumentRejectedError, match="use expands to more than 500,000 elements"):
         parse_drawing(f'<defs><path id="a0"/>{layers}</defs><use href="#a8"/>')
 
 
 def test_uses_do_not_nest_without_end() -> None:
     chain = "".join(f'<g id="a{n}"><use href="#a{n - 1}"/></g>' for n in range(1, 70))
-    with pytest.raises(Refused, match="refer to each other 64 deep"):
+    with pytest.raises(DocumentRejectedError, match="refer to each other 64 deep"):
         parse_drawing(f'<defs><path id="a0"/>{chain}</defs><use href="#a69"/>')
 
 
@@ -92,7 +92,7 @@ def test_layers_that_uses_nest_count_as_nested() -> None:
     chain = "".join(
         f'<g id="a{n}">{"<g>" * 50}<use href="#a{n - 1}"/>{"</g>" * 50}</g>' for n in range(1, 8)
     )
-    with pytest.raises(Refused, match="groups nest deeper than 256"):
+    with pytest.raises(DocumentRejectedError, match="groups nest deeper than 256"):
         parse_drawing(f'<defs><path id="a0"/>{chain}</defs><use href="#a7"/>')
 
 

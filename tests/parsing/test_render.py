@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from parsing.render import to_svg
-from parsing.unitmap import parse
+from parsing.unitmap import parse_unit_map
 from tests.parsing.sources import DEMO, MADE, REAL, REAL_FOLDER, cad_export
 from tests.parsing.tree import elements_of, parse_drawing
 
@@ -29,7 +29,7 @@ def test_a_map_is_drawn_in_the_dialect_it_was_read_from() -> None:
         '<g data-type="UnitLayer">\n<path id=\'"&lt;1&#10;\'/>\n</g>\n'
         "</g>\n</svg>\n"
     )
-    assert parse(to_svg(parsed).encode()).to_json() == parsed
+    assert parse_unit_map(to_svg(parsed).encode()).to_dict() == parsed
 
 
 @pytest.mark.parametrize("path", [*MADE, *DEMO], ids=lambda path: path.stem)
@@ -49,6 +49,6 @@ def test_real_drawings_survive_the_round_trip() -> None:
 
 def assert_round_trip(svg: bytes) -> None:
     """Drawn and parsed again, a drawing gives the same map, and not an empty one."""
-    parsed = parse(svg)
-    assert len(list(elements_of(parsed.to_json()))) > 1
-    assert parse(to_svg(parsed.to_json()).encode()) == parsed
+    parsed = parse_unit_map(svg)
+    assert len(list(elements_of(parsed.to_dict()))) > 1
+    assert parse_unit_map(to_svg(parsed.to_dict()).encode()) == parsed

@@ -2,23 +2,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parsing.rings import OpenRing, join
+from parsing.rings import OpenRingError, join_rings
 
 
 def test_pieces_are_joined_whichever_way_they_run() -> None:
-    assert join(["ab", "cb", "cda"]) == [("a", "b", "c", "d")]
+    assert join_rings(["ab", "cb", "cda"]) == [("a", "b", "c", "d")]
 
 
 def test_each_closed_piece_is_a_ring_of_its_own() -> None:
-    assert join(["abca", "xyzx"]) == [("a", "b", "c"), ("x", "y", "z")]
+    assert join_rings(["abca", "xyzx"]) == [("a", "b", "c"), ("x", "y", "z")]
 
 
 @pytest.mark.parametrize(("pieces", "end"), [(["ab", "bc"], "c"), (["aba"], "a")])
 def test_pieces_that_surround_nothing_are_an_error_that_says_where(
     pieces: list[str], end: str
 ) -> None:
-    with pytest.raises(OpenRing) as error:
-        join(pieces)
+    with pytest.raises(OpenRingError) as error:
+        join_rings(pieces)
     assert error.value.end == end
 
 
@@ -33,6 +33,6 @@ def test_a_ring_in_any_pieces_in_any_order_is_that_ring(
     ]
     pieces = [piece[::-1] if random.random() < 0.5 else piece for piece in pieces]  # type: ignore[attr-defined]
     random.shuffle(pieces)  # type: ignore[attr-defined]
-    (ring,) = join(pieces)
+    (ring,) = join_rings(pieces)
     steps = {frozenset(pair) for pair in zip(ring, [*ring[1:], ring[0]], strict=True)}
     assert steps == {frozenset({n, (n + 1) % size}) for n in range(size)}

@@ -5,9 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from parsing.errors import InvalidMarkup, NotWellFormed, ParsingError, Refused
-from parsing.limits import Limits
-from parsing.unitmap import parse
+from parsing.errors import (
+    DocumentRejectedError,
+    InvalidMarkupError,
+    NotWellFormedError,
+    ParsingError,
+)
+from parsing.limits import DocumentLimits
+from parsing.unitmap import parse_unit_map
 
 ILLUSTRATOR = """<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN"
   "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd" [
@@ -16,17 +21,17 @@ ILLUSTRATOR = """<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN"
 <svg xmlns="&ns_svg;" viewBox="0 0 1 1"><g data-type="Level" id="{}"/></svg>"""
 
 
-def complaint_about(svg: bytes, limits: Limits | None = None) -> ParsingError:
+def complaint_about(svg: bytes, limits: DocumentLimits | None = None) -> ParsingError:
     """The error that parsing ends with."""
     with pytest.raises(ParsingError) as caught:
-        parse(svg, limits=limits or Limits())
+        parse_unit_map(svg, limits=limits or DocumentLimits())
     return caught.value
 
 
 def assert_refused_at(position: tuple[int, int], reason: str, svg: bytes) -> None:
     """As not well-formed, for this reason, at this line and column."""
     error = complaint_about(svg)
-    assert isinstance(error, NotWellFormed)
+    assert isinstance(error, NotWellFormedError)
     assert (error.line, error.column) == position
     assert reason in error.message
 
@@ -62,7 +67,7 @@ def test_what_is_not_xml_is_told_with_its_place(
 def test_encodings_are_read(encoding: str) -> None:
     text = f'<?xml version="1.0" encoding="{encoding.removesuffix("-sig")}"?><svg><g id="é" '
     svg = f'{text}data-type="Level"/></svg>'.encode(encoding)
-    assert parse(svg).to_json()["elements"][0]["id"] == "é"
+    assert parse_unit_map(svg).to_dict()["elements"][0]["id"] == "é"
 
 
 @pytest.mark.parametrize(
@@ -90,8 +95,8 @@ def test_columns_count_characters() -> None:
 
 
 def test_svgs_own_doctype_and_entities_for_text_are_fine() -> None:
-    parsed = parse(ILLUSTRATOR.format("&ns_svg;").encode())
-    assert parsed.to_json()["elements"][0]["id"] == "http://www.w3.org/2000/svg"
+    parsed = parse_unit_map(ILLUSTRATOR.format("&ns_svg;").encode())
+    assert parsed.to_dict()["elements"][0]["id"] == "http://www.w3.org/2000/svg"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +113,7 @@ def test_svgs_own_doctype_and_entities_for_text_are_fine() -> None:
 )
 def test_what_is_outside_the_document_is_refused(doctype: str, reason: str) -> None:
     error = complaint_about(f"\n<!DOCTYPE {doctype}>\n<svg/>".encode())
-    assert isinstance(error, Refused)
+    assert isinstance(error, DocumentRejectedError)
     assert reason in error.message
     assert (error.line, error.column) == (2, 1)
 
@@ -116,20 +121,20 @@ def test_what_is_outside_the_document_is_refused(doctype: str, reason: str) -> N
 def test_nothing_outside_is_read_even_if_it_is_there(tmp_path: Path) -> None:
     secret = tmp_path / "secret.svg"
     secret.write_text('<svg xmlns="http://www.w3.org/2000/svg"><path id="a" d="secret"/></svg>')
-    parsed = parse(
+    parsed = parse_unit_map(
         f"""<?xml-stylesheet href="{secret.as_uri()}"?>
         <svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">
           <style>@import "{secret.as_uri()}";</style>
           <image xlink:href="{secret.as_uri()}"/><use xlink:href="{secret.as_uri()}#a"/>
         </svg>""".encode()
     )
-    assert parsed.to_json()["elements"] == []
+    assert parsed.to_dict()["elements"] == []
 
 
 def test_xinclude_is_refused() -> None:
     svg = b'<svg>\n<i:include xmlns:i="http://www.w3.org/2001/XInclude" href="/etc/passwd"/></svg>'
     error = complaint_about(svg)
-    assert isinstance(error, Refused)
+    assert isinstance(error, DocumentRejectedError)
     assert "XInclude asks for other documents" in error.message
 
 
@@ -151,32 +156,38 @@ def billion_laughs(place: str) -> bytes:
 )
 def test_amplifying_entities_are_refused(svg: bytes) -> None:
     error = complaint_about(svg)
-    assert isinstance(error, Refused)
+    assert isinstance(error, DocumentRejectedError)
     assert "entities expand to too much" in error.message
 
 
 @pytest.mark.parametrize(
     ("svg", "limits", "reason"),
     [
-        (b"<svg/>", Limits(source_bytes=5), "the document has 6 bytes; at most 5 are read"),
-        (b"<svg><g/></svg>", Limits(elements=1), "more than 1 elements"),
-        (b"<svg><text><g/></text></svg>", Limits(nesting=2), "elements nest deeper than 2"),
-        (b"<svg><path fill='red'/></svg>", Limits(output_bytes=99), "over 99 bytes of JSON"),
+        (b"<svg/>", DocumentLimits(source_bytes=5), "the document has 6 bytes; at most 5 are read"),
+        (b"<svg><g/></svg>", DocumentLimits(elements=1), "more than 1 elements"),
+        (b"<svg><text><g/></text></svg>", DocumentLimits(nesting=2), "elements nest deeper than 2"),
+        (
+            b"<svg><path fill='red'/></svg>",
+            DocumentLimits(output_bytes=99),
+            "over 99 bytes of JSON",
+        ),
         (
             b"<svg><use href='#a'/><g id='a'><g/><g/></g></svg>",
-            Limits(definitions=2),
+            DocumentLimits(definitions=2),
             "use refers to more than 2 elements",
         ),
     ],
 )
-def test_a_document_over_a_limit_is_refused(svg: bytes, limits: Limits, reason: str) -> None:
+def test_a_document_over_a_limit_is_refused(
+    svg: bytes, limits: DocumentLimits, reason: str
+) -> None:
     error = complaint_about(svg, limits)
-    assert isinstance(error, Refused)
+    assert isinstance(error, DocumentRejectedError)
     assert reason in error.message
 
 
 def test_nesting_of_256_is_read_and_of_257_is_not() -> None:
-    parse(b"<svg>" + b"<g>" * 255 + b"</g>" * 255 + b"</svg>")
+    parse_unit_map(b"<svg>" + b"<g>" * 255 + b"</g>" * 255 + b"</svg>")
     error = complaint_about(b"<svg>" + b"<g>" * 256 + b"</g>" * 256 + b"</svg>")
     assert error.message == "elements nest deeper than 256"
     assert error.column == len("<svg>" + "<g>" * 255) + 1
@@ -212,13 +223,15 @@ def test_overlong_values_of_what_is_taken_apart_are_refused(markup: str, reason:
     head, brace, tail = markup.rpartition("{")
     repeated, _, tail = tail.partition("}")
     error = complaint_about(f"<svg>{head}{repeated * 200_000}{tail}</svg>".encode())
-    assert brace and isinstance(error, Refused)
+    assert brace and isinstance(error, DocumentRejectedError)
     assert reason in error.message
 
 
 def test_long_values_of_what_is_only_copied_are_fine() -> None:
     points = "1.25,3 " * 2_000_000
-    assert len(parse(f'<svg><polygon points="{points}"/></svg>'.encode()).json) > len(points)
+    assert len(parse_unit_map(f'<svg><polygon points="{points}"/></svg>'.encode()).json) > len(
+        points
+    )
 
 
 def test_nested_transforms_do_not_add_up_without_end() -> None:
@@ -236,7 +249,7 @@ def test_a_long_style_that_many_shapes_share_does_not_add_up_without_end() -> No
 @pytest.mark.parametrize("number", ["1e400", "-1e99", "9" * 90, "2147483648"])
 def test_gigantic_numbers_are_errors(number: str) -> None:
     error = complaint_about(f"<svg>\n<rect/><rect width='{number}'/></svg>".encode())
-    assert isinstance(error, InvalidMarkup)
+    assert isinstance(error, InvalidMarkupError)
     assert "is too large a number; at most 2,147,483,647 is read" in error.message
     assert (error.line, error.column) == (2, 8)
 
@@ -249,7 +262,7 @@ def test_places_are_right_behind_comments_cdata_and_doctypes() -> None:
     assert (error.line, error.column) == (3, 3)
 
 
-@pytest.mark.parametrize("kind", [NotWellFormed, InvalidMarkup, Refused])
+@pytest.mark.parametrize("kind", [NotWellFormedError, InvalidMarkupError, DocumentRejectedError])
 def test_errors_cross_process_borders(kind: type[ParsingError]) -> None:
     copy = pickle.loads(pickle.dumps(kind("a sentence", 3, 14)))
     assert (type(copy), copy.message, copy.line, copy.column) == (kind, "a sentence", 3, 14)

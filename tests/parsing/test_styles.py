@@ -2,7 +2,7 @@
 
 import pytest
 
-from parsing.errors import Refused
+from parsing.errors import DocumentRejectedError
 from parsing.styles import parse_declarations, parse_rules, parse_selector
 from tests.parsing.tree import Members, parse_content, parse_shapes
 
@@ -167,12 +167,12 @@ def test_selectors_that_are_not_read_are_none(selector: str) -> None:
 
 
 def test_a_sheet_of_too_many_rules_is_refused() -> None:
-    with pytest.raises(Refused, match="more than 20,000 style rules"):
+    with pytest.raises(DocumentRejectedError, match="more than 20,000 style rules"):
         painted("a," * 20_001 + "b{fill:c}", "<path/>")
 
 
 def test_rules_that_would_be_compared_for_ever_are_refused() -> None:
     rules = ".a.b{fill:c}" * 15_000
     shapes = "".join(f'<path class="a c{number}"/>' for number in range(200))
-    with pytest.raises(Refused, match="too many comparisons"):
+    with pytest.raises(DocumentRejectedError, match="too many comparisons"):
         parse_content(f"<style>{rules}</style>{shapes}")

@@ -4,15 +4,15 @@ from pathlib import Path
 import pytest
 
 from parsing import svg_plan
-from parsing.drawing import Area, Drawing, Lines
-from parsing.errors import InvalidMarkup, InvalidPlan, NotWellFormed, ParsingError
+from parsing.drawing import AreaGeometry, Drawing, LinesGeometry
+from parsing.errors import InvalidMarkupError, InvalidPlanError, NotWellFormedError, ParsingError
 
 DEMO = Path(__file__).parents[2] / "samples/demo"
 
 
 def read(body: str, feet_per_unit: float = 0.1) -> Drawing:
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100">{body}</svg>'
-    return svg_plan.read(svg.encode(), feet_per_unit)
+    return svg_plan.read_svg_plan(svg.encode(), feet_per_unit)
 
 
 def level(body: str, tags: str = "floor=f1") -> str:
@@ -27,7 +27,7 @@ def test_shapes_with_tags_are_features_on_the_floor_of_their_level() -> None:
     assert lobby.id == "lobby"
     assert lobby.levels == ("f1",)
     assert lobby.tags == {"indoor": "area", "name": "Tea;coffee"}
-    assert lobby.geometry == Area((((0, 0), (10, 0), (10, 5), (0, 5)),), nonzero=True)
+    assert lobby.geometry == AreaGeometry((((0, 0), (10, 0), (10, 5), (0, 5)),), nonzero=True)
     assert drawing.levels[0].floor_id == "f1"
     assert drawing.feet_per_unit == 0.1
 
@@ -55,22 +55,22 @@ def test_transforms_are_applied_from_the_outside_in() -> None:
         + "</g>"
     )  # fmt: skip
     (area,) = drawing.features
-    assert isinstance(area.geometry, Area)
+    assert isinstance(area.geometry, AreaGeometry)
     assert [tuple(map(round, at)) for at in area.geometry.rings[0]] == [(100, 0), (100, 8), (96, 8)]
 
 
 def test_the_view_box_starts_at_the_origin() -> None:
     svg = b"""<svg viewBox="100 200 50 50"><g data-type="Level" data-tags="floor=f">
         <line x1="100" y1="200" x2="110" y2="200" data-tags="indoor=wall"/></g></svg>"""
-    (wall,) = svg_plan.read(svg, 1.0).features
-    assert wall.geometry == Lines((((0, 0), (10, 0)),))
+    (wall,) = svg_plan.read_svg_plan(svg, 1.0).features
+    assert wall.geometry == LinesGeometry((((0, 0), (10, 0)),))
 
 
 def test_curves_are_within_a_centimetre_whatever_the_scale() -> None:
     circle = '<g transform="scale(10)"><circle r="3" data-tags="indoor=area"/></g>'
     for feet_per_unit in (0.01, 1.0):
         (column,) = read(level(circle), feet_per_unit).features
-        assert isinstance(column.geometry, Area)
+        assert isinstance(column.geometry, AreaGeometry)
         ring = column.geometry.rings[0]
         x, y = ((a + b) / 2 for a, b in zip(ring[0], ring[1], strict=True))
         off_feet = (30 - (x * x + y * y) ** 0.5) * feet_per_unit
@@ -92,13 +92,13 @@ def test_spaces_and_closed_shapes_are_areas_and_walls_without_fill_are_lines(
     shape: str, is_area: bool
 ) -> None:
     (feature,) = read(level(shape)).features
-    assert isinstance(feature.geometry, Area) == is_area
+    assert isinstance(feature.geometry, AreaGeometry) == is_area
 
 
 def test_the_fill_rule_goes_along() -> None:
     ring = 'd="M0 0h9v9h-9z M3 3h3v3h-3z" data-tags="indoor=corridor"'
     drawing = read(level(f'<path {ring}/><path fill-rule="evenodd" {ring}/>'))
-    areas = [f.geometry for f in drawing.features if isinstance(f.geometry, Area)]
+    areas = [f.geometry for f in drawing.features if isinstance(f.geometry, AreaGeometry)]
     assert [area.nonzero for area in areas] == [True, False]
 
 
@@ -150,22 +150,26 @@ def test_what_is_not_a_part_of_the_plan_is_noted() -> None:
 @pytest.mark.parametrize(
     ("body", "error", "message"),
     [
-        (level("<rect"), NotWellFormed, "line 1"),
-        ("", InvalidPlan, "no shape says what it is; a room is a shape with data-tags="),
-        (level('<rect data-tags="room"/>'), InvalidMarkup, "line 1, column .*expected key=value"),
+        (level("<rect"), NotWellFormedError, "line 1"),
+        ("", InvalidPlanError, "no shape says what it is; a room is a shape with data-tags="),
+        (
+            level('<rect data-tags="room"/>'),
+            InvalidMarkupError,
+            "line 1, column .*expected key=value",
+        ),
         (
             level('<path d="M0 0 L 9" data-tags="indoor=wall"/>'),
-            InvalidMarkup,
+            InvalidMarkupError,
             "line 1, column .*d is no path at character",
         ),
         (
             level('<polyline points="0 0 1e300 1e300" data-tags="indoor=wall"/>'),
-            InvalidMarkup,
+            InvalidMarkupError,
             "line 1, column .*a coordinate is too large",
         ),
         (
             level('<rect width="1" height="1" transform="turn(3)" data-tags="indoor=room"/>'),
-            InvalidMarkup,
+            InvalidMarkupError,
             "line 1, column .*expected a list of matrix",
         ),
     ],
@@ -179,12 +183,12 @@ def test_a_broken_plan_is_an_error_with_line_and_column(
 
 @pytest.mark.parametrize("feet_per_unit", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_scale_that_cannot_be_is_an_error(feet_per_unit: float) -> None:
-    with pytest.raises(InvalidPlan, match="expected a number above 0"):
+    with pytest.raises(InvalidPlanError, match="expected a number above 0"):
         read(level('<rect width="5" height="5" data-tags="indoor=room"/>'), feet_per_unit)
 
 
 def test_the_demo_property_reads_completely() -> None:
-    drawing = svg_plan.read((DEMO / "alder-court.svg").read_bytes(), 0.1)
+    drawing = svg_plan.read_svg_plan((DEMO / "alder-court.svg").read_bytes(), 0.1)
     bundle = json.loads((DEMO / "bundle.json").read_bytes())
     units = {unit["id"] for unit in bundle["units"] if unit["asset_id"] == "alder-court"}
     tags = [feature.tags for feature in drawing.features]

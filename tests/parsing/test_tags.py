@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parsing.errors import InvalidMarkup
+from parsing.errors import InvalidMarkupError
 from parsing.tags import format_tags, parse_tags
 from tests.parsing.tree import parse_drawing
 
@@ -30,7 +30,7 @@ def test_tags_are_pairs(text: str, tags: dict[str, str]) -> None:
 def test_tags_survive_being_written(text: str) -> None:
     try:
         tags = parse_tags(text)
-    except InvalidMarkup:
+    except InvalidMarkupError:
         return
     assert parse_tags(format_tags(tags)) == tags
 
@@ -44,7 +44,7 @@ def test_tags_survive_being_written(text: str) -> None:
     ],
 )
 def test_what_is_no_pair_is_told_with_its_place(text: str, reason: str) -> None:
-    with pytest.raises(InvalidMarkup) as caught:
+    with pytest.raises(InvalidMarkupError) as caught:
         parse_drawing(f'\n<g data-type="Level" data-tags="{text}"/>')
     assert reason in caught.value.message
     assert (caught.value.line, caught.value.column) == (2, 1)

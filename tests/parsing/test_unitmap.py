@@ -8,8 +8,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from parsing.errors import InvalidMarkup
-from parsing.unitmap import ParsedMap, parse
+from parsing.errors import InvalidMarkupError
+from parsing.unitmap import ParsedMap, parse_unit_map
 from tests.parsing.sources import MADE
 from tests.parsing.tree import parse_content, parse_drawing, parse_shapes, uid_faults
 
@@ -26,7 +26,7 @@ UNIT_MAP = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">
 
 
 def test_a_unit_map_becomes_this_json_to_the_byte() -> None:
-    assert parse(UNIT_MAP).json == b"".join(
+    assert parse_unit_map(UNIT_MAP).json == b"".join(
         [
             b'{"version":"1.2","type":"application/vnd.map+json","width":400,"height":200,"elements":[',
             b'{"type":"Georeference","uid":"u1","latitude":41.5,"longitude":-87,"zoom":18,',
@@ -53,7 +53,7 @@ def test_a_level_without_id_and_tags_has_neither() -> None:
 
 @pytest.mark.parametrize("path", MADE, ids=lambda path: path.stem)
 def test_uids_number_all_elements_parents_first(path: Path) -> None:
-    assert uid_faults(parse(path.read_bytes()).to_json()) == []
+    assert uid_faults(parse_unit_map(path.read_bytes()).to_dict()) == []
 
 
 @pytest.mark.parametrize(
@@ -139,9 +139,9 @@ def test_children_of_a_shape_are_no_elements() -> None:
 
 
 def test_a_drawing_may_forget_its_namespace_or_use_a_prefix() -> None:
-    plain = parse(b'<svg viewBox="0 0 1 1"><rect/></svg>')
+    plain = parse_unit_map(b'<svg viewBox="0 0 1 1"><rect/></svg>')
     prefixed = b'<s:svg xmlns:s="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><s:rect/></s:svg>'
-    assert plain == parse(prefixed)
+    assert plain == parse_unit_map(prefixed)
 
 
 def test_hidden_shapes_are_not_drawn() -> None:
@@ -182,20 +182,20 @@ def test_groups_inside_a_unit_layer_are_layers_of_units() -> None:
     ],
 )
 def test_a_georeference_needs_numbers(georeference: str, complaint: str) -> None:
-    with pytest.raises(InvalidMarkup, match=complaint):
+    with pytest.raises(InvalidMarkupError, match=complaint):
         parse_drawing(f'<g data-type="Georeference" {georeference}/>')
 
 
 def test_the_root_must_be_an_svg() -> None:
-    with pytest.raises(InvalidMarkup, match=r"line 2, column 1: the root element is <html>"):
-        parse(b"<!-- a page -->\n<html/>")
+    with pytest.raises(InvalidMarkupError, match=r"line 2, column 1: the root element is <html>"):
+        parse_unit_map(b"<!-- a page -->\n<html/>")
 
 
 def test_a_parsed_map_crosses_process_borders() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        parsed = pool.apply(parse, (UNIT_MAP,))
-    assert parsed == ParsedMap(parse(UNIT_MAP).json)
-    assert parsed.to_json() == orjson.loads(parsed.json)
+        parsed = pool.apply(parse_unit_map, (UNIT_MAP,))
+    assert parsed == ParsedMap(parse_unit_map(UNIT_MAP).json)
+    assert parsed.to_dict() == orjson.loads(parsed.json)
 
 
 MEMORY_PROBE = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parsing.errors import InvalidMarkup
+from parsing.errors import InvalidMarkupError
 from tests.parsing.tree import parse_drawing
 
 
@@ -50,5 +50,5 @@ def test_an_origin_elsewhere_is_moved_to_the_corner() -> None:
     ['viewBox="0 0 1e300 1"', 'width="1e999"', 'viewBox="-1e99 0 1 1"', 'height="9999999999"'],
 )
 def test_gigantic_sizes_are_errors(root: str) -> None:
-    with pytest.raises(InvalidMarkup, match="too large a number; at most 2,147,483,647"):
+    with pytest.raises(InvalidMarkupError, match="too large a number; at most 2,147,483,647"):
         parse_drawing("", root)

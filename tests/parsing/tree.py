@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from parsing.unitmap import parse
+from parsing.unitmap import parse_unit_map
 
 Members = dict[str, Any]
 
@@ -11,7 +11,7 @@ Members = dict[str, Any]
 def parse_drawing(content: str, root: str = 'viewBox="0 0 200 100"') -> Members:
     """The parsed map of an SVG with this content."""
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" {root}>{content}</svg>'
-    return parse(svg.encode()).to_json()
+    return parse_unit_map(svg.encode()).to_dict()
 
 
 def parse_content(content: str) -> list[Members]:

@@ -3,28 +3,28 @@
 from collections.abc import Mapping
 
 from parsing import plans
-from resolvers.plan_places import Place
-from resolvers.plans import PlanReading, plan_of
+from resolvers.plan_places import LocationCandidate
+from resolvers.plans import TranslatedPlan, translate_plan
 from tests.parsing.geography import Sketchbook
 
 FLOORS = {"f1": 10, "f2": 20}
 
 
-def of_osm(book: Sketchbook) -> PlanReading:
-    return plan_of(plans.read({"plan.osm": book.osm()}), "m")
+def of_osm(book: Sketchbook) -> TranslatedPlan:
+    return translate_plan(plans.read_plan({"plan.osm": book.osm()}), "m")
 
 
 def of_svg(
     *levels: str, floors: Mapping[str, int] | None = None, feet_per_unit: float = 0.5
-) -> PlanReading:
+) -> TranslatedPlan:
     """Levels f1, f2, ... with these shapes."""
     body = "".join(
         f'<g data-type="Level" data-tags="floor=f{number}">{shapes}</g>'
         for number, shapes in enumerate(levels, 1)
     )
     svg = f'<svg viewBox="0 0 100 100">{body}</svg>'.encode()
-    drawing = plans.read({"plan.svg": svg}, feet_per_unit=feet_per_unit)
-    return plan_of(drawing, "m", FLOORS if floors is None else floors)
+    drawing = plans.read_plan({"plan.svg": svg}, feet_per_unit=feet_per_unit)
+    return translate_plan(drawing, "m", FLOORS if floors is None else floors)
 
 
 def rect(x: float, y: float, width: float, height: float, tags: str, more: str = "") -> str:
@@ -32,9 +32,9 @@ def rect(x: float, y: float, width: float, height: float, tags: str, more: str =
     return f'<rect {size} data-tags="{tags}" {more}/>'
 
 
-def place_of(reading: PlanReading, name: str) -> Place:
-    return next(place for place in reading.places if place.name == name)
+def place_of(reading: TranslatedPlan, name: str) -> LocationCandidate:
+    return next(place for place in reading.candidates if place.name == name)
 
 
-def described(reading: PlanReading) -> list[str]:
+def described(reading: TranslatedPlan) -> list[str]:
     return [str(note) for note in reading.notes]

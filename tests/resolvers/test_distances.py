@@ -123,7 +123,9 @@ async def test_a_network_of_another_version_is_as_good_as_none(
     own_world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with tower(own_world, tmp_path) as store:
-        await networks.publish(store.database, "tower", b"another version", "foot_routing", {}, [])
+        await networks.publish_network(
+            store.database, "tower", b"another version", "foot_routing", {}, []
+        )
         assert not await is_processed(store, "tower")
     async with serving(own_world.settings(cache_mb=0), own_world.keys.full) as client:
         client.headers.update(FLAGS)

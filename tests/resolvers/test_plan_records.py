@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from parsing import plans
-from resolvers.plan_records import directory_of, locations_of
-from resolvers.plans import PlanReading, plan_of
+from resolvers.plan_records import build_directory, build_location_records
+from resolvers.plans import TranslatedPlan, translate_plan
 from samples.venue import make_venue
 from storage.assets import Asset
 from storage.fields import Record
@@ -16,15 +16,15 @@ from storage.units import Unit
 from tests.parsing.geography import Sketchbook, box, read_caserne
 
 
-def reading_of(*levels: str) -> PlanReading:
+def reading_of(*levels: str) -> TranslatedPlan:
     book = Sketchbook()
     for number, level in enumerate(levels):
         book.way(box(0, 0, 9, 9), indoor="room", level=level, name=f"Room {number}")
-    return plan_of(plans.read({"plan.osm": book.osm()}), "mall")
+    return translate_plan(plans.read_plan({"plan.osm": book.osm()}), "mall")
 
 
 def test_each_level_becomes_a_floor_and_each_room_a_unit() -> None:
-    directory = directory_of(reading_of("-1", "0"), "centre")
+    directory = build_directory(reading_of("-1", "0"), "centre")
     assert [(floor["id"], floor["name"], floor["sort"]) for floor in directory["floors"]] == [
         ("mall-level--1", "Level -1", -1),
         ("mall-level-0", "Level 0", 0),
@@ -40,12 +40,12 @@ def test_each_level_becomes_a_floor_and_each_room_a_unit() -> None:
 
 
 def test_half_levels_are_sorted_by_their_order() -> None:
-    floors = directory_of(reading_of("0", "0.5", "1"), "a")["floors"]
+    floors = build_directory(reading_of("0", "0.5", "1"), "a")["floors"]
     assert [floor["sort"] for floor in floors] == [0, 1, 2]
 
 
 def test_a_location_names_its_unit_its_floors_and_its_feature() -> None:
-    (location,) = locations_of(reading_of("0;1"), "a")
+    (location,) = build_location_records(reading_of("0;1"), "a")
     assert location["floors"] == [{"id": "mall-level-0"}, {"id": "mall-level-1"}]
     assert {tag["key"]: tag["value"] for tag in location["tags"]} == {
         "svc:id": "mall-way-1", "svc:type": "unit", "indoor": "room", "osm:id": "way/1",
@@ -67,10 +67,10 @@ def files_of(source: str) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("source", ["imdf", "osm"])
 def test_every_member_is_one_that_a_bundle_may_have(source: str) -> None:
-    reading = plan_of(plans.read(files_of(source)), "map")
+    reading = translate_plan(plans.read_plan(files_of(source)), "map")
     members: dict[str, list[dict[str, Any]]] = {
-        **directory_of(reading, "asset"),
-        "locations": locations_of(reading, "asset"),
+        **build_directory(reading, "asset"),
+        "locations": build_location_records(reading, "asset"),
     }
     assert members.keys() == RECORDS.keys()
     for kind, made in members.items():

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from parsing import plans
-from resolvers.plans import PlanReading, plan_of
+from resolvers.plans import TranslatedPlan, translate_plan
 from routing.plan import ConnectorKind, Direction, SpaceKind
 from samples.venue import feature_id, make_venue
 from tests.parsing.geography import Sketchbook, box, read_caserne
@@ -60,7 +60,7 @@ def test_several_shapes_of_a_unit_are_one_space_and_one_location() -> None:
     reading = of_svg(units + '<rect data-id="u1" x="10" width="10" height="4"/></g>')
     (space,) = reading.plan.spaces
     assert (space.id, space.polygon.area) == ("u1", 35)
-    assert [place.unit_id for place in reading.places] == ["u1"]
+    assert [place.unit_id for place in reading.candidates] == ["u1"]
 
 
 def test_walls_columns_kiosks_and_pools_are_barriers_but_a_gate_is_not() -> None:
@@ -97,7 +97,7 @@ def test_doors_tell_width_access_and_whether_a_wheelchair_passes(
 ) -> None:
     (door,) = of_svg(rect(0, 0, 2, 2, ";".join(f"{k}={v}" for k, v in tags.items()))).plan.doors
     expected = None if width_feet is None else pytest.approx(width_feet)
-    assert (door.width_feet, door.wheelchair, door.locked) == (expected, wheelchair, locked)
+    assert (door.width_feet, door.wheelchair, door.is_locked) == (expected, wheelchair, locked)
 
 
 def test_a_door_drawn_along_its_wall_is_as_wide_as_it_is_long() -> None:
@@ -149,7 +149,7 @@ def test_the_grounds_between_the_buildings_of_a_site_can_be_walked_on(tags: dict
     kiosk = place_of(reading, "Kiosk")
     assert kiosk.unit_id is None
     assert kiosk.tags["amenity"] == "cafe"
-    assert "Mall" not in {place.name for place in reading.places}
+    assert "Mall" not in {place.name for place in reading.candidates}
 
 
 @pytest.mark.parametrize("tags", [{"landuse": "retail"}, {"shop": "mall", "building": "yes"}])
@@ -179,7 +179,7 @@ def test_a_footway_does_not_keep_the_floor_between_rooms_from_being_walked_on() 
 
 def test_a_unit_is_a_location_inside_its_shape_in_the_units_of_the_map() -> None:
     hook = '<g data-type="UnitLayer"><path id="u1" d="M0 0h40v4h-36v36h-4z"/></g>'
-    (place,) = of_svg(hook).places
+    (place,) = of_svg(hook).candidates
     assert place.tags == {"svc:id": "u1", "svc:type": "unit", "indoor": "room"}
     assert (place.id, place.unit_id, place.levels) == ("m-u1", "u1", ("f1",))
     assert place.x <= 4 or place.y <= 4
@@ -193,7 +193,7 @@ def test_amenities_are_locations_with_their_own_tags_and_other_rooms_are_none() 
         + rect(0, 8, 10, 4, "indoor=area;amenity=lounge")
         + rect(0, 0, 1, 1, "door=yes;amenity=no")
     )
-    gym, lounge = reading.places
+    gym, lounge = reading.candidates
     assert gym.tags == {"svc:amenity": "yes", "indoor": "room", "leisure": "fitness_centre"}
     assert (gym.name, gym.x, gym.y, gym.unit_id) == ("Gym", 5, 2, None)
     assert lounge.name == "lounge"
@@ -208,7 +208,7 @@ def test_the_location_of_a_plan_is_the_place_in_feet_and_in_its_space() -> None:
 
 def test_a_location_stands_clear_of_what_is_in_its_room() -> None:
     pillar = rect(40, 0, 20, 10, "indoor=wall")
-    (place,) = of_svg(rect(0, 0, 100, 10, "indoor=area;amenity=bar") + pillar).places
+    (place,) = of_svg(rect(0, 0, 100, 10, "indoor=area;amenity=bar") + pillar).candidates
     assert not 40 <= place.x <= 60
 
 
@@ -220,7 +220,7 @@ def test_of_geographic_plans_every_room_but_lifts_and_stairs_is_a_unit() -> None
     cash = book.node((3, 10), amenity="atm", level="0")
     reading = of_osm(book)
     tea, machine = place_of(reading, "Tea"), place_of(reading, "atm")
-    assert len(reading.places) == 2
+    assert len(reading.candidates) == 2
     assert tea.tags == {
         "svc:id": "m-way-1", "svc:type": "unit", "indoor": "room", "svc:amenity": "yes",
         "osm:id": shop, "shop": "tea",
@@ -244,7 +244,7 @@ def test_a_vacant_shop_is_a_room_without_anything_of_interest(
 ) -> None:
     book = Sketchbook()
     book.way(box(0, 0, 9, 9), indoor="room", level="0", **tags)
-    (place,) = of_osm(book).places
+    (place,) = of_osm(book).candidates
     assert place.name.startswith(name)
     assert ("svc:amenity" in place.tags) is is_of_interest
 
@@ -254,18 +254,18 @@ def test_a_point_of_interest_far_from_the_plan_is_noted_and_left_out() -> None:
     book.way(box(0, 0, 9, 9), indoor="room", level="0")
     far = book.node((90, 0), shop="kiosk", level="0")
     reading = of_osm(book)
-    assert len(reading.places) == 1
+    assert len(reading.candidates) == 1
     assert described(reading) == [f"point of interest outside the plan: 1 ({far})"]
 
 
 # Whole plans
 
 
-def demo() -> tuple[PlanReading, dict[str, list[Any]]]:
+def demo() -> tuple[TranslatedPlan, dict[str, list[Any]]]:
     bundle = json.loads((DEMO / "bundle.json").read_bytes())
     floors = {f["id"]: f["sort"] for f in bundle["floors"] if f["asset_id"] == "alder-court"}
-    drawing = plans.read({"a.svg": (DEMO / "alder-court.svg").read_bytes()}, feet_per_unit=0.1)
-    return plan_of(drawing, "alder-court-floor-plates", floors), bundle
+    drawing = plans.read_plan({"a.svg": (DEMO / "alder-court.svg").read_bytes()}, feet_per_unit=0.1)
+    return translate_plan(drawing, "alder-court-floor-plates", floors), bundle
 
 
 def test_the_demo_property_has_every_room_door_connector_and_amenity() -> None:
@@ -278,29 +278,29 @@ def test_the_demo_property_has_every_room_door_connector_and_amenity() -> None:
         SpaceKind.CORRIDOR: 5,
     }
     assert len(plan.doors) == 146
-    assert [(c.kind, c.name, len(c.places)) for c in plan.connectors] == [
+    assert [(c.kind, c.name, len(c.entrances)) for c in plan.connectors] == [
         (ConnectorKind.ELEVATOR, "Lift 1", 5),
         (ConnectorKind.ELEVATOR, "Lift 2", 5),
         (ConnectorKind.STEPS, "Stair A", 5),
         (ConnectorKind.STEPS, "Stair B", 5),
     ]
     units = {unit["id"] for unit in bundle["units"] if unit["asset_id"] == "alder-court"}
-    assert {place.unit_id for place in reading.places} - {None} == units
-    amenities = Counter(place.name for place in reading.places if place.unit_id is None)
+    assert {place.unit_id for place in reading.candidates} - {None} == units
+    amenities = Counter(place.name for place in reading.candidates if place.unit_id is None)
     drawn = [tag for location in bundle["locations"] for tag in location["tags"]]
     assert amenities.total() == sum(tag["key"] == "svc:amenity" for tag in drawn)
 
 
 def test_the_venue_has_a_lift_stairs_and_an_escalator_that_only_goes_up() -> None:
-    plan = plan_of(plans.read(make_venue()), "hall").plan
+    plan = translate_plan(plans.read_plan(make_venue()), "hall").plan
     connectors = {connector.kind: connector for connector in plan.connectors}
-    assert {kind: len(c.places) for kind, c in connectors.items()} == {
+    assert {kind: len(c.entrances) for kind, c in connectors.items()} == {
         ConnectorKind.ELEVATOR: 2,
         ConnectorKind.STEPS: 2,
         ConnectorKind.ESCALATOR: 2,
     }
     assert connectors[ConnectorKind.ESCALATOR].direction is Direction.UP
-    exits = [door.id for door in plan.doors if door.locked]
+    exits = [door.id for door in plan.doors if door.is_locked]
     assert exits == [feature_id("opening", "emergency-exit")]
     narrow = [door.width_feet for door in plan.doors if (door.width_feet or 9) < 0.8 / 0.3048]
     assert len(narrow) == 1
@@ -308,10 +308,10 @@ def test_the_venue_has_a_lift_stairs_and_an_escalator_that_only_goes_up() -> Non
 
 
 def test_the_shopping_centre_has_its_lifts_and_stairs() -> None:
-    reading = plan_of(plans.read({"c.osm": read_caserne("osm")}), "c")
+    reading = translate_plan(plans.read_plan({"c.osm": read_caserne("osm")}), "c")
     plan = reading.plan
     assert [level.ordinal for level in plan.levels] == [-1, 0, 1, 2]
-    served = Counter((connector.kind, len(connector.places)) for connector in plan.connectors)
+    served = Counter((connector.kind, len(connector.entrances)) for connector in plan.connectors)
     assert served == {(ConnectorKind.ELEVATOR, 2): 3, (ConnectorKind.STEPS, 2): 3}
     assert len(plan.doors) == 10
     (street,) = [space for space in plan.spaces if space.kind is SpaceKind.AREA]

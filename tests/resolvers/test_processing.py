@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from resolvers.catalog import load
-from resolvers.errors import InvalidInput, NotFound, RefusedDocument
-from resolvers.processing import Request, is_processed, process
+from resolvers.catalog import import_catalog
+from resolvers.errors import InvalidInputError, NotFoundError, RefusedDocumentError
+from resolvers.processing import ProcessingRequest, is_processed, process_and_publish
 from storage.store import Store
 from tests.resolvers.tower import FLAGS, SVG, ask_matrix, processed, tower, unit_locations
 from tests.world import World, data_of, serving
@@ -55,14 +55,14 @@ async def test_a_map_is_updated_when_what_it_publishes_is_different(
 ) -> None:
     async with tower(own_world, tmp_path) as store:
         await updated_at(store)
-        await process(store, Request("tower", {}))
+        await process_and_publish(store, ProcessingRequest("tower", {}))
         assert await updated_at(store) > LONG_AGO
-        await process(store, Request("tower", {}))
+        await process_and_publish(store, ProcessingRequest("tower", {}))
         assert await updated_at(store) == LONG_AGO
-        await process(store, Request("tower", {}, feet_per_unit=1.25))
+        await process_and_publish(store, ProcessingRequest("tower", {}, feet_per_unit=1.25))
         assert await updated_at(store) > LONG_AGO
         await store.database.locations.delete_one({"processed": True})
-        await process(store, Request("tower", {}, feet_per_unit=1.25))
+        await process_and_publish(store, ProcessingRequest("tower", {}, feet_per_unit=1.25))
         assert await updated_at(store) > LONG_AGO
 
 
@@ -70,13 +70,13 @@ async def test_processing_again_changes_nothing_and_importing_keeps_it(
     own_world: World, tmp_path: Path
 ) -> None:
     async with tower(own_world, tmp_path) as store:
-        await process(store, Request("tower", {}))
+        await process_and_publish(store, ProcessingRequest("tower", {}))
         assert await is_processed(store, "tower")
         before = await everything(store)
-        await process(store, Request("tower", {}))
+        await process_and_publish(store, ProcessingRequest("tower", {}))
         assert await everything(store) == before
-        summary = await load(store.database, [tmp_path / "tower.json"])
-        assert summary.total.changed == 0
+        summary = await import_catalog(store.database, [tmp_path / "tower.json"])
+        assert summary.total.written == 0
         kept = await store.database.maps.find_one({"_id": "tower"})
         assert kept is not None
         assert kept["tags"] == ["ils", "pathfinding"]
@@ -97,8 +97,8 @@ WITH_STAIRS = "<rect data-tags='highway=steps;ref=stairs' x='96' y='21' width='4
 WHEELCHAIR = {"costing_options": {"pedestrian": {"mode": "wheelchair"}}}
 
 
-def given(svg: str) -> Request:
-    return Request("tower", {"plan.svg": svg.encode()})
+def given(svg: str) -> ProcessingRequest:
+    return ProcessingRequest("tower", {"plan.svg": svg.encode()})
 
 
 async def tags_and_tier(store: Store) -> tuple[list[str], str]:
@@ -118,7 +118,7 @@ async def test_a_map_is_published_without_what_cannot_be_reached(
     own_world: World, tmp_path: Path
 ) -> None:
     async with tower(own_world, tmp_path, DOORLESS) as store:
-        outcome = await process(store, Request("tower", {}))
+        outcome = await process_and_publish(store, ProcessingRequest("tower", {}))
         assert outcome.published
         assert outcome.report["modes"] == ["foot", "wheelchair"]
         named = {each["location_id"] for each in outcome.report["self_checks"][0]["cut_off"]}
@@ -130,7 +130,7 @@ async def test_a_lift_that_breaks_is_no_longer_offered(own_world: World, tmp_pat
     async with processed(own_world, tmp_path) as client, tower(own_world, tmp_path) as store:
         assert (await up_the_tower(client, **WHEELCHAIR))[1] is not None
         broken = LIFT_BROKEN.replace("</g>\n</g>", f"{WITH_STAIRS}</g>\n</g>")
-        assert (await process(store, given(broken))).published
+        assert (await process_and_publish(store, given(broken))).published
     async with serving(own_world.settings(), own_world.keys.full) as client:
         client.headers.update(FLAGS)
         assert (await up_the_tower(client))[1] is not None
@@ -142,7 +142,9 @@ async def test_a_lift_that_breaks_is_no_longer_offered(own_world: World, tmp_pat
 async def test_a_map_that_routes_on_foot_alone_says_so(own_world: World, tmp_path: Path) -> None:
     narrow = SVG.replace('door=yes"', 'door=yes;width=0.6"')
     async with tower(own_world, tmp_path, narrow) as store:
-        assert (await process(store, Request("tower", {}))).report["modes"] == ["foot"]
+        assert (await process_and_publish(store, ProcessingRequest("tower", {}))).report[
+            "modes"
+        ] == ["foot"]
         assert await tags_and_tier(store) == (["ils", "pathfinding"], "foot_routing")
 
 
@@ -152,14 +154,14 @@ async def test_a_plan_by_which_nobody_reaches_anything_withdraws_the_network(
     async with tower(own_world, tmp_path) as store:
         nothing = given(APART)
         before = await everything(store)
-        outcome = await process(store, nothing)
+        outcome = await process_and_publish(store, nothing)
         assert not outcome.published
         assert outcome.report["refusal"] == "no two locations reach each other"
         assert await everything(store) == before
-        await process(store, Request("tower", {}))
+        await process_and_publish(store, ProcessingRequest("tower", {}))
         located = await store.database.locations.find({}).to_list(None)
         await updated_at(store)
-        outcome = await process(store, nothing)
+        outcome = await process_and_publish(store, nothing)
         assert not outcome.published
         assert "was routable before, and no longer is" in outcome.report["refusal"]
         assert await tags_and_tier(store) == (["ils"], "no_routing")
@@ -176,16 +178,18 @@ async def test_a_plan_by_which_nobody_reaches_anything_withdraws_the_network(
 
 async def test_below_the_required_share_nothing_changes(own_world: World, tmp_path: Path) -> None:
     async with tower(own_world, tmp_path) as store:
-        assert (await process(store, Request("tower", {}, require=100))).published
+        assert (
+            await process_and_publish(store, ProcessingRequest("tower", {}, require=100))
+        ).published
         before = await everything(store)
         for svg, require in ((DOORLESS, 50.1), (APART, 51)):
-            outcome = await process(store, given(svg)._replace(require=require))
+            outcome = await process_and_publish(store, given(svg)._replace(require=require))
             assert not outcome.published
             assert f"fewer than the {require}% required; nothing was changed" in str(
                 outcome.report["refusal"]
             )
             assert await everything(store) == before
-        assert (await process(store, given(DOORLESS)._replace(require=50))).published
+        assert (await process_and_publish(store, given(DOORLESS)._replace(require=50))).published
 
 
 @pytest.mark.parametrize("require", [-0.1, 100.1, float("nan")])
@@ -193,20 +197,20 @@ async def test_a_share_is_required_in_per_cent(
     own_world: World, tmp_path: Path, require: float
 ) -> None:
     async with tower(own_world, tmp_path) as store:
-        with pytest.raises(InvalidInput, match="from 0 to 100"):
-            await process(store, Request("tower", {}, require=require))
+        with pytest.raises(InvalidInputError, match="from 0 to 100"):
+            await process_and_publish(store, ProcessingRequest("tower", {}, require=require))
 
 
 async def test_what_cannot_be_processed_says_why(own_world: World, tmp_path: Path) -> None:
     async with tower(own_world, tmp_path) as store:
-        with pytest.raises(NotFound):
-            await process(store, Request("nope", {}))
-        with pytest.raises(InvalidInput, match="no drawing of its own"):
-            await process(store, Request("plain", {}))
-        with pytest.raises(InvalidInput, match="belongs"):
-            await process(store, Request("tower", {}, asset_id="other"))
-        with pytest.raises(RefusedDocument, match="line 1"):
-            await process(store, Request("new", {"plan.osm": b"<osm><"}))
+        with pytest.raises(NotFoundError):
+            await process_and_publish(store, ProcessingRequest("nope", {}))
+        with pytest.raises(InvalidInputError, match="no drawing of its own"):
+            await process_and_publish(store, ProcessingRequest("plain", {}))
+        with pytest.raises(InvalidInputError, match="belongs"):
+            await process_and_publish(store, ProcessingRequest("tower", {}, asset_id="other"))
+        with pytest.raises(RefusedDocumentError, match="line 1"):
+            await process_and_publish(store, ProcessingRequest("new", {"plan.osm": b"<osm><"}))
 
 
 async def test_a_level_that_names_no_floor_is_told_from_the_worker_process(
@@ -214,8 +218,8 @@ async def test_a_level_that_names_no_floor_is_told_from_the_worker_process(
 ) -> None:
     lost = SVG.replace("floor=upper", "storey=upper")
     async with tower(own_world, tmp_path, lost) as store:
-        with pytest.raises(InvalidInput, match="floor"):
-            await process(store, Request("tower", {}))
+        with pytest.raises(InvalidInputError, match="floor"):
+            await process_and_publish(store, ProcessingRequest("tower", {}))
 
 
 async def test_operators_process_through_graphql(own_world: World, tmp_path: Path) -> None:

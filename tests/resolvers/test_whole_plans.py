@@ -17,16 +17,16 @@ from shapely.geometry import box as rectangle
 from shapely.geometry.base import BaseGeometry
 
 from parsing import plans
-from resolvers.plans import PlanReading, plan_of
-from routing.costing import Costing, Mode
-from routing.doors import DOOR_FEET
-from routing.matrix import Matrix
-from routing.processing import Processed, process_plan
+from resolvers.plans import TranslatedPlan, translate_plan
+from routing.costing import Costing, TravelMode
+from routing.doors import DEFAULT_DOOR_FEET
+from routing.matrix import TravelMatrix
+from routing.processing import ProcessedPlan, process_plan
 from tests.parsing.geography import Metres, Sketchbook, box
 from tests.routing.oracle import geodesic_feet
 
 METRE_FEET = 1 / 0.3048
-DOOR_METRES = DOOR_FEET / METRE_FEET
+DOOR_METRES = DEFAULT_DOOR_FEET / METRE_FEET
 WALL_METRES = 0.015
 MEAN, P95 = 0.002, 0.01
 
@@ -40,8 +40,8 @@ BEND: list[Metres] = [(0, 0), (20, 0), (20, 16), (18, 16), (18, 2), (0, 2), (0, 
 """A corridor in the shape of an L, around the rooms."""
 
 
-def of_osm(book: Sketchbook) -> tuple[PlanReading, Processed]:
-    reading = plan_of(plans.read({"plan.osm": book.osm()}), "m")
+def of_osm(book: Sketchbook) -> tuple[TranslatedPlan, ProcessedPlan]:
+    reading = translate_plan(plans.read_plan({"plan.osm": book.osm()}), "m")
     return reading, process_plan(reading.plan)
 
 
@@ -66,13 +66,15 @@ def walkable(
     return whole
 
 
-def check(reading: PlanReading, found: Matrix, truth: BaseGeometry, corners: list[Metres]) -> None:
+def check(
+    reading: TranslatedPlan, found: TravelMatrix, truth: BaseGeometry, corners: list[Metres]
+) -> None:
     """Whether all walks between the plan's places are as long as they are in `truth`, in metres."""
     west, north = min(x for x, _ in corners), max(y for _, y in corners)
     east, south = max(x for x, _ in corners), min(y for _, y in corners)
     bounds = reading.drawing.bounds
     scale = np.array(((bounds.east - bounds.west) / (east - west), bounds.south / (north - south)))
-    feet = np.array([(place.x, place.y) for place in reading.places])
+    feet = np.array([(place.x, place.y) for place in reading.candidates])
     metres = feet / scale
     points = [(west + x, north - y) for x, y in metres.tolist()]
     exact = geodesic_feet(truth, points) * scale.mean()
@@ -86,8 +88,10 @@ def check(reading: PlanReading, found: Matrix, truth: BaseGeometry, corners: lis
     assert (nearest.argmin(axis=1) == exact.argmin(axis=1)).all()
 
 
-def matrix(processed: Processed, reading: PlanReading, mode: Mode = Mode.FOOT) -> Matrix:
-    ids = [place.id for place in reading.places]
+def matrix(
+    processed: ProcessedPlan, reading: TranslatedPlan, mode: TravelMode = TravelMode.FOOT
+) -> TravelMatrix:
+    ids = [place.id for place in reading.candidates]
     return processed.router.matrix(ids, ids, mode)
 
 
@@ -156,12 +160,12 @@ def draw_towers() -> Sketchbook:
 def test_levels_are_read_from_ranges_lists_and_repetitions() -> None:
     reading, processed = of_osm(draw_towers())
     assert [level.ordinal for level in reading.plan.levels] == [0, 1, 2]
-    assert {c.kind.value: len(c.places) for c in reading.plan.connectors} == {
+    assert {c.kind.value: len(c.entrances) for c in reading.plan.connectors} == {
         "steps": 3,
         "elevator": 3,
     }
     assert [level.doors_found for level in processed.report.levels] == [2, 2, 2]
-    names = {place.name: place.id for place in reading.places}
+    names = {place.name: place.id for place in reading.candidates}
     start, end = names["west 2"], names["east 2"]
     found = processed.router.matrix([start], [end])
     west = walkable([box(2, 2, 6, 6)], box(0, 0, 10, 2), [doorway((4, 2))])
@@ -176,8 +180,8 @@ def test_levels_are_read_from_ranges_lists_and_repetitions() -> None:
 
 def test_a_tower_without_a_lift_is_out_of_reach_of_wheelchairs() -> None:
     reading, processed = of_osm(draw_towers())
-    names = {place.name: place.id for place in reading.places}
+    names = {place.name: place.id for place in reading.candidates}
     order = [names[f"{side} {level}"] for side in ("west", "east") for level in range(3)]
-    found = processed.router.matrix([names["east 2"]], order, Mode.WHEELCHAIR)
+    found = processed.router.matrix([names["east 2"]], order, TravelMode.WHEELCHAIR)
     assert np.isfinite(found.feet[0]).tolist() == [True, False, False, True, True, True]
     assert np.isfinite(processed.router.matrix(order, order).feet).all()

@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 
-from resolvers.catalog import load
-from resolvers.processing import Request, process
+from resolvers.catalog import import_catalog
+from resolvers.processing import ProcessingRequest, process_and_publish
 from storage.store import Store
 from tests.world import World, connected, serving
 
@@ -97,7 +97,7 @@ def write(directory: Path, svg: str = SVG) -> Path:
 async def tower(world: World, directory: Path, svg: str = SVG) -> AsyncIterator[Store]:
     """A store with the tower in it."""
     async with connected(world) as database:
-        await load(database, [write(directory, svg)])
+        await import_catalog(database, [write(directory, svg)])
         yield Store(database.client, database.name)
 
 
@@ -105,7 +105,7 @@ async def tower(world: World, directory: Path, svg: str = SVG) -> AsyncIterator[
 async def processed(world: World, directory: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a gateway whose tower is routable."""
     async with tower(world, directory) as store:
-        outcome = await process(store, Request("tower", {}))
+        outcome = await process_and_publish(store, ProcessingRequest("tower", {}))
         assert outcome.published, outcome.report
     async with serving(world.settings(), world.keys.full) as client:
         client.headers.update(FLAGS)
@@ -116,7 +116,7 @@ async def import_more(world: World, directory: Path, **members: list[dict[str, A
     bundle = directory / "more.json"
     bundle.write_text(json.dumps(members))
     async with connected(world) as database:
-        await load(database, [bundle])
+        await import_catalog(database, [bundle])
 
 
 async def ask_matrix(client: httpx.AsyncClient, map_id: str = "tower", **data: Any) -> Any:

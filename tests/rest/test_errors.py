@@ -8,10 +8,10 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.access import Access
-from rest.errors import STATUS_OF_CODE, HttpError, of_graphql
+from gateway.access import AccessLogMiddleware
+from rest.errors import STATUS_BY_CODE, HttpError, from_graphql_error
 from rest.routing import PathRoute
-from rest.table import ROWS
+from rest.table import ENDPOINTS
 from schema.execution import RequestError
 from tests.world import ALL_FLAGS, MAP, World, running, serving, speaking
 
@@ -41,11 +41,11 @@ async def test_an_unknown_address_is_not_found(stranger: httpx.AsyncClient, path
         assert_is_error(await stranger.request(method, path), 404, "Not found")
 
 
-@pytest.mark.parametrize("path", sorted({row.path for row in ROWS}))
+@pytest.mark.parametrize("path", sorted({row.path for row in ENDPOINTS}))
 async def test_a_wrong_method_is_told_the_right_ones(
     stranger: httpx.AsyncClient, path: str
 ) -> None:
-    methods = {row.method for row in ROWS if row.path == path}
+    methods = {row.method for row in ENDPOINTS if row.path == path}
     allowed = methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set())
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} - allowed:
         response = await stranger.request(method, path)
@@ -132,7 +132,7 @@ async def test_a_body_over_its_limit_is_told_the_limit(client: httpx.AsyncClient
 
 async def test_what_is_beyond_the_bound_of_requests_in_flight_is_shed(world: World) -> None:
     async with running(world.settings(requests_in_flight=1)) as gateway:
-        app = gateway.application()
+        app = gateway.build_app()
         async with speaking(gateway, world.keys.full) as client:
             assert (await client.get("/v1/units")).status_code == 200
         admission = app
@@ -159,7 +159,7 @@ async def test_behind_a_proxy_only_https_is_served(world: World) -> None:
 async def test_behind_a_proxy_addresses_are_https_ones(world: World) -> None:
     settings = world.settings(behind_proxy=True, base_url=None)
     async with running(settings) as gateway:
-        transport = httpx.ASGITransport(gateway.application())
+        transport = httpx.ASGITransport(gateway.build_app())
         headers = {"API-Key": world.keys.full, "X-Forwarded-Proto": "https"}
         async with httpx.AsyncClient(
             transport=transport, base_url="http://inside", headers=headers
@@ -173,19 +173,19 @@ async def test_a_fault_in_a_handler_is_masked() -> None:
         raise ZeroDivisionError("secret detail")
 
     route = PathRoute("/v1/units", {"GET": fail})
-    transport = httpx.ASGITransport(Access(route.handle))
+    transport = httpx.ASGITransport(AccessLogMiddleware(route.handle))
     async with httpx.AsyncClient(transport=transport, base_url="https://x") as client:
         assert_is_error(await client.get("/v1/units"), 500, "Server error")
 
 
-@pytest.mark.parametrize("code", STATUS_OF_CODE)
+@pytest.mark.parametrize("code", STATUS_BY_CODE)
 def test_every_code_becomes_its_status(code: str) -> None:
     class Failure(RequestError):
         pass
 
     Failure.code = code
-    error = of_graphql(Failure("a sentence"))
-    assert (error.status, error.message) == (STATUS_OF_CODE[code], "a sentence")
+    error = from_graphql_error(Failure("a sentence"))
+    assert (error.status, error.message) == (STATUS_BY_CODE[code], "a sentence")
     assert ("Retry-After" in error.headers) == (error.status == 503)
 
 
@@ -193,15 +193,15 @@ def test_an_unknown_code_is_a_fault_of_ours() -> None:
     class Failure(RequestError):
         code = "UNHEARD_OF"
 
-    assert of_graphql(Failure("detail")).status == 500
+    assert from_graphql_error(Failure("detail")).status == 500
 
 
 def test_arguments_are_told_by_their_names_in_rest() -> None:
     failure = RequestError("perPage must be less", fields={"perPage": ["must be less"]})
-    error = of_graphql(failure, {"perPage": "per-page"}.__getitem__)
+    error = from_graphql_error(failure, {"perPage": "per-page"}.__getitem__)
     assert error.fields == {"per-page": ["must be less"]}
     assert error.message == "per-page must be less"
 
 
 def test_an_error_without_fields_has_none_in_its_body() -> None:
-    assert bytes(HttpError(418, "short", "X").response().body) == b'{"message":"short"}'
+    assert bytes(HttpError(418, "short", "X").to_response().body) == b'{"message":"short"}'

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rest.routing import decoded
+from rest.routing import decode_segment
 from tests.world import HIDDEN, ODD_IDS, SEEN
 
 pytestmark = pytest.mark.anyio
@@ -102,10 +102,10 @@ async def test_an_encoded_literal_is_the_literal(client: httpx.AsyncClient) -> N
 def test_any_text_comes_back_from_its_encoding(text: str) -> None:
     if any(0xD800 <= ord(letter) < 0xE000 for letter in text):
         return
-    assert decoded(quote(text, safe="").encode()) == text
+    assert decode_segment(quote(text, safe="").encode()) == text
 
 
 @given(st.binary(max_size=40))
 def test_any_bytes_are_an_id_or_nothing(raw: bytes) -> None:
-    text = decoded(raw)
+    text = decode_segment(raw)
     assert text is None or (len(text) <= 255 and "\0" not in text)

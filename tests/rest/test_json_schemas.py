@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import strawberry
 
-from rest.json_schemas import Selected, Undescribed, hoisted
+from rest.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
 from schema.execution import Executor
 
 
@@ -42,7 +42,7 @@ EXECUTOR = Executor(strawberry.Schema(Query)._schema)
 
 def described(selection: str, path: str = "room") -> dict[str, Any]:
     operation = EXECUTOR.prepare(f"query Q {{ room {{ {selection} }} }}")
-    return Selected(EXECUTOR.schema, operation).json_schema(path.split("."))
+    return ResultSchemaReader(EXECUTOR.schema, operation).read_schema(path.split("."))
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ FRAGMENTS = "fragment Entrance on Door { id } query Q { room { main: mainDoor { 
 
 
 def test_a_fragment_becomes_a_component_of_its_name() -> None:
-    selected = Selected(EXECUTOR.schema, EXECUTOR.prepare(FRAGMENTS))
+    selected = ResultSchemaReader(EXECUTOR.schema, EXECUTOR.prepare(FRAGMENTS))
     components: dict[str, Any] = {}
-    assert hoisted(selected.json_schema(["room", "main"]), components) == {
+    assert hoist_titled(selected.read_schema(["room", "main"]), components) == {
         "$ref": "#/components/schemas/Entrance"
     }
     assert components["Entrance"]["description"] == "A way in."
@@ -118,8 +118,8 @@ def test_a_fragment_becomes_a_component_of_its_name() -> None:
 
 
 def test_a_component_that_may_be_null_says_so_beside_its_reference() -> None:
-    selected = Selected(EXECUTOR.schema, EXECUTOR.prepare(FRAGMENTS))
-    room = hoisted(selected.json_schema(["room"]), {})
+    selected = ResultSchemaReader(EXECUTOR.schema, EXECUTOR.prepare(FRAGMENTS))
+    room = hoist_titled(selected.read_schema(["room"]), {})
     assert room["properties"]["main"]["anyOf"] == [
         {"$ref": "#/components/schemas/Entrance"},
         {"type": "null"},
@@ -128,16 +128,16 @@ def test_a_component_that_may_be_null_says_so_beside_its_reference() -> None:
 
 def test_a_property_may_be_called_title() -> None:
     components: dict[str, Any] = {}
-    assert hoisted(described("title: name"), components) == described("title: name")
+    assert hoist_titled(described("title: name"), components) == described("title: name")
     assert components == {}
 
 
 def test_two_different_components_of_one_name_are_refused() -> None:
     components = {"Door": {"type": "object"}}
-    with pytest.raises(Undescribed, match="two different schemas are titled Door"):
-        hoisted({"title": "Door", "type": "array"}, components)
+    with pytest.raises(MissingDescriptionError, match="two different schemas are titled Door"):
+        hoist_titled({"title": "Door", "type": "array"}, components)
 
 
 def test_a_scalar_without_a_json_schema_is_named() -> None:
-    with pytest.raises(Undescribed, match="JSON"):
+    with pytest.raises(MissingDescriptionError, match="JSON"):
         described("secret")

@@ -11,16 +11,16 @@ import strawberry
 import yaml
 
 import samples
-from parsing.unitmap import parse
+from parsing.unitmap import parse_unit_map
 from rest import examples, openapi
-from rest.bodies import Body
-from rest.shapes import One
-from rest.table import ROWS, Row
-from schema.permissions import Guard
-from schema.root import GRAPHQL
+from rest.bodies import RequestBody
+from rest.shapes import SingleResource
+from rest.table import ENDPOINTS, Endpoint
+from schema.permissions import RequirementExtension
+from schema.root import GRAPHQL_SCHEMA
 
-DESCRIPTION = openapi.describe(GRAPHQL, "https://maps.example")
-OPERATIONS = [DESCRIPTION["paths"][row.path][row.method.lower()] for row in ROWS]
+DESCRIPTION = openapi.build_description(GRAPHQL_SCHEMA, "https://maps.example")
+OPERATIONS = [DESCRIPTION["paths"][row.path][row.method.lower()] for row in ENDPOINTS]
 NAMES = [operation["operationId"] for operation in OPERATIONS]
 each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=NAMES)
 
@@ -58,7 +58,7 @@ def test_the_version_is_the_release_date() -> None:
 
 def test_the_server_is_where_clients_find_it() -> None:
     assert DESCRIPTION["servers"] == [{"url": "https://maps.example"}]
-    assert openapi.describe(GRAPHQL)["servers"] == [{"url": "/"}]
+    assert openapi.build_description(GRAPHQL_SCHEMA)["servers"] == [{"url": "/"}]
 
 
 def test_yaml_holds_the_same_in_the_same_order() -> None:
@@ -67,7 +67,7 @@ def test_yaml_holds_the_same_in_the_same_order() -> None:
 
 
 def test_every_operation_has_a_name_of_its_own() -> None:
-    assert len({*NAMES}) == len(ROWS)
+    assert len({*NAMES}) == len(ENDPOINTS)
 
 
 @each_operation
@@ -96,8 +96,8 @@ def test_every_header_of_a_response_is_described_and_its_example_fits(
             assert complaints(header["schema"], header["example"]) == []
 
 
-@pytest.mark.parametrize("row", ROWS, ids=NAMES)
-def test_path_parameters_are_those_of_the_path(row: Row) -> None:
+@pytest.mark.parametrize("row", ENDPOINTS, ids=NAMES)
+def test_path_parameters_are_those_of_the_path(row: Endpoint) -> None:
     described = DESCRIPTION["paths"][row.path][row.method.lower()]["parameters"]
     names = [item["name"] for item in map(resolved, described) if item["in"] == "path"]
     assert names == [part[1:-1] for part in row.path.split("/") if part.startswith("{")]
@@ -118,11 +118,11 @@ def test_the_examples_are_members_of_the_demo_property() -> None:
         "Assignment": "attribute_assignments",
         "Location": "locations",
     }
-    assert {*kinds} <= {*examples.RESOURCES}
+    assert {*kinds} <= {*examples.RESOURCE_EXAMPLES}
     for fragment, kind in kinds.items():
         example = {
             name: value
-            for name, value in examples.RESOURCES[fragment].items()
+            for name, value in examples.RESOURCE_EXAMPLES[fragment].items()
             if name != "url"  # the service gives it
         }
         assert any(example.items() <= member.items() for member in bundle[kind]), fragment
@@ -145,7 +145,7 @@ def test_every_component_is_used() -> None:
 class Secrets:
     @strawberry.field(  # type: ignore[untyped-decorator]
         description="Opens a door.",
-        extensions=[Guard(flag="references", permission="service.doors.open")],
+        extensions=[RequirementExtension(flag="references", permission="service.doors.open")],
     )
     def open(self, door: strawberry.ID) -> strawberry.ID | None:
         return door
@@ -153,7 +153,7 @@ class Secrets:
 
 def open_door(number: str = "E0") -> dict[str, Any]:
     """The description of an operation that demands all there is, and takes a body."""
-    body = Body(
+    body = RequestBody(
         "application/json",
         {"title": "Door", "type": "object", "properties": {"door": {"type": "string"}}},
         {"door": "front"},
@@ -161,18 +161,18 @@ def open_door(number: str = "E0") -> dict[str, Any]:
         json.loads,
         "The door to open.",
     )
-    row = Row(
+    row = Endpoint(
         number,
         "POST",
         "/v1/doors",
         "query OpenDoor($door: ID!) { open(door: $door) }",
-        One(("open",)),
+        SingleResource(("open",)),
         "Units",
         "Open a door",
         body=body,
-        status=204,
+        success_status=204,
     )
-    return openapi.describe_rows(strawberry.Schema(Secrets)._schema, [row])
+    return openapi.describe_endpoints(strawberry.Schema(Secrets)._schema, [row])
 
 
 def test_a_permission_is_shown() -> None:
@@ -216,9 +216,9 @@ def test_a_body_is_described_with_its_limit_and_its_errors() -> None:
 def test_the_demo_drawing_parses_to_what_is_described() -> None:
     drawing = Path(samples.__file__).parent / "demo" / "alder-court.svg"
     schema = {"$ref": "#/components/schemas/ParsedMap"}
-    assert complaints(schema, parse(drawing.read_bytes()).to_json()) == []
+    assert complaints(schema, parse_unit_map(drawing.read_bytes()).to_dict()) == []
 
 
 def test_the_example_of_a_drawing_parses_to_the_example_of_a_parsed_map() -> None:
-    parsed = examples.RESOURCES["ParsedMap"]
-    assert parse(examples.SVG.encode()).to_json() == parsed
+    parsed = examples.RESOURCE_EXAMPLES["ParsedMap"]
+    assert parse_unit_map(examples.SVG_EXAMPLE.encode()).to_dict() == parsed

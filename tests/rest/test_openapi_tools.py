@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from rest import openapi
-from schema.root import GRAPHQL
+from schema.root import GRAPHQL_SCHEMA
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import TOOLS, Packages
 
@@ -24,7 +24,9 @@ SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 @pytest.fixture(scope="module")
 def description(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("description") / "openapi.yaml"
-    file.write_text(openapi.to_yaml(openapi.describe(GRAPHQL, "https://maps.example")))
+    file.write_text(
+        openapi.to_yaml(openapi.build_description(GRAPHQL_SCHEMA, "https://maps.example"))
+    )
     return file
 
 

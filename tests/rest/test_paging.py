@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rest.errors import HttpError
-from rest.parameters import SLICE, read
-from rest.shapes import Address
+from rest.parameters import PAGE_PARAMETERS, parse_query
+from rest.shapes import RequestUrl
 from tests.world import BASE_URL, MAP, UNIT_IDS, World, connected, serving
 
 pytestmark = pytest.mark.anyio
@@ -279,7 +279,7 @@ async def test_a_cursor_counts_only_for_its_own_page(client: httpx.AsyncClient) 
 @given(text=st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: quote(raw)))
 def test_a_cursor_of_anybody_s_making_is_a_page_or_a_refusal(text: str) -> None:
     try:
-        variables, _ = read(SLICE, [("after", text)])
+        variables, _ = parse_query(PAGE_PARAMETERS, [("after", text)])
     except HttpError as error:
         assert error.status == 422
         assert "after" in (error.fields or {})
@@ -324,6 +324,6 @@ async def test_what_is_inserted_and_removed_during_a_walk_moves_no_other_record(
 def test_an_address_reads_back_as_what_it_was_made_of(
     filters: list[tuple[str, str]], page: int
 ) -> None:
-    address = Address(f"{BASE_URL}/v1/maps", filters).of_page(page, 7, "abc")
+    address = RequestUrl(f"{BASE_URL}/v1/maps", filters).for_page(page, 7, "abc")
     pairs = parse_qsl(urlsplit(address).query, keep_blank_values=True)
     assert pairs == [("per-page", "7"), ("page", str(page)), *filters, ("after", "abc")]

@@ -13,8 +13,8 @@ ALPHABET = st.text(st.sampled_from("ab:\n -,=\\é"), max_size=12)
 
 def is_term_list(text: str) -> bool:
     try:
-        terms.parse(text)
-    except terms.InvalidTerm:
+        terms.parse_filter(text)
+    except terms.InvalidTermError:
         return False
     return True
 
@@ -32,6 +32,6 @@ def test_the_pattern_of_location_tags_is_the_language_of_terms(text: str) -> Non
 
 def test_as_many_terms_are_described_as_are_taken() -> None:
     pattern = LOCATION_TAGS.schema["pattern"]
-    most, too_many = (",".join("a" * count) for count in (terms.MOST_TERMS, terms.MOST_TERMS + 1))
+    most, too_many = (",".join("a" * count) for count in (terms.MAX_TERMS, terms.MAX_TERMS + 1))
     assert re.match(pattern, most)
     assert not re.match(pattern, too_many)

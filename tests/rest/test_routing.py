@@ -3,9 +3,9 @@
 import pytest
 from starlette.routing import Match
 
-from rest.routing import PathRoute, PathRoutes
+from rest.routing import PathRoute, PathRouter
 
-ROUTES = PathRoutes(
+ROUTES = PathRouter(
     PathRoute(path, {})
     for path in (
         "/v1/units",

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from parsing.unitmap import parse
-from resolvers.catalog import load
+from parsing.unitmap import parse_unit_map
+from resolvers.catalog import import_catalog
 from storage.errors import BundleError
 from tests.world import SEEN, World, ask, connected, data_of, serving
 
@@ -30,7 +30,7 @@ async def test_a_unit_map_is_parsed(client: httpx.AsyncClient) -> None:
     response = await client.post("/v1/maps/parse", content=SVG, headers=XML)
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/vnd.map+json"
-    assert response.json() == parse(SVG.encode()).to_json()
+    assert response.json() == parse_unit_map(SVG.encode()).to_dict()
 
 
 async def test_graphql_parses_the_same(client: httpx.AsyncClient) -> None:
@@ -38,7 +38,7 @@ async def test_graphql_parses_the_same(client: httpx.AsyncClient) -> None:
     declared = f'<?xml version="1.0" encoding="ISO-8859-1"?>{SVG}'
     for svg in (SVG, declared):
         data = await data_of(client, query, {"svg": svg})
-        assert data["parsedUnitMap"] == parse(SVG.encode()).to_json()
+        assert data["parsedUnitMap"] == parse_unit_map(SVG.encode()).to_dict()
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def drawn(directory: Path, svg: str = SVG) -> Path:
 
 async def test_a_map_carries_its_parse(own_world: World, tmp_path: Path) -> None:
     async with connected(own_world) as database:
-        summary = await load(database, [drawn(tmp_path)])
+        summary = await import_catalog(database, [drawn(tmp_path)])
     assert summary.notes == []
     async with serving(own_world.settings(), own_world.keys.full) as client:
         url = (await client.get("/v1/maps/drawn%2F1")).json()["url"]
         assert url == "https://directory.test/v1/maps/drawn%2F1/parsed"
         response = await client.get(url)
-        assert response.json() == parse(SVG.encode()).to_json()
+        assert response.json() == parse_unit_map(SVG.encode()).to_dict()
         again = await client.get(url, headers={"If-None-Match": response.headers["etag"]})
         assert again.status_code == 304
         data = await data_of(client, "{ maps { data { id url parsed } } }")
@@ -112,12 +112,12 @@ async def test_drawn_units_that_there_are_not_are_reported(
     own_world: World, tmp_path: Path
 ) -> None:
     async with connected(own_world) as database:
-        summary = await load(database, [drawn(tmp_path, SVG.replace("unit-1", "nobody"))])
+        summary = await import_catalog(database, [drawn(tmp_path, SVG.replace("unit-1", "nobody"))])
     assert "nobody" in summary.notes[0]
 
 
 async def test_a_broken_drawing_stops_the_import(own_world: World, tmp_path: Path) -> None:
     async with connected(own_world) as database:
         with pytest.raises(BundleError, match=r"drawn\.json.*maps\[0\]\.source.*line 2"):
-            await load(database, [drawn(tmp_path, "<svg>\n<")])
+            await import_catalog(database, [drawn(tmp_path, "<svg>\n<")])
         assert await database.maps.find_one({"_id": "drawn/1"}) is None

@@ -10,9 +10,9 @@ import pytest
 from shapely import Polygon
 
 from parsing import plans
-from resolvers.plans import plan_of
-from routing.plan import Connector, ConnectorKind, Door, Level, Location, Plan, Space, SpaceKind
-from routing.processing import Processed, process_plan
+from resolvers.plans import translate_plan
+from routing.plan import Connector, ConnectorKind, Door, Level, Plan, PlanLocation, Space, SpaceKind
+from routing.processing import ProcessedPlan, process_plan
 from samples.alder_court import build_alder_court
 from samples.plan import Storey
 
@@ -20,17 +20,17 @@ CASERNE = Path(os.environ.get("FLOORGATE_PLANS", "../shared/data")) / "caserne" 
 
 
 @cache
-def process_demo() -> Processed:
+def process_demo() -> ProcessedPlan:
     return process_plan(build_demo())
 
 
 @cache
-def process_caserne() -> Processed:
+def process_caserne() -> ProcessedPlan:
     """The shopping centre; skips the test where its file is absent."""
     if not CASERNE.exists():
         pytest.skip(f"{CASERNE} is absent")
-    drawing = plans.read({CASERNE.name: CASERNE.read_bytes()})
-    return process_plan(plan_of(drawing, "caserne").plan)
+    drawing = plans.read_plan({CASERNE.name: CASERNE.read_bytes()})
+    return process_plan(translate_plan(drawing, "caserne").plan)
 
 
 def build_demo() -> Plan:
@@ -73,9 +73,9 @@ def doors_of(storey: Storey) -> list[Door]:
     ]
 
 
-def locations_of(storey: Storey) -> list[Location]:
+def locations_of(storey: Storey) -> list[PlanLocation]:
     return [
-        Location(f"{storey.number} {drawn.name}", storey.name, *drawn.anchor, drawn.name)
+        PlanLocation(f"{storey.number} {drawn.name}", storey.name, *drawn.anchor, drawn.name)
         for drawn in storey.spaces
         if drawn.is_amenity or drawn.tags.get("room") == "apartment"
     ]

@@ -13,14 +13,14 @@ from shapely.affinity import rotate, scale
 from shapely.geometry.base import BaseGeometry
 
 from routing.plan import (
-    Area,
     Barrier,
     Connector,
     ConnectorKind,
     Door,
     Level,
-    Location,
     Plan,
+    PlanLocation,
+    Polygonal,
     Space,
     SpaceKind,
 )
@@ -41,7 +41,7 @@ def plans(draw: st.DrawFn, least_levels: int = 1, most_levels: int = 2) -> Plan:
     spaces, barriers, doors, locations = zip(*built, strict=True)
     lifts = draw(connectors(levels, columns, rows))
     taken: list[BaseGeometry] = [Point(p.x, p.y) for p in chain.from_iterable(locations)]
-    taken += [place for lift in lifts for place in lift.places.values()]
+    taken += [place for lift in lifts for place in lift.entrances.values()]
     pillars = [
         pillar
         for pillar in chain.from_iterable(barriers)
@@ -64,11 +64,11 @@ def edges(sides: list[int]) -> list[float]:
 @st.composite
 def storeys(
     draw: st.DrawFn, level: str, columns: list[float], rows: list[float]
-) -> tuple[list[Space], list[Barrier], list[Door], list[Location]]:
+) -> tuple[list[Space], list[Barrier], list[Door], list[PlanLocation]]:
     spaces: list[Space] = []
     barriers: list[Barrier] = []
     doors: list[Door] = []
-    locations: list[Location] = []
+    locations: list[PlanLocation] = []
     corridor = draw(st.integers(0, len(rows) - 2))
     for row in range(len(rows) - 1):
         for column in range(len(columns) - 1):
@@ -76,7 +76,7 @@ def storeys(
             cell = box(columns[column], rows[row], columns[column + 1], rows[row + 1])
             kind = SpaceKind.CORRIDOR if row == corridor else SpaceKind.ROOM
             spaces.append(Space(name, level, cell, kind))
-            locations.append(Location(name, level, *draw(spots(cell))))
+            locations.append(PlanLocation(name, level, *draw(spots(cell))))
             if draw(st.booleans()):
                 x, y = draw(spots(cell))
                 barriers.append(Barrier(level, box(x - 1, y - 1, x + 1, y + 2)))
@@ -90,7 +90,7 @@ def storeys(
 
 
 @st.composite
-def spots(draw: st.DrawFn, cell: Area) -> tuple[float, float]:
+def spots(draw: st.DrawFn, cell: Polygonal) -> tuple[float, float]:
     """A place in a cell, off its walls."""
     left, top, right, bottom = (int(bound) for bound in cell.bounds)
     return draw(st.integers(left + 3, right - 3)) + 0.5, draw(
@@ -128,7 +128,7 @@ def scaled(plan: Plan, factor: float) -> Plan:
 def moved(plan: Plan, move: Callable[[Any], Any]) -> Plan:
     """Every geometry of the plan, moved alike."""
 
-    def place(at: Location) -> Location:
+    def place(at: PlanLocation) -> PlanLocation:
         point = move(Point(at.x, at.y)).centroid
         return replace(at, x=point.x, y=point.y)
 
@@ -138,7 +138,7 @@ def moved(plan: Plan, move: Callable[[Any], Any]) -> Plan:
         tuple(replace(barrier, geometry=move(barrier.geometry)) for barrier in plan.barriers),
         tuple(replace(door, geometry=move(door.geometry)) for door in plan.doors),
         tuple(
-            replace(c, places={level: move(place) for level, place in c.places.items()})
+            replace(c, entrances={level: move(place) for level, place in c.entrances.items()})
             for c in plan.connectors
         ),
         tuple(place(location) for location in plan.locations),

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from routing.costing import Mode
+from routing.costing import TravelMode
 from routing.graph import WalkGraph
 from routing.network import Network
-from routing.region import find_regions, see_stops, see_within
-from routing.stops import stop_at_location
-from routing.walks import find_walks
+from routing.region import build_regions, edges_from_stops, edges_within_regions
+from routing.stops import find_location_stop
+from routing.walks import measure_walks
 from tests.routing.buildings import process_caserne, process_demo
 from tests.routing.oracle import geodesic_feet
 from tests.routing.world import process_drawing
@@ -49,13 +49,13 @@ def compare_levels(network: Network) -> list[Comparison]:
     """For each level its locations, walking on the level alone."""
     compared = []
     for index, level in enumerate(network.levels):
-        own = [a for a in network.anchors if a.level == index and a.vertex >= 0]
+        own = [a for a in network.locations if a.level == index and a.vertex >= 0]
         if len(own) < 2:
             continue
         ids = np.array([anchor.vertex for anchor in own], dtype=np.int64)
-        exact = geodesic_feet(level.free, [tuple(at) for at in level.xy[ids].tolist()])
-        stops = [stop_at_location(network, anchor.id) for anchor in own]
-        compared.append(Comparison(find_walks(level, stops, stops).feet, exact))
+        exact = geodesic_feet(level.walkable_area, [tuple(at) for at in level.xy[ids].tolist()])
+        stops = [find_location_stop(network, anchor.id) for anchor in own]
+        compared.append(Comparison(measure_walks(level, stops, stops).feet, exact))
     return compared
 
 
@@ -70,13 +70,13 @@ def check(network: Network) -> None:
         assert (np.isfinite(each.found) == np.isfinite(each.exact)).all()
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_the_demo_building_is_measured_exactly(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", TravelMode)
+def test_the_demo_building_is_measured_exactly(mode: TravelMode) -> None:
     check(process_demo().networks[mode])
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_a_real_shopping_centre_is_measured_exactly(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", TravelMode)
+def test_a_real_shopping_centre_is_measured_exactly(mode: TravelMode) -> None:
     check(process_caserne().networks[mode])
 
 
@@ -94,20 +94,22 @@ def test_pillars_and_corners_are_walked_around() -> None:
         ###############
         """
     )
-    (level,) = compare_levels(processed.networks[Mode.FOOT])
+    (level,) = compare_levels(processed.networks[TravelMode.FOOT])
     assert level.errors.max() < 1e-6
 
 
 def test_the_coarse_graph_of_huge_levels_is_nearly_exact() -> None:
     processed = process_demo()
-    for index, built in enumerate(processed.walkable[:2]):
-        network = processed.networks[Mode.FOOT].levels[index]
-        regions, own = find_regions(built.floor, built.openings, network.free, most_corners=0)
-        places = network.xy[network.gate_ids[-1] + 1 :]
+    for index, built in enumerate(processed.walkable_levels[:2]):
+        network = processed.networks[TravelMode.FOOT].levels[index]
+        regions, own = build_regions(
+            built.floor, built.openings, network.walkable_area, max_corners=0
+        )
+        places = network.xy[network.portal_vertices[-1] + 1 :]
         ids = np.arange(len(own), len(own) + len(places))
-        edges = see_within(regions, own) + see_stops(regions, own, places, ids)
+        edges = edges_within_regions(regions, own) + edges_from_stops(regions, own, places, ids)
         found = WalkGraph(len(own) + len(places), edges).distances(ids, ids)
-        exact = geodesic_feet(network.free, [tuple(at) for at in places.tolist()])
+        exact = geodesic_feet(network.walkable_area, [tuple(at) for at in places.tolist()])
         compared = Comparison(found, exact)
         assert (np.isfinite(found) == np.isfinite(exact)).all()
         assert (found >= exact - 1e-3).all()

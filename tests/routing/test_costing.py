@@ -2,16 +2,18 @@
 
 import pytest
 
-from routing.costing import Costing, Mode
+from routing.costing import Costing, TravelMode
 from routing.plan import Connector, ConnectorKind
 from tests.routing.world import CELL_FEET, process_drawing
 
 COSTING = Costing()
-WALK = COSTING.feet_per_second(Mode.FOOT)
-ROLL = COSTING.feet_per_second(Mode.WHEELCHAIR)
+WALK = COSTING.feet_per_second(TravelMode.FOOT)
+ROLL = COSTING.feet_per_second(TravelMode.WHEELCHAIR)
 
 
-def between_floors(sign: str, mode: Mode = Mode.FOOT, storeys: int = 1) -> tuple[float, float]:
+def between_floors(
+    sign: str, mode: TravelMode = TravelMode.FOOT, storeys: int = 1
+) -> tuple[float, float]:
     """Feet and seconds from A up to B, which stand four cells from a connector."""
     blank = [sign] * (storeys - 1)
     router = process_drawing(f"{sign},,,A", *blank, f"{sign},,,B").router
@@ -33,9 +35,9 @@ def test_stairs_are_twenty_feet_a_storey_at_a_third_of_the_speed(storeys: int) -
 
 
 @pytest.mark.parametrize("storeys", [1, 3])
-@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("mode", TravelMode)
 def test_a_lift_takes_half_a_minute_and_five_seconds_a_storey_and_no_feet(
-    storeys: int, mode: Mode
+    storeys: int, mode: TravelMode
 ) -> None:
     feet, seconds = between_floors("e", mode, storeys)
     assert feet == pytest.approx(8 * CELL_FEET)
@@ -49,7 +51,7 @@ def test_an_escalator_is_twenty_feet_at_full_speed() -> None:
 
 
 def test_a_ramp_is_rolled_up_at_full_speed() -> None:
-    feet, seconds = between_floors("r", Mode.WHEELCHAIR)
+    feet, seconds = between_floors("r", TravelMode.WHEELCHAIR)
     assert feet == pytest.approx(8 * CELL_FEET + COSTING.ramp_feet_per_storey)
     assert seconds == pytest.approx(feet / ROLL)
 
@@ -57,7 +59,7 @@ def test_a_ramp_is_rolled_up_at_full_speed() -> None:
 @pytest.mark.parametrize("sign", "sm")
 def test_a_wheelchair_takes_no_stairs_and_no_escalator(sign: str) -> None:
     router = process_drawing(f"{sign},,A", f"{sign},,B").router
-    assert router.route("A", "B", Mode.WHEELCHAIR) is None
+    assert router.route("A", "B", TravelMode.WHEELCHAIR) is None
 
 
 def test_an_escalator_runs_one_way() -> None:
@@ -69,18 +71,22 @@ def test_an_escalator_runs_one_way() -> None:
 @pytest.mark.parametrize(
     ("connector", "mode", "admitted"),
     [
-        (Connector("a", ConnectorKind.ELEVATOR, {}), Mode.WHEELCHAIR, True),
-        (Connector("a", ConnectorKind.ELEVATOR, {}, wheelchair=False), Mode.WHEELCHAIR, False),
-        (Connector("a", ConnectorKind.ELEVATOR, {}, wheelchair=False), Mode.FOOT, True),
-        (Connector("a", ConnectorKind.ELEVATOR, {}, in_service=False), Mode.FOOT, False),
-        (Connector("a", ConnectorKind.STEPS, {}, wheelchair=True), Mode.WHEELCHAIR, False),
+        (Connector("a", ConnectorKind.ELEVATOR, {}), TravelMode.WHEELCHAIR, True),
+        (
+            Connector("a", ConnectorKind.ELEVATOR, {}, wheelchair=False),
+            TravelMode.WHEELCHAIR,
+            False,
+        ),
+        (Connector("a", ConnectorKind.ELEVATOR, {}, wheelchair=False), TravelMode.FOOT, True),
+        (Connector("a", ConnectorKind.ELEVATOR, {}, is_in_service=False), TravelMode.FOOT, False),
+        (Connector("a", ConnectorKind.STEPS, {}, wheelchair=True), TravelMode.WHEELCHAIR, False),
     ],
 )
-def test_who_takes_a_connector(connector: Connector, mode: Mode, admitted: bool) -> None:
-    assert COSTING.admits(mode, connector) is admitted
+def test_who_takes_a_connector(connector: Connector, mode: TravelMode, admitted: bool) -> None:
+    assert COSTING.allows(mode, connector) is admitted
 
 
 def test_every_figure_is_a_setting() -> None:
     slow = Costing(foot_kmh=1.0, elevator_entry_seconds=60.0)
-    assert slow.feet_per_second(Mode.FOOT) == pytest.approx(WALK / 5.1)
-    assert slow.ride(Mode.FOOT, ConnectorKind.ELEVATOR, 2).seconds == 70
+    assert slow.feet_per_second(TravelMode.FOOT) == pytest.approx(WALK / 5.1)
+    assert slow.ride_cost(TravelMode.FOOT, ConnectorKind.ELEVATOR, 2).seconds == 70

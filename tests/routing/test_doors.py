@@ -4,43 +4,45 @@ import pytest
 from shapely import LineString, Point, Polygon, box
 from shapely.geometry.base import BaseGeometry
 
-from routing.doors import Opening, Origin, fit_doors
-from routing.floor import Floor, lay_floor
+from routing.doors import DoorOrigin, Opening, fit_doors
+from routing.floor import FloorSurface, build_floor
 from routing.plan import Barrier, Door, Level, Space, SpaceKind
-from routing.problems import Kind, Problem
+from routing.problems import IssueKind, PlanIssue
 
 GROUND = Level("0", 0)
 
 
-def lay(*spaces: Space, barriers: tuple[Barrier, ...] = ()) -> Floor:
-    return lay_floor(GROUND, spaces, barriers)[0]
+def lay(*spaces: Space, barriers: tuple[Barrier, ...] = ()) -> FloorSurface:
+    return build_floor(GROUND, spaces, barriers)[0]
 
 
 def room(name: str, shape: Polygon) -> Space:
     return Space(name, "0", shape)
 
 
-def thin_walls() -> Floor:
+def thin_walls() -> FloorSurface:
     """Two rooms and a corridor that share their edges."""
     corridor = Space("hall", "0", box(0, 20, 40, 30), SpaceKind.CORRIDOR)
     return lay(room("a", box(0, 0, 20, 20)), room("b", box(20, 0, 40, 20)), corridor)
 
 
-def thick_walls(feet: float) -> Floor:
+def thick_walls(feet: float) -> FloorSurface:
     yard = Space("yard", "0", box(100, 0, 120, 20), SpaceKind.AREA)
     return lay(room("a", box(0, 0, 20, 20)), room("b", box(20 + feet, 0, 40, 20)), yard)
 
 
-def fit(floor: Floor, shape: BaseGeometry, width_feet: float | None = None) -> Opening | Problem:
+def fit(
+    floor: FloorSurface, shape: BaseGeometry, width_feet: float | None = None
+) -> Opening | PlanIssue:
     assert isinstance(shape, Point | LineString | Polygon)
     openings, problems = fit_doors(floor, [Door("d", "0", shape, width_feet)])
     assert len(openings) + len(problems) == 1
     return openings[0] if openings else problems[0]
 
 
-def joined(floor: Floor, opening: Opening | Problem) -> set[str | None]:
+def joined(floor: FloorSurface, opening: Opening | PlanIssue) -> set[str | None]:
     assert isinstance(opening, Opening)
-    return {floor.pieces[index].room_id for index in opening.joins}
+    return {floor.pieces[index].room_id for index in opening.piece_indexes}
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_a_door_of_any_geometry_joins_both_sides_of_its_wall(shape: BaseGeometry
     opening = fit(floor, shape)
     assert joined(floor, opening) == {"a", None}
     assert isinstance(opening, Opening)
-    assert opening.origin is Origin.FOUND
+    assert opening.origin is DoorOrigin.FOUND
 
 
 def test_a_door_beside_a_corner_does_not_join_the_third_space() -> None:
@@ -76,32 +78,32 @@ def test_a_door_in_the_middle_of_a_thick_wall_is_extended_to_both_sides(wall_fee
     opening = fit(floor, Point(20 + wall_feet / 2, 10))
     assert joined(floor, opening) == {"a", "b"}
     assert isinstance(opening, Opening)
-    assert opening.origin is Origin.REPAIRED
+    assert opening.origin is DoorOrigin.REPAIRED
 
 
 def test_a_door_farther_than_half_a_metre_from_a_side_joins_nothing() -> None:
     found = fit(thick_walls(5), Point(20, 10))
-    assert isinstance(found, Problem)
-    assert found.kind is Kind.DOOR_JOINS_NOTHING
+    assert isinstance(found, PlanIssue)
+    assert found.kind is IssueKind.DOOR_JOINS_NOTHING
     assert "reaches only room 'a'" in found.message
 
 
 def test_a_door_to_the_outside_joins_nothing_and_says_so() -> None:
     found = fit(thin_walls(), Point(0, 10))
-    assert isinstance(found, Problem)
-    assert found.kind is Kind.DOOR_JOINS_NOTHING
+    assert isinstance(found, PlanIssue)
+    assert found.kind is IssueKind.DOOR_JOINS_NOTHING
     assert "leads outside" in found.message
 
 
 def test_a_door_in_the_open_is_not_needed() -> None:
     found = fit(thin_walls(), box(9, 24, 11, 26))
-    assert isinstance(found, Problem)
-    assert found.kind is Kind.DOOR_NOT_NEEDED
+    assert isinstance(found, PlanIssue)
+    assert found.kind is IssueKind.DOOR_NOT_NEEDED
 
 
 def test_a_door_far_from_everything_reaches_nothing() -> None:
     found = fit(thin_walls(), Point(500, 500))
-    assert isinstance(found, Problem)
+    assert isinstance(found, PlanIssue)
     assert "reaches nothing" in found.message
 
 
@@ -110,11 +112,11 @@ def test_a_door_in_a_wall_across_a_corridor_joins_its_two_halves() -> None:
     floor = lay(corridor, barriers=(Barrier("0", LineString([(20, -1), (20, 11)])),))
     opening = fit(floor, Point(20, 5))
     assert isinstance(opening, Opening)
-    assert set(opening.joins) == {0, 1}
+    assert set(opening.piece_indexes) == {0, 1}
 
 
 def test_a_locked_door_is_no_opening() -> None:
-    door = Door("d", "0", Point(10, 20), locked=True)
+    door = Door("d", "0", Point(10, 20), is_locked=True)
     assert fit_doors(thin_walls(), [door]) == ([], [])
 
 

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from shapely import LineString, Point
 
-from routing.costing import Mode
-from routing.matrix import Matrix
+from routing.costing import TravelMode
+from routing.matrix import TravelMatrix
 from routing.plan import Barrier, Door, Plan
 from routing.processing import process_plan
 from routing.router import Position, Router
@@ -19,10 +19,10 @@ from tests.routing.random_plans import plans, scaled, spots, turned
 ROUNDING_FEET = 2e-3
 WALL_WIDTH_FEET = 0.5
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-modes = st.sampled_from(Mode)
+modes = st.sampled_from(TravelMode)
 
 
-def measure(plan: Plan, mode: Mode = Mode.FOOT) -> Matrix:
+def measure(plan: Plan, mode: TravelMode = TravelMode.FOOT) -> TravelMatrix:
     ids = [location.id for location in plan.locations]
     return process_plan(plan).router.matrix(ids, ids, mode)
 
@@ -34,14 +34,14 @@ def at_most(one: np.ndarray, other: np.ndarray, slack: float = ROUNDING_FEET) ->
 
 @given(plans(), modes)
 @few
-def test_there_and_back_is_as_far(plan: Plan, mode: Mode) -> None:
+def test_there_and_back_is_as_far(plan: Plan, mode: TravelMode) -> None:
     _, seconds = measure(plan, mode)
     np.testing.assert_allclose(seconds, seconds.T, rtol=1e-5)
 
 
 @given(plans(), modes)
 @few
-def test_no_detour_by_way_of_a_third_place_is_faster(plan: Plan, mode: Mode) -> None:
+def test_no_detour_by_way_of_a_third_place_is_faster(plan: Plan, mode: TravelMode) -> None:
     seconds = np.nan_to_num(measure(plan, mode).seconds, nan=np.inf)
     for via in range(len(seconds)):
         assert at_most(seconds, seconds[:, via, None] + seconds[via])
@@ -49,18 +49,18 @@ def test_no_detour_by_way_of_a_third_place_is_faster(plan: Plan, mode: Mode) -> 
 
 @given(plans(), modes)
 @few
-def test_nobody_is_faster_than_the_straight_line_on_a_floor(plan: Plan, mode: Mode) -> None:
+def test_nobody_is_faster_than_the_straight_line_on_a_floor(plan: Plan, mode: TravelMode) -> None:
     router = process_plan(plan).router
     for level in plan.levels:
         ids = [place.id for place in plan.locations if place.level_id == level.id]
-        straight, walked = router.straight(ids, ids, mode), router.matrix(ids, ids, mode)
+        straight, walked = router.euclidean_matrix(ids, ids, mode), router.matrix(ids, ids, mode)
         assert at_most(straight.feet, walked.feet)
 
 
 @given(plans())
 @few
 def test_a_wheelchair_is_nowhere_faster_and_goes_nowhere_else(plan: Plan) -> None:
-    assert at_most(measure(plan).seconds, measure(plan, Mode.WHEELCHAIR).seconds)
+    assert at_most(measure(plan).seconds, measure(plan, TravelMode.WHEELCHAIR).seconds)
 
 
 @given(plans(most_levels=1), st.data())
@@ -103,10 +103,10 @@ def test_a_plan_of_twice_the_size_has_twice_the_distances(plan: Plan, factor: fl
 @few
 def test_walks_are_the_exact_geodesics_of_the_walkable_space(plan: Plan) -> None:
     processed = process_plan(plan)
-    network = processed.networks[Mode.FOOT]
-    attached = [anchor for anchor in network.anchors if anchor.vertex >= 0]
+    network = processed.networks[TravelMode.FOOT]
+    attached = [anchor for anchor in network.locations if anchor.vertex >= 0]
     near = network.levels[0].xy[[anchor.vertex for anchor in attached]]
-    exact = geodesic_feet(network.levels[0].free, [tuple(at) for at in near.tolist()])
+    exact = geodesic_feet(network.levels[0].walkable_area, [tuple(at) for at in near.tolist()])
     vertices = np.array([anchor.vertex for anchor in attached], dtype=np.int64)
     found = network.levels[0].graph.distances(vertices, vertices)
     np.testing.assert_allclose(found, exact, atol=ROUNDING_FEET)
@@ -115,7 +115,7 @@ def test_walks_are_the_exact_geodesics_of_the_walkable_space(plan: Plan) -> None
 @given(plans(), modes, st.data())
 @few
 def test_a_search_between_positions_finds_what_the_table_has(
-    plan: Plan, mode: Mode, data: st.DataObject
+    plan: Plan, mode: TravelMode, data: st.DataObject
 ) -> None:
     processed = process_plan(plan)
     some = data.draw(st.lists(st.sampled_from(plan.locations), min_size=1, max_size=5))
@@ -131,7 +131,9 @@ def test_a_search_between_positions_finds_what_the_table_has(
 
 @given(plans(least_levels=2), modes, st.data())
 @few
-def test_a_route_is_as_long_as_the_matrix_says(plan: Plan, mode: Mode, data: st.DataObject) -> None:
+def test_a_route_is_as_long_as_the_matrix_says(
+    plan: Plan, mode: TravelMode, data: st.DataObject
+) -> None:
     router = process_plan(plan).router
     one, other = data.draw(st.tuples(*[st.sampled_from(plan.locations)] * 2))
     feet, seconds = router.matrix([one.id], [other.id], mode)

@@ -4,10 +4,10 @@ import pytest
 from lxml import etree
 from shapely import box
 
-from routing.costing import Mode
-from routing.doors import Origin
+from routing.costing import TravelMode
+from routing.doors import DoorOrigin
 from routing.picture import CUT_OFF_FILL, DOOR_FILLS, draw_level
-from routing.plan import Level, Location, Plan, Space, SpaceKind
+from routing.plan import Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import process_plan
 from tests.routing.world import process_drawing
 
@@ -32,9 +32,9 @@ def count(picture: str, path: str) -> int:
 
 def test_a_picture_shows_floor_doors_graph_gates_and_locations() -> None:
     picture = draw_level(PROCESSED, "0")
-    network = PROCESSED.networks[Mode.FOOT].levels[0]
+    network = PROCESSED.networks[TravelMode.FOOT].levels[0]
     assert count(picture, "//s:path[@class='floor']") == 1
-    assert count(picture, f"//s:path[@fill='{DOOR_FILLS[Origin.FOUND]}']") == 2
+    assert count(picture, f"//s:path[@fill='{DOOR_FILLS[DoorOrigin.FOUND]}']") == 2
     assert count(picture, "//s:circle[@class='vertex']") == network.graph.vertex_count
     assert count(picture, "//s:circle[@class='gate']") == 1
     assert count(picture, "//s:circle[@class='location']") == 2
@@ -44,7 +44,7 @@ def test_what_is_cut_off_stands_out() -> None:
     on_foot = draw_level(PROCESSED, "0")
     assert count(on_foot, "//s:path[@class='cut-off']") == 1
     assert count(on_foot, "//s:circle[@class='lost']") == 1
-    on_wheels = draw_level(PROCESSED, "0", Mode.WHEELCHAIR)
+    on_wheels = draw_level(PROCESSED, "0", TravelMode.WHEELCHAIR)
     assert count(on_wheels, "//s:path[@class='cut-off']") == 2
     assert count(on_wheels, f"//s:path[@fill='{CUT_OFF_FILL}']") == 1
 
@@ -67,7 +67,7 @@ def test_an_unknown_level_is_refused() -> None:
 
 def test_a_picture_of_a_huge_level_fits_a_screen_and_its_signs_grow() -> None:
     corridor = Space("hall", "0", box(0, 0, 3000, 20), SpaceKind.CORRIDOR, "Hall")
-    places = (Location("a", "0", 5, 10, "West & co"), Location("b", "0", 2990, 10))
+    places = (PlanLocation("a", "0", 5, 10, "West & co"), PlanLocation("b", "0", 2990, 10))
     plan = Plan((Level("0", 0),), (corridor,), locations=places)
     root = etree.fromstring(draw_level(process_plan(plan), "0").encode())
     assert root.get("width") == "1600"

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from shapely import box
 
-from routing.costing import Mode
+from routing.costing import TravelMode
 from routing.plan import Connector, ConnectorKind, Plan
-from routing.problems import Kind
+from routing.problems import IssueKind
 from routing.processing import process_plan
 from routing.report import SelfCheck
 from routing.router import Position
@@ -24,7 +24,7 @@ OFFICE = """
     """
 
 
-def self_check(plan: Plan, mode: Mode) -> SelfCheck:
+def self_check(plan: Plan, mode: TravelMode) -> SelfCheck:
     return next(check for check in process_plan(plan).report.self_checks if check.mode is mode)
 
 
@@ -38,11 +38,13 @@ def test_levels_are_counted() -> None:
 @pytest.mark.parametrize(
     ("mode", "location", "reason"),
     [
-        (Mode.FOOT, "D", "room 'room D' has no door"),
-        (Mode.WHEELCHAIR, "C", "lets a wheelchair through (the widest is 2.5 ft)"),
+        (TravelMode.FOOT, "D", "room 'room D' has no door"),
+        (TravelMode.WHEELCHAIR, "C", "lets a wheelchair through (the widest is 2.5 ft)"),
     ],
 )
-def test_a_location_that_is_cut_off_has_its_reason(mode: Mode, location: str, reason: str) -> None:
+def test_a_location_that_is_cut_off_has_its_reason(
+    mode: TravelMode, location: str, reason: str
+) -> None:
     reasons = {cut.location_id: cut.reason for cut in self_check(draw_plan(OFFICE), mode).cut_off}
     assert location in reasons
     assert reason in reasons[location]
@@ -59,28 +61,28 @@ def test_a_location_far_outside_says_how_far() -> None:
 @pytest.mark.parametrize(
     ("storeys", "modes"),
     [
-        ([OFFICE], [Mode.FOOT, Mode.WHEELCHAIR]),  # though not all of it is reached
-        (["A,e", "B,e"], [Mode.FOOT, Mode.WHEELCHAIR]),
-        (["A,s", "B,s"], [Mode.FOOT]),  # a walk-up with one apartment a floor
-        (["AB,s", "CD,s"], [Mode.FOOT, Mode.WHEELCHAIR]),  # neighbours visit each other
-        (["A.n,B"], [Mode.FOOT]),
+        ([OFFICE], [TravelMode.FOOT, TravelMode.WHEELCHAIR]),  # though not all of it is reached
+        (["A,e", "B,e"], [TravelMode.FOOT, TravelMode.WHEELCHAIR]),
+        (["A,s", "B,s"], [TravelMode.FOOT]),  # a walk-up with one apartment a floor
+        (["AB,s", "CD,s"], [TravelMode.FOOT, TravelMode.WHEELCHAIR]),  # neighbours visit each other
+        (["A.n,B"], [TravelMode.FOOT]),
         (["A.x,x.B"], []),  # everyone is locked in
-        (["A,,"], [Mode.FOOT, Mode.WHEELCHAIR]),  # the only location there is
+        (["A,,"], [TravelMode.FOOT, TravelMode.WHEELCHAIR]),  # the only location there is
         ([",,,"], []),
     ],
 )
 def test_a_mode_counts_where_two_locations_reach_each_other(
-    storeys: list[str], modes: list[Mode]
+    storeys: list[str], modes: list[TravelMode]
 ) -> None:
     report = process_drawing(*storeys).report
     assert list(report.modes) == modes
-    assert report.as_dict()["modes"] == modes
+    assert report.to_dict()["modes"] == modes
 
 
 def test_a_mode_that_joins_no_two_locations_still_answers_on_each_level() -> None:
     router = process_drawing("A,s", "B,s").router
     beside = Position("0", 8.0, 2.0)
-    feet = router.matrix(["A"], ["B", beside], Mode.WHEELCHAIR).feet[0]
+    feet = router.matrix(["A"], ["B", beside], TravelMode.WHEELCHAIR).feet[0]
     assert np.isnan(feet[0])
     assert feet[1] > 0
 
@@ -98,7 +100,7 @@ def test_the_part_with_the_most_locations_is_the_main_one() -> None:
 
 def test_a_connector_with_one_end_is_reported() -> None:
     report = process_drawing("e,A", "###").report
-    assert report.count(Kind.CONNECTOR_ONE_END) == 1
+    assert report.count_issues(IssueKind.CONNECTOR_ONE_END) == 1
 
 
 def test_a_connector_that_stops_nowhere_is_reported() -> None:
@@ -108,21 +110,21 @@ def test_a_connector_that_stops_nowhere_is_reported() -> None:
     )
     report = process_plan(replace(plan, connectors=(lift,))).report
     messages = {problem.kind: problem.message for problem in report.problems}
-    assert "not near any walkable floor on level '0'" in messages[Kind.CONNECTOR_OUT_OF_REACH]
-    assert "serves only level '1'" in messages[Kind.CONNECTOR_ONE_END]
+    assert "not near any walkable floor on level '0'" in messages[IssueKind.CONNECTOR_OUT_OF_REACH]
+    assert "serves only level '1'" in messages[IssueKind.CONNECTOR_ONE_END]
 
 
 def test_a_lift_out_of_service_serves_nobody_and_is_reported() -> None:
     plan = draw_plan("A,e", "B,e")
-    stopped = replace(plan.connectors[0], in_service=False)
+    stopped = replace(plan.connectors[0], is_in_service=False)
     processed = process_plan(replace(plan, connectors=(stopped,)))
-    assert processed.report.count(Kind.CONNECTOR_OUT_OF_SERVICE) == 1
-    assert all(processed.router.route("A", "B", mode) is None for mode in Mode)
+    assert processed.report.count_issues(IssueKind.CONNECTOR_OUT_OF_SERVICE) == 1
+    assert all(processed.router.route("A", "B", mode) is None for mode in TravelMode)
 
 
 def test_the_report_is_json() -> None:
     report = process_drawing(OFFICE).report
-    written = json.loads(json.dumps(report.as_dict()))
+    written = json.loads(json.dumps(report.to_dict()))
     assert written["modes"] == ["foot", "wheelchair"]
     assert written["problem_counts"] == {"room-without-door": 1, "unroutable-location": 2}
     assert [check["mode"] for check in written["self_checks"]] == ["foot", "wheelchair"]

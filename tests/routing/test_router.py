@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from routing import network
-from routing.costing import Mode
+from routing.costing import TravelMode
 from routing.errors import WaypointError
 from routing.processing import process_plan
-from routing.route import Passage, Route, Walk
+from routing.route import ConnectorLeg, Route, WalkLeg
 from routing.router import Position, Router
 from tests.routing.world import process_drawing
 
@@ -81,9 +81,9 @@ def test_unknown_waypoints_are_refused(waypoint: str | Position, complaint: str)
 def test_a_level_with_too_many_hubs_is_searched_and_answers_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(network, "MOST_HUBS", -1)
+    monkeypatch.setattr(network, "MAX_HUBS", -1)
     searched = Router(process_plan(FLAT.plan).networks)
-    assert searched.networks[Mode.FOOT].levels[0].hub_feet is None
+    assert searched.networks[TravelMode.FOOT].levels[0].hub_feet is None
     ends = [*"ABCD", Position("0", 22, 6)]
     found, known = searched.matrix(ends, ends), Router(FLAT.networks).matrix(ends, ends)
     np.testing.assert_allclose(found.feet, known.feet, rtol=1e-12)
@@ -99,20 +99,20 @@ def test_a_level_that_the_map_does_not_have_is_out_of_reach() -> None:
 
 
 def test_a_straight_line_ignores_walls() -> None:
-    feet, seconds = FLAT.router.straight(["A"], ["D"])
+    feet, seconds = FLAT.router.euclidean_matrix(["A"], ["D"])
     assert feet[0, 0] == pytest.approx(5 * 4)
-    assert seconds[0, 0] == pytest.approx(20 / FLAT.networks[Mode.FOOT].feet_per_second)
+    assert seconds[0, 0] == pytest.approx(20 / FLAT.networks[TravelMode.FOOT].feet_per_second)
 
 
 def test_a_straight_line_between_floors_is_that_on_the_plan() -> None:
-    assert TOWER.router.straight(["A"], ["B"]).feet[0, 0] == 0
+    assert TOWER.router.euclidean_matrix(["A"], ["B"]).feet[0, 0] == 0
 
 
 def test_a_route_names_the_connectors_in_order() -> None:
     route = TOWER.router.route("A", "B")
     assert isinstance(route, Route)
     described = [
-        leg.level_id if isinstance(leg, Walk) else (leg.kind.value, leg.to_level_id)
+        leg.level_id if isinstance(leg, WalkLeg) else (leg.kind.value, leg.to_level_id)
         for leg in route.legs
     ]
     assert described == ["0", ("elevator", "1"), "1", ("steps", "2"), "2"]
@@ -121,7 +121,7 @@ def test_a_route_names_the_connectors_in_order() -> None:
 def test_the_walks_of_a_route_join_its_ends_and_connectors() -> None:
     route = TOWER.router.route("A", "B")
     assert isinstance(route, Route)
-    walks = [leg for leg in route.legs if isinstance(leg, Walk)]
+    walks = [leg for leg in route.legs if isinstance(leg, WalkLeg)]
     assert walks[0].points[0] == (2.0, 2.0)
     assert walks[0].points[-1] == walks[1].points[0] == (18.0, 2.0)
     assert walks[-1].points[-1] == (2.0, 2.0)
@@ -132,7 +132,7 @@ def test_a_route_bends_at_the_door_posts() -> None:
     route = FLAT.router.route("A", "C")
     assert isinstance(route, Route)
     [walk] = route.legs
-    assert isinstance(walk, Walk)
+    assert isinstance(walk, WalkLeg)
     assert walk.points[0] == (6.0, 6.0)
     assert walk.points[-1] == (50.0, 18.0)
     assert [(round(x), round(y)) for x, y in walk.points[1:-1]] == [(12, 12), (16, 16)]
@@ -150,7 +150,7 @@ def test_a_route_goes_by_the_faster_connector_not_the_shorter() -> None:
     high = process_drawing("A,s,,e", *[",,s,,e"] * 4, "B,s,,e").router.route("A", "B")
     for route, kind in ((short, "steps"), (high, "elevator")):
         assert isinstance(route, Route)
-        assert [leg.kind.value for leg in route.legs if isinstance(leg, Passage)] == [kind]
+        assert [leg.kind.value for leg in route.legs if isinstance(leg, ConnectorLeg)] == [kind]
 
 
 def test_the_nearest_come_in_the_order_of_walking_time() -> None:

@@ -6,10 +6,10 @@ import pytest
 from shapely import Point, Polygon, box
 
 from routing.errors import PlanError
-from routing.plan import Barrier, Door, Level, Location, Plan, Space, SpaceKind
-from routing.problems import Kind
+from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Space, SpaceKind
+from routing.problems import IssueKind
 from routing.processing import process_plan
-from routing.soundness import make_sound
+from routing.soundness import repair_plan
 from tests.routing.world import draw_plan
 
 BOWTIE = Polygon([(0, 0), (20, 20), (20, 0), (0, 20)])
@@ -17,8 +17,8 @@ HALL = Space("hall", "0", box(0, 0, 40, 10), SpaceKind.CORRIDOR)
 GROUND = Level("0", 0)
 
 
-def kinds(plan: Plan) -> list[Kind]:
-    return [problem.kind for problem in make_sound(plan)[1]]
+def kinds(plan: Plan) -> list[IssueKind]:
+    return [problem.kind for problem in repair_plan(plan)[1]]
 
 
 @pytest.mark.parametrize(
@@ -37,23 +37,23 @@ def kinds(plan: Plan) -> list[Kind]:
             "barrier 'b' has a coordinate that is no finite number",
         ),
         (
-            Plan((GROUND,), locations=(Location("a", "0", 1, 1), Location("a", "0", 2, 2))),
+            Plan((GROUND,), locations=(PlanLocation("a", "0", 1, 1), PlanLocation("a", "0", 2, 2))),
             "2 locations have the id 'a'",
         ),
         (
-            Plan((GROUND,), locations=(Location("a", "0", float("nan"), 1),)),
+            Plan((GROUND,), locations=(PlanLocation("a", "0", float("nan"), 1),)),
             "location 'a' has a coordinate that is no finite number",
         ),
     ],
 )
 def test_a_plan_that_contradicts_itself_is_refused(plan: Plan, complaint: str) -> None:
     with pytest.raises(PlanError, match=complaint):
-        make_sound(plan)
+        repair_plan(plan)
 
 
 def test_a_self_crossing_outline_is_repaired_and_reported() -> None:
-    plan, problems = make_sound(Plan((GROUND,), (Space("bow", "0", BOWTIE, name="Bow"),)))
-    assert [problem.kind for problem in problems] == [Kind.SELF_CROSSING]
+    plan, problems = repair_plan(Plan((GROUND,), (Space("bow", "0", BOWTIE, name="Bow"),)))
+    assert [problem.kind for problem in problems] == [IssueKind.SELF_CROSSING]
     assert "room 'bow' (Bow) crosses itself" in problems[0].message
     assert plan.spaces[0].polygon.is_valid
     assert plan.spaces[0].polygon.area == pytest.approx(200)
@@ -61,8 +61,8 @@ def test_a_self_crossing_outline_is_repaired_and_reported() -> None:
 
 def test_a_space_without_area_is_left_out_and_reported() -> None:
     flat = Space("line", "0", Polygon([(0, 0), (10, 0), (20, 0)]))
-    plan, problems = make_sound(Plan((GROUND,), (HALL, flat)))
-    assert Kind.NO_AREA in [problem.kind for problem in problems]
+    plan, problems = repair_plan(Plan((GROUND,), (HALL, flat)))
+    assert IssueKind.NO_AREA in [problem.kind for problem in problems]
     assert plan.spaces == (HALL,)
 
 
@@ -77,32 +77,34 @@ def test_a_space_without_area_is_left_out_and_reported() -> None:
 )
 def test_overlapping_rooms_are_reported(other: Polygon, overlaps: bool) -> None:
     rooms = (Space("a", "0", box(0, 0, 20, 20)), Space("b", "0", other))
-    assert (Kind.OVERLAP in kinds(Plan((GROUND,), rooms))) is overlaps
+    assert (IssueKind.OVERLAPPING_ROOMS in kinds(Plan((GROUND,), rooms))) is overlaps
 
 
 def test_overlapping_rooms_share_no_floor() -> None:
     rooms = (Space("a", "0", box(0, 0, 20, 20)), Space("b", "0", box(10, 0, 25, 20)))
-    places = (Location("a", "0", 5, 10), Location("b", "0", 15, 10))
+    places = (PlanLocation("a", "0", 5, 10), PlanLocation("b", "0", 15, 10))
     processed = process_plan(Plan((GROUND,), (HALL, *rooms), locations=places))
-    first, second = (piece for piece in processed.walkable[0].floor.pieces if piece.room_id)
+    first, second = (piece for piece in processed.walkable_levels[0].floor.pieces if piece.room_id)
     assert not first.polygon.intersects(second.polygon)
 
 
 def test_two_levels_of_one_name_are_reported() -> None:
     plan = Plan((Level("0", 0, "Floor"), Level("1", 1, "Floor"), Level("2", 2), Level("3", 3)))
-    assert kinds(plan) == [Kind.DUPLICATE_NAME]
+    assert kinds(plan) == [IssueKind.DUPLICATE_LEVEL_NAME]
 
 
 @pytest.mark.parametrize("feet", [1.0, 100_000.0])
 def test_an_implausible_scale_is_reported(feet: float) -> None:
-    assert kinds(Plan((GROUND,), (Space("a", "0", box(0, 0, feet, feet)),))) == [Kind.SCALE]
+    assert kinds(Plan((GROUND,), (Space("a", "0", box(0, 0, feet, feet)),))) == [
+        IssueKind.IMPLAUSIBLE_SCALE
+    ]
 
 
 def test_a_plan_of_nothing_is_reported() -> None:
     report = process_plan(Plan((GROUND,))).report
     assert report.modes == ()
-    assert report.count(Kind.EMPTY_LEVEL) == 1
+    assert report.count_issues(IssueKind.EMPTY_LEVEL) == 1
 
 
 def test_a_good_plan_has_no_problems() -> None:
-    assert make_sound(draw_plan("A.+,,B")) == (draw_plan("A.+,,B"), [])
+    assert repair_plan(draw_plan("A.+,,B")) == (draw_plan("A.+,,B"), [])

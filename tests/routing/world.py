@@ -24,12 +24,12 @@ from routing.plan import (
     Direction,
     Door,
     Level,
-    Location,
     Plan,
+    PlanLocation,
     Space,
     SpaceKind,
 )
-from routing.processing import Processed, process_plan
+from routing.processing import ProcessedPlan, process_plan
 from routing.soundness import make_valid
 
 CELL_FEET = 4.0
@@ -50,7 +50,7 @@ def draw_plan(*storeys: str) -> Plan:
     levels: list[Level] = []
     spaces: list[Space] = []
     doors: list[Door] = []
-    locations: list[Location] = []
+    locations: list[PlanLocation] = []
     places: dict[str, dict[str, Polygon]] = {}
     for ordinal, drawing in enumerate(storeys):
         level_id = str(ordinal)
@@ -63,7 +63,7 @@ def draw_plan(*storeys: str) -> Plan:
                 doors.append(draw_door(level_id, sign, column, row))
             elif sign.isupper():
                 at = square.centroid
-                locations.append(Location(sign, level_id, at.x, at.y, sign))
+                locations.append(PlanLocation(sign, level_id, at.x, at.y, sign))
             elif sign in KINDS:
                 places.setdefault(f"{sign}{column},{row}", {})[level_id] = square
     connectors = [
@@ -73,7 +73,7 @@ def draw_plan(*storeys: str) -> Plan:
     return Plan(tuple(levels), tuple(spaces), (), tuple(doors), tuple(connectors), tuple(locations))
 
 
-def process_drawing(*storeys: str) -> Processed:
+def process_drawing(*storeys: str) -> ProcessedPlan:
     return process_plan(draw_plan(*storeys))
 
 
@@ -100,7 +100,7 @@ def draw_door(level_id: str, sign: str, column: int, row: int) -> Door:
         cell_square(column, row),
         width,
         False if sign == "?" else None,
-        locked=sign == "x",
+        is_locked=sign == "x",
     )
 
 

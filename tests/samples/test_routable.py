@@ -10,27 +10,27 @@ import numpy as np
 import pytest
 
 from parsing import plans
-from resolvers.plans import plan_of
-from routing.costing import Mode
-from routing.processing import Processed, process_plan
+from resolvers.plans import translate_plan
+from routing.costing import TravelMode
+from routing.processing import ProcessedPlan, process_plan
 
 DEMO = Path(__file__).parents[2] / "samples" / "demo"
 
 
 @cache
-def process_drawing() -> tuple[Processed, list[str], list[str]]:
+def process_drawing() -> tuple[ProcessedPlan, list[str], list[str]]:
     """The committed drawing made routable, and the locations of its units and its amenities."""
     bundle = json.loads((DEMO / "bundle.json").read_bytes())
     sorts = {f["id"]: f["sort"] for f in bundle["floors"] if f["asset_id"] == "alder-court"}
-    drawing = plans.read({"a.svg": (DEMO / "alder-court.svg").read_bytes()}, feet_per_unit=0.1)
-    reading = plan_of(drawing, "alder-court-floor-plates", sorts)
-    units = [place.id for place in reading.places if place.unit_id is not None]
-    amenities = [place.id for place in reading.places if place.unit_id is None]
+    drawing = plans.read_plan({"a.svg": (DEMO / "alder-court.svg").read_bytes()}, feet_per_unit=0.1)
+    reading = translate_plan(drawing, "alder-court-floor-plates", sorts)
+    units = [place.id for place in reading.candidates if place.unit_id is not None]
+    amenities = [place.id for place in reading.candidates if place.unit_id is None]
     return process_plan(reading.plan), units, amenities
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_every_unit_reaches_every_amenity(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", TravelMode)
+def test_every_unit_reaches_every_amenity(mode: TravelMode) -> None:
     processed, units, amenities = process_drawing()
     found = processed.router.matrix(units, amenities, mode)
     assert found.feet.shape == (86, 41)
@@ -46,6 +46,6 @@ def test_nothing_in_the_drawing_needs_repair() -> None:
 
 def test_the_way_by_wheelchair_is_never_shorter_in_time() -> None:
     processed, units, amenities = process_drawing()
-    walking = processed.router.matrix(units, amenities, Mode.FOOT)
-    rolling = processed.router.matrix(units, amenities, Mode.WHEELCHAIR)
+    walking = processed.router.matrix(units, amenities, TravelMode.FOOT)
+    rolling = processed.router.matrix(units, amenities, TravelMode.WHEELCHAIR)
     assert (rolling.seconds >= walking.seconds).all()

@@ -16,23 +16,23 @@ import orjson
 
 from resolvers.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.context import Context
-from schema.bounds import Limits
-from schema.execution import Executor, InvalidOperation, Operation, Result
-from schema.root import GRAPHQL
+from schema.bounds import QueryLimits
+from schema.execution import Executor, InvalidOperationError, Operation, OperationResult
+from schema.root import GRAPHQL_SCHEMA
 from storage import driver
 from storage.store import Store
-from storage.visibility import EVERYTHING, Scope
+from storage.visibility import ALL_ASSETS, Scope
 from tests.schema.operations import Drawn
 from tests.world import CATALOG, HIDDEN, OTHER_MAP, SEEN, create, drop
 
 RIGHTS = {
-    "full": Caller("full", EVERYTHING, frozenset(PERMISSIONS), frozenset(FLAGS)),
+    "full": Caller("full", ALL_ASSETS, frozenset(PERMISSIONS), frozenset(FLAGS)),
     "narrow": Caller("narrow", Scope(frozenset({SEEN})), frozenset(), frozenset(FLAGS)),
-    "plain": Caller("plain", EVERYTHING, frozenset(PERMISSIONS), frozenset()),
+    "plain": Caller("plain", ALL_ASSETS, frozenset(PERMISSIONS), frozenset()),
 }
 CALLERS = [*RIGHTS]
 STORES = ["sound", "broken"]
-BOUNDLESS = Limits(**{bound.name: 10**9 for bound in fields(Limits)})
+BOUNDLESS = QueryLimits(**{bound.name: 10**9 for bound in fields(QueryLimits)})
 REPEATS = 30
 """How often graphql-core is asked for an answer that it may give."""
 
@@ -61,9 +61,9 @@ class BothWays:
     runner: asyncio.Runner
     stores: dict[str, Store]
     """By their names in `STORES`."""
-    compiling: Executor = field(default_factory=lambda: Executor(GRAPHQL, BOUNDLESS))
+    compiling: Executor = field(default_factory=lambda: Executor(GRAPHQL_SCHEMA, BOUNDLESS))
     interpreting: Executor = field(
-        default_factory=lambda: Executor(GRAPHQL, BOUNDLESS, compiles=False)
+        default_factory=lambda: Executor(GRAPHQL_SCHEMA, BOUNDLESS, compile_queries=False)
     )
     answered: int = 0
     """Requests that had no error."""
@@ -86,7 +86,7 @@ class BothWays:
         """Raises AssertionError where the two answers differ in anything."""
         try:
             operation = self.compiling.prepare(drawn.text)
-        except InvalidOperation:
+        except InvalidOperationError:
             self.invalid += 1
             return
         self.runner.run(self._check(operation, drawn, caller, store))
@@ -102,7 +102,7 @@ class BothWays:
         def context() -> Context:
             return Context(RIGHTS[caller], self.stores[store], "https://directory.test")
 
-        async def interpret() -> Result:
+        async def interpret() -> OperationResult:
             return await self.interpreting.run(operation, variables, context())
 
         variables = drawn.variables
@@ -125,7 +125,7 @@ class BothWays:
 
 async def _generated(operation: Operation, variables: dict[str, Any], context: Context) -> Any:
     """What the generated code alone comes to; None where it leaves the answer to the other."""
-    if operation.compiled is None or not operation.admits(context.caller):
+    if operation.compiled is None or not operation.is_allowed(context.caller):
         return None
     try:
         return await operation.compiled.run(variables, context)
@@ -133,7 +133,7 @@ async def _generated(operation: Operation, variables: dict[str, Any], context: C
         return None
 
 
-def _shown(result: Result) -> tuple[bytes, list[bytes]]:
+def _shown(result: OperationResult) -> tuple[bytes, list[bytes]]:
     # Errors come in the order in which they happen.
     return orjson.dumps(result.data), sorted(orjson.dumps(each.formatted) for each in result.errors)
 

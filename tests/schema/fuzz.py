@@ -12,7 +12,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from storage.embedded import running
+from storage.embedded import run_embedded_mongo
 from tests.schema.both_ways import CALLERS, STORES, BothWays, both_ways
 from tests.schema.operations import Drawn, operations
 
@@ -43,7 +43,7 @@ def main() -> None:
     logging.disable()
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(Path(folder)) as mongo_url,
+        run_embedded_mongo(Path(folder)) as mongo_url,
         both_ways(mongo_url, Path(folder)) as ways,
     ):
         number = time.time_ns()

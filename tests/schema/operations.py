@@ -22,7 +22,7 @@ from graphql import (
 )
 from hypothesis import strategies as st
 
-from schema.root import GRAPHQL
+from schema.root import GRAPHQL_SCHEMA
 from tests.world import BACKGROUND, FLOOR, HIDDEN, HIDDEN_MAP, MAP, OTHER_MAP, SEEN, UNIT, UNIT_IDS
 
 TYPENAME = "__typename"
@@ -71,7 +71,7 @@ def operations(draw: st.DrawFn) -> Drawn:
     """An operation of the schema; nearly always valid."""
     fields, is_careless = draw(st.integers(1, 40)), draw(st.integers(0, 2)) == 0
     writer = _Writer(draw, fields, is_careless)
-    root = GRAPHQL.query_type
+    root = GRAPHQL_SCHEMA.query_type
     assert root is not None
     body = writer.selection(root, MOST_DEPTH)
     declared = ", ".join(writer.declared.values())

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from resolvers.context import Context
-from schema.compiling_fields import MOST_FIELDS
-from schema.execution import Executor, Result
-from schema.root import GRAPHQL
+from schema.compiling_fields import MAX_FIELDS
+from schema.execution import Executor, OperationResult
+from schema.root import GRAPHQL_SCHEMA
 from storage import driver
 from storage.store import Store
 from tests.schema.both_ways import CALLERS, RIGHTS, STORES, BothWays, both_ways
@@ -62,7 +62,7 @@ def test_what_is_covered_runs_compiled(
 INTERPRETED = [
     "{ __schema { queryType { name } } }",
     '{ __type(name: "Unit") { name } }',
-    "{ units { data { " + " ".join(f"a{n}: id" for n in range(MOST_FIELDS)) + " } } }",
+    "{ units { data { " + " ".join(f"a{n}: id" for n in range(MAX_FIELDS)) + " } } }",
     "query ("
     + ", ".join(f"$c{n}: Boolean = true" for n in range(6))
     + ") { "
@@ -106,9 +106,9 @@ def test_a_demand_that_is_not_met_counts_where_its_field_is_reached(ways: BothWa
 
 
 def test_a_mongodb_that_is_away_is_waited_for_once(ways: BothWays) -> None:
-    async def run() -> Result:
+    async def run() -> OperationResult:
         client = driver.connect("mongodb://127.0.0.1:9", timeout_seconds=0.2)
-        executor = Executor(GRAPHQL)
+        executor = Executor(GRAPHQL_SCHEMA)
         operation = executor.prepare("{ units { data { id } } }")
         result = await executor.run(operation, {}, Context(RIGHTS["full"], Store(client, "none")))
         await driver.close(client)
@@ -131,23 +131,25 @@ def test_random_operations_are_answered_alike_and_most_of_them_compiled(ways: Bo
 
 
 def test_a_clients_query_is_compiled_when_it_comes_again() -> None:
-    executor = Executor(GRAPHQL)
+    executor = Executor(GRAPHQL_SCHEMA)
     assert executor.select("{ __typename }", None, {}).compiled is None
     assert executor.select("{ __typename }", None, {}).compiled is not None
 
 
 def test_mutations_are_never_compiled() -> None:
     text = 'mutation { revokeApiKey(id: "k") }'
-    assert Executor(GRAPHQL).prepare(text).compiled is None
+    assert Executor(GRAPHQL_SCHEMA).prepare(text).compiled is None
 
 
 def test_a_setting_leaves_all_to_graphql_core() -> None:
-    assert Executor(GRAPHQL, compiles=False).prepare("{ __typename }").compiled is None
+    assert (
+        Executor(GRAPHQL_SCHEMA, compile_queries=False).prepare("{ __typename }").compiled is None
+    )
 
 
 def test_an_operation_knows_what_it_demands() -> None:
     text = "query A { assetReferences { data { id } } } query B { units { data { id } } }"
-    executor = Executor(GRAPHQL)
-    [demand] = executor.select(text, "A", {}).demands
+    executor = Executor(GRAPHQL_SCHEMA)
+    [demand] = executor.select(text, "A", {}).requirements
     assert (demand.flag, demand.permission) == ("references", "service.asset-references.read")
-    assert executor.select(text, "B", {}).demands == ()
+    assert executor.select(text, "B", {}).requirements == ()

@@ -11,10 +11,15 @@ from graphql.execution import values
 
 from resolvers.context import Context
 from schema import limits
-from schema.bounds import Limits
-from schema.execution import MAX_ITEMS_WHEN_REFUSED, Executor, InvalidOperation, Result
-from schema.permissions import Demand, demand_of_definition
-from schema.root import GRAPHQL
+from schema.bounds import QueryLimits
+from schema.execution import (
+    MAX_ITEMS_WHEN_REFUSED,
+    Executor,
+    InvalidOperationError,
+    OperationResult,
+)
+from schema.permissions import Requirement, demand_of_definition
+from schema.root import GRAPHQL_SCHEMA
 from tests.schema.both_ways import RIGHTS, BothWays, both_ways
 from tests.world import MAP, SEEN, UNIT, ask
 
@@ -140,20 +145,20 @@ async def test_with_long_lists_a_caller_without_the_right_is_refused_as_a_whole(
 
 
 def test_the_longest_list_of_assignments_is_allowed() -> None:
-    Executor(GRAPHQL).select(ASSIGN, None, {"data": [ASSIGNMENT] * 10_000})
+    Executor(GRAPHQL_SCHEMA).select(ASSIGN, None, {"data": [ASSIGNMENT] * 10_000})
 
 
 def test_fifty_pairs_on_each_of_a_hundred_maps_are_allowed() -> None:
     document = MATRIX.replace(f'map(id: "{MAP}")', "maps(perPage: 100) { data").replace(
         "}\n}", "} }\n}"
     )
-    Executor(GRAPHQL).select(document, None, {"s": [WAYPOINT] * 50})
+    Executor(GRAPHQL_SCHEMA).select(document, None, {"s": [WAYPOINT] * 50})
 
 
 def test_the_limits_hold_for_an_operation_that_was_seen_before() -> None:
-    executor = Executor(GRAPHQL)
+    executor = Executor(GRAPHQL_SCHEMA)
     executor.select(MATRIX, None, {"s": [WAYPOINT]})
-    with pytest.raises(InvalidOperation, match="51 waypoints"):
+    with pytest.raises(InvalidOperationError, match="51 waypoints"):
         executor.select(MATRIX, None, {"s": [WAYPOINT] * 51})
 
 
@@ -166,8 +171,8 @@ def test_the_limits_hold_for_an_operation_that_was_seen_before() -> None:
 )
 def test_page_sizes_count_as_they_are_coerced(document: str, variables: dict[str, Any]) -> None:
     """A variable's default counts where none is given, and JSON's 60.0 is the Int 60."""
-    with pytest.raises(InvalidOperation, match="may return 60 records"):
-        Executor(GRAPHQL, Limits(cost=50)).select(document, None, variables)
+    with pytest.raises(InvalidOperationError, match="may return 60 records"):
+        Executor(GRAPHQL_SCHEMA, QueryLimits(cost=50)).select(document, None, variables)
 
 
 @pytest.mark.parametrize(
@@ -195,11 +200,11 @@ def test_counting_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rest_has_no_refusal_worded_by_a_second_run(
     ways: BothWays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    executor, text = Executor(GRAPHQL), '{ asset(id: "") { id } }'
+    executor, text = Executor(GRAPHQL_SCHEMA), '{ asset(id: "") { id } }'
     monkeypatch.setattr(graphql, "execute", lambda *_, **__: pytest.fail("a second run"))
     operation = executor.prepare(text, needs_places=False)
 
-    async def run() -> Result:
+    async def run() -> OperationResult:
         return await executor.run(operation, {}, Context(RIGHTS["full"], ways.stores["sound"]))
 
     [error] = ways.runner.run(run()).errors
@@ -208,7 +213,7 @@ def test_rest_has_no_refusal_worded_by_a_second_run(
 
 
 def test_every_demand_is_checked_before_arguments_are_converted() -> None:
-    for type in GRAPHQL.type_map.values():
+    for type in GRAPHQL_SCHEMA.type_map.values():
         for definition in getattr(type, "fields", {}).values():
-            if demand_of_definition(definition) != Demand():
+            if demand_of_definition(definition) != Requirement():
                 assert definition.resolve.__qualname__.startswith("_guarded.")

@@ -8,21 +8,21 @@ import httpx
 import pytest
 
 from schema import limits
-from schema.bounds import Limits
-from schema.execution import Executor, InvalidOperation
-from schema.limits import Size
-from schema.root import GRAPHQL
+from schema.bounds import QueryLimits
+from schema.execution import Executor, InvalidOperationError
+from schema.limits import QuerySize
+from schema.root import GRAPHQL_SCHEMA
 from tests.world import World, ask, serving
 
 pytestmark = pytest.mark.anyio
 
 
-def measured(document: str, **variables: Any) -> Size:
+def measured(document: str, **variables: Any) -> QuerySize:
     parsed = graphql.parse(document)
     operation = next(
         node for node in parsed.definitions if isinstance(node, graphql.OperationDefinitionNode)
     )
-    return limits.measure(GRAPHQL, parsed, operation, variables)
+    return limits.measure_operation(GRAPHQL_SCHEMA, parsed, operation, variables)
 
 
 def nested_fragments(levels: int) -> str:
@@ -48,13 +48,13 @@ class Counting:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.steps = 0
-        original = limits._Walk.selection
+        original = limits._SizeMeasurer.measure_selection
 
-        def selection(walk: Any, node: Any, on: Any) -> Size:
+        def selection(walk: Any, node: Any, on: Any) -> QuerySize:
             self.steps += 1
             return original(walk, node, on)
 
-        monkeypatch.setattr(limits._Walk, "selection", selection)
+        monkeypatch.setattr(limits._SizeMeasurer, "measure_selection", selection)
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ REFUSED = {
     "breadth": "{ a: __typename ...A } fragment A on Query { b: __typename __typename __typename }",
     "cost": "{ units(perPage: 50) { data { id } } }",
 }
-SMALL = Limits(characters=100, tokens=50, depth=5, aliases=3, breadth=3, cost=40)
+SMALL = QueryLimits(characters=100, tokens=50, depth=5, aliases=3, breadth=3, cost=40)
 PHRASES = {
     "characters": "has 114 characters, over the limit of 100",
     "tokens": "more than 50 tokens",
@@ -151,9 +151,9 @@ PHRASES = {
 
 @pytest.mark.parametrize("limit", REFUSED)
 def test_an_operation_over_a_limit_is_told_which_and_how_much(limit: str) -> None:
-    bounds = Limits(**{limit: getattr(SMALL, limit)})
-    with pytest.raises(InvalidOperation) as raised:
-        Executor(GRAPHQL, bounds).select(REFUSED[limit], None, {})
+    bounds = QueryLimits(**{limit: getattr(SMALL, limit)})
+    with pytest.raises(InvalidOperationError) as raised:
+        Executor(GRAPHQL_SCHEMA, bounds).select(REFUSED[limit], None, {})
     assert PHRASES[limit] in str(raised.value)
 
 
@@ -167,39 +167,39 @@ async def test_the_limits_are_settings(world: World, limit: str) -> None:
 
 
 def test_a_limit_holds_for_a_document_that_was_seen_before_with_other_variables() -> None:
-    executor = Executor(GRAPHQL, Limits(cost=40))
+    executor = Executor(GRAPHQL_SCHEMA, QueryLimits(cost=40))
     document = "query ($n: Int) { units(perPage: $n) { data { id } } }"
     executor.select(document, None, {"n": 40})
-    with pytest.raises(InvalidOperation):
+    with pytest.raises(InvalidOperationError):
         executor.select(document, None, {"n": 41})
 
 
 def test_only_the_operation_that_is_run_is_measured() -> None:
-    executor = Executor(GRAPHQL, Limits(cost=40))
+    executor = Executor(GRAPHQL_SCHEMA, QueryLimits(cost=40))
     document = "query A { units { data { id } } } query B { units(perPage: 1) { data { id } } }"
     executor.select(document, "B", {})
-    with pytest.raises(InvalidOperation):
+    with pytest.raises(InvalidOperationError):
         executor.select(document, "A", {})
 
 
 async def test_a_list_longer_than_was_estimated_is_cut_off_by_the_request_itself(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resolvers.context.MOST_RECORDS", 20)
+    monkeypatch.setattr("resolvers.context.MAX_RECORDS_PER_REQUEST", 20)
     body = await ask(client, '{ asset(id: "north") { units { data { id } } } }')
     assert body["errors"][0]["extensions"]["code"] == "LIMIT_EXCEEDED"
     assert "perPage" in body["errors"][0]["message"]
 
 
 def test_operations_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("schema.execution.MOST_OPERATIONS", 3)
-    executor = Executor(GRAPHQL)
+    monkeypatch.setattr("schema.execution.MAX_CACHED_OPERATIONS", 3)
+    executor = Executor(GRAPHQL_SCHEMA)
     for number in range(5):
         executor.select(f"query Q{number} {{ __typename }}", None, {})
-    assert len(executor._operations) == 3
+    assert len(executor._operation_cache) == 3
 
 
 def test_few_of_many_faults_are_told() -> None:
-    with pytest.raises(InvalidOperation) as raised:
-        Executor(GRAPHQL).select("{" + " ".join(f"x{n}" for n in range(100)) + "}", None, {})
+    with pytest.raises(InvalidOperationError) as raised:
+        Executor(GRAPHQL_SCHEMA).select("{" + " ".join(f"x{n}" for n in range(100)) + "}", None, {})
     assert len(raised.value.errors) <= 6

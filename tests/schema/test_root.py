@@ -7,20 +7,20 @@ import pytest
 from graphql import GraphQLList, GraphQLObjectType, get_named_type, is_object_type
 
 from schema import root
-from schema.root import GRAPHQL
+from schema.root import GRAPHQL_SCHEMA
 
 SDL = Path(root.__file__).parent / "schema.graphql"
 
 TYPES = [
     type
-    for name, type in GRAPHQL.type_map.items()
+    for name, type in GRAPHQL_SCHEMA.type_map.items()
     if isinstance(type, GraphQLObjectType) and not name.startswith("__")
 ]
 
 
 def test_the_committed_sdl_is_that_of_the_schema() -> None:
     """`floorgate schema > schema/schema.graphql` brings it up to date."""
-    assert SDL.read_text() == root.sdl()
+    assert SDL.read_text() == root.build_sdl()
 
 
 def test_the_sdl_is_a_schema() -> None:
@@ -46,7 +46,7 @@ PAGES = [
 
 @pytest.mark.parametrize(("type_name", "name"), PAGES)
 def test_every_list_takes_page_and_per_page(type_name: str, name: str) -> None:
-    type = GRAPHQL.type_map[type_name]
+    type = GRAPHQL_SCHEMA.type_map[type_name]
     assert isinstance(type, GraphQLObjectType)
     field = type.fields[name]
     assert {"page", "perPage", "after"} <= set(field.args)
@@ -108,7 +108,7 @@ WALKABLE = {
 
 @pytest.mark.parametrize("type_name", WALKABLE)
 def test_the_graph_is_walkable_in_every_direction(type_name: str) -> None:
-    type = GRAPHQL.type_map[type_name]
+    type = GRAPHQL_SCHEMA.type_map[type_name]
     assert isinstance(type, GraphQLObjectType)
     for name in WALKABLE[type_name]:
         assert is_object_type(get_named_type(type.fields[name].type))
@@ -122,6 +122,6 @@ def test_experimental_fields_say_so_in_the_sdl() -> None:
 
 
 def test_only_queries_and_mutations_are_offered() -> None:
-    assert GRAPHQL.subscription_type is None
-    assert GRAPHQL.mutation_type is not None
-    assert {"createApiKey", "revokeApiKey"} <= set(GRAPHQL.mutation_type.fields)
+    assert GRAPHQL_SCHEMA.subscription_type is None
+    assert GRAPHQL_SCHEMA.mutation_type is not None
+    assert {"createApiKey", "revokeApiKey"} <= set(GRAPHQL_SCHEMA.mutation_type.fields)

@@ -123,4 +123,4 @@ async def complaints(database: Any, *paths: Path) -> list[str]:
     with pytest.raises(BundleError) as caught:
         await import_bundles(database, paths)
     assert await contents(database) == before
-    return caught.value.complaints
+    return caught.value.violations

@@ -97,7 +97,7 @@ def running(directory: Path) -> Iterator[ReplicaSet]:
 def _started(home: Path, port: int) -> Member:
     home.mkdir()
     with (home / "log").open("wb") as log:
-        command = [*_DIES_WITH_US, *mongod.command(home, port, NAME)]
+        command = [*_DIES_WITH_US, *mongod.build_command(home, port, NAME)]
         return Member(port, subprocess.Popen(command, stdout=log, stderr=log))
 
 

@@ -9,11 +9,16 @@ import pytest
 from pymongo import MongoClient
 
 from storage import driver
-from storage.assigning import InvalidAssignments, NoSuchGroup, assign, unassign
+from storage.assigning import (
+    AttributeGroupNotFoundError,
+    InvalidAssignmentsError,
+    assign_attributes,
+    unassign_attributes,
+)
 from storage.attributes import Assignment
 from storage.connection import DriverName
-from storage.setup import prepare
-from storage.visibility import EVERYTHING, Scope
+from storage.setup import prepare_database
+from storage.visibility import ALL_ASSETS, Scope
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +33,7 @@ async def database(
     request: pytest.FixtureRequest, mongo_url: str, database_name: str
 ) -> AsyncIterator[driver.Database]:
     client = driver.connect(mongo_url, request.param)
-    await prepare(client[database_name])
+    await prepare_database(client[database_name])
     fill(mongo_url, database_name)
     yield client[database_name]
     await driver.close(client)
@@ -64,8 +69,8 @@ async def held(database: driver.Database, group: str) -> set[tuple[str, str]]:
 
 
 async def test_a_group_of_one_per_unit_replaces(database: driver.Database) -> None:
-    await assign(database, EVERYTHING, "one", [giving("a"), giving("b", "u1")])
-    await assign(database, EVERYTHING, "one", [giving("c")])
+    await assign_attributes(database, ALL_ASSETS, "one", [giving("a"), giving("b", "u1")])
+    await assign_attributes(database, ALL_ASSETS, "one", [giving("c")])
     assert await held(database, "one") == {("u0", "c"), ("u1", "b")}
 
 
@@ -73,15 +78,15 @@ async def test_other_groups_add_and_assigning_twice_changes_nothing(
     database: driver.Database,
 ) -> None:
     for attribute in "aab":
-        await assign(database, EVERYTHING, "many", [giving(attribute, group="many")])
+        await assign_attributes(database, ALL_ASSETS, "many", [giving(attribute, group="many")])
     assert await held(database, "many") == {("u0", "a"), ("u0", "b")}
 
 
 async def test_unassigning_takes_only_what_is_named(database: driver.Database) -> None:
-    await assign(database, EVERYTHING, "one", [giving("a")])
-    await unassign(database, EVERYTHING, "one", [giving("b"), giving("a", "u1")])
+    await assign_attributes(database, ALL_ASSETS, "one", [giving("a")])
+    await unassign_attributes(database, ALL_ASSETS, "one", [giving("b"), giving("a", "u1")])
     assert await held(database, "one") == {("u0", "a")}
-    await unassign(database, EVERYTHING, "one", [giving("a")])
+    await unassign_attributes(database, ALL_ASSETS, "one", [giving("a")])
     assert await held(database, "one") == set()
 
 
@@ -100,15 +105,15 @@ async def test_one_wrong_assignment_stops_them_all(
     database: driver.Database, wrong: Assignment, field: str
 ) -> None:
     scope = Scope(frozenset({"a"}))
-    with pytest.raises(InvalidAssignments) as caught:
-        await assign(database, scope, "one", [giving("a"), giving("a", "u1"), wrong])
-    assert [(fault.position, fault.field) for fault in caught.value.faults] == [(2, field)]
+    with pytest.raises(InvalidAssignmentsError) as caught:
+        await assign_attributes(database, scope, "one", [giving("a"), giving("a", "u1"), wrong])
+    assert [(fault.position, fault.field) for fault in caught.value.violations] == [(2, field)]
     assert await held(database, "one") == set()
 
 
 async def test_an_unknown_group_is_told_apart(database: driver.Database) -> None:
-    with pytest.raises(NoSuchGroup):
-        await assign(database, EVERYTHING, "nope", [giving("a", group="nope")])
+    with pytest.raises(AttributeGroupNotFoundError):
+        await assign_attributes(database, ALL_ASSETS, "nope", [giving("a", group="nope")])
 
 
 def write_often(url: str, name: str, driver_name: DriverName, first: int, rounds: int) -> None:
@@ -119,7 +124,7 @@ def write_often(url: str, name: str, driver_name: DriverName, first: int, rounds
         for round in range(rounds):
             attribute = "abcd"[(first + round) % 4]
             batch = [giving(attribute, unit) for unit in UNITS]
-            await assign(client[name], EVERYTHING, "one", batch)
+            await assign_attributes(client[name], ALL_ASSETS, "one", batch)
         await driver.close(client)
 
     asyncio.run(work())
@@ -131,7 +136,7 @@ async def test_racing_gateways_never_give_a_unit_two_attributes(
     """Four processes write at once; every state between them is that of one whole request."""
     client = driver.connect(mongo_url, "pymongo")
     database = client[database_name]
-    await prepare(database)
+    await prepare_database(database)
     fill(mongo_url, database_name)
     spawn = multiprocessing.get_context("spawn")
     writers = [
@@ -142,7 +147,7 @@ async def test_racing_gateways_never_give_a_unit_two_attributes(
         writer.start()
     seen = 0
     while any(writer.is_alive() for writer in writers):
-        async with driver.snapshot(client) as session:
+        async with driver.open_snapshot_session(client) as session:
             cursor = database.attribute_assignments.find({"group_id": "one"}, session=session)
             found = [(each["unit_id"], each["attribute_id"]) for each in await cursor.to_list(None)]
         if found:

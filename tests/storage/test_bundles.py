@@ -10,24 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage import text
-from storage.bundles import Member, members
-from storage.complaints import MOST, Complaints
+from storage.bundles import BundleMember, read_members
+from storage.complaints import MAX_VIOLATIONS, Violations
 from storage.errors import BundleError
 
 UNIT = {"id": "u1", "asset_id": "a", "floor_id": "f", "name": "101"}
 
 
-def read(content: bytes) -> list[Member]:
-    complaints = Complaints()
-    found = list(members(io.BytesIO(content), "b.json", complaints))
-    complaints.settle()
+def read(content: bytes) -> list[BundleMember]:
+    complaints = Violations()
+    found = list(read_members(io.BytesIO(content), "b.json", complaints))
+    complaints.raise_if_any()
     return found
 
 
 def complaints(content: bytes) -> list[str]:
     with pytest.raises(BundleError) as caught:
         read(content)
-    return caught.value.complaints
+    return caught.value.violations
 
 
 def units(*changes: dict[str, Any]) -> bytes:
@@ -37,7 +37,7 @@ def units(*changes: dict[str, Any]) -> bytes:
 def test_arrays_may_come_in_any_order_and_give_each_member_its_path() -> None:
     asset = {"id": "a", "name": "Alder"}
     found = read(json.dumps({"units": [UNIT, UNIT | {"id": "u2"}], "assets": [asset]}).encode())
-    assert [(member.place, member.kind.name, member.document["_id"]) for member in found] == [
+    assert [(member.origin, member.kind.name, member.document["_id"]) for member in found] == [
         ("b.json: $.units[0]", "units", "u1"),
         ("b.json: $.units[1]", "units", "u2"),
         ("b.json: $.assets[0]", "assets", "a"),
@@ -47,12 +47,12 @@ def test_arrays_may_come_in_any_order_and_give_each_member_its_path() -> None:
 @pytest.mark.parametrize("kind", ["unit", "units"])
 def test_lines_name_their_kind_in_either_number(kind: str) -> None:
     (member,) = read(json.dumps({"type": kind, **UNIT}).encode())
-    assert (member.place, member.kind.name) == ("b.json: line 1: $", "units")
+    assert (member.origin, member.kind.name) == ("b.json: line 1: $", "units")
 
 
 def test_the_kind_of_a_line_may_stand_behind_its_other_fields() -> None:
     line = json.dumps({**UNIT, "type": "unit"}).encode()
-    assert [member.place for member in read(line + b"\n\n" + line.replace(b"u1", b"u2"))] == [
+    assert [member.origin for member in read(line + b"\n\n" + line.replace(b"u1", b"u2"))] == [
         "b.json: line 1: $",
         "b.json: line 3: $",
     ]
@@ -243,8 +243,8 @@ def test_each_faulty_line_is_told() -> None:
 
 def test_complaints_end_at_a_number() -> None:
     found = complaints(units(*({"name": 1} for _ in range(1000))))
-    assert len(found) == MOST + 1
-    assert found[-1] == f"These are the first {MOST} complaints."
+    assert len(found) == MAX_VIOLATIONS + 1
+    assert found[-1] == f"These are the first {MAX_VIOLATIONS} complaints."
 
 
 def test_a_member_that_no_document_could_hold_is_told() -> None:
@@ -257,7 +257,7 @@ def test_a_member_that_no_document_could_hold_is_told() -> None:
 
 def test_a_member_without_end_is_refused_in_bounded_memory() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "LONGEST", 1000)
+        patch.setattr(text, "MAX_VALUE_LENGTH", 1000)
         patch.setattr(text, "CHUNK_BYTES", 100)
         (complaint,) = complaints(b'{"assets":[{"name":"' + b"x" * 1_000_000)
     assert complaint == (

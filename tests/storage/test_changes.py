@@ -8,85 +8,85 @@ from typing import Any
 import pytest
 
 from storage import changes, driver, setup, tally
-from storage.changes import Changes, Mark, is_same
-from storage.tally import Place, Tally
+from storage.changes import ChangeFeed, VersionSnapshot, is_unchanged_since
+from storage.tally import Slot, WriteCounter
 
 pytestmark = pytest.mark.anyio
 
 PATIENCE_SECONDS = 30
 
 
-async def known(followed: Changes) -> Mark:
+async def known(followed: ChangeFeed) -> VersionSnapshot:
     """The mark, as soon as there is one."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while (mark := followed.mark()) is None:
+        while (mark := followed.take_snapshot()) is None:
             await asyncio.sleep(0.01)
     return mark
 
 
-async def until(followed: Changes, holds: Callable[[Mark], bool]) -> None:
+async def until(followed: ChangeFeed, holds: Callable[[VersionSnapshot], bool]) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not holds(await known(followed)):
             await asyncio.sleep(0.01)
 
 
 @pytest.fixture
-async def followed(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Changes]:
+async def followed(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ChangeFeed]:
     """Changes of a database with its collections, trusted however slow this machine is."""
-    monkeypatch.setattr(changes, "TRUSTED_SECONDS", 3600.0)
-    await setup.prepare(database)
-    async with Changes(database).running() as followed:
+    monkeypatch.setattr(changes, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    await setup.prepare_database(database)
+    async with ChangeFeed(database).run() as followed:
         await known(followed)
         yield followed
 
 
 async def test_a_write_makes_a_new_version_of_its_collection_alone(
-    database: Any, followed: Changes
+    database: Any, followed: ChangeFeed
 ) -> None:
     before = await known(followed)
     await database["floors"].delete_one({"_id": "none"})
     await database["assets"].insert_one(
         {"_id": "a", "name": "A", "market": "m", "created_at": "x", "updated_at": "x"}
     )
-    await until(followed, lambda now: not is_same(before, now, ["assets"]))
-    assert is_same(before, await known(followed), ["floors", "units", "maps"])
+    await until(followed, lambda now: not is_unchanged_since(before, now, ["assets"]))
+    assert is_unchanged_since(before, await known(followed), ["floors", "units", "maps"])
 
 
 async def test_a_collection_that_takes_the_place_of_another_is_a_new_version(
-    database: Any, followed: Changes
+    database: Any, followed: ChangeFeed
 ) -> None:
     await database["staged"].insert_one({"_id": "none"})
     before = await known(followed)
     await database["staged"].rename("floors", dropTarget=True)
-    await until(followed, lambda now: not is_same(before, now, ["floors"]))
+    await until(followed, lambda now: not is_unchanged_since(before, now, ["floors"]))
 
 
-async def test_what_belongs_to_no_kind_is_not_followed(database: Any, followed: Changes) -> None:
+async def test_what_belongs_to_no_kind_is_not_followed(database: Any, followed: ChangeFeed) -> None:
     before = await known(followed)
     await database["api_key_uses"].insert_one({"_id": "k"})
     await database["api_keys"].insert_one({"_id": "k", "digest": b""})
-    await until(followed, lambda now: not is_same(before, now, ["api_keys"]))
-    assert is_same(before, await known(followed), ["assets", "units"])
+    await until(followed, lambda now: not is_unchanged_since(before, now, ["api_keys"]))
+    assert is_unchanged_since(before, await known(followed), ["assets", "units"])
 
 
-async def test_a_dropped_database_changes_everything(database: Any, followed: Changes) -> None:
+async def test_a_dropped_database_changes_everything(database: Any, followed: ChangeFeed) -> None:
     before = await known(followed)
     await database.client.drop_database(database.name)
-    await until(followed, lambda now: not is_same(before, now, ["units"]))
+    await until(followed, lambda now: not is_unchanged_since(before, now, ["units"]))
 
 
 async def test_nothing_is_known_before_the_stream_begins(database: Any) -> None:
-    assert Changes(database).mark() is None
+    assert ChangeFeed(database).take_snapshot() is None
 
 
 async def test_a_lost_stream_makes_new_versions_of_everything(
-    database: Any, followed: Changes, monkeypatch: pytest.MonkeyPatch
+    database: Any, followed: ChangeFeed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await known(followed)
     monkeypatch.setattr(changes, "RETRY_SECONDS", 0.01)
     admin = database.client.admin
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while is_same(before, await known(followed), ["units"]):
+        while is_unchanged_since(before, await known(followed), ["units"]):
             await kill_streams(admin, database.name)
             await asyncio.sleep(0.05)
 
@@ -101,38 +101,38 @@ async def kill_streams(admin: Any, database: str) -> None:
 
 
 async def test_silence_is_not_trusted(database: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with Changes(database).running() as followed:
+    async with ChangeFeed(database).run() as followed:
         await known(followed)
-        monkeypatch.setattr(changes, "TRUSTED_SECONDS", 0.0)
-        assert followed.mark() is None
+        monkeypatch.setattr(changes, "CONFIRMATION_TTL_SECONDS", 0.0)
+        assert followed.take_snapshot() is None
 
 
 async def test_a_stream_that_cannot_be_opened_leaves_nothing_known(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> Any:
-        raise driver.UNREACHABLE[0]("away")
+        raise driver.UNREACHABLE_ERRORS[0]("away")
 
-    monkeypatch.setattr(driver, "tailing", fail)
-    async with Changes(database).running() as followed:
+    monkeypatch.setattr(driver, "tail_changes", fail)
+    async with ChangeFeed(database).run() as followed:
         await asyncio.sleep(0.05)
-        assert followed.mark() is None
+        assert followed.take_snapshot() is None
 
 
-async def test_a_write_of_our_own_counts_at_once(followed: Changes) -> None:
+async def test_a_write_of_our_own_counts_at_once(followed: ChangeFeed) -> None:
     before = await known(followed)
-    followed.wrote()
-    assert not is_same(before, await known(followed), ["units"])
-    assert not is_same(before, await known(followed), [])
+    followed.count_write()
+    assert not is_unchanged_since(before, await known(followed), ["units"])
+    assert not is_unchanged_since(before, await known(followed), [])
 
 
 def test_workers_of_one_gateway_see_each_others_writes() -> None:
-    descriptor = tally.create(2)
-    first, second = (Tally.joined(Place(descriptor, number)) for number in (0, 1))
+    descriptor = tally.create_shared_memory(2)
+    first, second = (WriteCounter.attach(Slot(descriptor, number)) for number in (0, 1))
     os.close(descriptor)
-    before = first.seen()
-    assert second.seen() == before
-    second.add()
-    assert first.seen() == second.seen() != before
-    first.add()
-    assert second.seen() not in (before, b"")
+    before = first.read()
+    assert second.read() == before
+    second.increment()
+    assert first.read() == second.read() != before
+    first.increment()
+    assert second.read() not in (before, b"")

@@ -60,17 +60,21 @@ async def wired(mongo_url: str) -> AsyncIterator[tuple[Wire, str]]:
 
 async def test_the_first_documents_in_an_order_are_found(database: Any) -> None:
     await database["things"].insert_many([{"_id": n, "even": n % 2 == 0} for n in range(300)])
-    found = await driver.find(
+    found = await driver.find_documents(
         database, "things", {"even": True}, {"_id": 1}, limit=120, skip=10, sort={"_id": -1}
     )
     assert [each["_id"] for each in found] == [*range(278, 39, -2)]
-    assert await driver.find(database, "things", {"even": None}, {"_id": 1}, limit=0) == []
+    assert (
+        await driver.find_documents(database, "things", {"even": None}, {"_id": 1}, limit=0) == []
+    )
 
 
 async def test_more_than_one_reply_holds_is_found_whole(database: Any) -> None:
     text = "x" * 1_000_000
     await database["things"].insert_many([{"_id": number, "text": text} for number in range(20)])
-    found = await driver.find(database, "things", {}, {"text": 1}, limit=20, sort={"_id": 1})
+    found = await driver.find_documents(
+        database, "things", {}, {"text": 1}, limit=20, sort={"_id": 1}
+    )
     assert [(each["_id"], len(each["text"])) for each in found] == [
         (number, len(text)) for number in range(20)
     ]
@@ -86,7 +90,9 @@ async def test_a_read_whose_connection_is_lost_is_made_again(
         await own["things"].insert_one({"_id": 1})
         for _ in range(5):
             wire.cut()
-            assert await driver.find(own, "things", {}, {"_id": 1}, limit=1) == [{"_id": 1}]
+            assert await driver.find_documents(own, "things", {}, {"_id": 1}, limit=1) == [
+                {"_id": 1}
+            ]
         await driver.close(client)
 
 

@@ -18,7 +18,7 @@ from pymongo import MongoClient
 from pymongo.write_concern import WriteConcern
 
 from storage import mongod
-from storage.embedded import running
+from storage.embedded import run_embedded_mongo
 from storage.errors import EmbeddedServerError
 
 ROOT = Path(__file__).parents[2]
@@ -27,8 +27,8 @@ PATIENCE_SECONDS = 60
 USER = """
 import sys
 from pathlib import Path
-from storage.embedded import running
-with running(Path(sys.argv[1])) as url:
+from storage.embedded import run_embedded_mongo
+with run_embedded_mongo(Path(sys.argv[1])) as url:
     print(url, flush=True)
     sys.stdin.read()
 """
@@ -98,7 +98,7 @@ def data_dir(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_it_is_the_primary_of_a_replica_set_on_loopback(data_dir: Path) -> None:
-    with running(data_dir) as url, MongoClient[dict[str, Any]](url) as client:
+    with run_embedded_mongo(data_dir) as url, MongoClient[dict[str, Any]](url) as client:
         hello = client.admin.command("hello")
         options = client.admin.command("getCmdLineOpts")["parsed"]
         limit = client.admin.command("getParameter", transactionLifetimeLimitSeconds=1)
@@ -110,21 +110,21 @@ def test_it_is_the_primary_of_a_replica_set_on_loopback(data_dir: Path) -> None:
 
 
 def test_the_last_user_who_leaves_stops_it_and_the_data_stays(data_dir: Path) -> None:
-    with running(data_dir) as first:
+    with run_embedded_mongo(data_dir) as first:
         with user(data_dir) as (_, second):
             assert second == first
             write(second, 1)
         write(first, 2)
         assert len(mongods(data_dir)) == 1
     until(lambda: nothing_left(data_dir))
-    with running(data_dir) as again:
+    with run_embedded_mongo(data_dir) as again:
         assert again == first
         assert read(again) == [1, 2]
 
 
 def test_who_starts_while_it_stops_gets_a_new_one(data_dir: Path) -> None:
     for number in range(3):
-        with running(data_dir) as url:
+        with run_embedded_mongo(data_dir) as url:
             write(url, number)
             assert read(url) == list(range(number + 1))
 
@@ -158,12 +158,12 @@ def test_it_stops_when_its_only_user_is_killed(data_dir: Path) -> None:
 def test_a_user_brings_it_back_when_it_is_killed(
     data_dir: Path, victim: Callable[[Path], list[int]]
 ) -> None:
-    with running(data_dir) as url:
+    with run_embedded_mongo(data_dir) as url:
         write(url, 1)
         (before,) = mongods(data_dir)
         os.kill(victim(data_dir)[0], signal.SIGKILL)
         until(lambda: mongods(data_dir) not in ([], [before]))
-        with running(data_dir) as joined:  # waits until it is primary
+        with run_embedded_mongo(data_dir) as joined:  # waits until it is primary
             assert joined == url
         assert read(url) == [1]
         assert len(mongods(data_dir)) == 1
@@ -175,18 +175,18 @@ def test_what_was_acknowledged_survives_the_death_of_everything(data_dir: Path) 
         everything = [process.pid, *keepers(data_dir), *mongods(data_dir)]
         for victim in everything:
             os.kill(victim, signal.SIGKILL)
-    with running(data_dir) as again:
+    with run_embedded_mongo(data_dir) as again:
         assert again == url
         assert read(again) == [1]
 
 
 def test_it_moves_to_another_port_when_its_own_is_taken(data_dir: Path) -> None:
-    with running(data_dir) as first:
+    with run_embedded_mongo(data_dir) as first:
         write(first, 1)
     until(lambda: nothing_left(data_dir))
     with socket.socket() as other:
         other.bind(("127.0.0.1", int((data_dir / "mongod" / "port").read_text())))
-        with running(data_dir) as moved:
+        with run_embedded_mongo(data_dir) as moved:
             assert moved != first
             assert read(moved) == [1]
             write(moved, 2)
@@ -194,23 +194,23 @@ def test_it_moves_to_another_port_when_its_own_is_taken(data_dir: Path) -> None:
 
 @pytest.mark.parametrize("content", ["not a port", "22"])
 def test_a_spoilt_port_file_costs_no_data(data_dir: Path, content: str) -> None:
-    with running(data_dir) as url:
+    with run_embedded_mongo(data_dir) as url:
         write(url, 1)
     until(lambda: nothing_left(data_dir))
     (data_dir / "mongod" / "port").write_text(content)
-    with running(data_dir) as again:
+    with run_embedded_mongo(data_dir) as again:
         assert read(again) == [1]
 
 
 def test_two_data_directories_run_side_by_side(data_dir: Path) -> None:
-    with running(data_dir / "a") as one, running(data_dir / "b") as other:
+    with run_embedded_mongo(data_dir / "a") as one, run_embedded_mongo(data_dir / "b") as other:
         write(one, 1)
         write(other, 2)
         assert (read(one), read(other)) == ([1], [2])
 
 
 def test_it_is_out_of_reach_of_the_terminal(data_dir: Path) -> None:
-    with running(data_dir):
+    with run_embedded_mongo(data_dir):
         sessions = {os.getsid(pid) for pid in [*keepers(data_dir), *mongods(data_dir)]}
     assert os.getsid(0) not in sessions
 
@@ -219,7 +219,7 @@ def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     complaint = r"file.*Not a directory.*may write to"
-    with pytest.raises(EmbeddedServerError, match=complaint), running(file):
+    with pytest.raises(EmbeddedServerError, match=complaint), run_embedded_mongo(file):
         pass
 
 
@@ -229,7 +229,7 @@ def test_a_server_that_does_not_start_is_reported_in_its_own_words(
     script = tmp_path / "mongod"
     script.write_text("#!/bin/sh\necho 'libcurl.so.4: cannot open shared object file'; exit 127\n")
     script.chmod(0o700)
-    monkeypatch.setattr(mongod, "binary", lambda: script)
+    monkeypatch.setattr(mongod, "find_binary", lambda: script)
     complaint = r"libcurl.*status 127.*apt-get install libcurl4"
-    with pytest.raises(EmbeddedServerError, match=complaint), running(data_dir):
+    with pytest.raises(EmbeddedServerError, match=complaint), run_embedded_mongo(data_dir):
         pass

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from storage import driver
 from storage.catalog import KINDS
 from storage.exporting import export_bundle
-from storage.importing import Counts, Drawing, import_bundles
+from storage.importing import ImportCounts, ParsedSource, import_bundles
 from storage.visibility import Scope
 from tests.storage.catalogs import SMALL, Bundle, small, text_of, write_arrays
 
@@ -23,7 +23,7 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
 MEMBERS = sum(len(array) for array in SMALL.values())
 
 
-async def load(database: Any, path: Path, bundle: Bundle) -> Counts:
+async def load(database: Any, path: Path, bundle: Bundle) -> ImportCounts:
     return (await import_bundles(database, [write_arrays(path, bundle)])).total
 
 
@@ -64,7 +64,7 @@ async def test_an_export_goes_back_in_unchanged(
 ) -> None:
     await load(database, path, small())
     path.write_bytes(await text_of(export_bundle(client, database.name, lines=lines)))
-    assert (await import_bundles(database, [path])).total == Counts(unchanged=MEMBERS)
+    assert (await import_bundles(database, [path])).total == ImportCounts(unchanged=MEMBERS)
 
 
 async def test_a_scope_exports_what_it_sees(client: Any, database: Any, path: Path) -> None:
@@ -93,8 +93,8 @@ async def test_an_export_sees_nothing_of_what_is_written_meanwhile(
     assert len(exported["locations"]) == 1
 
 
-async def shout(content: bytes) -> Drawing:
-    return Drawing(content.upper())
+async def shout(content: bytes) -> ParsedSource:
+    return ParsedSource(content.upper())
 
 
 async def test_drawings_travel_with_an_export(
@@ -109,7 +109,7 @@ async def test_drawings_travel_with_an_export(
     path.write_bytes(exported)
     (tmp_path / "am.svg").unlink()
     again = await import_bundles(database, [path], parse_source=shout)
-    assert again.total == Counts(unchanged=MEMBERS)
+    assert again.total == ImportCounts(unchanged=MEMBERS)
     elsewhere = client[f"{database_name}-elsewhere"]
     try:
         await import_bundles(elsewhere, [path], parse_source=shout)
@@ -236,9 +236,9 @@ async def test_any_catalog_survives_export_and_import(
         exported = await text_of(export_bundle(client, here.name, lines=lines))
         path.write_bytes(exported)
         size = sum(len(array) for array in bundle.values())
-        assert (await import_bundles(there, [path])).total == Counts(inserted=size)
+        assert (await import_bundles(there, [path])).total == ImportCounts(inserted=size)
         assert await text_of(export_bundle(client, there.name, lines=lines)) == exported
-        assert await load(here, path, bundle) == Counts(unchanged=size)
+        assert await load(here, path, bundle) == ImportCounts(unchanged=size)
     finally:
         await client.drop_database(here.name)
         await client.drop_database(there.name)

@@ -7,8 +7,8 @@ import pytest
 
 from storage import files, networks
 from storage.errors import BundleError
-from storage.importing import Counts, Drawing, import_bundles
-from storage.sources import SourceFault, to_data_url
+from storage.importing import ImportCounts, ParsedSource, import_bundles
+from storage.sources import SourceError, to_data_url
 from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
 
 pytestmark = pytest.mark.anyio
@@ -18,10 +18,10 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
 MEMBERS = sum(len(array) for array in SMALL.values())
 
 
-async def shout(content: bytes) -> Drawing:
+async def shout(content: bytes) -> ParsedSource:
     if b"broken" in content:
-        raise SourceFault("line 1, column 1: not well-formed")
-    return Drawing(content.upper(), ["u1", "nobody"])
+        raise SourceError("line 1, column 1: not well-formed")
+    return ParsedSource(content.upper(), ["u1", "nobody"])
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def drawn(tmp_path: Path) -> Path:
 async def test_a_drawing_beside_the_bundle_is_kept_and_parsed(database: Any, drawn: Path) -> None:
     summary = await import_bundles(database, [drawn], parse_source=shout)
     found = await database["maps"].find_one({"_id": "am"})
-    assert await files.read(database, found["source"]) == SVG
-    assert await files.read(database, found["parsed"]) == SVG.upper()
+    assert await files.read_file(database, found["source"]) == SVG
+    assert await files.read_file(database, found["parsed"]) == SVG.upper()
     assert summary.notes == [
         f'{drawn}: $.maps[0].source: the drawing shows 1 units that there are not: "nobody"'
     ]
@@ -45,10 +45,10 @@ async def test_a_drawing_beside_the_bundle_is_kept_and_parsed(database: Any, dra
 async def test_a_map_changes_when_its_drawing_does(database: Any, drawn: Path) -> None:
     await import_bundles(database, [drawn], parse_source=shout)
     again = await import_bundles(database, [drawn], parse_source=shout)
-    assert again.total == Counts(unchanged=MEMBERS)
+    assert again.total == ImportCounts(unchanged=MEMBERS)
     (drawn.parent / "am.svg").write_bytes(SVG + b"\n")
     changed = await import_bundles(database, [drawn], parse_source=shout)
-    assert changed.kinds["maps"] == Counts(updated=1, unchanged=1)
+    assert changed.kinds["maps"] == ImportCounts(updated=1, unchanged=1)
     assert await database["files"].count_documents({}) == 2  # the former ones are swept
 
 
@@ -57,7 +57,7 @@ async def test_a_drawing_may_lie_within_the_bundle(database: Any, path: Path) ->
     bundle["maps"][0]["source"] = to_data_url(SVG)
     await import_bundles(database, [write_arrays(path, bundle)])
     found = await database["maps"].find_one({"_id": "am"})
-    assert await files.read(database, found["source"]) == SVG
+    assert await files.read_file(database, found["source"]) == SVG
 
 
 @ONE_DRIVER
@@ -87,16 +87,16 @@ async def test_a_drawing_that_cannot_be_read_is_told(
     path = write_arrays(home / "b.json", bundle)
     with pytest.raises(BundleError) as caught:
         await import_bundles(database, [path], parse_source=shout)
-    assert caught.value.complaints == [f"{path}: $.maps[0].source: {complaint}"]
+    assert caught.value.violations == [f"{path}: $.maps[0].source: {complaint}"]
     assert await contents(database) == {}
 
 
 async def test_a_large_file_is_kept_in_chunks(database: Any) -> None:
     content = bytes(range(256)) * 4096 * 17
-    digest = await files.write(database, content)
-    assert await files.read(database, digest) == content
+    digest = await files.write_file(database, content)
+    assert await files.read_file(database, digest) == content
     assert await database["files"].count_documents({}) == 3
-    assert await files.read(database, "0" * 64) is None
+    assert await files.read_file(database, "0" * 64) is None
 
 
 async def test_a_map_said_to_be_routable_that_is_not_is_noted(
@@ -111,9 +111,9 @@ async def test_a_map_said_to_be_routable_that_is_not_is_noted(
         " before it is processed"
     ]
     map_id = said["maps"][0]["id"]
-    await networks.publish(database, map_id, b"network", "foot_routing", {}, [])
+    await networks.publish_network(database, map_id, b"network", "foot_routing", {}, [])
     again = await import_bundles(database, [bundle])
-    assert (again.notes, again.total.changed) == ([], 0)  # a bundle says nothing of the tier
+    assert (again.notes, again.total.written) == ([], 0)  # a bundle says nothing of the tier
     assert await networks.withdraw(database, map_id, {})
     assert not await networks.withdraw(database, map_id, {})
     assert (await import_bundles(database, [bundle])).notes == summary.notes

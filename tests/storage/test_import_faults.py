@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.importing import Counts, import_bundles
+from storage.importing import ImportCounts, import_bundles
 from tests.storage.catalogs import (
     ONE_DRIVER,
     SMALL,
@@ -137,7 +137,7 @@ async def test_an_attribute_may_go_once_nobody_has_it(
     group = small()["attribute_groups"][1]
     del group["attributes"][0]
     summary = await import_bundles(database, [write_arrays(path, {"attribute_groups": [group]})])
-    assert summary.total == Counts(updated=1)
+    assert summary.total == ImportCounts(updated=1)
 
 
 async def test_a_fault_in_the_last_line_of_the_last_file_leaves_everything_as_it_was(

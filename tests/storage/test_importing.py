@@ -8,10 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from storage.errors import ImportRunning
-from storage.importing import Counts, Progress, finish_interrupted, import_bundles
+from storage.errors import ImportRunningError
+from storage.importing import (
+    ImportCounts,
+    ImportProgress,
+    finish_interrupted_import,
+    import_bundles,
+)
 from storage.lease import Lease
-from storage.setup import prepare
+from storage.setup import prepare_database
 from tests.storage.catalogs import (
     ONE_DRIVER,
     SMALL,
@@ -30,7 +35,7 @@ MEMBERS = sum(len(array) for array in SMALL.values())
 
 async def test_a_bundle_is_inserted_whole(database: Any, bundle: Path) -> None:
     summary = await import_bundles(database, [bundle])
-    assert summary.total == Counts(inserted=MEMBERS)
+    assert summary.total == ImportCounts(inserted=MEMBERS)
     assert {name: counts.inserted for name, counts in summary.kinds.items()} == {
         name: len(array) for name, array in SMALL.items()
     }
@@ -59,13 +64,13 @@ async def test_the_same_bundle_again_changes_nothing(
     await import_bundles(database, [bundle])
     before = await contents(database)
     for again in (bundle, write_lines(tmp_path / "b.ndjson", SMALL)):
-        assert (await import_bundles(database, [again])).total == Counts(unchanged=MEMBERS)
+        assert (await import_bundles(database, [again])).total == ImportCounts(unchanged=MEMBERS)
     assert await contents(database) == before
 
 
 async def test_a_dry_run_counts_and_writes_nothing(database: Any, bundle: Path) -> None:
     summary = await import_bundles(database, [bundle], dry_run=True)
-    assert summary.total == Counts(inserted=MEMBERS)
+    assert summary.total == ImportCounts(inserted=MEMBERS)
     assert await contents(database) == {}
 
 
@@ -81,7 +86,7 @@ async def test_changed_members_are_updated_and_keep_when_they_were_created(
     other = await database["units"].find_one({"_id": "u2"})
     first["units"][0] = SMALL["units"][0] | {"name": "101A"}
     summary = await import_bundles(database, [write_arrays(path, first)])
-    assert summary.kinds["units"] == Counts(updated=1, unchanged=2)
+    assert summary.kinds["units"] == ImportCounts(updated=1, unchanged=2)
     unit = await database["units"].find_one({"_id": "u1"})
     assert (unit["name"], unit["created_at"]) == ("101A", "2020-01-01T00:00:00+00:00")
     assert unit["updated_at"] > "2026"
@@ -121,7 +126,7 @@ async def test_bundles_of_one_import_complete_each_other(database: Any, tmp_path
     units = write_lines(tmp_path / "units.ndjson", {"units": SMALL["units"]})
     rest = {name: array for name, array in SMALL.items() if name != "units"}
     summary = await import_bundles(database, [units, write_arrays(tmp_path / "rest.json", rest)])
-    assert summary.total == Counts(inserted=MEMBERS)
+    assert summary.total == ImportCounts(inserted=MEMBERS)
 
 
 async def test_owners_may_be_in_the_catalog_already(
@@ -130,7 +135,7 @@ async def test_owners_may_be_in_the_catalog_already(
     await import_bundles(database, [bundle])
     unit = {"id": "u9", "asset_id": "a", "floor_id": "a1", "name": "909"}
     summary = await import_bundles(database, [write_arrays(path, {"units": [unit]})])
-    assert summary.total == Counts(inserted=1)
+    assert summary.total == ImportCounts(inserted=1)
 
 
 async def test_fields_that_others_added_to_a_document_stay(
@@ -151,7 +156,7 @@ async def test_an_exclusive_attribute_is_replaced(database: Any, bundle: Path, p
     summary = await import_bundles(
         database, [write_arrays(path, {"attribute_assignments": [other]})]
     )
-    assert summary.total == Counts(updated=1)
+    assert summary.total == ImportCounts(updated=1)
     plan = await database["attribute_assignments"].find({"group_id": "plan"}).to_list(None)
     assert [document["attribute_id"] for document in plan] == ["t"]
 
@@ -161,8 +166,8 @@ async def test_ids_may_look_like_operators_or_paths(database: Any, path: Path) -
     assets = [{"id": id, "name": id} for id in odd]
     floors = [{"id": id, "asset_id": id, "name": id} for id in odd]
     bundle = write_arrays(path, {"floors": floors, "assets": assets})
-    assert (await import_bundles(database, [bundle])).total == Counts(inserted=12)
-    assert (await import_bundles(database, [bundle])).total == Counts(unchanged=12)
+    assert (await import_bundles(database, [bundle])).total == ImportCounts(inserted=12)
+    assert (await import_bundles(database, [bundle])).total == ImportCounts(unchanged=12)
 
 
 @ONE_DRIVER
@@ -173,19 +178,19 @@ async def test_the_example_of_the_guide_is_a_bundle(database: Any, path: Path) -
     lines = path.with_name("b.ndjson")
     lines.write_text(line)
     summary = await import_bundles(database, [path])
-    assert summary.total == Counts(inserted=12)
-    assert (await import_bundles(database, [lines])).total == Counts(unchanged=1)
+    assert summary.total == ImportCounts(inserted=12)
+    assert (await import_bundles(database, [lines])).total == ImportCounts(unchanged=1)
 
 
 async def test_progress_tells_the_phases(database: Any, bundle: Path) -> None:
-    seen: list[Progress] = []
+    seen: list[ImportProgress] = []
     await import_bundles(database, [bundle], progress=seen.append)
     size = bundle.stat().st_size
     last = {progress.phase: progress for progress in seen}
     assert last == {
-        "reading": Progress("reading", size, size),
-        "checking": Progress("checking", MEMBERS, MEMBERS),
-        "writing": Progress("writing", MEMBERS, MEMBERS),
+        "reading": ImportProgress("reading", size, size),
+        "checking": ImportProgress("checking", MEMBERS, MEMBERS),
+        "writing": ImportProgress("writing", MEMBERS, MEMBERS),
     }
 
 
@@ -205,17 +210,17 @@ async def test_imports_at_once_go_one_after_the_other(database: Any, tmp_path: P
 
 async def test_an_import_waits_for_its_turn_only_so_long(database: Any, bundle: Path) -> None:
     lease = Lease(database)
-    assert await lease.take()
-    async with lease.beating():
-        assert not await finish_interrupted(database)
-        with pytest.raises(ImportRunning, match="another import is running"):
+    assert await lease.try_acquire()
+    async with lease.keep_alive():
+        assert not await finish_interrupted_import(database)
+        with pytest.raises(ImportRunningError, match="another import is running"):
             await import_bundles(database, [bundle], wait_seconds=0)
     assert (await import_bundles(database, [bundle])).total.inserted == MEMBERS
 
 
 async def test_there_may_be_nothing_to_finish(database: Any) -> None:
-    await prepare(database)
-    assert await finish_interrupted(database)
+    await prepare_database(database)
+    assert await finish_interrupted_import(database)
 
 
 async def test_a_summary_reads_as_json(database: Any, bundle: Path) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from storage.importing import Counts, finish_interrupted, import_bundles
-from storage.staging import PREFIX
+from storage.importing import ImportCounts, finish_interrupted_import, import_bundles
+from storage.staging import STAGING_PREFIX
 from tests.storage.catalogs import SMALL, contents, small, write_lines
 
 pytestmark = [
@@ -26,11 +26,11 @@ MEMBERS = sum(len(array) for array in SMALL.values()) + UNITS
 IMPORT = """
 import asyncio, os, signal, sys
 from storage import driver, lease
-from storage.errors import ImportInterrupted
+from storage.errors import ImportInterruptedError
 from storage.importing import import_bundles
 
 url, name, path, phase, times, signal_name = sys.argv[1:]
-lease.LEASE_SECONDS, lease.BEAT_SECONDS = 1.0, 0.2
+lease.LEASE_SECONDS, lease.HEARTBEAT_SECONDS = 1.0, 0.2
 left = int(times)
 
 def stop_in_time(progress):
@@ -45,7 +45,7 @@ async def main():
     client = driver.connect(url, timeout_seconds=30)
     try:
         await import_bundles(client[name], [path], progress=stop_in_time)
-    except ImportInterrupted:
+    except ImportInterruptedError:
         sys.exit("interrupted")
     finally:
         await driver.close(client)
@@ -81,7 +81,7 @@ def importing(
 
 
 async def finish(database: Any) -> None:
-    while not await finish_interrupted(database):
+    while not await finish_interrupted_import(database):
         await asyncio.sleep(0.1)
 
 
@@ -89,7 +89,9 @@ async def kill(database: Any, url: str, path: Path, phase: str, times: int) -> N
     with importing(url, database.name, path, phase, times, signal.SIGKILL) as process:
         process.wait()
     await finish(database)
-    assert not [name for name in await database.list_collection_names() if name.startswith(PREFIX)]
+    assert not [
+        name for name in await database.list_collection_names() if name.startswith(STAGING_PREFIX)
+    ]
 
 
 @pytest.mark.parametrize(("phase", "times"), [("reading", 1), ("reading", 3), ("checking", 5)])
@@ -98,7 +100,7 @@ async def test_an_import_killed_before_it_applies_has_changed_nothing(
 ) -> None:
     await kill(database, mongo_url, path, phase, times)
     assert await contents(database) == {}
-    assert (await import_bundles(database, [path])).total == Counts(inserted=MEMBERS)
+    assert (await import_bundles(database, [path])).total == ImportCounts(inserted=MEMBERS)
 
 
 @pytest.mark.parametrize("times", [1, 4, 7, 14])
@@ -107,7 +109,7 @@ async def test_an_import_killed_while_it_applies_is_carried_to_its_end(
 ) -> None:
     await import_bundles(database, [write_lines(path.parent / "before.ndjson", renamed())])
     await kill(database, mongo_url, path, "writing", times)
-    assert (await import_bundles(database, [path])).total == Counts(unchanged=MEMBERS)
+    assert (await import_bundles(database, [path])).total == ImportCounts(unchanged=MEMBERS)
     # One import has one time, whoever ends it.
     assert len(await database["units"].distinct("updated_at")) == 1
     assert (await database["assets"].find_one({"_id": "a"}))["name"] == "Alder Court"
@@ -121,7 +123,7 @@ async def test_the_next_import_finishes_a_killed_one_first(
     summary = await import_bundles(
         database, [write_lines(path.parent / "next.ndjson", {"assets": renamed()["assets"]})]
     )
-    assert summary.total == Counts(updated=2)
+    assert summary.total == ImportCounts(updated=2)
     assert await database["units"].count_documents({}) == UNITS + len(SMALL["units"])
 
 

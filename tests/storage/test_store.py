@@ -11,15 +11,15 @@ from storage import driver
 from storage.assets import ASSETS, Asset
 from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, AttributeGroup
 from storage.connection import DriverName
-from storage.errors import Unavailable
+from storage.errors import UnavailableError
 from storage.floors import FLOORS, Floor
 from storage.kinds import Kind
 from storage.level_tags import LEVEL_TAGS, LevelTag, LevelTagValue
-from storage.paging import Slice
-from storage.setup import prepare
-from storage.store import UNION_STAGES, Store
+from storage.paging import PageRequest
+from storage.setup import prepare_database
+from storage.store import MAX_UNION_STAGES, Store
 from storage.units import UNITS, Unit
-from storage.visibility import EVERYTHING, NOTHING, Scope
+from storage.visibility import ALL_ASSETS, NO_ASSETS, Scope
 
 pytestmark = pytest.mark.anyio
 
@@ -45,13 +45,13 @@ def unit(id: str, asset_id: str, floor_id: str) -> Unit:
 @pytest.fixture
 async def store(client: Any, database_name: str) -> Store:
     store = Store(client, database_name)
-    await prepare(store.database)
+    await prepare_database(store.database)
     return store
 
 
 async def fill(store: Store, kind: Kind[Any], records: list[Any], **lent: Any) -> None:
     await store.database[kind.name].insert_many(
-        [kind.document(record) | lent for record in records]
+        [kind.to_document(record) | lent for record in records]
     )
 
 
@@ -66,8 +66,8 @@ async def profiled(store: Store, work: Any) -> list[dict[str, Any]]:
 
 async def test_a_record_is_got_by_its_key(store: Store) -> None:
     await fill(store, ASSETS, [asset("a"), asset("b")])
-    assert await store.get(ASSETS, EVERYTHING, {"_id": "a"}) == asset("a")
-    assert await store.get(ASSETS, EVERYTHING, {"_id": "A"}) is None
+    assert await store.find_record(ASSETS, ALL_ASSETS, {"_id": "a"}) == asset("a")
+    assert await store.find_record(ASSETS, ALL_ASSETS, {"_id": "A"}) is None
 
 
 async def test_nested_records_are_got_whole(store: Store) -> None:
@@ -76,29 +76,31 @@ async def test_nested_records_are_got_whole(store: Store) -> None:
         map_id="m", key="floor", name="Floor", values=[value], created_at=NOW, updated_at=NOW
     )
     await fill(store, LEVEL_TAGS, [tag], asset_id="a")
-    assert await store.get(LEVEL_TAGS, EVERYTHING, {"_id": "m\0floor"}) == tag
+    assert await store.find_record(LEVEL_TAGS, ALL_ASSETS, {"_id": "m\0floor"}) == tag
 
 
 @pytest.mark.parametrize("id", ODD_IDS)
 async def test_an_id_that_looks_like_an_operator_is_an_id(store: Store, id: str) -> None:
     await fill(store, FLOORS, [floor(id, "a"), floor("other", "b")])
-    assert await store.get(FLOORS, EVERYTHING, {"_id": id}) == floor(id, "a")
-    assert await store.get_many(FLOORS, EVERYTHING, [id]) == {id: floor(id, "a")}
-    page = await store.page(FLOORS, EVERYTHING, {"asset_id": "a"}, Slice(1, 1))
+    assert await store.find_record(FLOORS, ALL_ASSETS, {"_id": id}) == floor(id, "a")
+    assert await store.load_records(FLOORS, ALL_ASSETS, [id]) == {id: floor(id, "a")}
+    page = await store.list_page(FLOORS, ALL_ASSETS, {"asset_id": "a"}, PageRequest(1, 1))
     assert page.data == [floor(id, "a")]
-    assert (await store.page(FLOORS, EVERYTHING, {"asset_id": id}, Slice(1, 1))).data == []
+    assert (
+        await store.list_page(FLOORS, ALL_ASSETS, {"asset_id": id}, PageRequest(1, 1))
+    ).data == []
 
 
 async def test_what_a_caller_cannot_see_is_not_there(store: Store) -> None:
     await fill(store, ASSETS, [asset("a"), asset("b")])
     await fill(store, FLOORS, [floor("a1", "a"), floor("b1", "b")])
-    assert await store.get(FLOORS, ONLY_A, {"_id": "b1"}) is None
-    assert list(await store.get_many(FLOORS, ONLY_A, ["a1", "b1"])) == ["a1"]
-    assert (await store.page(FLOORS, ONLY_A, {"asset_id": "b"}, Slice(1, 10))).data == []
-    assert (await store.page(ASSETS, ONLY_A, {}, Slice(1, 10))).data == [asset("a")]
-    assert (await store.page(ASSETS, NOTHING, {}, Slice(1, 10))).data == []
-    both = await store.page_each(
-        FLOORS, ONLY_A, [{"asset_id": "a"}, {"asset_id": "b"}], Slice(1, 10)
+    assert await store.find_record(FLOORS, ONLY_A, {"_id": "b1"}) is None
+    assert list(await store.load_records(FLOORS, ONLY_A, ["a1", "b1"])) == ["a1"]
+    assert (await store.list_page(FLOORS, ONLY_A, {"asset_id": "b"}, PageRequest(1, 10))).data == []
+    assert (await store.list_page(ASSETS, ONLY_A, {}, PageRequest(1, 10))).data == [asset("a")]
+    assert (await store.list_page(ASSETS, NO_ASSETS, {}, PageRequest(1, 10))).data == []
+    both = await store.load_pages(
+        FLOORS, ONLY_A, [{"asset_id": "a"}, {"asset_id": "b"}], PageRequest(1, 10)
     )
     assert [page.data for page in both] == [[floor("a1", "a")], []]
 
@@ -106,15 +108,19 @@ async def test_what_a_caller_cannot_see_is_not_there(store: Store) -> None:
 async def test_attribute_groups_are_for_everybody(store: Store) -> None:
     group = AttributeGroup(group_id="g", group_name="Group")
     await fill(store, ATTRIBUTE_GROUPS, [group])
-    assert (await store.page(ATTRIBUTE_GROUPS, NOTHING, {}, Slice(1, 10))).data == [group]
+    assert (await store.list_page(ATTRIBUTE_GROUPS, NO_ASSETS, {}, PageRequest(1, 10))).data == [
+        group
+    ]
 
 
 async def test_many_records_are_got_in_one_command(store: Store) -> None:
     await fill(store, ASSETS, [asset(f"a{number:03}") for number in range(300)])
     wanted = [f"a{number:03}" for number in range(250)]
-    (note,) = await profiled(store, store.get_many(ASSETS, EVERYTHING, [*wanted, *wanted, "none"]))
+    (note,) = await profiled(
+        store, store.load_records(ASSETS, ALL_ASSETS, [*wanted, *wanted, "none"])
+    )
     assert note["nreturned"] == 250
-    assert await store.get_many(ASSETS, EVERYTHING, []) == {}
+    assert await store.load_records(ASSETS, ALL_ASSETS, []) == {}
 
 
 @pytest.mark.parametrize("by_cursor", [True, False])
@@ -127,7 +133,9 @@ async def test_walking_the_pages_meets_every_record_once_in_the_order_of_keys(
     found: list[str] = []
     number, after = 1, None
     while True:
-        page = await store.page(ASSETS, EVERYTHING, {}, Slice.of(number, per_page, after))
+        page = await store.list_page(
+            ASSETS, ALL_ASSETS, {}, PageRequest.from_arguments(number, per_page, after)
+        )
         assert (page.paging.current_page, page.paging.per_page) == (number, per_page)
         found += [record.id for record in page.data]
         if not page.paging.has_next:
@@ -138,15 +146,19 @@ async def test_walking_the_pages_meets_every_record_once_in_the_order_of_keys(
 
 async def test_a_page_past_the_end_is_empty(store: Store) -> None:
     await fill(store, ASSETS, [asset("a")])
-    page = await store.page(ASSETS, EVERYTHING, {}, Slice.of(2**31 - 1, 10_000))
+    page = await store.list_page(
+        ASSETS, ALL_ASSETS, {}, PageRequest.from_arguments(2**31 - 1, 10_000)
+    )
     assert (page.data, page.paging.has_next) == ([], False)
 
 
 async def test_a_cursor_goes_on_behind_a_record_that_has_gone(store: Store) -> None:
     await fill(store, ASSETS, [asset(id) for id in "abcd"])
-    first = await store.page(ASSETS, EVERYTHING, {}, Slice(1, 2))
+    first = await store.list_page(ASSETS, ALL_ASSETS, {}, PageRequest(1, 2))
     await store.database["assets"].delete_one({"_id": "b"})
-    second = await store.page(ASSETS, EVERYTHING, {}, Slice.of(2, 2, first.paging.next))
+    second = await store.list_page(
+        ASSETS, ALL_ASSETS, {}, PageRequest.from_arguments(2, 2, first.paging.next)
+    )
     assert [record.id for record in second.data] == ["c", "d"]
 
 
@@ -189,7 +201,9 @@ async def test_a_page_reads_no_more_than_it_holds(store: Store) -> None:
     await fill_in_bulk(store)
     for kind, where in WHERES:
         await store.database["system.profile"].drop()
-        (note,) = await profiled(store, store.page(kind, EVERYTHING, where, Slice(1, 10)))
+        (note,) = await profiled(
+            store, store.list_page(kind, ALL_ASSETS, where, PageRequest(1, 10))
+        )
         assert not re.search("COLLSCAN", note["planSummary"]), (kind.name, where)
         assert not note.get("hasSortStage"), (kind.name, where)
         assert note["docsExamined"] <= 12, (kind.name, where, note["planSummary"])
@@ -197,10 +211,10 @@ async def test_a_page_reads_no_more_than_it_holds(store: Store) -> None:
 
 async def test_a_deep_page_by_cursor_costs_what_the_first_does(store: Store) -> None:
     await fill_in_bulk(store)
-    slice = Slice(40, 10, after_key="u0790")
+    slice = PageRequest(40, 10, after_key="u0790")
     for where in ({}, {"asset_id": "a"}, {"floor_id": "a1"}):
         await store.database["system.profile"].drop()
-        (note,) = await profiled(store, store.page(UNITS, EVERYTHING, where, slice))
+        (note,) = await profiled(store, store.list_page(UNITS, ALL_ASSETS, where, slice))
         assert note["keysExamined"] <= 12
         assert note["docsExamined"] <= 12
 
@@ -208,9 +222,11 @@ async def test_a_deep_page_by_cursor_costs_what_the_first_does(store: Store) -> 
 async def test_pages_of_many_owners_come_in_one_command(store: Store) -> None:
     await fill_in_bulk(store)
     wheres = [{"asset_id": id} for id in ("a", "none", "b", "a")]
-    pages = await store.page_each(UNITS, EVERYTHING, wheres, Slice(2, 5))
-    assert pages == [await store.page(UNITS, EVERYTHING, where, Slice(2, 5)) for where in wheres]
-    notes = await profiled(store, store.page_each(UNITS, EVERYTHING, wheres, Slice(1, 5)))
+    pages = await store.load_pages(UNITS, ALL_ASSETS, wheres, PageRequest(2, 5))
+    assert pages == [
+        await store.list_page(UNITS, ALL_ASSETS, where, PageRequest(2, 5)) for where in wheres
+    ]
+    notes = await profiled(store, store.load_pages(UNITS, ALL_ASSETS, wheres, PageRequest(1, 5)))
     assert sum(note["command"].get("aggregate") == "units" for note in notes) == 1
     assert max(note["docsExamined"] for note in notes) <= 4 * 6
 
@@ -218,10 +234,10 @@ async def test_pages_of_many_owners_come_in_one_command(store: Store) -> None:
 async def test_short_lists_of_many_owners_come_in_one_plain_query(store: Store) -> None:
     await fill(store, FLOORS, [floor(f"{n}{owner}", owner) for owner in "bca" for n in (3, 1, 2)])
     wheres = [{"asset_id": id} for id in ("c", "none", "a", "c")]
-    for slice in (Slice(1, 3), Slice(1, 2), Slice(2, 2), Slice(1, 1)):
-        expected = [await store.page(FLOORS, EVERYTHING, where, slice) for where in wheres]
-        assert await store.page_each(FLOORS, EVERYTHING, wheres, slice) == expected
-    [note] = await profiled(store, store.page_each(FLOORS, EVERYTHING, wheres, Slice(1, 3)))
+    for slice in (PageRequest(1, 3), PageRequest(1, 2), PageRequest(2, 2), PageRequest(1, 1)):
+        expected = [await store.list_page(FLOORS, ALL_ASSETS, where, slice) for where in wheres]
+        assert await store.load_pages(FLOORS, ALL_ASSETS, wheres, slice) == expected
+    [note] = await profiled(store, store.load_pages(FLOORS, ALL_ASSETS, wheres, PageRequest(1, 3)))
     assert note["op"] == "query"
     assert note["docsExamined"] == 6
 
@@ -229,17 +245,19 @@ async def test_short_lists_of_many_owners_come_in_one_plain_query(store: Store) 
 async def test_long_lists_are_tried_to_be_read_whole_but_once(store: Store) -> None:
     await fill_in_bulk(store)
     wheres = [{"asset_id": "a"}, {"asset_id": "b"}]
-    pages = await store.page_each(UNITS, EVERYTHING, wheres, Slice(1, 5))
-    assert pages == [await store.page(UNITS, EVERYTHING, where, Slice(1, 5)) for where in wheres]
-    notes = await profiled(store, store.page_each(UNITS, EVERYTHING, wheres, Slice(1, 5)))
+    pages = await store.load_pages(UNITS, ALL_ASSETS, wheres, PageRequest(1, 5))
+    assert pages == [
+        await store.list_page(UNITS, ALL_ASSETS, where, PageRequest(1, 5)) for where in wheres
+    ]
+    notes = await profiled(store, store.load_pages(UNITS, ALL_ASSETS, wheres, PageRequest(1, 5)))
     assert not any("find" in note["command"] for note in notes)
 
 
 async def test_owners_beyond_one_command_are_answered_too(store: Store) -> None:
-    owners = [f"a{number:03}" for number in range(2 * UNION_STAGES + 1)]
+    owners = [f"a{number:03}" for number in range(2 * MAX_UNION_STAGES + 1)]
     await fill(store, FLOORS, [floor(f"{owner}-1", owner) for owner in owners])
     wheres = [{"asset_id": owner} for owner in owners]
-    pages = await store.page_each(FLOORS, EVERYTHING, wheres, Slice(1, 2))
+    pages = await store.load_pages(FLOORS, ALL_ASSETS, wheres, PageRequest(1, 2))
     assert [page.data[0].asset_id for page in pages] == owners
 
 
@@ -248,21 +266,21 @@ async def test_a_mongodb_that_is_away_is_told_so(anyio_backend: str) -> None:
     for name in drivers:
         client = driver.connect("mongodb://127.0.0.1:9", name, timeout_seconds=0.2)
         try:
-            with pytest.raises(Unavailable, match="MongoDB cannot be reached"):
-                await Store(client, "none").get(ASSETS, EVERYTHING, {"_id": "a"})
+            with pytest.raises(UnavailableError, match="MongoDB cannot be reached"):
+                await Store(client, "none").find_record(ASSETS, ALL_ASSETS, {"_id": "a"})
         finally:
             await driver.close(client)
 
 
 @given(st.sets(st.sampled_from("abcdef")), st.sampled_from("abcdef"))
 def test_a_scope_sees_exactly_its_assets(assets: set[str], asset_id: str) -> None:
-    assert Scope(frozenset(assets)).sees(asset_id) == (asset_id in assets)
-    assert EVERYTHING.sees(asset_id)
+    assert Scope(frozenset(assets)).allows(asset_id) == (asset_id in assets)
+    assert ALL_ASSETS.allows(asset_id)
 
 
 def test_a_scope_never_takes_the_place_of_a_condition() -> None:
-    assert ONLY_A.limit(FLOORS, {"asset_id": "b"}) == {
+    assert ONLY_A.restrict(FLOORS, {"asset_id": "b"}) == {
         "$and": [{"asset_id": "b"}, {"asset_id": {"$in": ["a"]}}]
     }
-    assert ONLY_A.limit(ASSETS, {}) == {"_id": {"$in": ["a"]}}
-    assert EVERYTHING.limit(FLOORS, {}) == {}
+    assert ONLY_A.restrict(ASSETS, {}) == {"_id": {"$in": ["a"]}}
+    assert ALL_ASSETS.restrict(FLOORS, {}) == {}

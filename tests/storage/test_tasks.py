@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.tasks import end
+from storage.tasks import cancel_and_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -22,7 +22,7 @@ async def test_a_task_that_loses_cancellations_is_ended_all_the_same() -> None:
 
     task = asyncio.create_task(deaf())
     await asyncio.sleep(0)
-    await end(task)
+    await cancel_and_wait(task)
     assert (task.done(), lost) == (True, 3)
 
 
@@ -30,4 +30,4 @@ async def test_what_a_task_raised_is_not_raised_again() -> None:
     async def fail() -> None:
         raise ZeroDivisionError
 
-    await end(asyncio.create_task(fail()))
+    await cancel_and_wait(asyncio.create_task(fail()))

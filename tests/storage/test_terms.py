@@ -9,7 +9,7 @@ from pymongo import MongoClient
 
 from storage import terms
 from storage.locations import LOCATIONS
-from storage.terms import InvalidTerm, Term
+from storage.terms import FilterTerm, InvalidTermError
 
 LOCATION_COUNT = 100_000
 
@@ -17,21 +17,24 @@ LOCATION_COUNT = 100_000
 @pytest.mark.parametrize(
     ("text", "meaning"),
     [
-        ("amenity", [Term("amenity")]),
-        ("-amenity", [Term("amenity", negated=True)]),
-        ("svc:amenity==yes", [Term("svc:amenity", "yes")]),
-        ("-leisure==pool", [Term("leisure", "pool", negated=True)]),
-        ("svc:amenity==yes,-amenity", [Term("svc:amenity", "yes"), Term("amenity", negated=True)]),
-        ("a-b==-c", [Term("a-b", "-c")]),  # a hyphen negates only in front of a key
-        (r"\-a", [Term("-a")]),
-        (r"-\-a", [Term("-a", negated=True)]),
-        (r"a\,b\=c==d\\e", [Term("a,b=c", "d\\e")]),
-        (" a ", [Term(" a ")]),  # spaces count
-        ("a\n==b", [Term("a\n", "b")]),
+        ("amenity", [FilterTerm("amenity")]),
+        ("-amenity", [FilterTerm("amenity", negated=True)]),
+        ("svc:amenity==yes", [FilterTerm("svc:amenity", "yes")]),
+        ("-leisure==pool", [FilterTerm("leisure", "pool", negated=True)]),
+        (
+            "svc:amenity==yes,-amenity",
+            [FilterTerm("svc:amenity", "yes"), FilterTerm("amenity", negated=True)],
+        ),
+        ("a-b==-c", [FilterTerm("a-b", "-c")]),  # a hyphen negates only in front of a key
+        (r"\-a", [FilterTerm("-a")]),
+        (r"-\-a", [FilterTerm("-a", negated=True)]),
+        (r"a\,b\=c==d\\e", [FilterTerm("a,b=c", "d\\e")]),
+        (" a ", [FilterTerm(" a ")]),  # spaces count
+        ("a\n==b", [FilterTerm("a\n", "b")]),
     ],
 )
-def test_a_filter_is_terms_joined_by_commas(text: str, meaning: list[Term]) -> None:
-    assert terms.parse(text) == meaning
+def test_a_filter_is_terms_joined_by_commas(text: str, meaning: list[FilterTerm]) -> None:
+    assert terms.parse_filter(text) == meaning
 
 
 @pytest.mark.parametrize(
@@ -54,14 +57,14 @@ def test_a_filter_is_terms_joined_by_commas(text: str, meaning: list[Term]) -> N
     ],
 )
 def test_anything_else_is_refused_and_quoted(text: str) -> None:
-    with pytest.raises(InvalidTerm) as caught:
-        terms.parse(text)
+    with pytest.raises(InvalidTermError) as caught:
+        terms.parse_filter(text)
     assert any(f"'{part}'" in str(caught.value) for part in [text, *text.split(",")])
 
 
 def test_a_filter_has_a_bounded_number_of_terms() -> None:
-    with pytest.raises(InvalidTerm, match="at most 50 terms, not 51"):
-        terms.parse(",".join(["a"] * 51))
+    with pytest.raises(InvalidTermError, match="at most 50 terms, not 51"):
+        terms.parse_filter(",".join(["a"] * 51))
 
 
 CHARACTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
@@ -72,15 +75,17 @@ def escaped(text: str) -> str:
     return "".join(f"\\{each}" if each in "\\,=-" else each for each in text)
 
 
-@given(st.lists(st.builds(Term, WORDS, st.none() | WORDS, st.booleans()), min_size=1, max_size=5))
-def test_every_key_and_value_can_be_written(wanted: list[Term]) -> None:
+@given(
+    st.lists(st.builds(FilterTerm, WORDS, st.none() | WORDS, st.booleans()), min_size=1, max_size=5)
+)
+def test_every_key_and_value_can_be_written(wanted: list[FilterTerm]) -> None:
     text = ",".join(
         ("-" if term.negated else "")
         + escaped(term.key)
         + ("" if term.value is None else f"=={escaped(term.value)}")
         for term in wanted
     )
-    assert terms.parse(text) == wanted
+    assert terms.parse_filter(text) == wanted
 
 
 @pytest.fixture
@@ -94,14 +99,14 @@ def locations(mongo_url: str, database_name: str) -> Any:
 
 def located(number: int, **tags: str) -> dict[str, Any]:
     shown = [{"key": key, "value": value} for key, value in tags.items()]
-    return {"_id": f"{number:06}", "unit_map_id": "m", "words": terms.words(shown)}
+    return {"_id": f"{number:06}", "unit_map_id": "m", "words": terms.index_words(shown)}
 
 
 def found(locations: Any, text: str) -> list[str]:
-    parsed = terms.parse(text)
-    wanted = [term.word for term in parsed if not term.negated]
-    unwanted = [term.word for term in parsed if term.negated]
-    where = {"unit_map_id": "m", **terms.condition(wanted, unwanted)}
+    parsed = terms.parse_filter(text)
+    wanted = [term.indexed_word for term in parsed if not term.negated]
+    unwanted = [term.indexed_word for term in parsed if term.negated]
+    where = {"unit_map_id": "m", **terms.build_condition(wanted, unwanted)}
     return sorted(document["_id"] for document in locations.find(where))
 
 
@@ -125,14 +130,17 @@ def test_terms_mean_what_they_say(locations: Any) -> None:
 
 
 def test_one_hundred_thousand_locations_are_not_scanned(locations: Any) -> None:
-    ordinary = {"unit_map_id": "m", "words": terms.words([{"key": "indoor", "value": "room"}])}
+    ordinary = {
+        "unit_map_id": "m",
+        "words": terms.index_words([{"key": "indoor", "value": "room"}]),
+    }
     locations.insert_many(
         ({"_id": f"l{number:06}", **ordinary} for number in range(LOCATION_COUNT)), ordered=False
     )
     locations.insert_many(located(number, pool="yes", indoor="room") for number in range(5))
-    pool = terms.word("pool", "yes")
+    pool = terms.index_word("pool", "yes")
     for wanted, unwanted in (([pool], []), (["pool", "indoor"], []), (["pool"], ["bar"])):
-        where = {"unit_map_id": "m", **terms.condition(wanted, unwanted)}
+        where = {"unit_map_id": "m", **terms.build_condition(wanted, unwanted)}
         plan = locations.find(where).sort("_id").limit(101).explain()
         assert plan["executionStats"]["nReturned"] == 5
         assert plan["executionStats"]["totalDocsExamined"] == 5

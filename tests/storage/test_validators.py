@@ -5,24 +5,24 @@ from typing import Any
 import pytest
 from pymongo.errors import WriteError
 
-from storage.catalog import BY_NAME, KINDS
-from storage.complaints import Complaints
-from storage.members import read_member
-from storage.setup import prepare
+from storage.catalog import KINDS, KINDS_BY_NAME
+from storage.complaints import Violations
+from storage.members import parse_member
+from storage.setup import prepare_database
 from tests.storage.catalogs import SMALL
 
 pytestmark = pytest.mark.anyio
 
 
 def document(kind_name: str) -> dict[str, Any]:
-    kind = BY_NAME[kind_name]
-    found = read_member(kind, SMALL[kind_name][0], [], "$", Complaints())
+    kind = KINDS_BY_NAME[kind_name]
+    found = parse_member(kind, SMALL[kind_name][0], [], "$", Violations())
     assert found is not None
     return found
 
 
 async def test_members_of_every_kind_are_accepted(database: Any) -> None:
-    await prepare(database)
+    await prepare_database(database)
     for kind in KINDS:
         await database[kind.name].insert_one(document(kind.name))
 
@@ -48,14 +48,14 @@ async def test_members_of_every_kind_are_accepted(database: Any) -> None:
 async def test_documents_of_another_shape_are_refused(
     database: Any, kind: str, change: dict[str, Any]
 ) -> None:
-    await prepare(database)
+    await prepare_database(database)
     with pytest.raises(WriteError, match="failed validation"):
         await database[kind].insert_one(document(kind) | change)
 
 
 @pytest.mark.parametrize("client", ["motor"], indirect=True)
 async def test_a_missing_field_is_refused_and_one_more_is_not(database: Any) -> None:
-    await prepare(database)
+    await prepare_database(database)
     whole = document("units")
     await database["units"].insert_one(whole | {"added": 1})
     for field in whole.keys() - {"_id"}:
