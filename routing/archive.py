@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from routing.errors import FormatError
 
 MAGIC = b"FLOORRTE"
-VERSION = 2
+VERSION = 3
 ALIGNMENT = 64
 PREFIX_BYTES = len(MAGIC) + 8
 
