@@ -6,7 +6,7 @@ or a place, and all of it turned and moved, so that no coordinate is round.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import shapely
@@ -15,7 +15,7 @@ from shapely import Polygon, box
 from shapely.affinity import rotate, translate
 
 from routing.plan import Area, Barrier, Door, Level, Location, Plan, Space, SpaceKind
-from routing.soundness import as_area, polygons_of
+from routing.soundness import as_area, make_valid, polygons_of
 from tests.routing.random_plans import moved, turned
 
 Floats = NDArray[np.float64]
@@ -31,7 +31,7 @@ def shaky_by(jitter_feet: float, random: np.random.Generator) -> Shaky:
     return lambda xy: xy + random.uniform(-jitter_feet, jitter_feet, xy.shape)
 
 
-def boxes(shaky: Shaky, corners: list[tuple[float, float, float, float]]) -> list[Polygon]:
+def boxes(shaky: Shaky, corners: Sequence[tuple[float, float, float, float]]) -> list[Polygon]:
     return [Polygon(shaky(shapely.get_coordinates(box(*corner))[:-1])) for corner in corners]
 
 
@@ -88,7 +88,7 @@ WALLS = (teeth, pillars, arc, bulge, run, stairs, neighbours)
 def build_area(walls: Walls, jitter_feet: float, degrees: float, offset_feet: float) -> Area:
     """The hall without these walls, shaken, turned and moved."""
     shaky = shaky_by(jitter_feet, np.random.default_rng(7))
-    standing = shapely.union_all([shapely.make_valid(wall) for wall in walls(shaky)])
+    standing = shapely.union_all([make_valid(wall) for wall in walls(shaky)])
     turned = rotate(HALL.difference(standing), degrees, origin=(0, 0))
     return as_area(polygons_of(translate(turned, offset_feet, -offset_feet / 3)))
 
@@ -104,7 +104,7 @@ def build_plan(walls: Walls, jitter_feet: float, degrees: float, offset_feet: fl
     doors = boxes(shaky, [(x + x % 3, 79, x + x % 3 + 3.5, 81) for x in range(0, 120, 20)])
     spots = [(x + 10.0, 90.0) for x in range(0, 120, 20)]
     spots += random.uniform((0, 0), (120, 80), (12, 2)).tolist()
-    barriers = [shapely.make_valid(wall) for wall in walls(shaky)]
+    barriers = [make_valid(wall) for wall in walls(shaky)]
     standing = shapely.union_all(barriers).buffer(0.5)
     spots = [spot for spot in spots if not shapely.intersects_xy(standing, *spot)]
     plan = Plan(
