@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from routing.errors import ArchiveError
 
 MAGIC = b"FLOORRTE"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 ALIGNMENT = 64
 PREFIX_BYTES = len(MAGIC) + 8
 

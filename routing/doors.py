@@ -170,19 +170,18 @@ def fit_frame(
         (index, patch)
         for index in floor.pieces_within(rectangle)
         for patch in extract_polygons(floor.polygons[index].intersection(rectangle))
-        if patch.area > MIN_PATCH_SQUARE_FEET
     ]
     for index, patch in patches:
         depth_feet = frame.depth_feet(patch)
-        side = depth_feet > 0
-        if abs(depth_feet) > WALL_FEET / 2 and patch.area > sides.get(side, (0.0,))[0]:
+        side, least = depth_feet > 0, MIN_PATCH_SQUARE_FEET
+        if abs(depth_feet) > WALL_FEET / 2 and patch.area > sides.get(side, (least,))[0]:
             sides[side] = (patch.area, index, patch)
     if len(sides) < 2:
         return None
     (_, one, near), (_, other, far) = sides[False], sides[True]
-    shape = trim_opening(
-        rectangle, [patch for _, patch in patches if patch not in (near, far)], near, far
-    )
+    # However little of a third piece the door overlaps, it would let somebody through.
+    others = [patch for _, patch in patches if patch not in (near, far)]
+    shape = trim_opening(rectangle, others, near, far)
     if shape is None:
         return None
     width_feet = door.width_feet or 2 * frame.half_width_feet

@@ -3,6 +3,14 @@
 A shortest path among obstacles bends only at reflex corners and only around them, so that each of
 its segments is tangent at both ends (Lozano-Pérez and Wesley 1979; Rohnert 1986). Pairs that are
 not tangent are dropped by cross products before any visibility is tested.
+
+Nothing else is dropped, so the graph holds every segment of every shortest path. An edge that
+passes another corner stays too: both of its halves need not be tangent there, and then neither
+replaces it.
+
+The tolerances only ever let more through. They have to keep their order, each well below the one
+above: how far a line may graze a wall, how far it may miss being tangent, and how far off a line
+are corners that do not count as any.
 """
 
 from __future__ import annotations
@@ -21,13 +29,15 @@ Float32Array: TypeAlias = NDArray[np.float32]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
-SIGHT_TOLERANCE_FEET = 1e-4
+SIGHT_TOLERANCE_FEET = 1e-6
 """Lines of sight may graze a wall by this much, so that rounding hides nothing."""
-MIN_TURN_SINE = 1e-4
-"""The sine of the least angle that makes a corner."""
-TANGENT_TOLERANCE = 1e-9
-SAME_ANGLE_RADIANS = 1e-7
-"""Radians between directions that are one: 0.0006 ft on the longest line in a building."""
+TANGENT_TOLERANCE_FEET = 1e-7
+"""A line is tangent where it stays this near to the right side of both walls.
+
+A length and not an angle: points on walls are off by rounding, which turns short lines far.
+"""
+MIN_TURN_SINE = 1e-12
+"""The sine of the least angle that makes a corner: what rounding makes of a straight wall."""
 MAX_BLOCK_PAIRS = 1 << 21
 """Pairs per block of cross products: bounds memory at about 100 MB."""
 
@@ -63,7 +73,11 @@ def find_corners(area: Polygonal) -> Corners:
 
 
 def reflex_corners(xy: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Reflex corners of one ring that has the area on its left."""
+    """Reflex corners of one ring that has the area on its left.
+
+    A point given twice in a row would have no wall beside it, and so make no corner.
+    """
+    xy = xy[(xy != np.roll(xy, 1, axis=0)).any(axis=1)]
     before, after = normalize(np.roll(xy, 1, axis=0) - xy), normalize(np.roll(xy, -1, axis=0) - xy)
     reflex = cross(-before, after) < -MIN_TURN_SINE
     return xy[reflex], before[reflex], after[reflex]
@@ -81,15 +95,15 @@ def cross(one: FloatArray, other: FloatArray) -> FloatArray:
     return one[..., 0] * other[..., 1] - one[..., 1] * other[..., 0]
 
 
-def are_tangent(corners: Corners, directions: FloatArray) -> BoolArray:
+def are_tangent(corners: Corners, lines: FloatArray) -> BoolArray:
     """Whether lines through each corner leave both its walls on one side.
 
-    `directions` are unit vectors of shape (m, n, 2) for n corners; the result is (m, n).
+    `lines` are vectors in feet, from or to the corner, of shape (m, n, 2) for n corners; the
+    result is (m, n).
     """
-    before, after = cross(directions, corners.before), cross(directions, corners.after)
-    tolerance = TANGENT_TOLERANCE
-    left = (before >= -tolerance) & (after >= -tolerance)
-    return left | ((before <= tolerance) & (after <= tolerance))
+    before, after = cross(lines, corners.before), cross(lines, corners.after)
+    left = (before >= -TANGENT_TOLERANCE_FEET) & (after >= -TANGENT_TOLERANCE_FEET)
+    return left | ((before <= TANGENT_TOLERANCE_FEET) & (after <= TANGENT_TOLERANCE_FEET))
 
 
 class PairFilter(Protocol):
@@ -134,34 +148,15 @@ def edges_among_corners(sight: LineOfSight, corners: Corners) -> Edges:
         block = slice(start, min(start + rows, count))
         found.append(tangent_pairs(corners, block))
     pairs = np.concatenate(found)
-    seen = sight.visible_edges(corners.xy, corners.xy, pairs[:, 0], pairs[:, 1])
-    return drop_edges_through_corners(seen, corners.xy)
-
-
-def drop_edges_through_corners(edges: Edges, xy: FloatArray) -> Edges:
-    """The edges without those that pass through another corner: two shorter ones are as far.
-
-    Along a wall with many doors each door post sees every other, and only neighbours are needed.
-    """
-    ends = np.concatenate((edges.first, edges.second))
-    along = xy[np.concatenate((edges.second, edges.first))] - xy[ends]
-    angles = np.arctan2(along[:, 1], along[:, 0])
-    angles[angles > np.pi - SAME_ANGLE_RADIANS] -= 2 * np.pi
-    feet = np.concatenate((edges.feet, edges.feet))
-    order = np.lexsort((feet, np.round(angles, 6), ends))
-    again = (np.diff(ends[order]) == 0) & (np.abs(np.diff(angles[order])) < SAME_ANGLE_RADIANS)
-    passing = np.zeros(len(ends), dtype=bool)
-    passing[order[1:][again]] = True
-    kept = ~(passing[: len(edges.feet)] | passing[len(edges.feet) :])
-    return Edges(edges.first[kept], edges.second[kept], edges.feet[kept])
+    return sight.visible_edges(corners.xy, corners.xy, pairs[:, 0], pairs[:, 1])
 
 
 def tangent_pairs(corners: Corners, block: slice) -> IntArray:
     """Pairs (i, j), i in `block` and i < j, that are tangent at both corners."""
-    directions = normalize(corners.xy[None, :] - corners.xy[block, None])
+    lines = corners.xy[None, :] - corners.xy[block, None]
     rows = Corners(corners.xy[block], corners.before[block], corners.after[block])
-    both = are_tangent(corners, directions)
-    both &= are_tangent(rows, directions.transpose(1, 0, 2)).T
+    both = are_tangent(corners, lines)
+    both &= are_tangent(rows, lines.transpose(1, 0, 2)).T
     first, second = np.nonzero(both)
     first = first + block.start
     ordered = first < second
@@ -173,8 +168,8 @@ def edges_to_corners(sight: LineOfSight, points: FloatArray, corners: Corners) -
     rows = max(1, MAX_BLOCK_PAIRS // max(len(corners), 1))
     found = [np.empty((0, 2), dtype=np.int64)]
     for start in range(0, len(points), rows):
-        directions = normalize(corners.xy[None, :] - points[start : start + rows, None])
-        first, second = np.nonzero(are_tangent(corners, directions))
+        lines = corners.xy[None, :] - points[start : start + rows, None]
+        first, second = np.nonzero(are_tangent(corners, lines))
         found.append(np.stack((first + start, second), axis=1))
     pairs = np.concatenate(found)
     return sight.visible_edges(points, corners.xy, pairs[:, 0], pairs[:, 1])

@@ -159,7 +159,9 @@ async def test_a_coding_is_kept_beside_the_plain_bytes(one: Running) -> None:
 async def test_a_write_through_the_gateway_counts_at_once(
     one: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes.ChangeFeed, "_bump_versions", lambda *_: None)  # the stream tells nothing
+    monkeypatch.setattr(
+        changes.ChangeFeed, "_bump_versions", lambda *_: None
+    )  # the stream tells nothing
     for number in range(5):
         await rename(one.full, "unit-1", f"Suite {number}")
         for _ in range(2):

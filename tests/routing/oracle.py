@@ -18,12 +18,17 @@ GRAZE_FEET = 1e-6
 Floats = NDArray[np.float64]
 
 
-def geodesic_feet(area: BaseGeometry, points: Sequence[tuple[float, float]]) -> Floats:
-    """Feet of the shortest path inside `area` between all `points`; inf where there is none."""
+def geodesic_feet(
+    area: BaseGeometry, points: Sequence[tuple[float, float]], graze_feet: float = GRAZE_FEET
+) -> Floats:
+    """Feet of the shortest path inside `area` between all `points`; inf where there is none.
+
+    With 0 for `graze_feet` no line leaves `area` by any rounding; points have to lie inside.
+    """
     corners = np.unique(shapely.get_coordinates(area), axis=0)
     xy = np.concatenate((np.array(points, dtype=float).reshape(-1, 2), corners))
     first, second = np.triu_indices(len(xy), k=1)
-    sight = area.buffer(GRAZE_FEET, join_style="mitre")
+    sight = area.buffer(graze_feet, join_style="mitre") if graze_feet else area
     shapely.prepare(sight)
     seen = shapely.covers(sight, shapely.linestrings(np.stack((xy[first], xy[second]), axis=1)))
     neighbours: list[list[tuple[int, float]]] = [[] for _ in xy]

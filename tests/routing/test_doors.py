@@ -45,6 +45,16 @@ def joined(floor: FloorSurface, opening: Opening | PlanIssue) -> set[str | None]
     return {floor.pieces[index].room_id for index in opening.piece_indexes}
 
 
+@pytest.mark.parametrize("beyond_feet", [0.0, 0.051, 0.055, 0.1, 0.3])
+def test_a_door_that_reaches_a_hair_into_a_third_space_does_not_open_it(beyond_feet: float) -> None:
+    floor = thin_walls()
+    opening = fit(floor, box(17, 19, 20 + beyond_feet, 21))
+    assert joined(floor, opening) == {"a", None}
+    assert isinstance(opening, Opening)
+    [third] = [piece.polygon for piece in floor.pieces if piece.room_id == "b"]
+    assert not opening.shape.intersects(third)
+
+
 @pytest.mark.parametrize(
     "shape",
     [

@@ -72,7 +72,7 @@ def test_other_bytes_are_refused(data: bytes) -> None:
 
 
 def test_a_network_is_no_table() -> None:
-    with pytest.raises(ArchiveError, match="is a network of version 2, not a table"):
+    with pytest.raises(ArchiveError, match="is a network of version 3, not a table"):
         deserialize_table(serialize_network(PROCESSED.networks[TravelMode.FOOT]))
 
 

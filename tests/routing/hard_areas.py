@@ -1,0 +1,152 @@
+"""Areas and plans that are hard to measure exactly, as real plans are.
+
+Walls of many points, walls that are straight but for the last decimals, corners that share a line
+or a place, and all of it turned and moved, so that no coordinate is round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+from shapely import Polygon, box
+from shapely.affinity import rotate, translate
+
+from routing.plan import Polygonal, Barrier, Door, Level, PlanLocation, Plan, Space, SpaceKind
+from routing.soundness import to_polygonal, make_valid, extract_polygons
+from tests.routing.random_plans import moved, turned
+
+Floats = NDArray[np.float64]
+Shaky = Callable[[Floats], Floats]
+"""Moves each of some coordinates (n, 2) a little."""
+Walls = Callable[[Shaky], list[Polygon]]
+
+HALL = box(0, 0, 120, 80)
+JITTERS_FEET = (0.0, 1e-12, 1e-9, 1e-7, 4e-6, 3e-5, 1e-3)
+
+
+def shaky_by(jitter_feet: float, random: np.random.Generator) -> Shaky:
+    return lambda xy: xy + random.uniform(-jitter_feet, jitter_feet, xy.shape)
+
+
+def boxes(shaky: Shaky, corners: Sequence[tuple[float, float, float, float]]) -> list[Polygon]:
+    return [Polygon(shaky(shapely.get_coordinates(box(*corner))[:-1])) for corner in corners]
+
+
+def teeth(shaky: Shaky) -> list[Polygon]:
+    """Door posts of one wall: all of them see one another along it."""
+    posts = [(float(x), 40.0, x + 3.0, 60.0) for x in range(15, 105, 8)]
+    return [*boxes(shaky, posts), *boxes(shaky, [(10, 55, 110, 65)])]
+
+
+def pillars(shaky: Shaky) -> list[Polygon]:
+    """A grid, with corners in a line in many directions."""
+    return boxes(shaky, [(x, y, x + 6, y + 6) for x in range(12, 108, 16) for y in (14, 36, 58)])
+
+
+def arc(shaky: Shaky) -> list[Polygon]:
+    """A curved wall of sixty points a side."""
+    at = np.linspace(0.2, np.pi - 0.2, 60)
+    round_about = np.stack((np.cos(at), np.sin(at)), axis=1)
+    centre = np.array((60.0, 10.0))
+    outer, inner = centre + 50 * round_about, centre + 49 * round_about[::-1]
+    return [Polygon(shaky(np.concatenate((outer, inner))))]
+
+
+def bulge(shaky: Shaky) -> list[Polygon]:
+    """A wall that is straight but for two thousandths of a foot."""
+    x = np.linspace(15, 105, 31)
+    y = 30 - 0.002 * (1 - ((x - 60) / 45) ** 2)
+    far = np.array(((105.0, 60.0), (15.0, 60.0)))
+    return [Polygon(shaky(np.concatenate((np.stack((x, y), axis=1), far))))]
+
+
+def run(shaky: Shaky) -> list[Polygon]:
+    """A straight wall of many points, and a second one in its line."""
+    x = np.linspace(15, 60, 25)
+    wall = np.concatenate((np.stack((x, np.full(25, 30.0)), axis=1), [(60.0, 70.0), (15.0, 70.0)]))
+    return [Polygon(shaky(wall)), *boxes(shaky, [(70, 30, 105, 50)])]
+
+
+def stairs(shaky: Shaky) -> list[Polygon]:
+    """Steps whose corners are all on one slanting line."""
+    steps = [(10.0 + 9 * at, 10.0 + 6 * at, 100.0, 18.0 + 6 * at) for at in range(9)]
+    return boxes(shaky, steps)
+
+
+def neighbours(shaky: Shaky) -> list[Polygon]:
+    """Walls that share corners and sides."""
+    row = [(20, 20, 40, 40), (40, 25, 60, 40), (60, 20, 80, 40), (60, 40, 80, 55), (80, 20, 90, 24)]
+    return boxes(shaky, row)
+
+
+WALLS = (teeth, pillars, arc, bulge, run, stairs, neighbours)
+
+
+def build_area(walls: Walls, jitter_feet: float, degrees: float, offset_feet: float) -> Polygonal:
+    """The hall without these walls, shaken, turned and moved."""
+    shaky = shaky_by(jitter_feet, np.random.default_rng(7))
+    standing = shapely.union_all([make_valid(wall) for wall in walls(shaky)])
+    turned = rotate(HALL.difference(standing), degrees, origin=(0, 0))
+    return to_polygonal(extract_polygons(translate(turned, offset_feet, -offset_feet / 3)))
+
+
+def build_plan(walls: Walls, jitter_feet: float, degrees: float, offset_feet: float) -> Plan:
+    """The hall with these walls as barriers, and rooms along it that share corners.
+
+    Each has a door at a corner: in line with its side wall, or right across the corner.
+    """
+    random = np.random.default_rng(7)
+    shaky = shaky_by(jitter_feet, random)
+    rooms = boxes(shaky, [(x, 80, x + 20, 96) for x in range(0, 120, 20)])
+    doors = boxes(shaky, [(x + x % 3, 79, x + x % 3 + 3.5, 81) for x in range(0, 120, 20)])
+    spots = [(x + 10.0, 90.0) for x in range(0, 120, 20)]
+    spots += random.uniform((0, 0), (120, 80), (12, 2)).tolist()
+    barriers = [make_valid(wall) for wall in walls(shaky)]
+    standing = shapely.union_all(barriers).buffer(0.5)
+    spots = [spot for spot in spots if not shapely.intersects_xy(standing, *spot)]
+    plan = Plan(
+        (Level("0", 0),),
+        (
+            Space("hall", "0", HALL, SpaceKind.CORRIDOR),
+            *(Space(f"room {at}", "0", room) for at, room in enumerate(rooms)),
+        ),
+        tuple(Barrier("0", wall) for wall in barriers),
+        tuple(Door(f"door {at}", "0", door) for at, door in enumerate(doors)),
+        (),
+        tuple(PlanLocation(f"place {at}", "0", *spot) for at, spot in enumerate(spots)),
+    )
+    turn = turned(plan, degrees)
+    return moved(turn, lambda shape: translate(shape, offset_feet, -offset_feet / 3))
+
+
+def places_in(area: Polygonal, count: int) -> tuple[Floats, Floats]:
+    """Places in `area`: anywhere, at corners, and on walls; and the same a hair within it.
+
+    A place on a wall lies up to a foot from its corner, and off the wall by rounding.
+    """
+    random = np.random.default_rng(11)
+    left, top, right, bottom = area.bounds
+    anywhere = random.uniform((left, top), (right, bottom), (20 * count, 2))
+    inside = anywhere[shapely.contains_xy(area, anywhere[:, 0], anywhere[:, 1])][:count]
+    rings = [shapely.get_coordinates(ring) for ring in shapely.get_rings(shapely.get_parts(area))]
+    starts = np.concatenate([ring[:-1] for ring in rings])
+    walls = np.concatenate([np.diff(ring, axis=0) for ring in rings])
+    some = (walls != 0).any(axis=1)
+    starts, walls = starts[some], walls[some]
+    length = np.linalg.norm(walls, axis=1, keepdims=True)
+    own = random.choice(len(starts), 3 * count)
+    along, away = walls[own] / length[own], random.choice((3e-4, 1e-2, 0.3), (3 * count, 1))
+    on_walls = starts[own] + np.minimum(away, length[own] / 2) * along
+    hair = 1e-8 * np.stack((along[:, 1], -along[:, 0]), axis=1)
+    sides = [on_walls + hair, on_walls - hair]
+    within = [shapely.contains_xy(area, side[:, 0], side[:, 1]) for side in sides]
+    clear = np.flatnonzero(within[0] != within[1])[:count]
+    beside = np.where(within[0][:, None], *sides)
+    at_corners = random.choice(starts, 3)
+    return (
+        np.concatenate((inside, at_corners, on_walls[clear])),
+        np.concatenate((inside, at_corners, beside[clear])),
+    )

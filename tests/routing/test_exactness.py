@@ -1,0 +1,80 @@
+"""Walks are the shortest there are, however walls are drawn: compared with all vertices seeing all.
+
+The oracle tests its lines of sight without any tolerance.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from shapely import Polygon
+
+from routing.costing import TravelMode
+from routing.graph import WalkGraph
+from routing.plan import Polygonal
+from routing.processing import ProcessedPlan, process_plan
+from routing.region import Region, edges_from_stops, edges_within_regions
+from routing.router import Position, Router
+from routing.visibility import find_corners
+from tests.routing.hard_areas import JITTERS_FEET, WALLS, Walls, build_area, build_plan, places_in
+from tests.routing.oracle import geodesic_feet
+
+Floats = NDArray[np.float64]
+FRAMES = ((0.0, 0.0), (17.3, 1234.567891234567), (45.0, 1e6))
+"""Degrees by which plans are turned, and feet by which they are moved: national grids are large."""
+SAME_FEET = 1e-6
+"""Lines of sight may graze walls by a millionth of a foot."""
+
+
+def walk_feet(area: Polygonal, places: Floats) -> Floats:
+    """Walks between `places` by the reduced visibility graph of `area`."""
+    corners = find_corners(area)
+    count = len(corners)
+    region = Region(area, corners, np.arange(count), np.empty(0, dtype=np.int64))
+    ids = np.arange(count, count + len(places))
+    edges = edges_within_regions([region], corners.xy) + edges_from_stops(
+        [region], corners.xy, places, ids
+    )
+    return WalkGraph(count + len(places), edges).distances(ids, ids)
+
+
+def assert_exact(found: Floats, area: Polygonal, places: Floats) -> None:
+    exact = geodesic_feet(area, [tuple(at) for at in places.tolist()], graze_feet=0)
+    assert (np.isfinite(found) == np.isfinite(exact)).all()
+    np.testing.assert_allclose(found, exact, rtol=1e-9, atol=SAME_FEET)
+
+
+@pytest.mark.parametrize("jitter_feet", JITTERS_FEET)
+@pytest.mark.parametrize("walls", WALLS)
+def test_walks_in_an_area_are_exact(walls: Walls, jitter_feet: float) -> None:
+    for degrees, offset_feet in FRAMES:
+        area = build_area(walls, jitter_feet, degrees, offset_feet)
+        places, within = places_in(area, 8)
+        assert_exact(walk_feet(area, places), area, within)
+
+
+def test_a_corner_drawn_twice_is_a_corner() -> None:
+    bend = Polygon([(0, 0), (20, 0), (20, 10), (10, 10), (10, 10), (10, 20), (0, 20)])
+    assert find_corners(bend).xy.tolist() == [[10, 10]]
+
+
+@pytest.mark.parametrize("jitter_feet", [0.0, 4e-6])
+@pytest.mark.parametrize("walls", WALLS)
+def test_walks_on_a_plan_are_exact(walls: Walls, jitter_feet: float) -> None:
+    for degrees, offset_feet in FRAMES:
+        check_plan(process_plan(build_plan(walls, jitter_feet, degrees, offset_feet)))
+
+
+def check_plan(processed: ProcessedPlan) -> None:
+    """The table, sums over hubs and routes, between the plan's own locations."""
+    area = processed.networks[TravelMode.FOOT].levels[0].walkable_area
+    places = np.array([(place.x, place.y) for place in processed.plan.locations])
+    positions = [Position("0", *at) for at in places.tolist()]
+    ids = [place.id for place in processed.plan.locations]
+    found = Router(processed.networks).matrix(positions, ids).feet.astype(np.float64)
+    assert_exact(np.nan_to_num(found, nan=np.inf), area, places)
+    table = processed.router.matrix(ids, ids).feet
+    np.testing.assert_allclose(table, found, rtol=1e-6)
+    last = processed.router.route(positions[0], ids[-1])
+    assert (last.feet if last else np.nan) == pytest.approx(found[0, -1], nan_ok=True)
