@@ -1,9 +1,9 @@
-"""Who is let in: a bound on requests in flight, and a rate for each key."""
+"""Who is let in: a bound on requests being worked on, and a rate for each key."""
 
 from collections import OrderedDict
 from collections.abc import Collection
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.access import UNAVAILABLE
 
@@ -11,11 +11,17 @@ HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
 """Always let in: a probe that is shed would have a busy service restarted."""
 
 
-class Admission:
-    """Sheds what is beyond `limit` requests in flight in this process, before any other work.
+class _Overloaded(Exception):
+    """A request whose body has arrived while the process has enough to do."""
 
-    Without it an overloaded event loop makes the database driver's timeouts fire, and
-    everybody fails; with it the rest stay fast. 0 turns it off.
+
+class Admission:
+    """Load shedding: answer 503 at once to what is beyond `limit` requests being worked on.
+
+    Without it an overloaded event loop makes the database driver's timeouts fire, and all
+    requests fail; with it the rest stay fast. A request that waits for its client, for the
+    rest of its body or to have its response read, does not count: else slow clients could hold
+    all slots without causing any work. A `limit` of 0 turns it off.
     """
 
     def __init__(
@@ -30,15 +36,56 @@ class Admission:
         if scope["type"] != "http" or not self.limit or scope["path"] in self.exempt:
             await self.app(scope, receive, send)
             return
-        if self.in_flight >= self.limit:
+        slot = _Slot(self, receive, send)
+        try:
+            slot.acquire()
+            await self.app(scope, slot.receive, slot.send)
+        except _Overloaded:
             for message in UNAVAILABLE:
                 await send(message)
-            return
-        self.in_flight += 1
-        try:
-            await self.app(scope, receive, send)
         finally:
-            self.in_flight -= 1
+            slot.release()
+
+
+class _Slot:
+    """One request's place among those in flight."""
+
+    def __init__(self, admission: Admission, receive: Receive, send: Send) -> None:
+        self._admission = admission
+        self._receive = receive
+        self._send = send
+        self._is_held = False
+        self._has_body = False
+        """Whether the body has arrived."""
+
+    def acquire(self) -> None:
+        """Take a slot. Raises _Overloaded when there is none."""
+        if self._admission.in_flight >= self._admission.limit:
+            raise _Overloaded
+        self._admission.in_flight += 1
+        self._is_held = True
+
+    def release(self) -> None:
+        """Give the slot back, if it is held."""
+        if self._is_held:
+            self._is_held = False
+            self._admission.in_flight -= 1
+
+    async def receive(self) -> Message:
+        """Receive without the slot until the body is complete."""
+        if self._has_body:
+            return await self._receive()
+        self.release()
+        message = await self._receive()
+        if message["type"] == "http.request" and not message.get("more_body"):
+            self._has_body = True
+            self.acquire()
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send without the slot: the work is done when the response begins."""
+        self.release()
+        await self._send(message)
 
 
 class RateLimiter:

@@ -14,9 +14,10 @@ from typing import Any, TypeAlias, cast
 
 import httptools
 import orjson
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from gateway.access import REFUSED_WITH, log_request, new_request_id, request_id
+from gateway.backpressure import BackpressureProtocol
 from gateway.ready import sent
 from gateway.shortcut import Found
 
@@ -68,7 +69,7 @@ def http_protocol(limits: ProtocolLimits, shortcut: Shortcut | None = None) -> t
     return type("HttpProtocol", (HttpProtocol,), members)
 
 
-class HttpProtocol(HttpToolsProtocol):
+class HttpProtocol(BackpressureProtocol):
     """One connection."""
 
     limits = ProtocolLimits()
@@ -101,14 +102,14 @@ class HttpProtocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
 
-    def data_received(self, data: bytes) -> None:
+    def parse(self, piece: bytes) -> None:
         if self._is_deaf:
             return
         self._unset_keepalive_if_required()
-        self._overhead_bytes += len(data)
+        self._overhead_bytes += len(piece)
         self._may_be_too_large = self._overhead_bytes > self.limits.header_bytes
         try:
-            self.parser.feed_data(data)
+            self.parser.feed_data(piece)
         except httptools.HttpParserUpgrade:
             self.cycle.keep_alive = False  # what follows may be in another protocol
         except httptools.HttpParserError as error:
