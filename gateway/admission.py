@@ -9,10 +9,12 @@ from gateway.access import UNAVAILABLE
 
 HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
 """Always let in: a probe that is shed would have a busy service restarted."""
+MAX_ARRIVING_BYTES = 128 << 20
+"""Of all bodies that are not complete yet: six times the largest body that is allowed."""
 
 
 class _Overloaded(Exception):
-    """A request whose body has arrived while the process has enough to do."""
+    """A request for which there is no room, whether it has just begun or its body arrives."""
 
 
 class Admission:
@@ -31,6 +33,7 @@ class Admission:
         self.limit = limit
         self.exempt = exempt
         self.in_flight = 0
+        self.arriving_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not self.limit or scope["path"] in self.exempt:
@@ -40,23 +43,28 @@ class Admission:
         try:
             slot.acquire()
             await self.app(scope, slot.receive, slot.send)
+            return
         except _Overloaded:
-            for message in UNAVAILABLE:
-                await send(message)
+            pass  # answered below, where the exception holds no part of a body any more
         finally:
             slot.release()
+            slot.forget_body()
+        for message in UNAVAILABLE:
+            await send(message)
 
 
 class _Slot:
-    """One request's place among those in flight."""
+    """The place of one request among those in flight."""
 
     def __init__(self, admission: Admission, receive: Receive, send: Send) -> None:
         self._admission = admission
         self._receive = receive
         self._send = send
         self._is_held = False
-        self._has_body = False
-        """Whether the body has arrived."""
+        self._expects_body = True
+        """Until the body is complete, or the response begins without it."""
+        self._arrived_bytes = 0
+        """Of a body that is not complete."""
 
     def acquire(self) -> None:
         """Take a slot. Raises _Overloaded when there is none."""
@@ -72,18 +80,33 @@ class _Slot:
             self._admission.in_flight -= 1
 
     async def receive(self) -> Message:
-        """Receive without the slot until the body is complete."""
-        if self._has_body:
+        """Receive without a slot until the body is complete, then take one again."""
+        if not self._expects_body:
             return await self._receive()
         self.release()
         message = await self._receive()
-        if message["type"] == "http.request" and not message.get("more_body"):
-            self._has_body = True
+        if message.get("more_body"):
+            self._count(len(message["body"]))
+        elif message["type"] == "http.request" and self._expects_body:
+            self._expects_body = False
+            self.forget_body()
             self.acquire()
         return message
 
+    def _count(self, piece_bytes: int) -> None:
+        self._arrived_bytes += piece_bytes
+        self._admission.arriving_bytes += piece_bytes
+        if self._admission.arriving_bytes > MAX_ARRIVING_BYTES:
+            raise _Overloaded
+
+    def forget_body(self) -> None:
+        """Count what has arrived no longer."""
+        self._admission.arriving_bytes -= self._arrived_bytes
+        self._arrived_bytes = 0
+
     async def send(self, message: Message) -> None:
-        """Send without the slot: the work is done when the response begins."""
+        """Send without a slot: the work is done when the response begins."""
+        self._expects_body = False
         self.release()
         await self._send(message)
 

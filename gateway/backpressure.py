@@ -18,7 +18,8 @@ MAX_PIECE_BYTES = 2048
 class BackpressureProtocol(HttpToolsProtocol):
     """Holds received bytes unparsed while requests are queued, and requests while writes wait.
 
-    A connection holds one unread response at most, and the work for the next one is not begun.
+    A connection holds one unread response, or two over TLS, which takes one more than the
+    connection below it; the work for the next one is not begun.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
