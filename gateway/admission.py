@@ -1,21 +1,29 @@
-"""Who is let in: a bound on requests in flight, and a rate for each key."""
+"""Who is let in: a bound on requests being worked on, and a rate for each key."""
 
 from collections import OrderedDict
 from collections.abc import Collection
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.access import UNAVAILABLE_MESSAGES
 
 HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
 """Always let in: a probe that is shed would have a busy service restarted."""
+MAX_ARRIVING_BYTES = 128 << 20
+"""Of all bodies that are not complete yet: six times the largest body that is allowed."""
+
+
+class _OverloadedError(Exception):
+    """A request for which there is no room, whether it has just begun or its body arrives."""
 
 
 class LoadSheddingMiddleware:
-    """Sheds what is beyond `limit` requests in flight in this process, before any other work.
+    """Load shedding: answer 503 at once to what is beyond `max_in_flight` requests being worked on.
 
-    Without it an overloaded event loop makes the database driver's timeouts fire, and
-    everybody fails; with it the rest stay fast. 0 turns it off.
+    Without it an overloaded event loop makes the database driver's timeouts fire, and all
+    requests fail; with it the rest stay fast. A request that waits for its client, for the
+    rest of its body or to have its response read, does not count: else slow clients could hold
+    all slots without causing any work. A `max_in_flight` of 0 turns it off.
     """
 
     def __init__(
@@ -25,20 +33,82 @@ class LoadSheddingMiddleware:
         self.max_in_flight = max_in_flight
         self.exempt_paths = exempt_paths
         self.in_flight = 0
+        self.arriving_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not self.max_in_flight or scope["path"] in self.exempt_paths:
             await self.app(scope, receive, send)
             return
-        if self.in_flight >= self.max_in_flight:
-            for message in UNAVAILABLE_MESSAGES:
-                await send(message)
-            return
-        self.in_flight += 1
+        slot = _Slot(self, receive, send)
         try:
-            await self.app(scope, receive, send)
+            slot.acquire()
+            await self.app(scope, slot.receive, slot.send)
+            return
+        except _OverloadedError:
+            pass  # answered below, where the exception holds no part of a body any more
         finally:
-            self.in_flight -= 1
+            slot.release()
+            slot.forget_body()
+        for message in UNAVAILABLE_MESSAGES:
+            await send(message)
+
+
+class _Slot:
+    """The place of one request among those in flight."""
+
+    def __init__(self, shedding: LoadSheddingMiddleware, receive: Receive, send: Send) -> None:
+        self._shedding = shedding
+        self._receive = receive
+        self._send = send
+        self._is_held = False
+        self._expects_body = True
+        """Until the body is complete, or the response begins without it."""
+        self._arrived_bytes = 0
+        """Of a body that is not complete."""
+
+    def acquire(self) -> None:
+        """Take a slot. Raises _OverloadedError when there is none."""
+        if self._shedding.in_flight >= self._shedding.max_in_flight:
+            raise _OverloadedError
+        self._shedding.in_flight += 1
+        self._is_held = True
+
+    def release(self) -> None:
+        """Give the slot back, if it is held."""
+        if self._is_held:
+            self._is_held = False
+            self._shedding.in_flight -= 1
+
+    async def receive(self) -> Message:
+        """Receive without a slot until the body is complete, then take one again."""
+        if not self._expects_body:
+            return await self._receive()
+        self.release()
+        message = await self._receive()
+        if message.get("more_body"):
+            self._count(len(message["body"]))
+        elif message["type"] == "http.request" and self._expects_body:
+            self._expects_body = False
+            self.forget_body()
+            self.acquire()
+        return message
+
+    def _count(self, piece_bytes: int) -> None:
+        self._arrived_bytes += piece_bytes
+        self._shedding.arriving_bytes += piece_bytes
+        if self._shedding.arriving_bytes > MAX_ARRIVING_BYTES:
+            raise _OverloadedError
+
+    def forget_body(self) -> None:
+        """Count what has arrived no longer."""
+        self._shedding.arriving_bytes -= self._arrived_bytes
+        self._arrived_bytes = 0
+
+    async def send(self, message: Message) -> None:
+        """Send without a slot: the work is done when the response begins."""
+        self._expects_body = False
+        self.release()
+        await self._send(message)
 
 
 class RateLimiter:

@@ -14,9 +14,10 @@ from typing import Any, TypeAlias, cast
 
 import httptools
 import orjson
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from gateway.access import SCOPE_EARLY_STATUS, get_request_id, log_request, new_request_id
+from gateway.backpressure import BackpressureProtocol
 from gateway.ready import serialize_headers
 from gateway.shortcut import FastResponse
 
@@ -70,7 +71,7 @@ def build_http_protocol(
     return type("HttpProtocol", (HttpProtocol,), members)
 
 
-class HttpProtocol(HttpToolsProtocol):
+class HttpProtocol(BackpressureProtocol):
     """One connection."""
 
     limits = ConnectionLimits()
@@ -103,14 +104,14 @@ class HttpProtocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
 
-    def data_received(self, data: bytes) -> None:
+    def parse(self, piece: bytes) -> None:
         if self._discarding_input:
             return
         self._unset_keepalive_if_required()
-        self._buffered_bytes += len(data)
+        self._buffered_bytes += len(piece)
         self._headers_may_exceed_limit = self._buffered_bytes > self.limits.max_header_bytes
         try:
-            self.parser.feed_data(data)
+            self.parser.feed_data(piece)
         except httptools.HttpParserUpgrade:
             self.cycle.keep_alive = False  # what follows may be in another protocol
         except httptools.HttpParserError as error:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.admission import LoadSheddingMiddleware, RateLimiter
+from rest.reading import receive_body
 
 
 async def receive() -> Message:
@@ -72,6 +73,161 @@ def test_health_is_answered_at_any_load() -> None:
         assert door.inside == 4
         door.open.set()
         await asyncio.gather(*waiting)
+
+    asyncio.run(scene())
+
+
+class Client:
+    """A client that hands over its body, and takes its response, when it is told to."""
+
+    def __init__(self) -> None:
+        self.pieces: asyncio.Queue[Message] = asyncio.Queue()
+        self.reads = asyncio.Event()
+        self.sent: list[Message] = []
+
+    async def send(self, message: Message) -> None:
+        await self.reads.wait()
+        self.sent.append(message)
+
+    def write(self, body: bytes, *, more_body: bool) -> None:
+        self.pieces.put_nowait({"type": "http.request", "body": body, "more_body": more_body})
+
+    def ask(self, admission: LoadSheddingMiddleware) -> asyncio.Task[None]:
+        scope = {"type": "http", "path": "/"}
+        return asyncio.create_task(admission(scope, self.pieces.get, self.send))
+
+
+async def settled() -> None:
+    """Lets every task run until it waits for something."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    body = await receive_body(receive, 1_000_000)
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+
+
+def test_clients_that_do_not_read_hold_no_slot() -> None:
+    async def scene() -> None:
+        admission = LoadSheddingMiddleware(echo, max_in_flight=2)
+        clients = [Client() for _ in range(5)]
+        tasks = [client.ask(admission) for client in clients]
+        for client in clients:
+            client.write(b"", more_body=False)
+        await settled()
+        assert admission.in_flight == 0
+        assert [message["type"] for message in await enter(admission)] == [
+            "http.response.start", "http.response.body",
+        ]  # fmt: skip
+        for client in clients:
+            client.reads.set()
+        await asyncio.gather(*tasks)
+        assert all(client.sent[0]["status"] == 200 for client in clients)
+        assert admission.in_flight == 0
+
+    asyncio.run(scene())
+
+
+def test_bodies_that_arrive_slowly_hold_no_slot() -> None:
+    async def scene() -> None:
+        admission = LoadSheddingMiddleware(echo, max_in_flight=2)
+        clients = [Client() for _ in range(5)]
+        tasks = list[asyncio.Task[None]]()
+        for client in clients:
+            client.reads.set()
+            tasks.append(client.ask(admission))
+            client.write(b"dr", more_body=True)
+            await settled()
+        assert (await enter(admission))[0]["status"] == 200
+        for client in clients:
+            client.write(b"op", more_body=False)
+        await asyncio.gather(*tasks)
+        assert [client.sent[1]["body"] for client in clients] == [b"drop"] * 5
+        assert (admission.in_flight, admission.arriving_bytes) == (0, 0)
+
+    asyncio.run(scene())
+
+
+def test_a_request_is_shed_when_its_body_arrives_and_there_is_enough_to_do() -> None:
+    async def scene() -> None:
+        door = Door()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await receive_body(receive, 1_000)
+            await door(scope, receive, send)
+
+        admission = LoadSheddingMiddleware(app, max_in_flight=1)
+        client = Client()
+        client.reads.set()
+        asking = client.ask(admission)
+        await settled()
+        (working,) = await fill(admission, 1)
+        client.write(b"x", more_body=False)
+        await asking
+        assert client.sent[0]["status"] == 503
+        assert (door.inside, admission.in_flight) == (1, 1)
+        door.open.set()
+        assert (await working)[0]["status"] == 200
+
+    asyncio.run(scene())
+
+
+def test_bodies_that_arrive_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.admission.MAX_ARRIVING_BYTES", 10)
+
+    async def scene() -> None:
+        admission = LoadSheddingMiddleware(echo, max_in_flight=5)
+        first, second = Client(), Client()
+        tasks = [client.ask(admission) for client in (first, second)]
+        for client in (first, second):
+            client.reads.set()
+            client.write(b"sixsix", more_body=True)
+            await settled()
+        assert second.sent[0]["status"] == 503
+        assert admission.arriving_bytes == 6
+        first.write(b"", more_body=False)
+        await asyncio.gather(*tasks)
+        assert first.sent[0]["status"] == 200
+        assert (admission.in_flight, admission.arriving_bytes) == (0, 0)
+
+    asyncio.run(scene())
+
+
+def test_listening_for_a_disconnect_takes_no_slot_while_the_response_is_read() -> None:
+    async def listening(scope: Scope, receive: Receive, send: Send) -> None:
+        leaving = asyncio.ensure_future(receive())
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await leaving
+        await send({"type": "http.response.body", "body": b""})
+
+    async def scene() -> None:
+        admission = LoadSheddingMiddleware(listening, max_in_flight=1)
+        client = Client()
+        asking = client.ask(admission)
+        client.write(b"", more_body=False)
+        await settled()
+        assert admission.in_flight == 0
+        client.reads.set()
+        await asking
+        assert admission.in_flight == 0
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("waits", ["for the body", "for the reader"])
+def test_a_request_that_is_cancelled_while_it_waits_gives_back_nothing_twice(waits: str) -> None:
+    async def scene() -> None:
+        admission = LoadSheddingMiddleware(echo, max_in_flight=3)
+        client = Client()
+        asking = client.ask(admission)
+        client.write(b"x", more_body=waits == "for the body")
+        await settled()
+        asking.cancel()
+        await asyncio.wait([asking])
+        assert asking.cancelled()
+        assert (admission.in_flight, admission.arriving_bytes) == (0, 0)
 
     asyncio.run(scene())
 

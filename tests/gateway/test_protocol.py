@@ -2,28 +2,19 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
-import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.server import ServerState
 
 from gateway import tls
-from gateway.access import AccessLogMiddleware
-from gateway.protocol import ConnectionLimits, build_http_protocol
+from gateway.protocol import ConnectionLimits
 from gateway.worker import EventLoop
 from rest.reading import receive_body
+from tests.gateway.connections import GET, HOST, LAST_GET, run, serving, statuses
 
-HOST = b"Host: localhost\r\n"
-GET = b"GET / HTTP/1.1\r\n" + HOST + b"\r\n"
-LAST_GET = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
-PATIENCE_SECONDS = 20
 SHORT = ConnectionLimits(
     header_seconds=0.2,
     body_idle_seconds=0.2,
@@ -49,52 +40,6 @@ async def refusing(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body"})
 
 
-Connect = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
-
-
-@asynccontextmanager
-async def serving(
-    app: ASGIApp, limits: ConnectionLimits, context: ssl.SSLContext | None = None
-) -> AsyncGenerator[Connect]:
-    config = uvicorn.Config(
-        AccessLogMiddleware(app), http=build_http_protocol(limits), ws="none", log_config=None,
-        timeout_keep_alive=limits.keep_alive_seconds, interface="asgi3",
-    )  # fmt: skip
-    config.load()
-    state = ServerState()
-
-    def connection() -> asyncio.Protocol:
-        made: Any = config.http_protocol_class
-        protocol: asyncio.Protocol = made(config=config, server_state=state, app_state={})
-        return protocol
-
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(connection, "127.0.0.1", 0, ssl=context)
-    port = server.sockets[0].getsockname()[1]
-    client: ssl.SSLContext | None = None
-    if context is not None:
-        client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
-
-    async def connect() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        return await asyncio.open_connection("127.0.0.1", port, ssl=client)
-
-    try:
-        yield connect
-    finally:
-        server.close()
-        for task in list(state.tasks):
-            await asyncio.wait([task])
-
-
-def run(scene: Coroutine[Any, Any, None]) -> None:
-    async def bounded() -> None:
-        await asyncio.wait_for(scene, PATIENCE_SECONDS)
-
-    with asyncio.Runner(loop_factory=EventLoop) as runner:
-        runner.run(bounded())
-
-
 def answer(
     raw: bytes, app: ASGIApp = echo, limits: ConnectionLimits = SHORT, *more: bytes
 ) -> bytes:
@@ -116,10 +61,6 @@ def answer(
 
     run(scene())
     return received
-
-
-def statuses(received: bytes) -> list[int]:
-    return [int(part[:3]) for part in received.split(b"HTTP/1.1 ")[1:]]
 
 
 def message(received: bytes) -> str:

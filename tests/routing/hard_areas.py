@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from shapely import Polygon, box
 from shapely.affinity import rotate, translate
 
-from routing.plan import Polygonal, Barrier, Door, Level, PlanLocation, Plan, Space, SpaceKind
-from routing.soundness import to_polygonal, make_valid, extract_polygons
+from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Polygonal, Space, SpaceKind
+from routing.soundness import extract_polygons, make_valid, to_polygonal
 from tests.routing.random_plans import moved, turned
 
 Floats = NDArray[np.float64]
