@@ -13,18 +13,20 @@ import msgspec
 from rich.console import Console
 from rich.progress import track
 
-from bench import machine, report, staleness, starting
-from bench.directory import Directory, load_directory
-from bench.load import LoadError, start_load_generator
+from bench import staleness
+from bench.data.directory import Directory, load_directory
+from bench.data.workloads import WORKLOADS, Workload
+from bench.load import machine, start_time
+from bench.load.generator import LoadError, start_load_generator
+from bench.load.rounds import BenchmarkSetup, RoundSettings, Sample, measure_rounds, warm_up
+from bench.load.servers import PeerError, PeerServer, check_same_answers, record_answers, start_peer
+from bench.load.start_time import scratch_directory
 from bench.peers.floorgate import UNCACHED
 from bench.peers.peer import Peer
 from bench.peers.registry import all_peers
-from bench.rates import BenchmarkSetup, RoundSettings, Sample, measure_rounds, warm_up
-from bench.results import Memory, Results
-from bench.serving import PeerError, PeerServer, check_same_answers, record_answers, start_peer
-from bench.shapes import WORKLOADS, Workload
-from bench.starting import scratch_directory
-from storage import embedded
+from bench.report import summary
+from bench.report.results import Memory, Results
+from storage.embedded import embedded_mongo
 
 T = TypeVar("T")
 
@@ -85,9 +87,9 @@ def main(
             raise click.ClickException(str(error)) from error
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_bytes(msgspec.json.format(msgspec.json.encode(results)))
-    report.print_report(results)
+    summary.print_report(results)
     if write_docs:
-        report.write_docs(results)
+        summary.write_docs(results)
     click.echo(f"All figures: {earlier or output}")
     click.echo("More: python -m bench.growth, bench.profiling, bench.routing, bench.importing")
 
@@ -122,13 +124,13 @@ class _BenchmarkRun(msgspec.Struct, frozen=True):
             data_dir = scratch / "data"
             with (
                 machine.pin_to_cores(machine.LOAD_CORE),
-                embedded.run_embedded_mongo(data_dir) as mongo_url,
+                embedded_mongo.run_embedded_mongo(data_dir) as mongo_url,
             ):
                 directory = load_directory(mongo_url, DATABASE, self.units, scratch)
                 samples, memory = self._measure_peers(directory)
                 writes = self.writes
                 seen = staleness.measure_staleness(directory, writes) if writes else None
-            started = starting.measure_starts(data_dir, self.starts)
+            started = start_time.measure_starts(data_dir, self.starts)
         return Results(
             taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
             machine=machine.describe_machine(),

@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from gateway import server
 from gateway.app import Gateway
+from gateway.server import server
+from gateway.server.worker import GatewayService
 from gateway.settings import settings_from_environment
-from gateway.worker import GatewayService
 from rest.bodies import DISTANCES_BODY, read_request_body
 from rest.endpoints import RESPONSE_HEADERS
-from rest.routing import PathRoute
+from rest.path_routing import PathRoute
 
 CONSTANT_PATH = "/constant"
 SIZE_HEADER = "size"

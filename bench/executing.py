@@ -19,18 +19,19 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from bench.machine import load_average
+from bench.load.machine import load_average
 from resolvers import catalog
-from resolvers.caller import Caller
-from resolvers.context import Context
+from resolvers.request.caller import Caller
+from resolvers.request.context import Context
 from rest import operations
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
-from storage import driver, embedded, setup
-from storage.kinds import Document, Kind
-from storage.paging import Page, PageRequest
+from storage.embedded import embedded_mongo
+from storage.mongo import driver, setup
+from storage.records.kinds import Document, Kind
+from storage.records.paging import Page, PageRequest
+from storage.records.visibility import ALL_ASSETS, Scope
 from storage.store import Store
-from storage.visibility import ALL_ASSETS, Scope
 
 DATABASE = "executing"
 WIDTH = 150
@@ -173,7 +174,7 @@ def main(rounds: int) -> None:
     """Measure what executing a query costs, compiled and by graphql-core."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        embedded.run_embedded_mongo(Path(folder)) as mongo_url,
+        embedded_mongo.run_embedded_mongo(Path(folder)) as mongo_url,
     ):
         table = asyncio.run(measure_all(mongo_url, Path(folder), rounds))
     console = Console(width=WIDTH)

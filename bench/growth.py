@@ -15,18 +15,19 @@ import orjson
 from rich.console import Console
 from rich.progress import Progress
 
-from bench import machine, pages
-from bench.directory import Directory, load_directory
-from bench.load import LoadError, LoadGenerator, LoadRequest, start_load_generator
-from bench.overload import CONNECTIONS_PER_WORKER, OVERLOAD_FACTOR, Overload, measure_overload
+from bench.data.directory import Directory, load_directory
+from bench.data.workloads import LIST, NESTED, UNIT, WORKLOADS, Workload
+from bench.load import machine
+from bench.load.generator import LoadError, LoadGenerator, LoadRequest, start_load_generator
+from bench.load.overload import CONNECTIONS_PER_WORKER, OVERLOAD_FACTOR, Overload, measure_overload
+from bench.load.rounds import BenchmarkSetup, RoundSettings, Sample, measure_rounds, warm_up
+from bench.load.servers import PeerError, PeerServer, start_peer
+from bench.load.start_time import scratch_directory
 from bench.peers.floorgate import CACHED, UNCACHED, with_workers
 from bench.peers.peer import BASE_URL, Peer
-from bench.rates import BenchmarkSetup, RoundSettings, Sample, measure_rounds, warm_up
-from bench.serving import PeerError, PeerServer, start_peer
-from bench.shapes import LIST, NESTED, UNIT, WORKLOADS, Workload
-from bench.sheets import ReportTable, format_figure
-from bench.starting import scratch_directory
-from storage import embedded
+from bench.report import pages
+from bench.report.tables import ReportTable, format_figure
+from storage.embedded import embedded_mongo
 
 SIZES = (10_000, 100_000, 1_000_000)
 WORKERS = (1, 2)
@@ -100,7 +101,7 @@ def _iter_measurements(
         with (
             scratch_directory() as scratch,
             machine.pin_to_cores(machine.LOAD_CORE),
-            embedded.run_embedded_mongo(scratch / "data") as mongo_url,
+            embedded_mongo.run_embedded_mongo(scratch / "data") as mongo_url,
             start_load_generator() as load,
         ):
             directory = load_directory(mongo_url, "floorgate", units, scratch)

@@ -18,11 +18,11 @@ from typing import Any
 import click
 import orjson
 
-from storage import driver
-from storage.connection import DriverName
-from storage.embedded import run_embedded_mongo
-from storage.exporting import export_bundle
-from storage.importing import ImportProgress, import_bundles
+from storage.bundles.exporting import export_bundle
+from storage.bundles.importing import ImportProgress, import_bundles
+from storage.embedded.embedded_mongo import run_embedded_mongo
+from storage.mongo import driver
+from storage.mongo.connection import DriverName
 
 TIMEOUT_SECONDS = 60
 

@@ -28,12 +28,15 @@ from rich.console import Console
 from rich.table import Table as Sheet
 
 from bench import constant
-from bench.machine import LOAD_CORE, SERVER_CORE, cpu_seconds, load_average, pin_to_cores
-from bench.serving import CHECKOUT, stop_at_exit
-from resolvers import catalog, processing
-from resolvers.caller import CALCULATE_DISTANCES
-from storage import driver, embedded, keys, setup
+from bench.load.machine import LOAD_CORE, SERVER_CORE, cpu_seconds, load_average, pin_to_cores
+from bench.load.servers import CHECKOUT, stop_at_exit
+from resolvers import catalog
+from resolvers.processing import pipeline
+from resolvers.request.caller import CALCULATE_DISTANCES
+from storage import keys
+from storage.embedded import embedded_mongo
 from storage.locations import LOCATIONS
+from storage.mongo import driver, setup
 from storage.store import Store
 
 DEMO = CHECKOUT / "samples" / "demo" / "bundle.json"
@@ -78,8 +81,8 @@ async def load_demo(mongo_url: str) -> tuple[str, list[Waypoint]]:
         database = client[DATABASE]
         await setup.prepare_database(database)
         await catalog.import_catalog(database, [DEMO])
-        await processing.process_and_publish(
-            Store(client, DATABASE), processing.ProcessingRequest(MAP_ID, {})
+        await pipeline.process_and_publish(
+            Store(client, DATABASE), pipeline.ProcessingRequest(MAP_ID, {})
         )
         _, key = await keys.create_api_key(
             database,
@@ -167,7 +170,7 @@ def main(rounds: int, requests: int) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="floorgate-bench-") as scratch,
         pin_to_cores(LOAD_CORE),
-        embedded.run_embedded_mongo(Path(scratch)) as mongo_url,
+        embedded_mongo.run_embedded_mongo(Path(scratch)) as mongo_url,
     ):
         key, listed = asyncio.run(load_demo(mongo_url))
         forms = {"by id": [{"id": each["id"]} for each in listed], "as listed": listed}

@@ -16,16 +16,16 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from bench import machine
-from bench.directory import Directory, load_directory
-from bench.load import LatencySummary, LoadGenerator, start_load_generator
+from bench.data.directory import Directory, load_directory
+from bench.data.workloads import LIST, WORKLOADS, Workload
+from bench.load import machine
+from bench.load.generator import LatencySummary, LoadGenerator, start_load_generator
+from bench.load.servers import CHECKOUT, start_peer
+from bench.load.start_time import scratch_directory
 from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.peer import Peer
-from bench.serving import CHECKOUT, start_peer
-from bench.shapes import LIST, WORKLOADS, Workload
-from bench.sheets import ReportTable, format_figure
-from bench.starting import scratch_directory
-from storage import embedded
+from bench.report.tables import ReportTable, format_figure
+from storage.embedded import embedded_mongo
 
 PROFILER_SCRIPT = """
 import cProfile, signal, sys
@@ -58,7 +58,7 @@ def main(name: str, cache: bool, units: int, seconds: float, rows: int) -> None:
     with (
         scratch_directory() as scratch,
         machine.pin_to_cores(machine.LOAD_CORE),
-        embedded.run_embedded_mongo(scratch / "data") as mongo_url,
+        embedded_mongo.run_embedded_mongo(scratch / "data") as mongo_url,
         start_load_generator() as load,
     ):
         directory = load_directory(mongo_url, "floorgate", units, scratch)

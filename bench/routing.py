@@ -24,12 +24,12 @@ from rich.console import Console
 from rich.table import Table as Sheet
 from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
 
-from bench.routing_plans import build_office
+from bench.data.office_plan import build_office
 from routing.costing import TravelMode
-from routing.network import Network
+from routing.network.network import Network
 from routing.plan import Plan
 from routing.processing import ProcessedPlan, process_plan
-from routing.router import Router
+from routing.search.router import Router
 from tests.routing.buildings import build_demo
 from tests.routing.test_accuracy import compare_levels
 

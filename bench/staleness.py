@@ -18,15 +18,16 @@ import orjson
 from pymongo import MongoClient
 from rich.console import Console
 
-from bench import machine, pages
-from bench.directory import ATTRIBUTE_IDS, FIRST_ASSET_ID, GROUP_ID, Directory, load_directory
-from bench.load import percentile
+from bench.data.directory import ATTRIBUTE_IDS, FIRST_ASSET_ID, GROUP_ID, Directory, load_directory
+from bench.load import machine
+from bench.load.generator import percentile
+from bench.load.servers import PeerError, PeerServer, start_peer
+from bench.load.start_time import scratch_directory
 from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.peer import HOST, Peer
-from bench.serving import PeerError, PeerServer, start_peer
-from bench.sheets import ReportTable
-from bench.starting import scratch_directory
-from storage import embedded
+from bench.report import pages
+from bench.report.tables import ReportTable
+from storage.embedded import embedded_mongo
 
 ASSIGNMENTS = f"/v1/units/attribute-groups/{GROUP_ID}/assignments"
 MAX_WAIT_SECONDS = 10.0
@@ -202,7 +203,7 @@ def main(writes: int, write_docs: bool) -> None:
     with (
         scratch_directory() as scratch,
         machine.pin_to_cores(machine.LOAD_CORE),
-        embedded.run_embedded_mongo(scratch / "data") as mongo_url,
+        embedded_mongo.run_embedded_mongo(scratch / "data") as mongo_url,
     ):
         directory = load_directory(mongo_url, "floorgate", UNIT_COUNT, scratch)
         try:

@@ -16,39 +16,41 @@ from starlette.routing import BaseRoute, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway import pages
-from gateway.access import AccessLogMiddleware
-from gateway.admission import LoadSheddingMiddleware, RateLimiter
-from gateway.answers import ResponseCache
-from gateway.cross_origin import VARY_ORIGIN_LINE, CorsMiddleware
-from gateway.delivery import ConditionalMiddleware
+from gateway.authentication import Authenticator, service_unavailable_error
+from gateway.cache.fast_path import FastPath, FastResponse, RawHeaders
+from gateway.cache.response_cache import ResponseCache
 from gateway.errors import StartError
 from gateway.graphql import GraphQLEndpoint
-from gateway.keys import Authenticator, service_unavailable_error
-from gateway.proxy import ProxyMiddleware
+from gateway.middleware.access_log import AccessLogMiddleware
+from gateway.middleware.conditional import ConditionalMiddleware
+from gateway.middleware.cors import VARY_ORIGIN_LINE, CorsMiddleware
+from gateway.middleware.load_shedding import LoadSheddingMiddleware, RateLimiter
+from gateway.middleware.proxy import ProxyMiddleware
+from gateway.server.worker import WRITE_COUNTER_VARIABLE
 from gateway.settings import Settings, settings_from_environment
-from gateway.shortcut import FastPath, FastResponse, RawHeaders
-from gateway.worker import WRITE_COUNTER_VARIABLE
-from resolvers.caller import Caller
-from resolvers.context import Context
-from resolvers.routers import RouterCache
-from rest import endpoints, openapi
+from resolvers.networks.router_cache import RouterCache
+from resolvers.request.caller import Caller
+from resolvers.request.context import Context
+from rest import endpoints
 from rest.endpoints import CacheKey, RestService
 from rest.errors import not_found_error
-from rest.routing import PathRoute, PathRouter
+from rest.openapi import description
+from rest.path_routing import PathRoute, PathRouter
 from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA
-from storage import driver, files
-from storage.changes import ChangeFeed
-from storage.connection import ConnectionSettings
-from storage.database import open_database
+from storage import files
+from storage.bundles.importing import finish_interrupted_import
+from storage.cache.bookmarks import PageBookmarks
+from storage.cache.change_feed import ChangeFeed
+from storage.cache.key_cache import KeyCache
+from storage.cache.record_cache import RecordCache
+from storage.cache.write_counter import Slot, WriteCounter
 from storage.errors import StorageError, UnavailableError
-from storage.importing import finish_interrupted_import
-from storage.keyring import KeyCache
-from storage.landmarks import PageBookmarks
-from storage.lookups import RecordCache
+from storage.mongo import driver
+from storage.mongo.connection import ConnectionSettings
+from storage.mongo.database import open_database
+from storage.mongo.tasks import cancel_and_wait
 from storage.store import Store
-from storage.tally import Slot, WriteCounter
-from storage.tasks import cancel_and_wait
 
 JSON_MEDIA_TYPE = "application/json"
 BYTES_PER_MB = 1_000_000
@@ -186,12 +188,12 @@ class Gateway:
     def _render_openapi(self, form: str) -> bytes:
         # Made once: whoever asks has no key, and writing YAML takes long.
         if form not in self._openapi_documents:
-            described = openapi.build_description(
+            described = description.build_description(
                 self.service.executor.schema, self.settings.base_url
             )
             self._openapi_documents = {
                 "json": orjson.dumps(described),
-                "yaml": openapi.to_yaml(described).encode(),
+                "yaml": description.to_yaml(described).encode(),
             }
         return self._openapi_documents[form]
 

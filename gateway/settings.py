@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from gateway.logs import LogFormat
-from schema.bounds import QueryLimits
-from storage.connection import (
+from gateway.server.logs import LogFormat
+from schema.query_limits import QueryLimits
+from storage.mongo.connection import (
     ConnectionSettings,
     DriverName,
     validate_database_name,

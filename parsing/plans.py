@@ -4,10 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, get_args
 
-from parsing import geojson, imdf, osm, svg_plan
 from parsing.archives import ZIP_SIGNATURES, unzip
 from parsing.drawing import Drawing
 from parsing.errors import InvalidPlanError, ParsingError
+from parsing.imdf import reader
+from parsing.osm import geojson, osm_xml
+from parsing.svg import floor_plan
 
 PlanFormat: TypeAlias = Literal["svg", "osm", "geojson", "imdf"]
 PLAN_FORMATS: Final[tuple[PlanFormat, ...]] = get_args(PlanFormat)
@@ -54,20 +56,20 @@ def read_plan(
     name, content = next(iter(files.items()))
     try:
         if kind == "osm":
-            return osm.read_osm_xml(content)
+            return osm_xml.read_osm_xml(content)
         if feet_per_unit is None:
             raise InvalidPlanError("the scale is missing: give the map's feet_per_unit")
-        return svg_plan.read_svg_plan(content, feet_per_unit)
+        return floor_plan.read_svg_plan(content, feet_per_unit)
     except ParsingError as error:
         raise type(error)(f"{name}: {error}") from error
 
 
 def _read_imdf(files: Mapping[str, bytes]) -> Drawing:
     if len(files) > 1:
-        return imdf.read_imdf(files)
+        return reader.read_imdf(files)
     name, archive = next(iter(files.items()))
     try:
-        return imdf.read_imdf(unzip(archive))
+        return reader.read_imdf(unzip(archive))
     except ParsingError as error:
         raise type(error)(f"{name}: {error}") from error
 

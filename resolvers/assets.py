@@ -5,11 +5,11 @@ from typing import Protocol
 
 import strawberry
 
-from resolvers.arguments import validate_id
-from resolvers.batching import batch_resolver
-from resolvers.context import Info
+from resolvers.request.arguments import validate_id
+from resolvers.request.batching import batch_resolver
+from resolvers.request.context import Info
 from storage.assets import ASSETS, Asset
-from storage.paging import Page
+from storage.records.paging import Page
 
 
 class HasAssetId(Protocol):

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import strawberry
 
-from resolvers.arguments import validate_id
-from resolvers.batching import batch_resolver
-from resolvers.context import Info, Relation
-from resolvers.errors import InvalidInputError, NotFoundError
-from resolvers.listing import list_resolver
-from storage import assigning, driver
-from storage.assigning import AttributeGroupNotFoundError, InvalidAssignmentsError
+from resolvers.request.arguments import validate_id
+from resolvers.request.batching import batch_resolver
+from resolvers.request.context import Info, Relation
+from resolvers.request.errors import InvalidInputError, NotFoundError
+from resolvers.request.listing import list_resolver
+from storage import attribute_assignments
+from storage.attribute_assignments import AttributeGroupNotFoundError, InvalidAssignmentsError
 from storage.attributes import (
     ASSIGNMENTS,
     ATTRIBUTE_GROUPS,
@@ -18,9 +18,10 @@ from storage.attributes import (
     Attribute,
     AttributeGroup,
 )
-from storage.kinds import Document
-from storage.paging import Page
-from storage.visibility import Scope
+from storage.mongo import driver
+from storage.records.kinds import Document
+from storage.records.paging import Page
+from storage.records.visibility import Scope
 
 MAX_ASSIGNMENTS = 10_000
 
@@ -101,7 +102,7 @@ async def assign_attributes(
     """
     assignments = _parse_assignments(data)
     try:
-        await assigning.assign_attributes(
+        await attribute_assignments.assign_attributes(
             *_database_and_scope(info), validate_id("groupId", group_id), assignments
         )
     except AttributeGroupNotFoundError as error:
@@ -120,7 +121,7 @@ async def unassign_attributes(
     """
     assignments = _parse_assignments(data)
     try:
-        await assigning.unassign_attributes(
+        await attribute_assignments.unassign_attributes(
             *_database_and_scope(info), validate_id("groupId", group_id), assignments
         )
     except AttributeGroupNotFoundError as error:

@@ -5,20 +5,20 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from resolvers.context import Info
-from resolvers.errors import RefusedDocumentError, RequestError
+from resolvers.request.context import Info
+from resolvers.request.errors import RefusedDocumentError, RequestError
 from resolvers.unit_maps import parse_drawing
-from storage import driver
-from storage.errors import BundleError, ImportRunningError
-from storage.importing import (
+from storage.bundles.importing import (
     ImportProgressCallback,
     ImportSummary,
     ParsedSource,
     ignore_progress,
     import_bundles,
 )
-from storage.readers import BundleSource
-from storage.sources import SourceError
+from storage.bundles.readers import BundleSource
+from storage.bundles.sources import SourceError
+from storage.errors import BundleError, ImportRunningError
+from storage.mongo import driver
 
 
 async def import_catalog(

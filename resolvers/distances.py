@@ -7,12 +7,12 @@ import numpy as np
 import strawberry
 from msgspec import Struct
 
-from resolvers.context import Info
-from resolvers.errors import InvalidInputError
+from resolvers.request.context import Info
+from resolvers.request.errors import InvalidInputError
 from resolvers.waypoints import Waypoint, WaypointInput, resolve_waypoints, to_waypoint_ref
 from routing.costing import Costing, TravelMode
-from routing.matrix import TravelMatrix
-from routing.straight import euclidean_distances
+from routing.search.euclidean import euclidean_distances
+from routing.search.matrix import TravelMatrix
 from storage.maps import Map
 
 MAX_PAIRS = 50

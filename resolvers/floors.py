@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import strawberry
 
-from resolvers.arguments import validate_id
-from resolvers.batching import batch_resolver
-from resolvers.context import Info, Relation
-from resolvers.listing import list_resolver
+from resolvers.request.arguments import validate_id
+from resolvers.request.batching import batch_resolver
+from resolvers.request.context import Info, Relation
+from resolvers.request.listing import list_resolver
 from storage.assets import Asset
 from storage.floors import FLOORS, Floor
 from storage.units import Unit

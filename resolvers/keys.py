@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import strawberry
 
-from resolvers.arguments import parse_page_request, validate_id
-from resolvers.caller import PERMISSIONS
-from resolvers.context import Info
-from resolvers.errors import InvalidInputError, NotFoundError
+from resolvers.request.arguments import parse_page_request, validate_id
+from resolvers.request.caller import PERMISSIONS
+from resolvers.request.context import Info
+from resolvers.request.errors import InvalidInputError, NotFoundError
 from storage import keys
 from storage.keys import ApiKey
-from storage.paging import Page
+from storage.records.paging import Page
 
 
 class CreatedApiKey(NamedTuple):

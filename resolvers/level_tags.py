@@ -1,7 +1,7 @@
 """Level tags of a map."""
 
-from resolvers.context import Relation
-from resolvers.listing import list_resolver
+from resolvers.request.context import Relation
+from resolvers.request.listing import list_resolver
 from storage.level_tags import LEVEL_TAGS
 
 LEVEL_TAGS_OF_MAP = Relation(LEVEL_TAGS, lambda map_id: {"map_id": map_id})

@@ -5,17 +5,17 @@ from typing import TypeAlias
 
 import strawberry
 
-from resolvers.arguments import validate_id
-from resolvers.batching import batch_resolver
-from resolvers.context import Context, Info, Relation
-from resolvers.errors import InvalidInputError
-from storage import terms
+from resolvers.request.arguments import validate_id
+from resolvers.request.batching import batch_resolver
+from resolvers.request.context import Context, Info, Relation
+from resolvers.request.errors import InvalidInputError
 from storage.floors import FLOORS, Floor
-from storage.kinds import Document
 from storage.locations import LOCATIONS, Location, LocationFloor
 from storage.maps import MAPS, Map
-from storage.paging import Page
-from storage.terms import InvalidTermError
+from storage.records import location_filter
+from storage.records.kinds import Document
+from storage.records.location_filter import InvalidTermError
+from storage.records.paging import Page
 from storage.units import UNITS, Unit
 
 Words: TypeAlias = tuple[str, ...]
@@ -29,13 +29,15 @@ UNIT_ID_TAG = "svc:id"
 
 def _on_map_condition(map_id: str, wanted: Words = (), unwanted: Words = ()) -> Document:
     where: Document = {"unit_map_id": map_id}
-    return where | terms.build_condition(wanted, unwanted) if wanted or unwanted else where
+    return (
+        where | location_filter.build_condition(wanted, unwanted) if wanted or unwanted else where
+    )
 
 
 def _of_unit_condition(unit_id: str, asset_id: str, map_id: str) -> Document:
     where: Document = {
         "asset_id": asset_id,
-        "words": terms.index_word(UNIT_ID_TAG, unit_id),
+        "words": location_filter.index_word(UNIT_ID_TAG, unit_id),
         # Words are alike but for case; ids are not.
         "tags": {"$elemMatch": {"key": UNIT_ID_TAG, "value": {"$eq": unit_id}}},
     }
@@ -127,7 +129,7 @@ def parse_terms(tags: str) -> tuple[Words, Words]:
             tags=f"must have at most {MAX_FILTER_CHARACTERS} characters, not {len(tags)}"
         )
     try:
-        parsed = terms.parse_filter(tags)
+        parsed = location_filter.parse_filter(tags)
     except InvalidTermError as error:
         raise InvalidInputError(tags=str(error)) from error
     wanted = sorted({term.indexed_word for term in parsed if not term.negated})

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import strawberry
 
-from resolvers.arguments import validate_id
-from resolvers.batching import batch_resolver
-from resolvers.context import Info, Relation
-from resolvers.errors import InvalidInputError
-from resolvers.listing import list_resolver
+from resolvers.request.arguments import validate_id
+from resolvers.request.batching import batch_resolver
+from resolvers.request.context import Info, Relation
+from resolvers.request.errors import InvalidInputError
+from resolvers.request.listing import list_resolver
 from storage.backgrounds import Background
-from storage.kinds import Document
 from storage.maps import MAPS, Map
-from storage.paging import Page
+from storage.records.kinds import Document
+from storage.records.paging import Page
 from storage.units import Unit
 
 MAX_TAGS_CHARACTERS = 255

@@ -4,12 +4,12 @@ import re
 
 import strawberry
 
-from resolvers.arguments import validate_id
-from resolvers.context import Info, Relation
-from resolvers.errors import InvalidInputError
-from resolvers.listing import list_resolver
-from storage.kinds import Document
-from storage.paging import Page
+from resolvers.request.arguments import validate_id
+from resolvers.request.context import Info, Relation
+from resolvers.request.errors import InvalidInputError
+from resolvers.request.listing import list_resolver
+from storage.records.kinds import Document
+from storage.records.paging import Page
 from storage.references import ASSET_REFERENCES, UNIT_REFERENCES, AssetReference, UnitReference
 
 REFERENCE_KEY_REGEX = re.compile(r"[a-z][a-z0-9-]{1,254}\Z")

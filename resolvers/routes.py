@@ -6,15 +6,15 @@ from typing import Annotated
 
 import strawberry
 
-from resolvers.context import Context, Info
 from resolvers.distances import parse_travel_mode, round_up
-from resolvers.errors import InvalidInputError
 from resolvers.locations import find_matching_ids
-from resolvers.routables import RoutableMap
+from resolvers.networks.routable_maps import RoutableMap
+from resolvers.request.context import Context, Info
+from resolvers.request.errors import InvalidInputError
 from resolvers.waypoints import WaypointInput, resolve_waypoints, to_waypoint_ref
-from routing.route import Leg as Found
-from routing.route import Route as Way
-from routing.route import WalkLeg
+from routing.search.route import Leg as Found
+from routing.search.route import Route as Way
+from routing.search.route import WalkLeg
 from storage.locations import LOCATIONS, Location
 from storage.maps import Map
 

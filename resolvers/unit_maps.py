@@ -8,12 +8,12 @@ import orjson
 import strawberry
 
 from parsing.errors import DocumentRejectedError, ParsingError
-from parsing.unitmap import ParsedMap
-from parsing.unitmap import parse_unit_map as parse_svg
-from resolvers import processes
-from resolvers.batching import batch_resolver
-from resolvers.context import Info
-from resolvers.errors import MalformedDocumentError, RefusedDocumentError
+from parsing.svg.unit_map import ParsedMap
+from parsing.svg.unit_map import parse_unit_map as parse_svg
+from resolvers.request import process_pool
+from resolvers.request.batching import batch_resolver
+from resolvers.request.context import Info
+from resolvers.request.errors import MalformedDocumentError, RefusedDocumentError
 from storage.maps import Map
 
 SvgDocument = NewType("SvgDocument", bytes)
@@ -30,7 +30,7 @@ async def parse_unit_map(info: Info, svg: SvgDocument) -> orjson.Fragment:
 async def parse_drawing(svg: bytes) -> ParsedMap:
     """A drawing parsed in another process. Raises MalformedDocument, RefusedDocument."""
     try:
-        return await processes.run_in_process_pool(parse_svg, PARSE_TIMEOUT_SECONDS, svg)
+        return await process_pool.run_in_process_pool(parse_svg, PARSE_TIMEOUT_SECONDS, svg)
     except DocumentRejectedError as error:
         raise RefusedDocumentError(str(error)) from error
     except ParsingError as error:

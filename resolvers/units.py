@@ -5,13 +5,13 @@ from typing import Protocol
 
 import strawberry
 
-from resolvers.arguments import validate_id
-from resolvers.batching import batch_resolver
-from resolvers.context import Info, Relation
-from resolvers.listing import list_resolver
-from storage.kinds import Document
+from resolvers.request.arguments import validate_id
+from resolvers.request.batching import batch_resolver
+from resolvers.request.context import Info, Relation
+from resolvers.request.listing import list_resolver
 from storage.maps import Map
-from storage.paging import Page
+from storage.records.kinds import Document
+from storage.records.paging import Page
 from storage.units import UNITS, Unit
 
 

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 import strawberry
 from msgspec import Struct
 
-from resolvers.arguments import describe_id_error
-from resolvers.context import Context
-from resolvers.errors import InvalidInputError
-from resolvers.routables import Placement, RoutableMap, placement_of
-from routing.router import Router
-from routing.stops import Position
-from routing.stops import WaypointRef as Stop
+from resolvers.networks.routable_maps import Placement, RoutableMap, placement_of
+from resolvers.request.arguments import describe_id_error
+from resolvers.request.context import Context
+from resolvers.request.errors import InvalidInputError
+from routing.search.router import Router
+from routing.search.stops import Position
+from routing.search.stops import WaypointRef as Stop
 from storage.floors import FLOORS
 from storage.locations import LOCATIONS
 from storage.maps import Map

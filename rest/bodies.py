@@ -11,9 +11,9 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from rest.errors import HttpError, Rename, from_graphql_error, invalid_input_error
-from rest.examples import RESOURCE_EXAMPLES, SVG_EXAMPLE
+from rest.openapi.examples import RESOURCE_EXAMPLES, SVG_EXAMPLE
 from rest.parameters import ID_SCHEMA
-from rest.reading import BodyTooLargeError, receive_body
+from rest.request_body import BodyTooLargeError, receive_body
 from schema.arguments import check_assignments, check_distance_request
 from schema.execution import RequestError
 

@@ -12,9 +12,9 @@ from starlette.types import ASGIApp
 
 from rest import parameters
 from rest.bodies import UNIT_MAP_BODY, read_request_body
+from rest.envelopes import RequestUrl
 from rest.errors import from_graphql_error, not_found_error
-from rest.routing import Handler, PathRoute
-from rest.shapes import RequestUrl
+from rest.path_routing import Handler, PathRoute
 from rest.table import ENDPOINTS, Endpoint
 from schema.execution import Caller, Context, Executor, Operation, OperationResult, RequestError
 

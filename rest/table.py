@@ -10,6 +10,17 @@ from typing import Literal
 
 from rest import operations
 from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
+from rest.envelopes import (
+    DataList,
+    DistanceMatrixData,
+    Envelope,
+    LinkPagedList,
+    NoContent,
+    NullableData,
+    PagedList,
+    SingleResource,
+    UnpagedList,
+)
 from rest.parameters import (
     ASSET_ID,
     FROM,
@@ -21,17 +32,6 @@ from rest.parameters import (
     REFERENCE_KEY,
     TO,
     QueryParameter,
-)
-from rest.shapes import (
-    DataList,
-    DistanceMatrixData,
-    Envelope,
-    LinkPagedList,
-    NoContent,
-    NullableData,
-    PagedList,
-    SingleResource,
-    UnpagedList,
 )
 
 Method = Literal["GET", "POST", "PUT"]

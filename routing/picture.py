@@ -12,15 +12,15 @@ import shapely
 from shapely import Point
 from shapely.geometry.base import BaseGeometry
 
-from routing.components import ComponentLabels, find_cut_off_areas
 from routing.costing import TravelMode
-from routing.doors import DoorOrigin, Opening
-from routing.network import Network
+from routing.network.components import ComponentLabels, find_cut_off_areas
+from routing.network.network import Network
+from routing.network.visibility import FloatArray
 from routing.plan import ConnectorKind, Polygonal
 from routing.processing import ProcessedPlan
-from routing.route import Route, WalkLeg
-from routing.visibility import FloatArray
-from routing.walkable import WalkableLevel
+from routing.search.route import Route, WalkLeg
+from routing.space.doors import DoorOrigin, Opening
+from routing.space.walkable import WalkableLevel
 
 MARGIN_FEET = 6.0
 DOOR_FILLS = {

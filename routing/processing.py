@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from routing.components import ComponentLabels, find_components
 from routing.costing import Costing, TravelMode
-from routing.network import Network, build_network
+from routing.network.components import ComponentLabels, find_components
+from routing.network.network import Network, build_network
 from routing.plan import Plan
 from routing.report import (
     ProcessingReport,
@@ -17,10 +17,10 @@ from routing.report import (
     list_loose_connectors,
     list_unroutable,
 )
-from routing.router import Router
-from routing.soundness import repair_plan
-from routing.table import MAX_TABLE_LOCATIONS, DistanceTable, build_distance_table
-from routing.walkable import WalkableLevel, build_walkable_levels
+from routing.search.distance_table import MAX_TABLE_LOCATIONS, DistanceTable, build_distance_table
+from routing.search.router import Router
+from routing.space.plan_repair import repair_plan
+from routing.space.walkable import WalkableLevel, build_walkable_levels
 
 ProcessingProgress = Callable[[float, str], None]
 """Told the share done, from 0 to 1, and what comes next."""

@@ -8,13 +8,13 @@ from typing import Any
 
 import shapely
 
-from routing.components import ComponentLabels
 from routing.costing import TravelMode
-from routing.doors import DoorOrigin
-from routing.network import Network
+from routing.issues import IssueKind, PlanIssue
+from routing.network.components import ComponentLabels
+from routing.network.network import Network
 from routing.plan import Plan, PlanLocation
-from routing.problems import IssueKind, PlanIssue
-from routing.walkable import WalkableLevel
+from routing.space.doors import DoorOrigin
+from routing.space.walkable import WalkableLevel
 
 
 @dataclass(frozen=True)

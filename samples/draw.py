@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from samples.alder_court import build_alder_court
-from samples.birch_house import build_birch_house
-from samples.bundle import drawing_name, make_bundle
-from samples.sheet import draw_sheet
-from samples.svg import draw_building
+from samples.buildings.alder_court import build_alder_court
+from samples.buildings.birch_house import build_birch_house
+from samples.output.bundle import drawing_name, make_bundle
+from samples.output.contact_sheet import draw_sheet
+from samples.output.svg import draw_building
 
 CHECKOUT = Path(__file__).parent.parent
 DEMO = Path("samples/demo")

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from resolvers import attributes, distances, waypoints
-from resolvers.arguments import parse_page_request, validate_id
 from resolvers.distances import CostingOptions, PedestrianOptions, parse_travel_mode
 from resolvers.locations import parse_terms
+from resolvers.request.arguments import parse_page_request, validate_id
 from resolvers.routes import parse_limit
 
 

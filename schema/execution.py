@@ -2,7 +2,7 @@
 
 Both doors come through here: REST with operations prepared at start-up, `/graphql` with whatever a
 client sends, which is kept parsed and validated in a bounded cache. Queries run compiled
-(`schema.compiling`): those of REST always, a client's from the second time on.
+(`schema.compiler.compiled_query`): those of REST always, a client's from the second time on.
 """
 
 import logging
@@ -27,14 +27,14 @@ from graphql import (
 )
 from graphql.validation import specified_rules
 
-from resolvers.caller import Caller
-from resolvers.context import Context
-from resolvers.errors import RequestError, UnavailableError
-from schema import limits
-from schema.bounds import QueryLimits
-from schema.compiling import CompiledQuery
-from schema.limits import LimitExceededError
+from resolvers.request.caller import Caller
+from resolvers.request.context import Context
+from resolvers.request.errors import RequestError, UnavailableError
+from schema import query_size
+from schema.compiler.compiled_query import CompiledQuery
 from schema.permissions import Requirement, demand_of_definition
+from schema.query_limits import QueryLimits
+from schema.query_size import LimitExceededError
 
 __all__ = [
     "Caller",
@@ -161,7 +161,7 @@ class Executor:
     ) -> OperationResult:
         """Runs an operation. Faults of ours are logged, and told as no more than that."""
         if not operation.is_allowed(context.caller):
-            if limits.count_items([*variables.values()]) > MAX_ITEMS_WHEN_REFUSED:
+            if query_size.count_items([*variables.values()]) > MAX_ITEMS_WHEN_REFUSED:
                 return _refused(operation, context.caller)
         elif self.compile_queries and operation.compiled is not None:
             try:
@@ -219,7 +219,7 @@ class Executor:
 
     def _build_operation(self, text: str, document: DocumentNode, name: str | None) -> Operation:
         node = _get_operation_node(document, name)
-        has_fixed_size = not limits.size_depends_on_variables(self.schema, document)
+        has_fixed_size = not query_size.size_depends_on_variables(self.schema, document)
         return Operation(
             text, document, node, self._collect_requirements(document, node), has_fixed_size
         )
@@ -253,9 +253,9 @@ class Executor:
     ) -> None:
         for node in _iter_operation_nodes(document):
             if name is None or (node.name and node.name.value == name):
-                size = limits.measure_operation(self.schema, document, node, variables)
+                size = query_size.measure_operation(self.schema, document, node, variables)
                 try:
-                    limits.check_limits(size, self.limits)
+                    query_size.check_limits(size, self.limits)
                 except LimitExceededError as error:
                     raise _limit_exceeded_error(str(error)) from error
 

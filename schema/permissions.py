@@ -19,7 +19,7 @@ from strawberry.extensions import FieldExtension
 from strawberry.schema_directive import Location
 from strawberry.types.field import StrawberryField
 
-from resolvers.caller import (
+from resolvers.request.caller import (
     ADMIN,
     CALCULATE_DISTANCES,
     DISTANCES_FLAG,
@@ -33,8 +33,8 @@ from resolvers.caller import (
     WRITE_UNIT_ATTRIBUTES,
     Caller,
 )
-from resolvers.context import Context
-from resolvers.errors import FlagRequiredError, PermissionRequiredError
+from resolvers.request.context import Context
+from resolvers.request.errors import FlagRequiredError, PermissionRequiredError
 
 
 @strawberry.schema_directive(

@@ -3,7 +3,7 @@
 import strawberry
 from strawberry.scalars import JSON
 
-import resolvers.processing
+import resolvers.processing.pipeline
 from schema.fields import resolver_field
 from schema.permissions import IS_ADMIN
 
@@ -18,4 +18,4 @@ class ProcessedMap:
 
 @strawberry.type
 class ProcessingMutations:
-    process_map = resolver_field(resolvers.processing.process_map, ProcessedMap, IS_ADMIN)
+    process_map = resolver_field(resolvers.processing.pipeline.process_map, ProcessedMap, IS_ADMIN)

@@ -1,7 +1,7 @@
 """Assets: the properties that everything else belongs to."""
 
-from storage.fields import Id, Text, TimestampedRecord
-from storage.kinds import Kind
+from storage.records.fields import Id, Text, TimestampedRecord
+from storage.records.kinds import Kind
 
 
 class Asset(TimestampedRecord, frozen=True, kw_only=True):

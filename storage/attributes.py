@@ -1,7 +1,7 @@
 """Unit attributes: groups of them, and which unit has which."""
 
-from storage.fields import Id, Record, Text
-from storage.kinds import Kind, Owner
+from storage.records.fields import Id, Record, Text
+from storage.records.kinds import Kind, Owner
 from storage.units import SAME_ASSET
 
 

@@ -1,7 +1,7 @@
 """Backgrounds of a unit map."""
 
-from storage.fields import Id, Text, TimestampedRecord
-from storage.kinds import Kind, Owner
+from storage.records.fields import Id, Text, TimestampedRecord
+from storage.records.kinds import Kind, Owner
 
 
 class Background(TimestampedRecord, frozen=True, kw_only=True):

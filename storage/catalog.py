@@ -9,10 +9,10 @@ from storage.assets import ASSETS
 from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
 from storage.backgrounds import BACKGROUNDS
 from storage.floors import FLOORS
-from storage.kinds import Kind
 from storage.level_tags import LEVEL_TAGS
 from storage.locations import LOCATIONS
 from storage.maps import MAPS
+from storage.records.kinds import Kind
 from storage.references import ASSET_REFERENCES, UNIT_REFERENCES
 from storage.units import UNITS
 

@@ -7,7 +7,7 @@ there for anybody. Chunks keep each document below MongoDB's 16 MB.
 import hashlib
 from collections.abc import Iterable
 
-from storage import driver
+from storage.mongo import driver
 
 COLLECTION = "files"
 CHUNK_BYTES = 8 << 20

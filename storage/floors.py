@@ -2,8 +2,8 @@
 
 from msgspec.structs import force_setattr
 
-from storage.fields import Id, Int32, Text, TimestampedRecord
-from storage.kinds import Kind, Owner
+from storage.records.fields import Id, Int32, Text, TimestampedRecord
+from storage.records.kinds import Kind, Owner
 
 
 class Floor(TimestampedRecord, frozen=True, kw_only=True):

@@ -14,9 +14,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from storage import driver
-from storage.fields import Id, Text
-from storage.visibility import Scope
+from storage.mongo import driver
+from storage.records.fields import Id, Text
+from storage.records.visibility import Scope
 
 KEY_PREFIX = "fgk_"
 BASE62_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -1,7 +1,7 @@
 """Level tags: what the levels of a unit map can be told apart by."""
 
-from storage.fields import NO_TIMESTAMP, Id, Record, Text, Timestamp, TimestampedRecord
-from storage.kinds import Kind, Owner
+from storage.records.fields import NO_TIMESTAMP, Id, Record, Text, Timestamp, TimestampedRecord
+from storage.records.kinds import Kind, Owner
 
 
 class LevelTagValue(Record, frozen=True, kw_only=True):

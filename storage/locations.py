@@ -4,9 +4,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from storage import terms
-from storage.fields import NO_TIMESTAMP, Id, Record, Text, Timestamp, TimestampedRecord
-from storage.kinds import Kind, Owner
+from storage.records import location_filter
+from storage.records.fields import NO_TIMESTAMP, Id, Record, Text, Timestamp, TimestampedRecord
+from storage.records.kinds import Kind, Owner
 from storage.units import SAME_ASSET
 
 Coordinate = Annotated[float, Meta(ge=-1e9, le=1e9)]
@@ -51,6 +51,6 @@ LOCATIONS = Kind(
     ),
     immutable_fields=("asset_id", "unit_map_id"),
     derived_fields=("words",),
-    derive=lambda document: {"words": terms.index_words(document["tags"])},
+    derive=lambda document: {"words": location_filter.index_words(document["tags"])},
     indexes=(("unit_map_id", "_id"), ("unit_map_id", "words", "_id"), ("asset_id", "words", "_id")),
 )

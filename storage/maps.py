@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from storage.fields import TEXT_PATTERN, Id, MapTag, Text, TimestampedRecord
-from storage.kinds import Document, Kind, Owner
+from storage.records.fields import TEXT_PATTERN, Id, MapTag, Text, TimestampedRecord
+from storage.records.kinds import Document, Kind, Owner
 
 NO_ROUTING = "no_routing"
 """The routing tier of a map without a network."""

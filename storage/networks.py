@@ -6,12 +6,13 @@ from typing import Any
 
 from pymongo import DeleteMany, UpdateOne
 
-from storage import driver, files
-from storage.importing import hold_import_lease
+from storage import files
+from storage.bundles.importing import hold_import_lease
+from storage.bundles.timestamps import UPDATED_AT, has_same_content, set_timestamps
 from storage.locations import LOCATIONS, Location
 from storage.maps import MAPS, NETWORK_FIELD, NO_ROUTING, PATHFINDING_TAG
-from storage.stamps import UPDATED_AT, has_same_content, set_timestamps
-from storage.visibility import Scope
+from storage.mongo import driver
+from storage.records.visibility import Scope
 
 REPORT_FIELD = "routing_report"
 PROCESSED_FIELD = "processed"

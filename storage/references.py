@@ -1,7 +1,7 @@
 """References: ids of assets and units in third-party systems."""
 
-from storage.fields import Id, ReferenceKey, Text, TimestampedRecord
-from storage.kinds import Kind, Owner
+from storage.records.fields import Id, ReferenceKey, Text, TimestampedRecord
+from storage.records.kinds import Kind, Owner
 from storage.units import SAME_ASSET
 
 

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from storage import driver, files
-from storage.fields import Record
-from storage.kinds import Document, Kind
-from storage.landmarks import ListKey, PageBookmarks
+from storage import files
+from storage.cache.bookmarks import ListKey, PageBookmarks
 from storage.maps import MAPS
-from storage.paging import Page, PageRequest
-from storage.visibility import Scope
+from storage.mongo import driver
+from storage.records.fields import Record
+from storage.records.kinds import Document, Kind
+from storage.records.paging import Page, PageRequest
+from storage.records.visibility import Scope
 
 R = TypeVar("R", bound=Record)
 

@@ -1,7 +1,7 @@
 """Units: apartments, shops, offices."""
 
-from storage.fields import Id, Text, TimestampedRecord
-from storage.kinds import Kind, Owner
+from storage.records.fields import Id, Text, TimestampedRecord
+from storage.records.kinds import Kind, Owner
 
 SAME_ASSET = (("asset_id", "asset_id"),)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 from pymongo import MongoClient
 
-from storage.embedded import run_embedded_mongo
+from storage.embedded.embedded_mongo import run_embedded_mongo
 
 pytest_plugins = ["tests.world"]
 

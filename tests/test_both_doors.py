@@ -8,10 +8,10 @@ import httpx
 import pytest
 
 from gateway.app import Gateway
-from resolvers import errors
+from resolvers.request import errors
+from rest.envelopes import LinkPagedList, PagedList, SingleResource, UnpagedList
 from rest.errors import STATUS_BY_CODE
 from rest.parameters import VARIABLE_BY_PATH_PARAMETER
-from rest.shapes import LinkPagedList, PagedList, SingleResource, UnpagedList
 from rest.table import ENDPOINTS, Endpoint
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
@@ -74,7 +74,7 @@ READS = [
     for row in ENDPOINTS
     if row.method == "GET" and not any(parameter.is_required for parameter in row.query_parameters)
 ]
-"""Routes need a routable map, which tests/resolvers/test_processing.py makes."""
+"""Routes need a routable map, which tests/resolvers/processing/test_pipeline.py makes."""
 LISTS = [row for row in READS if isinstance(row.envelope, PagedList)]
 
 

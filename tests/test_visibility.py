@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway.app import Gateway
-from resolvers.caller import FLAGS, PERMISSIONS, Caller
-from resolvers.context import Context
-from rest.shapes import PagedList
+from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
+from resolvers.request.context import Context
+from rest.envelopes import PagedList
 from rest.table import ENDPOINTS
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
-from storage.visibility import Scope
+from storage.records.visibility import Scope
 from tests.test_both_doors import parameters, variables
 from tests.world import CATALOG, HIDDEN, SEEN
 

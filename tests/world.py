@@ -21,9 +21,10 @@ from pymongo import MongoClient
 
 from gateway.app import Gateway
 from gateway.settings import Settings
-from resolvers.caller import FLAGS, PERMISSIONS
 from resolvers.catalog import import_catalog
-from storage import driver, keys
+from resolvers.request.caller import FLAGS, PERMISSIONS
+from storage import keys
+from storage.mongo import driver
 
 BASE_URL = "https://directory.test"
 

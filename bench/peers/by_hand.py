@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bench.peers.guarding import require_key
+from bench.data.workloads import NESTED, REST_WORKLOADS
+from bench.peers.key_check import require_key
+from bench.peers.mongo_reader import MongoReader, RecordedDistances, Row, to_page_envelope
 from bench.peers.peer import Peer, peer_environment, uvicorn_command
-from bench.peers.reading import MongoReader, RecordedDistances, Row, to_page_envelope
-from bench.shapes import NESTED, REST_WORKLOADS
 
 ASSET_COUNT = 4
 

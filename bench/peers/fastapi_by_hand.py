@@ -9,8 +9,8 @@ import orjson
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Response
 from pydantic import BaseModel
 
+from bench.peers.mongo_reader import MongoReader, RecordedDistances, Row, to_page_envelope
 from bench.peers.peer import KEY_VARIABLE
-from bench.peers.reading import MongoReader, RecordedDistances, Row, to_page_envelope
 
 
 class Unit(BaseModel):

@@ -1,7 +1,7 @@
 """FastAPI's two peers; their application is `bench.peers.fastapi_by_hand`, which needs FastAPI."""
 
+from bench.data.workloads import REST_WORKLOADS
 from bench.peers.peer import Peer, peer_environment, uvicorn_command
-from bench.shapes import REST_WORKLOADS
 
 SERVED_WORKLOADS = frozenset(shape.name for shape in REST_WORKLOADS if not shape.is_conditional)
 WITH_MODELS = Peer(

@@ -6,7 +6,7 @@ It is two peers, without its cache of responses and with it, for the two are not
 import sys
 from dataclasses import replace
 
-from bench.directory import Directory
+from bench.data.directory import Directory
 from bench.peers.peer import BASE_URL, HOST, Peer
 
 COMMAND = [sys.executable, "-c", "from gateway.cli.main import main; main()"]

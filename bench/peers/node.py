@@ -9,10 +9,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from bench.directory import Directory
+from bench.data.directory import Directory
+from bench.data.workloads import GRAPHQL_MATRIX, MATRIX, NOT_MODIFIED, names_except
 from bench.peers import peer
 from bench.peers.peer import BASE_URL, HOST, Peer
-from bench.shapes import GRAPHQL_MATRIX, MATRIX, NOT_MODIFIED, names_except
 
 HOME = Path(__file__).parent / "node"
 INSTALLED = HOME / "node_modules" / ".package-lock.json"

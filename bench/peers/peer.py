@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.directory import Directory
+from bench.data.directory import Directory
 
 BASE_URL = "https://floorgate.test"
 """What paging links start with, in every peer, so that all can answer the same."""

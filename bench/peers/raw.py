@@ -4,7 +4,7 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from bench.answers import RecordedAnswer, read_recorded_answers
+from bench.data.recorded_answers import RecordedAnswer, read_recorded_answers
 from bench.peers.peer import ANSWERS_VARIABLE, Peer, peer_environment, uvicorn_command
 
 Message = dict[str, Any]

@@ -16,10 +16,10 @@ from starlette.routing import Route
 from strawberry.dataloader import DataLoader
 from strawberry.extensions import ParserCache, ValidationCache
 
-from bench.peers.guarding import require_key
+from bench.data.workloads import GRAPHQL_MATRIX, MATRIX, NOT_MODIFIED, names_except
+from bench.peers.key_check import require_key
+from bench.peers.mongo_reader import MongoReader, Row, RowPage, to_page_envelope
 from bench.peers.peer import Peer, peer_environment, uvicorn_command
-from bench.peers.reading import MongoReader, Row, RowPage, to_page_envelope
-from bench.shapes import GRAPHQL_MATRIX, MATRIX, NOT_MODIFIED, names_except
 from rest import operations
 
 

@@ -13,9 +13,9 @@ from rich.table import Table
 from gateway.cli.operator import run_with_database
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
 from resolvers.catalog import import_catalog
-from storage import driver
-from storage.exporting import export_bundle
-from storage.importing import ImportProgress, ImportSummary
+from storage.bundles.exporting import export_bundle
+from storage.bundles.importing import ImportProgress, ImportSummary
+from storage.mongo import driver
 
 TIMEOUT_SECONDS = 120.0
 

@@ -4,7 +4,7 @@ import click
 import orjson
 
 from gateway.settings import settings_from_parameters, with_options
-from rest.openapi import build_description, to_yaml
+from rest.openapi.description import build_description, to_yaml
 from schema.root import GRAPHQL_SCHEMA, build_sdl
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from gateway.cli.operator import run_document
 from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
-from resolvers.caller import PERMISSIONS
+from resolvers.request.caller import PERMISSIONS
 
 CREATE_KEY = """mutation CreateKey(
     $name: String!, $permissions: [String!], $assetIds: [ID!],

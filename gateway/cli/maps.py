@@ -12,9 +12,9 @@ from rich.table import Table
 
 from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
 from parsing.plans import PLAN_FORMATS
-from resolvers.errors import NotFoundError, RequestError
-from resolvers.processing import ProcessingOutcome, ProcessingRequest, process_and_publish
-from storage.database import open_database
+from resolvers.processing.pipeline import ProcessingOutcome, ProcessingRequest, process_and_publish
+from resolvers.request.errors import NotFoundError, RequestError
+from storage.mongo.database import open_database
 from storage.store import Store
 
 TIMEOUT_SECONDS = 60.0

@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 import click
 
 from gateway.settings import Settings
-from resolvers.caller import FLAGS, PERMISSIONS, Caller
-from resolvers.context import Context
+from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
+from resolvers.request.context import Context
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
-from storage import driver
-from storage.database import open_database
+from storage.mongo import driver
+from storage.mongo.database import open_database
+from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
-from storage.visibility import ALL_ASSETS
 
 T = TypeVar("T")
 

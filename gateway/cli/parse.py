@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from parsing.errors import ParsingError
-from parsing.render import to_svg
-from parsing.unitmap import parse_unit_map as parse_svg
+from parsing.svg.render import to_svg
+from parsing.svg.unit_map import parse_unit_map as parse_svg
 
 
 @click.command()

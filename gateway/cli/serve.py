@@ -12,8 +12,9 @@ from typing import Any
 import click
 
 from gateway.settings import ALL_OPTIONS, Settings, settings_from_parameters, with_options
-from storage import driver, embedded
+from storage.embedded import embedded_mongo
 from storage.maps import MAPS
+from storage.mongo import driver
 
 APPLICATION_FACTORY = "gateway.app:create_app_from_environment"
 DEMO_BUNDLE = Path(__file__).parents[2] / "samples" / "demo" / "bundle.json"
@@ -34,9 +35,9 @@ def serve(demo: bool, **values: Any) -> None:
         raise click.UsageError("--behind-proxy speaks plain HTTP: leave --tls-cert out")
     with ExitStack() as stack:
         _start_mongod_while_loading(settings, stack)
-        from gateway import server
-        from gateway.protocol import ConnectionLimits
-        from gateway.worker import GatewayService
+        from gateway.server import server
+        from gateway.server.protocol import ConnectionLimits
+        from gateway.server.worker import GatewayService
 
         certificate = _get_certificate_paths(settings)
         on_ready: Callable[[str], None] = server.announce_ready
@@ -69,7 +70,7 @@ def _start_mongod_while_loading(settings: Settings, stack: ExitStack) -> None:
         starting = None
         if not settings.mongo_url:
             starting = pool.submit(
-                stack.enter_context, embedded.run_embedded_mongo(settings.data_dir)
+                stack.enter_context, embedded_mongo.run_embedded_mongo(settings.data_dir)
             )
         importlib.import_module(APPLICATION_FACTORY.partition(":")[0])
         if starting is not None:
@@ -81,7 +82,7 @@ def _get_certificate_paths(settings: Settings) -> tuple[str, str] | None:
         return None
     if settings.tls_cert and settings.tls_key:
         return str(settings.tls_cert), str(settings.tls_key)
-    from gateway import tls
+    from gateway.server import tls
 
     certificate, key = tls.ensure_certificate(settings.data_dir)
     return str(certificate), str(key)
@@ -91,7 +92,7 @@ def _prepare_demo(settings: Settings) -> str:
     """Loads the demo property, unless it is there, and makes a key for it."""
     from gateway.cli.keys import CREATE_KEY
     from gateway.cli.operator import run_document, run_with_database
-    from resolvers.caller import ADMIN, PERMISSIONS
+    from resolvers.request.caller import ADMIN, PERMISSIONS
 
     run_with_database(settings, _load_demo)
     expires = datetime.now(UTC) + timedelta(days=DEMO_KEY_DAYS)
@@ -116,9 +117,9 @@ async def _load_demo(database: driver.Database) -> None:
     Its map is made routable where it is not, in this version's format.
     """
     from resolvers.catalog import import_catalog
-    from resolvers.processing import ProcessingRequest, is_processed, process_and_publish
-    from storage import visibility
-    from storage.importing import hold_import_lease
+    from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
+    from storage.bundles.importing import hold_import_lease
+    from storage.records import visibility
     from storage.store import Store
 
     store = Store(database.client, database.name)
@@ -134,7 +135,7 @@ async def _load_demo(database: driver.Database) -> None:
 def _build_demo_announcement(
     key: str, certificate: tuple[str, str] | None
 ) -> Callable[[str], None]:
-    from gateway import server
+    from gateway.server import server
 
     trust = f"--cacert {Path(certificate[0]).resolve()} " if certificate else ""
 

@@ -9,8 +9,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from bench.directory import Directory
-from bench.load import LoadRequest, due_times, percentile
+from bench.data.directory import Directory
+from bench.data.workloads import LIST, NESTED, NOT_MODIFIED, WORKLOADS, Workload
+from bench.load.generator import LoadRequest, due_times, percentile
+from bench.load.servers import PeerError, PeerServer, Reply, check_same_answers
 from bench.peers import node
 from bench.peers.by_hand import BY_HAND
 from bench.peers.floorgate import CACHED, UNCACHED
@@ -18,8 +20,6 @@ from bench.peers.raw import RAW
 from bench.peers.registry import all_peers
 from bench.peers.strawberry_stock import STRAWBERRY
 from bench.profiling import summarize_profile
-from bench.serving import PeerError, PeerServer, Reply, check_same_answers
-from bench.shapes import LIST, NESTED, NOT_MODIFIED, WORKLOADS, Workload
 
 CHECKOUT = Path(__file__).parents[2]
 NOWHERE = Directory("", 0, "", "", [], [], Path())
@@ -120,7 +120,7 @@ def test_a_profile_is_told_per_request(tmp_path: Path) -> None:
     calls = {row[0]: row[2] for row in sheet.rows}
     places = {row[0]: row[1].partition(":")[0] for row in sheet.rows}
     assert calls["percentile"] == "3.00"
-    assert places["percentile"] == "bench/load.py"
+    assert places["percentile"] == "bench/load/generator.py"
 
 
 def test_only_one_shape_asks_for_304() -> None:

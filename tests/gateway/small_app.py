@@ -8,8 +8,8 @@ from pathlib import Path
 import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.access import AccessLogMiddleware
 from gateway.errors import StartError
+from gateway.middleware.access_log import AccessLogMiddleware
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -13,7 +13,7 @@ import pytest
 from gateway.app import Gateway
 from gateway.errors import StartError
 from gateway.settings import Settings
-from storage import embedded
+from storage.embedded import embedded_mongo
 from tests.world import create, running, serving
 
 pytestmark = pytest.mark.anyio
@@ -74,7 +74,7 @@ async def test_without_mongodb_both_doors_say_unavailable_until_it_is_back(
 ) -> None:
     async with contextlib.AsyncExitStack() as stack:
         mongod = stack.enter_context(contextlib.ExitStack())
-        url = mongod.enter_context(embedded.run_embedded_mongo(tmp_path))
+        url = mongod.enter_context(embedded_mongo.run_embedded_mongo(tmp_path))
         world = await create(url, "floorgate", tmp_path / "bundle.json")
         settings = world.settings(mongo_driver=driver)
         client = await stack.enter_async_context(serving(settings, world.keys.full))
@@ -93,7 +93,7 @@ async def test_without_mongodb_both_doors_say_unavailable_until_it_is_back(
         assert (await client.get("/health/ready")).status_code == 503
         assert (await client.get("/health/live")).status_code == 200
 
-        assert stack.enter_context(embedded.run_embedded_mongo(tmp_path)) == url
+        assert stack.enter_context(embedded_mongo.run_embedded_mongo(tmp_path)) == url
         await until(lambda: is_served(client, "/v1/units"))
         await until(lambda: is_served(client, "/health/ready"))
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from resolvers.context import Context
+from resolvers.request.context import Context
 from tests.world import SEEN, UNIT, ask, data_of
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from gateway.app import Gateway
-from storage import changes
+from storage.cache import change_feed
 from tests.world import HIDDEN, HIDDEN_MAP, MAP, SEEN, World, connected, data_of, running, speaking
 
 pytestmark = pytest.mark.anyio
@@ -79,7 +79,7 @@ async def asking(world: World, **settings: Any) -> AsyncIterator[Asking]:
 @pytest.fixture
 async def one(own_world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Asking]:
     """A gateway that trusts what it knows, however slow this machine is."""
-    monkeypatch.setattr(changes, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
     async with asking(own_world) as one:
         yield one
 

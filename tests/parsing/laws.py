@@ -5,8 +5,8 @@ import pickle
 import orjson
 
 from parsing.errors import ParsingError
-from parsing.render import to_svg
-from parsing.unitmap import MEDIA_TYPE, UNIT_MAP_VERSION, parse_unit_map
+from parsing.svg.render import to_svg
+from parsing.svg.unit_map import MEDIA_TYPE, UNIT_MAP_VERSION, parse_unit_map
 from tests.parsing.tree import elements_of, uid_faults
 
 

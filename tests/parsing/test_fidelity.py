@@ -9,10 +9,10 @@ import pytest
 from lxml import etree
 from PIL import Image
 
-from parsing.lengths import Viewport
-from parsing.render import to_svg
-from parsing.unitmap import parse_unit_map
-from parsing.viewports import root_frame
+from parsing.svg.geometry.lengths import Viewport
+from parsing.svg.render import to_svg
+from parsing.svg.unit_map import parse_unit_map
+from parsing.svg.viewports import root_frame
 from tests.parsing.browser import CHROMIUM, Sheet, differing_share, draw, is_blank
 from tests.parsing.sources import DEMO, MADE, REAL, REAL_FOLDER, cad_export, without_text
 

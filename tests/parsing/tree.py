@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from parsing.unitmap import parse_unit_map
+from parsing.svg.unit_map import parse_unit_map
 
 Members = dict[str, Any]
 

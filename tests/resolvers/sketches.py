@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from parsing import plans
-from resolvers.plan_places import LocationCandidate
-from resolvers.plans import TranslatedPlan, translate_plan
+from resolvers.plans.locations import LocationCandidate
+from resolvers.plans.translation import TranslatedPlan, translate_plan
 from tests.parsing.geography import Sketchbook
 
 FLOORS = {"f1": 10, "f2": 20}

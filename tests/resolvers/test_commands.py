@@ -9,7 +9,7 @@ import httpx
 import pytest
 from pymongo import monitoring
 
-from storage import driver
+from storage.mongo import driver
 from tests.world import World, ask, create, running, speaking
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resolvers.processing import is_processed
+from resolvers.processing.pipeline import is_processed
 from storage import networks
 from tests.resolvers.tower import (
     CATALOG,

@@ -5,9 +5,9 @@ from math import hypot
 import pytest
 
 from parsing import plans
-from resolvers.plans import translate_plan
+from resolvers.plans.translation import translate_plan
 from routing.processing import process_plan
-from routing.router import Position
+from routing.search.router import Position
 
 
 def measure(hall: str, wall: str, start: tuple[float, float], end: tuple[float, float]) -> float:

@@ -17,11 +17,11 @@ from shapely.geometry import box as rectangle
 from shapely.geometry.base import BaseGeometry
 
 from parsing import plans
-from resolvers.plans import TranslatedPlan, translate_plan
+from resolvers.plans.translation import TranslatedPlan, translate_plan
 from routing.costing import Costing, TravelMode
-from routing.doors import DEFAULT_DOOR_FEET
-from routing.matrix import TravelMatrix
 from routing.processing import ProcessedPlan, process_plan
+from routing.search.matrix import TravelMatrix
+from routing.space.doors import DEFAULT_DOOR_FEET
 from tests.parsing.geography import Metres, Sketchbook, box
 from tests.routing.oracle import geodesic_feet
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from resolvers.catalog import import_catalog
-from resolvers.processing import ProcessingRequest, process_and_publish
+from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from storage.store import Store
 from tests.world import World, connected, serving
 

@@ -8,9 +8,9 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.access import AccessLogMiddleware
+from gateway.middleware.access_log import AccessLogMiddleware
 from rest.errors import STATUS_BY_CODE, HttpError, from_graphql_error
-from rest.routing import PathRoute
+from rest.path_routing import PathRoute
 from rest.table import ENDPOINTS
 from schema.execution import RequestError
 from tests.world import ALL_FLAGS, MAP, World, running, serving, speaking

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rest.routing import decode_segment
+from rest.path_routing import decode_segment
 from tests.world import HIDDEN, ODD_IDS, SEEN
 
 pytestmark = pytest.mark.anyio

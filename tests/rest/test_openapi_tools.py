@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rest import openapi
+from rest.openapi.description import build_description, to_yaml
 from schema.root import GRAPHQL_SCHEMA
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import TOOLS, Packages
@@ -24,9 +24,7 @@ SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 @pytest.fixture(scope="module")
 def description(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("description") / "openapi.yaml"
-    file.write_text(
-        openapi.to_yaml(openapi.build_description(GRAPHQL_SCHEMA, "https://maps.example"))
-    )
+    file.write_text(to_yaml(build_description(GRAPHQL_SCHEMA, "https://maps.example")))
     return file
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rest.envelopes import RequestUrl
 from rest.errors import HttpError
 from rest.parameters import PAGE_PARAMETERS, parse_query
-from rest.shapes import RequestUrl
 from tests.world import BASE_URL, MAP, UNIT_IDS, World, connected, serving
 
 pytestmark = pytest.mark.anyio

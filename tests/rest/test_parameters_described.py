@@ -6,15 +6,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rest.parameters import LOCATION_TAGS
-from storage import terms
+from storage.records import location_filter
 
 ALPHABET = st.text(st.sampled_from("ab:\n -,=\\é"), max_size=12)
 
 
 def is_term_list(text: str) -> bool:
     try:
-        terms.parse_filter(text)
-    except terms.InvalidTermError:
+        location_filter.parse_filter(text)
+    except location_filter.InvalidTermError:
         return False
     return True
 
@@ -32,6 +32,9 @@ def test_the_pattern_of_location_tags_is_the_language_of_terms(text: str) -> Non
 
 def test_as_many_terms_are_described_as_are_taken() -> None:
     pattern = LOCATION_TAGS.schema["pattern"]
-    most, too_many = (",".join("a" * count) for count in (terms.MAX_TERMS, terms.MAX_TERMS + 1))
+    most, too_many = (
+        ",".join("a" * count)
+        for count in (location_filter.MAX_TERMS, location_filter.MAX_TERMS + 1)
+    )
     assert re.match(pattern, most)
     assert not re.match(pattern, too_many)

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from parsing.unitmap import parse_unit_map
+from parsing.svg.unit_map import parse_unit_map
 from resolvers.catalog import import_catalog
 from storage.errors import BundleError
 from tests.world import SEEN, World, ask, connected, data_of, serving

@@ -10,11 +10,11 @@ import pytest
 from shapely import Polygon
 
 from parsing import plans
-from resolvers.plans import translate_plan
+from resolvers.plans.translation import translate_plan
 from routing.plan import Connector, ConnectorKind, Door, Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import ProcessedPlan, process_plan
-from samples.alder_court import build_alder_court
-from samples.plan import Storey
+from samples.buildings.alder_court import build_alder_court
+from samples.buildings.plan import Storey
 
 CASERNE = Path(os.environ.get("FLOORGATE_PLANS", "../shared/data")) / "caserne" / "caserne.osm"
 

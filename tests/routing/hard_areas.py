@@ -15,7 +15,7 @@ from shapely import Polygon, box
 from shapely.affinity import rotate, translate
 
 from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Polygonal, Space, SpaceKind
-from routing.soundness import extract_polygons, make_valid, to_polygonal
+from routing.space.plan_repair import extract_polygons, make_valid, to_polygonal
 from tests.routing.random_plans import moved, turned
 
 Floats = NDArray[np.float64]

@@ -9,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from routing.costing import TravelMode
-from routing.graph import WalkGraph
-from routing.network import Network
-from routing.region import build_regions, edges_from_stops, edges_within_regions
-from routing.stops import find_location_stop
-from routing.walks import measure_walks
+from routing.network.network import Network
+from routing.network.regions import build_regions, edges_from_stops, edges_within_regions
+from routing.network.walk_graph import WalkGraph
+from routing.search.stops import find_location_stop
+from routing.search.walks import measure_walks
 from tests.routing.buildings import process_caserne, process_demo
 from tests.routing.oracle import geodesic_feet
 from tests.routing.world import process_drawing

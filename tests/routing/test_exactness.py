@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from shapely import Polygon
 
 from routing.costing import TravelMode
-from routing.graph import WalkGraph
+from routing.network.regions import Region, edges_from_stops, edges_within_regions
+from routing.network.visibility import find_corners
+from routing.network.walk_graph import WalkGraph
 from routing.plan import Polygonal
 from routing.processing import ProcessedPlan, process_plan
-from routing.region import Region, edges_from_stops, edges_within_regions
-from routing.router import Position, Router
-from routing.visibility import find_corners
+from routing.search.router import Position, Router
 from tests.routing.hard_areas import JITTERS_FEET, WALLS, Walls, build_area, build_plan, places_in
 from tests.routing.oracle import geodesic_feet
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from shapely import LineString, Point
 
 from routing.costing import TravelMode
-from routing.matrix import TravelMatrix
 from routing.plan import Barrier, Door, Plan
 from routing.processing import process_plan
-from routing.router import Position, Router
+from routing.search.matrix import TravelMatrix
+from routing.search.router import Position, Router
 from tests.routing.oracle import geodesic_feet
 from tests.routing.random_plans import plans, scaled, spots, turned
 

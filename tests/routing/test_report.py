@@ -8,11 +8,11 @@ import pytest
 from shapely import box
 
 from routing.costing import TravelMode
+from routing.issues import IssueKind
 from routing.plan import Connector, ConnectorKind, Plan
-from routing.problems import IssueKind
 from routing.processing import process_plan
 from routing.report import SelfCheck
-from routing.router import Position
+from routing.search.router import Position
 from tests.routing.world import draw_plan, process_drawing
 
 OFFICE = """

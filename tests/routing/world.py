@@ -30,7 +30,7 @@ from routing.plan import (
     SpaceKind,
 )
 from routing.processing import ProcessedPlan, process_plan
-from routing.soundness import make_valid
+from routing.space.plan_repair import make_valid
 
 CELL_FEET = 4.0
 KINDS = {

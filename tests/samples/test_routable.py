@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from parsing import plans
-from resolvers.plans import translate_plan
+from resolvers.plans.translation import translate_plan
 from routing.costing import TravelMode
 from routing.processing import ProcessedPlan, process_plan
 

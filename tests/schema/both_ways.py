@@ -14,14 +14,14 @@ from typing import Any
 
 import orjson
 
-from resolvers.caller import FLAGS, PERMISSIONS, Caller
-from resolvers.context import Context
-from schema.bounds import QueryLimits
+from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
+from resolvers.request.context import Context
 from schema.execution import Executor, InvalidOperationError, Operation, OperationResult
+from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
-from storage import driver
+from storage.mongo import driver
+from storage.records.visibility import ALL_ASSETS, Scope
 from storage.store import Store
-from storage.visibility import ALL_ASSETS, Scope
 from tests.schema.operations import Drawn
 from tests.world import CATALOG, HIDDEN, OTHER_MAP, SEEN, create, drop
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from storage.embedded import run_embedded_mongo
+from storage.embedded.embedded_mongo import run_embedded_mongo
 from tests.schema.both_ways import CALLERS, STORES, BothWays, both_ways
 from tests.schema.operations import Drawn, operations
 

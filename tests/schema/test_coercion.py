@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from resolvers.distances import CostingOptions, PedestrianOptions
 from resolvers.waypoints import WaypointInput
-from schema.compiling_coercion import (
+from schema.compiler.coercion import (
     MAX_EXACT_INTEGER,
     FallbackNeededError,
     build_coercion,
     build_conversion,
 )
-from schema.compiling_fields import UnsupportedQueryError
+from schema.compiler.selection import UnsupportedQueryError
 from schema.root import GRAPHQL_SCHEMA
 
 WAYPOINT = {"id": "gym", "name": None, "x": 1.5, "y": 2, "floorId": "lower"}

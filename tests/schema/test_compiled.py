@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from resolvers.context import Context
-from schema.compiling_fields import MAX_FIELDS
+from resolvers.request.context import Context
+from schema.compiler.selection import MAX_FIELDS
 from schema.execution import Executor, OperationResult
 from schema.root import GRAPHQL_SCHEMA
-from storage import driver
+from storage.mongo import driver
 from storage.store import Store
 from tests.schema.both_ways import CALLERS, RIGHTS, STORES, BothWays, both_ways
 from tests.schema.operations import Drawn, operations

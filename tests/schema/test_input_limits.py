@@ -9,9 +9,8 @@ import pytest
 import strawberry.types.arguments
 from graphql.execution import values
 
-from resolvers.context import Context
-from schema import limits
-from schema.bounds import QueryLimits
+from resolvers.request.context import Context
+from schema import query_size
 from schema.execution import (
     MAX_ITEMS_WHEN_REFUSED,
     Executor,
@@ -19,6 +18,7 @@ from schema.execution import (
     OperationResult,
 )
 from schema.permissions import Requirement, demand_of_definition
+from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 from tests.schema.both_ways import RIGHTS, BothWays, both_ways
 from tests.world import MAP, SEEN, UNIT, ask
@@ -189,12 +189,12 @@ def test_page_sizes_count_as_they_are_coerced(document: str, variables: dict[str
     ],
 )
 def test_objects_and_list_items_count(value: Any, count: int) -> None:
-    assert limits.count_items(value) == count
+    assert query_size.count_items(value) == count
 
 
 def test_counting_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "ENOUGH_ITEMS", 10)
-    assert limits.count_items([{}] * 1_000) == 11
+    monkeypatch.setattr(query_size, "ENOUGH_ITEMS", 10)
+    assert query_size.count_items([{}] * 1_000) == 11
 
 
 def test_rest_has_no_refusal_worded_by_a_second_run(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from storage.bundles.importing import import_bundles
 from storage.errors import BundleError
-from storage.importing import import_bundles
 
 ONE_DRIVER = pytest.mark.parametrize("client", ["motor"], indirect=True)
 """For tables of complaints, which no driver has a part in."""

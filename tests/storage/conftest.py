@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from storage import driver
+from storage.mongo import driver
 from tests.storage.catalogs import SMALL, write_arrays
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from storage import files, networks
+from storage.bundles.importing import ImportCounts, ParsedSource, import_bundles
+from storage.bundles.sources import SourceError, to_data_url
 from storage.errors import BundleError
-from storage.importing import ImportCounts, ParsedSource, import_bundles
-from storage.sources import SourceError, to_data_url
 from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
 
 pytestmark = pytest.mark.anyio

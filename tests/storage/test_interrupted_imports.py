@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from storage.importing import ImportCounts, finish_interrupted_import, import_bundles
-from storage.staging import STAGING_PREFIX
+from storage.bundles.importing import ImportCounts, finish_interrupted_import, import_bundles
+from storage.bundles.staging import STAGING_PREFIX
 from tests.storage.catalogs import SMALL, contents, small, write_lines
 
 pytestmark = [
@@ -27,7 +27,7 @@ IMPORT = """
 import asyncio, os, signal, sys
 from storage import driver, lease
 from storage.errors import ImportInterruptedError
-from storage.importing import import_bundles
+from storage.bundles.importing import import_bundles
 
 url, name, path, phase, times, signal_name = sys.argv[1:]
 lease.LEASE_SECONDS, lease.HEARTBEAT_SECONDS = 1.0, 0.2

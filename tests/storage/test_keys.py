@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pymongo.errors import DuplicateKeyError
 
-from storage import keys, setup
+from storage import keys
 from storage.keys import BASE62_ALPHABET, KEY_LENGTH, KEY_PREFIX, ApiKey
+from storage.mongo import setup
 
 pytestmark = pytest.mark.anyio
 

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage import driver
 from storage.assets import ASSETS, Asset
 from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, AttributeGroup
-from storage.connection import DriverName
 from storage.errors import UnavailableError
 from storage.floors import FLOORS, Floor
-from storage.kinds import Kind
 from storage.level_tags import LEVEL_TAGS, LevelTag, LevelTagValue
-from storage.paging import PageRequest
-from storage.setup import prepare_database
+from storage.mongo import driver
+from storage.mongo.connection import DriverName
+from storage.mongo.setup import prepare_database
+from storage.records.kinds import Kind
+from storage.records.paging import PageRequest
+from storage.records.visibility import ALL_ASSETS, NO_ASSETS, Scope
 from storage.store import MAX_UNION_STAGES, Store
 from storage.units import UNITS, Unit
-from storage.visibility import ALL_ASSETS, NO_ASSETS, Scope
 
 pytestmark = pytest.mark.anyio
 

@@ -1,0 +1,144 @@
+"""What is asked for: one row per shape, the same requests for every peer, at both doors."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from bench.data import graphql_documents
+from bench.data.directory import MAP_ID, Directory
+from bench.load.generator import LoadRequest
+
+SEED = 7
+SINGLE_UNITS = 500
+"""Units asked for one by one, in turn."""
+SOURCES, TARGETS = 5, 10
+LOCATION_TAGS = "svc:amenity==yes,-disused"
+JSON = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One sort of request; `requests` are asked in turn."""
+
+    name: str
+    title: str
+    requests: Callable[[Directory], list[LoadRequest]]
+    connections: int = 8
+    """At saturation: enough to keep one core busy while MongoDB answers."""
+    is_conditional: bool = False
+    """Whether each request brings the tag of what it asks for, to be answered 304."""
+
+    @property
+    def status(self) -> int:
+        """Of every answer."""
+        return 304 if self.is_conditional else 200
+
+
+def _sample_unit_ids(directory: Directory) -> list[str]:
+    count = min(SINGLE_UNITS, len(directory.unit_ids))
+    return random.Random(SEED).sample(directory.unit_ids, count)
+
+
+def _unit(directory: Directory) -> list[LoadRequest]:
+    return [LoadRequest(f"/v1/units/{id}") for id in _sample_unit_ids(directory)]
+
+
+def _get(path: str) -> Callable[[Directory], list[LoadRequest]]:
+    return lambda _: [LoadRequest(path)]
+
+
+def _sample_waypoint_ids(directory: Directory) -> tuple[list[str], list[str]]:
+    """Waypoints of the matrix."""
+    count = min(SOURCES + TARGETS, len(directory.location_ids))
+    picked = random.Random(SEED).sample(directory.location_ids, count)
+    return picked[:SOURCES], picked[SOURCES:]
+
+
+def _waypoints(directory: Directory) -> dict[str, list[dict[str, str]]]:
+    sources, targets = _sample_waypoint_ids(directory)
+    return {"sources": [{"id": id} for id in sources], "targets": [{"id": id} for id in targets]}
+
+
+def _matrix(directory: Directory) -> list[LoadRequest]:
+    body = orjson.dumps({"data": _waypoints(directory)})
+    return [LoadRequest(f"/v1/maps/{MAP_ID}/distance-matrix", "POST", body, JSON)]
+
+
+def _graphql_request(document: str, **variables: Any) -> LoadRequest:
+    body = orjson.dumps({"query": document, "variables": variables})
+    return LoadRequest("/graphql", "POST", body, JSON)
+
+
+def _graphql(document: str, **variables: Any) -> Callable[[Directory], list[LoadRequest]]:
+    return lambda _: [_graphql_request(document, **variables)]
+
+
+def _graphql_unit(directory: Directory) -> list[LoadRequest]:
+    return [_graphql_request(graphql_documents.UNIT, id=id) for id in _sample_unit_ids(directory)]
+
+
+def _graphql_matrix(directory: Directory) -> list[LoadRequest]:
+    return [_graphql_request(graphql_documents.MATRIX, map=MAP_ID, **_waypoints(directory))]
+
+
+LIST = "units-1000"
+UNIT = "unit"
+NOT_MODIFIED = "not-modified"
+MATRIX, GRAPHQL_MATRIX = "matrix", "graphql-matrix"
+NESTED = "graphql-nested"
+
+REST_WORKLOADS = (
+    Workload(UNIT, "one unit", _unit),
+    Workload("units-100", "100 units", _get("/v1/units?per-page=100")),
+    Workload(LIST, "1,000 units", _get("/v1/units?per-page=1000")),
+    Workload("units-10000", "10,000 units", _get("/v1/units?per-page=10000"), connections=3),
+    Workload("level-tags", "level tags", _get(f"/v1/maps/{MAP_ID}/levels/tags")),
+    Workload(
+        "locations",
+        "90 locations by tag",
+        _get(f"/v1/maps/{MAP_ID}/locations?tags={quote(LOCATION_TAGS, safe='')}"),
+    ),
+    Workload(
+        NOT_MODIFIED, "304 for 1,000 units", _get("/v1/units?per-page=1000"), is_conditional=True
+    ),
+    Workload(MATRIX, "matrix of 50 pairs", _matrix),
+)
+GRAPHQL_WORKLOADS = (
+    Workload("graphql-unit", "one unit, GraphQL", _graphql_unit),
+    Workload(
+        "graphql-units-100", "100 units, GraphQL", _graphql(graphql_documents.UNITS, perPage=100)
+    ),
+    Workload(
+        "graphql-units-1000",
+        "1,000 units, GraphQL",
+        _graphql(graphql_documents.UNITS, perPage=1000),
+    ),
+    Workload(
+        "graphql-units-10000",
+        "10,000 units, GraphQL",
+        _graphql(graphql_documents.UNITS, perPage=10_000),
+        connections=3,
+    ),
+    Workload(
+        "graphql-level-tags",
+        "level tags, GraphQL",
+        _graphql(graphql_documents.LEVEL_TAGS, map=MAP_ID),
+    ),
+    Workload(
+        "graphql-locations",
+        "90 locations by tag, GraphQL",
+        _graphql(graphql_documents.LOCATIONS, map=MAP_ID, tags=LOCATION_TAGS),
+    ),
+    Workload(NESTED, "1,000 units in 3 levels, GraphQL", _graphql(graphql_documents.NESTED)),
+    Workload(GRAPHQL_MATRIX, "matrix of 50 pairs, GraphQL", _graphql_matrix),
+)
+WORKLOADS = (*REST_WORKLOADS, *GRAPHQL_WORKLOADS)
+
+
+def names_except(*names: str) -> frozenset[str]:
+    """The names of all other shapes."""
+    return frozenset(shape.name for shape in WORKLOADS if shape.name not in names)

@@ -1,0 +1,153 @@
+"""What the hand-written Python peers share: the fewest reads of MongoDB that answer a request.
+
+Rows come as they are stored, and leave as the specification has them; nothing is checked that a
+request of the benchmark does not need.
+"""
+
+import base64
+import os
+from typing import Any, NamedTuple
+
+import msgspec
+from motor.motor_asyncio import AsyncIOMotorClient
+
+from bench.data.recorded_answers import read_recorded_answers
+from bench.peers.peer import ANSWERS_VARIABLE, BASE_URL, DATABASE_VARIABLE, MONGO_URL_VARIABLE
+from storage.records.kinds import KEY_SEPARATOR
+
+Row = dict[str, Any]
+
+BY_ID = [("_id", 1)]
+UNIT = ("asset_id", "floor_id", "name", "created_at", "updated_at")
+LEVEL_TAG = ("name", "key", "created_at", "updated_at", "values")
+LOCATION = (
+    *("asset_id", "unit_map_id", "name", "x", "y", "floors", "tags"),
+    *("created_at", "updated_at"),
+)
+PER_PAGE = 100
+
+
+class RowPage(NamedTuple):
+    """One page of rows, and whether another follows."""
+
+    rows: list[Row]
+    has_next: bool
+
+
+class MongoReader:
+    """The collections of the directory."""
+
+    def __init__(self) -> None:
+        client: Any = AsyncIOMotorClient(
+            os.environ[MONGO_URL_VARIABLE], readConcernLevel="majority"
+        )
+        self.database = client[os.environ[DATABASE_VARIABLE]]
+
+    async def unit(self, id: str) -> Row | None:
+        """One unit."""
+        found = await self.database["units"].find_one({"_id": id}, _projection(UNIT))
+        return None if found is None else _resource(found)
+
+    async def units(self, page: int, per_page: int) -> RowPage:
+        """A page of all units."""
+        cursor = self._find("units", {}, UNIT, per_page + 1)
+        found = await cursor.sort(BY_ID).skip((page - 1) * per_page).to_list(None)
+        return RowPage([_resource(each) for each in found[:per_page]], len(found) > per_page)
+
+    async def level_tags(self, map_id: str) -> list[Row]:
+        """The level tags of a map."""
+        where = {"map_id": map_id}
+        found: list[Row] = (
+            await self.database["level_tags"]
+            .find(where, {**_projection(LEVEL_TAG), "_id": 0})
+            .sort(BY_ID)
+            .to_list(None)
+        )
+        return found
+
+    async def locations(self, map_id: str, tags: str) -> list[Row]:
+        """The first locations of a map that meet a filter without escapes."""
+        terms = tags.casefold().replace("==", KEY_SEPARATOR).split(",")
+        words = {
+            "$all": [term for term in terms if not term.startswith("-")],
+            "$nin": [term[1:] for term in terms if term.startswith("-")],
+        }
+        where = {"unit_map_id": map_id, "words": words}
+        cursor = self._find("locations", where, LOCATION, PER_PAGE)
+        return [_resource(each) for each in await cursor.sort(BY_ID).to_list(None)]
+
+    async def list_rows(self, collection: str, where: Row, *fields: str) -> list[Row]:
+        """Rows of a collection in the order of their ids."""
+        cursor = self.database[collection].find(where, _projection(fields), batch_size=10_000)
+        return [_resource(each) for each in await cursor.sort(BY_ID).to_list(None)]
+
+    def _find(self, collection: str, where: Row, fields: tuple[str, ...], limit: int) -> Any:
+        # The driver's first batch is 101 documents unless told.
+        return self.database[collection].find(
+            where, _projection(fields), limit=limit, batch_size=limit
+        )
+
+
+def _projection(fields: tuple[str, ...]) -> dict[str, int]:
+    return dict.fromkeys(("_id", *fields), 1)
+
+
+def _resource(row: Row) -> Row:
+    return {"id": row.pop("_id"), **row}
+
+
+def to_page_envelope(slice: RowPage, page: int, per_page: int) -> Row:
+    """A page in the envelope of the specification."""
+    next_url = None
+    if slice.has_next:
+        cursor = msgspec.msgpack.encode([page + 1, per_page, slice.rows[-1]["id"]])
+        token = base64.urlsafe_b64encode(cursor).decode().rstrip("=")
+        next_url = f"{_page_url(page + 1, per_page)}&after={token}"
+    paging = {
+        "per_page": per_page,
+        "current_page": page,
+        "prev_url": _page_url(page - 1, per_page) if page > 1 else None,
+        "next_url": next_url,
+    }
+    return {"paging": paging, "data": slice.rows}
+
+
+def _page_url(page: int, per_page: int) -> str:
+    return f"{BASE_URL}/v1/units?per-page={per_page}&page={page}"
+
+
+class RecordedDistances:
+    """A ready table of distances, taken from what Floorgate answered."""
+
+    def __init__(self) -> None:
+        answers = read_recorded_answers(os.environ[ANSWERS_VARIABLE])
+        answer = next(each for each in answers if each.path.endswith("/distance-matrix"))
+        matrix = msgspec.json.decode(answer.content)["data"]
+        self.method = matrix["distance_method"]
+        self.places: dict[str, Row] = {}
+        self.table: dict[tuple[str, str], tuple[float, float]] = {}
+        for source in matrix["sources"]:
+            for target in source["targets"]:
+                self.table[source["id"], target["id"]] = target["distance"], target["time"]
+                self.places[target["id"]] = _waypoint_fields(target)
+            self.places[source["id"]] = _waypoint_fields(source)
+
+    def matrix(self, sources: list[str], targets: list[str]) -> Row:
+        """The answer to a request for the distances between locations."""
+        rows = [
+            {
+                **self.places[source],
+                "index": at,
+                "targets": [self._target(source, target, to) for to, target in enumerate(targets)],
+            }
+            for at, source in enumerate(sources)
+        ]
+        return {"data": {"distance_method": self.method, "sources": rows}}
+
+    def _target(self, source: str, target: str, index: int) -> Row:
+        distance, time = self.table[source, target]
+        return {**self.places[target], "index": index, "distance": distance, "time": time}
+
+
+def _waypoint_fields(waypoint: Row) -> Row:
+    return {name: waypoint[name] for name in ("id", "name", "x", "y", "floor_id")}

@@ -1,0 +1,185 @@
+"""What Floorgate is to reach, as ratios of server CPU per request within one run."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bench.data.workloads import LIST, NESTED, NOT_MODIFIED, UNIT, WORKLOADS
+from bench.peers.by_hand import BY_HAND
+from bench.peers.fastapi_peers import WITH_BYTES, WITH_MODELS
+from bench.peers.floorgate import CACHED, UNCACHED
+from bench.peers.node import SOFA_JIT, SOFA_JS
+from bench.peers.raw import RAW
+from bench.peers.strawberry_stock import STRAWBERRY
+from bench.report.results import Results, cpu_ratios
+from bench.report.tables import NO_VALUE, ReportTable
+from bench.staleness import StalenessSample
+
+STALENESS_MS = 50.0
+ALL_WORKLOADS = tuple(shape.name for shape in WORKLOADS)
+RIVAL_PEERS = tuple(peer.name for peer in (WITH_MODELS, WITH_BYTES, STRAWBERRY, SOFA_JS, SOFA_JIT))
+"""What a user would pick instead; the other two are limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class PerformanceTarget:
+    """A bound on Floorgate's CPU per request over that of another peer."""
+
+    title: str
+    peer: str
+    workloads: Sequence[str]
+    """The worst of them counts."""
+    reference_peers: Sequence[str]
+    """The worst for Floorgate counts."""
+    reference_title: str
+    max_ratio: float
+    """The ratio; below 1 it is shown the other way round."""
+
+
+def _single_target(
+    what: str, shape: str, peer: str, against: str, against_what: str, most: float
+) -> PerformanceTarget:
+    return PerformanceTarget(what, peer, (shape,), (against,), against_what, most)
+
+
+LIST_TITLE, UNIT_TITLE, NESTED_TITLE = "list of 1,000 units", "GET one", "nested GraphQL, 3 levels"
+LIMIT, BYTES, STOCK = "the hand-written limit", "raw ready bytes", "stock strawberry"
+
+TARGETS = (
+    _single_target(LIST_TITLE, LIST, UNCACHED.name, BY_HAND.name, LIMIT, 1.15),
+    _single_target(LIST_TITLE, LIST, UNCACHED.name, STRAWBERRY.name, STOCK, 1 / 8),
+    _single_target(
+        LIST_TITLE, LIST, UNCACHED.name, WITH_MODELS.name, "FastAPI with a response model", 1 / 2
+    ),
+    _single_target(LIST_TITLE, LIST, CACHED.name, RAW.name, BYTES, 2.0),
+    _single_target(UNIT_TITLE, UNIT, UNCACHED.name, BY_HAND.name, LIMIT, 1.3),
+    _single_target(UNIT_TITLE, UNIT, CACHED.name, RAW.name, BYTES, 2.0),
+    _single_target("304", NOT_MODIFIED, CACHED.name, RAW.name, BYTES, 1.5),
+    _single_target(NESTED_TITLE, NESTED, UNCACHED.name, STRAWBERRY.name, STOCK, 1 / 8),
+    PerformanceTarget(
+        "every shape", UNCACHED.name, ALL_WORKLOADS, (SOFA_JS.name,), SOFA_JS.title, 1.0
+    ),
+    PerformanceTarget(
+        "every shape", CACHED.name, ALL_WORKLOADS, (SOFA_JIT.name,), SOFA_JIT.title, 1.0
+    ),
+    PerformanceTarget(
+        "every shape",
+        CACHED.name,
+        ALL_WORKLOADS,
+        tuple(
+            peer.name for peer in (BY_HAND, WITH_MODELS, WITH_BYTES, STRAWBERRY, SOFA_JS, SOFA_JIT)
+        ),
+        "every peer",
+        1.0,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRatio:
+    """A ratio, and where it was found."""
+
+    ratio: float
+    shape: str
+    against: str
+
+
+def find_worst_ratio(target: PerformanceTarget, results: Results) -> MeasuredRatio | None:
+    """The worst of a target's ratios; None where nobody to compare with took part."""
+    found = [
+        MeasuredRatio(spread.median, shape, against)
+        for shape in target.workloads
+        for against in target.reference_peers
+        if (spread := cpu_ratios(results.samples, shape, target.peer, against)) is not None
+    ]
+    return max(found, key=lambda each: each.ratio) if found else None
+
+
+def build_table(results: Results) -> ReportTable:
+    """Every target beside what was measured."""
+    return ReportTable(
+        "To reach: ratios of server CPU per request",
+        ("", "cache", "to reach", "measured", ""),
+        [*_iter_rows(results), *_staleness_rows(results)],
+        text_columns=5,
+    )
+
+
+def _iter_rows(results: Results) -> Iterator[tuple[str, ...]]:
+    for target in TARGETS:
+        cache = "on" if target.peer == CACHED.name else "off"
+        found = find_worst_ratio(target, results)
+        bound = f"{_format_bound(target.max_ratio)} {target.reference_title}"
+        if found is None:
+            yield target.title, cache, bound, NO_VALUE, "not measured"
+            continue
+        measured = _format_ratio(found.ratio, target.max_ratio)
+        if len(target.workloads) > 1:
+            titles = {shape.name: shape.title for shape in WORKLOADS}
+            measured += f" ({titles[found.shape]}, beside {results.titles[found.against]})"
+        yield target.title, cache, bound, measured, verdict(found.ratio, target.max_ratio)
+
+
+def build_rival_table(results: Results) -> ReportTable:
+    """Where a peer that a user would pick instead takes less CPU than Floorgate."""
+    found = [
+        (
+            shape.title,
+            "on" if own == CACHED.name else "off",
+            results.titles[rival],
+            f"{1 / spread.median:.2f} x",
+        )
+        for own in (UNCACHED.name, CACHED.name)
+        for shape in WORKLOADS
+        for rival in RIVAL_PEERS
+        if (spread := cpu_ratios(results.samples, shape.name, own, rival)) and spread.median > 1
+    ]
+    return ReportTable(
+        "Where another wins",
+        ("", "cache", "who takes less CPU", "beside Floorgate"),
+        found or [("nowhere", NO_VALUE, NO_VALUE, NO_VALUE)],
+        text_columns=3,
+    )
+
+
+def verdict(measured: float, most: float) -> str:
+    """Whether a bound is kept, or by how much it is not."""
+    excess = measured / most
+    if excess <= 1:
+        return "met"
+    return (
+        f"missed by {100 * (excess - 1):.0f} %" if excess < 2 else f"missed {excess:.1f} times over"
+    )
+
+
+def _staleness_rows(results: Results) -> Iterator[tuple[str, ...]]:
+    found = results.staleness
+    if found is None:
+        return
+    what = "staleness after a write"
+    stale = f"{found.uncached.stale_reads} stale of {found.uncached.writes} reads"
+    kept = _staleness_verdict(not found.uncached.stale_reads)
+    yield what, "off", "through another gateway: none", stale, kept
+    late = f"p99 {found.cached.p99_ms:.1f} ms"
+    kept = _staleness_verdict(found.cached.p99_ms < STALENESS_MS, found.cached)
+    yield what, "on", f"through another gateway: p99 under {STALENESS_MS:g} ms", late, kept
+    stale = f"{found.same.stale_reads} stale of {found.same.writes} reads"
+    kept = _staleness_verdict(not found.same.stale_reads, found.same)
+    yield what, "on", "through the same gateway: none", stale, kept
+
+
+def _staleness_verdict(is_met: bool, cached: StalenessSample | None = None) -> str:
+    if cached and not cached.is_cached:
+        return "says nothing: the read was not answered from memory"
+    return "met" if is_met else "missed"
+
+
+def _format_bound(most: float) -> str:
+    if most == 1:
+        return "ahead of"
+    return f"at most {most:g} x" if most > 1 else f"at least {1 / most:g} x less than"
+
+
+def _format_ratio(ratio: float, most: float) -> str:
+    if most >= 1:
+        return f"{ratio:.2f} x"
+    return f"{1 / ratio:.1f} x less" if ratio <= 1 else f"{ratio:.1f} x more"

@@ -1,0 +1,145 @@
+"""Who is let in: a bound on requests being worked on, and a rate for each key."""
+
+from collections import OrderedDict
+from collections.abc import Collection
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.middleware.access_log import UNAVAILABLE_MESSAGES
+
+HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
+"""Always let in: a probe that is shed would have a busy service restarted."""
+MAX_ARRIVING_BYTES = 128 << 20
+"""Of all bodies that are not complete yet: six times the largest body that is allowed."""
+
+
+class _OverloadedError(Exception):
+    """A request for which there is no room, whether it has just begun or its body arrives."""
+
+
+class LoadSheddingMiddleware:
+    """Load shedding: answer 503 at once to what is beyond `max_in_flight` requests being worked on.
+
+    Without it an overloaded event loop makes the database driver's timeouts fire, and all
+    requests fail; with it the rest stay fast. A request that waits for its client, for the
+    rest of its body or to have its response read, does not count: else slow clients could hold
+    all slots without causing any work. A `max_in_flight` of 0 turns it off.
+    """
+
+    def __init__(
+        self, app: ASGIApp, max_in_flight: int = 100, exempt_paths: Collection[str] = HEALTH_PATHS
+    ) -> None:
+        self.app = app
+        self.max_in_flight = max_in_flight
+        self.exempt_paths = exempt_paths
+        self.in_flight = 0
+        self.arriving_bytes = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not self.max_in_flight or scope["path"] in self.exempt_paths:
+            await self.app(scope, receive, send)
+            return
+        slot = _Slot(self, receive, send)
+        try:
+            slot.acquire()
+            await self.app(scope, slot.receive, slot.send)
+            return
+        except _OverloadedError:
+            pass  # answered below, where the exception holds no part of a body any more
+        finally:
+            slot.release()
+            slot.forget_body()
+        for message in UNAVAILABLE_MESSAGES:
+            await send(message)
+
+
+class _Slot:
+    """The place of one request among those in flight."""
+
+    def __init__(self, shedding: LoadSheddingMiddleware, receive: Receive, send: Send) -> None:
+        self._shedding = shedding
+        self._receive = receive
+        self._send = send
+        self._is_held = False
+        self._expects_body = True
+        """Until the body is complete, or the response begins without it."""
+        self._arrived_bytes = 0
+        """Of a body that is not complete."""
+
+    def acquire(self) -> None:
+        """Take a slot. Raises _OverloadedError when there is none."""
+        if self._shedding.in_flight >= self._shedding.max_in_flight:
+            raise _OverloadedError
+        self._shedding.in_flight += 1
+        self._is_held = True
+
+    def release(self) -> None:
+        """Give the slot back, if it is held."""
+        if self._is_held:
+            self._is_held = False
+            self._shedding.in_flight -= 1
+
+    async def receive(self) -> Message:
+        """Receive without a slot until the body is complete, then take one again."""
+        if not self._expects_body:
+            return await self._receive()
+        self.release()
+        message = await self._receive()
+        if message.get("more_body"):
+            self._count(len(message["body"]))
+        elif message["type"] == "http.request" and self._expects_body:
+            self._expects_body = False
+            self.forget_body()
+            self.acquire()
+        return message
+
+    def _count(self, piece_bytes: int) -> None:
+        self._arrived_bytes += piece_bytes
+        self._shedding.arriving_bytes += piece_bytes
+        if self._shedding.arriving_bytes > MAX_ARRIVING_BYTES:
+            raise _OverloadedError
+
+    def forget_body(self) -> None:
+        """Count what has arrived no longer."""
+        self._shedding.arriving_bytes -= self._arrived_bytes
+        self._arrived_bytes = 0
+
+    async def send(self, message: Message) -> None:
+        """Send without a slot: the work is done when the response begins."""
+        self._expects_body = False
+        self.release()
+        await self._send(message)
+
+
+class RateLimiter:
+    """The generic cell rate algorithm (ITU-T I.371, virtual scheduling), one cell a request.
+
+    A key may make `burst` requests at once and `per_second` in the long run; refused ones cost
+    nothing. One number a key is kept, for the `capacity` keys used last; a forgotten key
+    starts anew. In memory: each process counts by itself. A `per_second` of 0 turns it off.
+    """
+
+    def __init__(self, per_second: float, burst: int, max_keys: int = 100_000) -> None:
+        if per_second < 0 or burst < 1 or max_keys < 1:
+            raise ValueError("A rate must not be negative; burst and capacity must be at least 1")
+        self._interval_seconds = 1 / per_second if per_second else 0.0
+        self._tolerance_seconds = (burst - 1) * self._interval_seconds
+        self._max_keys = max_keys
+        self._theoretical_arrivals: OrderedDict[str, float] = OrderedDict()
+
+    def check(self, key_id: str, now: float) -> float | None:
+        """None lets the request in; else the seconds after which one will be let in.
+
+        `now` is in seconds of any clock that does not run backwards.
+        """
+        if not self._interval_seconds:
+            return None
+        expected = max(self._theoretical_arrivals.get(key_id, now), now)
+        retry_after_seconds = expected - self._tolerance_seconds - now
+        if retry_after_seconds > 1e-9:  # what floating point leaves of nothing
+            return retry_after_seconds
+        self._theoretical_arrivals[key_id] = expected + self._interval_seconds
+        self._theoretical_arrivals.move_to_end(key_id)
+        if len(self._theoretical_arrivals) > self._max_keys:
+            self._theoretical_arrivals.popitem(last=False)
+        return None

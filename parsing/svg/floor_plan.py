@@ -1,0 +1,183 @@
+"""A unit-map SVG whose shapes carry `data-tags` -> a drawing in its own user units."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from parsing.drawing import (
+    AreaGeometry,
+    Coordinates,
+    Drawing,
+    DrawnLevel,
+    Feature,
+    Geometry,
+    LinesGeometry,
+    NoteCollector,
+    compute_bounds,
+)
+from parsing.errors import InvalidMarkupError, InvalidPlanError
+from parsing.geo.projection import FEET_PER_METRE
+from parsing.limits import DEFAULT_LIMITS, DocumentLimits
+from parsing.svg.data_tags import parse_tags
+from parsing.svg.elements import Georeference, Group, ShapePosition
+from parsing.svg.geometry.lengths import Number
+from parsing.svg.geometry.matrices import parse_transform
+from parsing.svg.geometry.outlines import Outline, trace_shape
+from parsing.svg.identities import Identity
+from parsing.svg.walk import walk_drawing
+
+CURVE_TOLERANCE_FEET: Final = 0.01 * FEET_PER_METRE
+"""How far the chords that stand for a curve may lie from it: a centimetre."""
+
+AREA_VALUES: Final = frozenset({"room", "corridor", "area", "level"})
+FLOOR_KEY: Final = "floor"
+UNTAGGED_NOTES: Final = {
+    "": "shape without data-tags",
+    "UnitLayer": "shape of a UnitLayer that names no unit",
+}
+
+
+def read_svg_plan(
+    svg: bytes, feet_per_unit: float, limits: DocumentLimits = DEFAULT_LIMITS
+) -> Drawing:
+    """Raises `ParsingError`, with line and column.
+
+    A drawing without Levels is one level, whose id is empty. Shapes hidden by their style are
+    read as well: they are how a designer adds to a plan what viewers need not see.
+    """
+    if not (math.isfinite(feet_per_unit) and feet_per_unit > 0):
+        raise InvalidPlanError(f"feet per unit is {feet_per_unit:g}; expected a number above 0")
+    reader = _PlanHandler(CURVE_TOLERANCE_FEET / feet_per_unit, limits)
+    walk_drawing(svg, reader, limits)
+    return reader.build_drawing(feet_per_unit)
+
+
+class _PlanHandler:
+    """Takes shapes that carry tags or stand for units, by the Level around them."""
+
+    def __init__(self, tolerance: float, limits: DocumentLimits) -> None:
+        self._tolerance = tolerance
+        self._limits = limits
+        self._levels: dict[int, DrawnLevel] = {}  # by the identity of the group
+        self._groups: list[Group] = []  # kept, so that no identity is used twice
+        self._features: list[Feature] = []
+        self._features_outside_levels: list[Feature] = []
+        self._id_counts: Counter[str] = Counter()
+        self._notes = NoteCollector()
+
+    def set_canvas_size(self, width: int, height: int) -> None:
+        """The size of the sheet says nothing about the plan."""
+
+    def add_georeference(self, georeference: Georeference) -> None:
+        """Distances need no place on Earth."""
+
+    def start_group(self, group: Group) -> None:
+        if group.kind == "Level":
+            number = len(self._groups) + 1
+            floor_id = (group.tags or {}).get(FLOOR_KEY)
+            level_id = floor_id or group.id or f"Level {number}"
+            if any(level.id == level_id for level in self._levels.values()):
+                self._notes.add("Levels of one floor, read as one", level_id)
+            self._groups.append(group)
+            self._levels[id(group)] = DrawnLevel(level_id, group.id or level_id, None, floor_id)
+
+    def end_group(self) -> None:
+        """Shapes come with the Level that they are in."""
+
+    def add_shape(
+        self,
+        kind: str,
+        attributes: Mapping[str, str | Number],
+        source: Mapping[str, str],
+        position: ShapePosition,
+        identity: Identity | None,
+        visible: bool,
+    ) -> None:
+        tags = parse_tags(source.get("data-tags", ""))
+        unit_id = identity.id if identity and position.layer == "UnitLayer" else None
+        if unit_id:
+            tags.setdefault("indoor", "room")
+        if not tags:
+            if note := UNTAGGED_NOTES.get(position.layer):
+                self._notes.add(note)
+            return
+        geometry = self._build_geometry(kind, attributes, tags)
+        if geometry is None:
+            self._notes.add("shape without extent", unit_id or source.get("id", ""))
+            return
+        level = self._levels.get(id(position.level))
+        name = self._unique_id(
+            unit_id or source.get("id") or f"{level.id if level else ''}#", level
+        )
+        feature = Feature(name, (level.id if level else "",), geometry, tags, unit_id)
+        (self._features if level else self._features_outside_levels).append(feature)
+
+    def build_drawing(self, feet_per_unit: float) -> Drawing:
+        if not self._levels:
+            return self._to_drawing(
+                (DrawnLevel("", ""),), self._features_outside_levels, feet_per_unit
+            )
+        for feature in self._features_outside_levels:
+            self._notes.add("data-tags outside of every Level", feature.id)
+        levels = {level.id: level for level in reversed(self._levels.values())}
+        return self._to_drawing(tuple(reversed(levels.values())), self._features, feet_per_unit)
+
+    def _to_drawing(
+        self, levels: tuple[DrawnLevel, ...], features: list[Feature], feet_per_unit: float
+    ) -> Drawing:
+        if not features:
+            raise InvalidPlanError(
+                "no shape says what it is; a room is a shape with data-tags="
+                '"indoor=room", or one in the UnitLayer of a Level'
+            )
+        bounds = compute_bounds(feature.geometry for feature in features)
+        notes = self._notes.notes()
+        return Drawing(levels, tuple(features), feet_per_unit, bounds, notes)
+
+    def _unique_id(self, wanted: str, level: DrawnLevel | None) -> str:
+        """The id itself the first time; numbered where there is none or it comes again."""
+        self._id_counts[wanted] += 1
+        count = self._id_counts[wanted]
+        if wanted.endswith("#"):
+            return f"{wanted}{count}"
+        return wanted if count == 1 else f"{wanted}#{count}"
+
+    def _build_geometry(
+        self, kind: str, attributes: Mapping[str, str | Number], tags: Mapping[str, str]
+    ) -> Geometry | None:
+        matrix = parse_transform(str(attributes.get("transform", "")))
+        stretch = matrix.max_scale or 1.0
+        traces = [
+            Outline(tuple(map(matrix.apply, line.points)), line.is_closed)
+            for line in trace_shape(kind, attributes, self._tolerance / stretch)
+        ]
+        for line in traces:
+            self._check_coordinates(line.points)
+        nonzero = attributes.get("fill-rule", "nonzero") != "evenodd"
+        return _to_geometry(traces, attributes, tags, nonzero)
+
+    def _check_coordinates(self, points: Coordinates) -> None:
+        for number in (number for point in points for number in point):
+            if not abs(number) <= self._limits.magnitude:
+                raise InvalidMarkupError(
+                    f"a coordinate is too large; at most {self._limits.magnitude:,} is read"
+                )
+
+
+def _to_geometry(
+    traces: list[Outline],
+    attributes: Mapping[str, str | Number],
+    tags: Mapping[str, str],
+    nonzero: bool,
+) -> Geometry | None:
+    """What is closed, or said to be a space, is an area; walls without fill are lines."""
+    rings = tuple(line.points for line in traces if len(line.points) > 2)
+    is_space = tags.get("indoor") in AREA_VALUES
+    is_outline = tags.get("indoor") == "wall" and attributes.get("fill") == "none"
+    if rings and not is_outline and (is_space or all(line.is_closed for line in traces)):
+        return AreaGeometry(rings, nonzero)
+    lines = tuple(
+        (*line.points, line.points[0]) if line.is_closed else line.points for line in traces
+    )
+    return LinesGeometry(lines) if lines else None

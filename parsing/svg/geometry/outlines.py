@@ -1,0 +1,132 @@
+"""The seven shapes of SVG -> the lines that bound them, curves as chords."""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from parsing.drawing import Coordinate, Coordinates
+from parsing.errors import InvalidMarkupError
+from parsing.svg.geometry.lengths import NUMBER_PATTERN, check_magnitude, parse_length
+from parsing.svg.geometry.paths import MAX_MAGNITUDE, Subpath, count_arc_chords, flatten_path
+
+NUMBER_REGEX: Final = re.compile(NUMBER_PATTERN)
+Attributes = Mapping[str, str | float]
+
+
+class Outline(NamedTuple):
+    """One line of a shape; a closed one does not repeat its first point."""
+
+    points: Coordinates
+    is_closed: bool
+
+
+def trace_shape(kind: str, attributes: Attributes, tolerance: float) -> list[Outline]:
+    """What bounds a shape, at most `tolerance` user units away from it.
+
+    `kind` is Polygon, Polyline, Line, Path, Circle, Ellipse or Rect. Raises `InvalidMarkup`. A
+    shape without extent (a rect of no width) has no lines, as SVG draws none.
+    """
+    return TRACER_BY_KIND[kind](attributes, tolerance)
+
+
+def _polygon(attributes: Attributes, tolerance: float) -> list[Outline]:
+    return [Outline(line.points, True) for line in _polyline(attributes, tolerance)]
+
+
+def _polyline(attributes: Attributes, _: float) -> list[Outline]:
+    numbers = [float(number) for number in NUMBER_REGEX.findall(str(attributes.get("points", "")))]
+    points = tuple(zip(numbers[::2], numbers[1::2], strict=False))
+    is_closed = len(points) > 3 and points[0] == points[-1]
+    return [Outline(points[:-1] if is_closed else points, is_closed)] if len(points) > 1 else []
+
+
+def _line(attributes: Attributes, _: float) -> list[Outline]:
+    x1, y1, x2, y2 = _parse_lengths(attributes, "x1", "y1", "x2", "y2")
+    return [Outline(((x1, y1), (x2, y2)), False)]
+
+
+def _rect(attributes: Attributes, tolerance: float) -> list[Outline]:
+    x, y, width, height = _parse_lengths(attributes, "x", "y", "width", "height")
+    if width <= 0 or height <= 0:
+        return []
+    rx, ry = _corner_radii(attributes, width, height)
+    if not rx or not ry:
+        return [Outline(((x, y), (x + width, y), (x + width, y + height), (x, y + height)), True)]
+    centres = (
+        (x + width - rx, y + height - ry),
+        (x + rx, y + height - ry),
+        (x + rx, y + ry),
+        (x + width - rx, y + ry),
+    )
+    quarters = (_quarter_arc(*at, rx, ry, 90 * n, tolerance) for n, at in enumerate(centres))
+    return [Outline(tuple(at for quarter in quarters for at in quarter), True)]
+
+
+def _corner_radii(attributes: Attributes, width: float, height: float) -> tuple[float, float]:
+    """SVG 2, section 10.3: a missing radius is the other one, neither is over half a side."""
+    given = [attributes[name] for name in ("rx", "ry") if attributes.get(name, "auto") != "auto"]
+    if not given:
+        return 0, 0
+    rx, ry = _parse_length(given[0], "rx"), _parse_length(given[-1], "ry")
+    return min(max(rx, 0), width / 2), min(max(ry, 0), height / 2)
+
+
+def _circle(attributes: Attributes, tolerance: float) -> list[Outline]:
+    x, y, r = _parse_lengths(attributes, "cx", "cy", "r")
+    return _ellipse_outline(x, y, r, r, tolerance)
+
+
+def _ellipse(attributes: Attributes, tolerance: float) -> list[Outline]:
+    x, y, rx, ry = _parse_lengths(attributes, "cx", "cy", "rx", "ry")
+    return _ellipse_outline(x, y, rx, ry, tolerance)
+
+
+def _ellipse_outline(x: float, y: float, rx: float, ry: float, tolerance: float) -> list[Outline]:
+    if rx <= 0 or ry <= 0:
+        return []
+    quarters = (_quarter_arc(x, y, rx, ry, 90 * n, tolerance)[:-1] for n in range(4))
+    return [Outline(tuple(at for quarter in quarters for at in quarter), True)]
+
+
+def _quarter_arc(
+    x: float, y: float, rx: float, ry: float, from_degrees: float, tolerance: float
+) -> list[Coordinate]:
+    """A quarter of an ellipse, both ends included."""
+    chords = count_arc_chords(max(rx, ry), math.pi / 2, tolerance)
+    angles = (math.radians(from_degrees + 90 * n / chords) for n in range(chords + 1))
+    return [(x + rx * math.cos(angle), y + ry * math.sin(angle)) for angle in angles]
+
+
+def _path(attributes: Attributes, tolerance: float) -> list[Outline]:
+    return [
+        _subpath_outline(path) for path in flatten_path(str(attributes.get("d", "")), tolerance)
+    ]
+
+
+def _subpath_outline(path: Subpath) -> Outline:
+    points = tuple((point.real, point.imag) for point in path.points)
+    returns = len(points) > 3 and points[0] == points[-1]
+    return Outline(points[:-1] if returns else points, path.is_closed or returns)
+
+
+def _parse_lengths(attributes: Attributes, *names: str) -> list[float]:
+    return [_parse_length(attributes.get(name, 0), name) for name in names]
+
+
+def _parse_length(value: str | float, name: str) -> float:
+    length = parse_length(value, math.nan) if isinstance(value, str) else float(value)
+    if length is None or math.isnan(length):
+        raise InvalidMarkupError(f"{name} is {value!r}; expected a length such as 12.5")
+    return check_magnitude(length, name, MAX_MAGNITUDE)
+
+
+TRACER_BY_KIND: Final[dict[str, Callable[[Attributes, float], list[Outline]]]] = {
+    "Polygon": _polygon,
+    "Polyline": _polyline,
+    "Line": _line,
+    "Path": _path,
+    "Circle": _circle,
+    "Ellipse": _ellipse,
+    "Rect": _rect,
+}

@@ -1,0 +1,237 @@
+"""Path data -> chords (SVG 2, chapter 9, and appendix B for arcs)."""
+
+import cmath
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from parsing.errors import DocumentRejectedError, InvalidMarkupError
+from parsing.svg.geometry.lengths import NUMBER_PATTERN, check_magnitude
+
+MAX_CHORDS: Final = 2_000
+MAX_PATH_CHARS: Final = 1_000_000
+MAX_MAGNITUDE: Final = 10**9
+SEPARATOR: Final = r"[ \t\r\n]*,?[ \t\r\n]*"
+NUMBER_TOKEN: Final = re.compile(rf"{SEPARATOR}({NUMBER_PATTERN})")
+FLAG_TOKEN: Final = re.compile(rf"{SEPARATOR}([01])")
+COMMAND_TOKEN: Final = re.compile(r"[ \t\r\n]*([a-zA-Z])")
+REST_IS_BLANK: Final = re.compile(r"[ \t\r\n]*\Z")
+
+ARGUMENT_COUNTS: Final = {
+    "M": 2,
+    "L": 2,
+    "H": 1,
+    "V": 1,
+    "C": 6,
+    "S": 4,
+    "Q": 4,
+    "T": 2,
+    "A": 7,
+    "Z": 0,
+}
+ARC_FLAG_INDEXES: Final = (3, 4)
+"""Which arguments of an arc are one digit, written without a space after it or with one."""
+
+
+class Subpath(NamedTuple):
+    """Points as complex numbers; a closed one does not repeat the first."""
+
+    points: list[complex]
+    is_closed: bool
+
+
+def flatten_path(data: str, tolerance: float) -> list[Subpath]:
+    """The subpaths of path data, whose chords lie within `tolerance` of its curves.
+
+    Raises `InvalidMarkup` for what is no path data, `Refused` for more than is read.
+    """
+    if len(data) > MAX_PATH_CHARS:
+        raise DocumentRejectedError(
+            f"d has {len(data):,} characters; at most {MAX_PATH_CHARS:,} are read"
+        )
+    pen = _Pen(tolerance)
+    for command, arguments in _iter_commands(data):
+        pen.draw(command, arguments)
+    return [path for path in pen.subpaths if len(path.points) > 1]
+
+
+def count_arc_chords(radius: float, angle: float, tolerance: float) -> int:
+    """How many chords an arc needs: over an angle t, one is within r (1 - cos t/2) of it."""
+    if radius <= tolerance:
+        return 1
+    step = 4 * math.asin(math.sqrt(tolerance / (2 * radius)))
+    return min(MAX_CHORDS, max(1, math.ceil(abs(angle) / step)))
+
+
+def _iter_commands(data: str) -> Iterator[tuple[str, list[float]]]:
+    """Commands with one set of arguments each, lower case for relative ones."""
+    position, command = 0, ""
+    while not REST_IS_BLANK.match(data, position):
+        match = COMMAND_TOKEN.match(data, position)
+        if match:
+            command, position = match[1], match.end()
+        elif command in "Zz":  # also before the first command, when it is empty
+            raise _invalid_path(data, position)
+        count = ARGUMENT_COUNTS.get(command.upper())
+        if count is None:
+            raise _invalid_path(data, position)
+        arguments = []
+        for number in range(count):
+            is_flag = command in "Aa" and number in ARC_FLAG_INDEXES
+            match = (FLAG_TOKEN if is_flag else NUMBER_TOKEN).match(data, position)
+            if match is None:
+                raise _invalid_path(data, position)
+            arguments.append(check_magnitude(float(match[1]), "a number of d", MAX_MAGNITUDE))
+            position = match.end()
+        yield command, arguments
+        command = {"M": "L", "m": "l"}.get(command, command)
+
+
+def _invalid_path(data: str, position: int) -> InvalidMarkupError:
+    start = max(0, position - 20)
+    return InvalidMarkupError(
+        f"d is no path at character {position + 1}: ...{data[start : position + 20]!r}; expected "
+        "a command such as M, L or C with all of its numbers"
+    )
+
+
+class _Pen:
+    """Follows commands, and remembers what the smooth ones reflect."""
+
+    def __init__(self, tolerance: float) -> None:
+        self._tolerance = tolerance
+        self.subpaths: list[Subpath] = []
+        self._points: list[complex] = []
+        self._position = self._start = 0j
+        self._control = 0j
+        self._last = ""
+
+    def draw(self, command: str, arguments: list[float]) -> None:
+        name = command.upper()
+        base = self._position if command.islower() else 0j
+        if name == "M":
+            self._move(base + complex(*arguments))
+        elif name == "Z":
+            self._close()
+        else:
+            if not self._points:
+                self._begin()
+            DRAW_BY_COMMAND[name](self, base, arguments)
+        self._last = name
+
+    def _begin(self) -> None:
+        self._points = [self._position]
+        self.subpaths.append(Subpath(self._points, False))
+
+    def _move(self, to: complex) -> None:
+        self._position = self._start = to
+        self._points = []
+
+    def _close(self) -> None:
+        if self._points:
+            while len(self._points) > 1 and self._points[-1] == self._points[0]:
+                self._points.pop()
+            self.subpaths[-1] = Subpath(self._points, True)
+        self._position, self._points = self._start, []
+
+    def _add(self, points: Iterator[complex], end: complex) -> None:
+        for point in (*points, end):
+            if point != self._points[-1]:
+                self._points.append(point)
+        self._position = end
+
+    def _line(self, base: complex, arguments: list[float]) -> None:
+        self._add(iter(()), base + complex(*arguments))
+
+    def _horizontal(self, base: complex, arguments: list[float]) -> None:
+        self._add(iter(()), complex(base.real + arguments[0], self._position.imag))
+
+    def _vertical(self, base: complex, arguments: list[float]) -> None:
+        self._add(iter(()), complex(self._position.real, base.imag + arguments[0]))
+
+    def _cubic(self, base: complex, arguments: list[float]) -> None:
+        first, second, end = (base + point for point in _to_points(arguments))
+        self._curve(first, second, end)
+
+    def _smooth_cubic(self, base: complex, arguments: list[float]) -> None:
+        second, end = (base + point for point in _to_points(arguments))
+        self._curve(self._reflect_control("CS"), second, end)
+
+    def _quadratic(self, base: complex, arguments: list[float]) -> None:
+        control, end = (base + point for point in _to_points(arguments))
+        self._parabola(control, end)
+
+    def _smooth_quadratic(self, base: complex, arguments: list[float]) -> None:
+        self._parabola(self._reflect_control("QT"), base + complex(*arguments))
+
+    def _reflect_control(self, after: str) -> complex:
+        return (
+            2 * self._position - self._control
+            if self._last and self._last in after
+            else self._position
+        )
+
+    def _parabola(self, control: complex, end: complex) -> None:
+        start = self._position
+        self._curve((start + 2 * control) / 3, (end + 2 * control) / 3, end)
+        self._control = control
+
+    def _curve(self, first: complex, second: complex, end: complex) -> None:
+        """A chord over a parameter step h is within h^2 / 8 of the second derivative's bound."""
+        start = self._position
+        bend = 6 * max(abs(start - 2 * first + second), abs(first - 2 * second + end))
+        wanted = math.sqrt(min(bend / (8 * self._tolerance), MAX_CHORDS**2))
+        chords = max(1, math.ceil(wanted))
+
+        def point(t: float) -> complex:
+            u = 1 - t
+            return u**3 * start + 3 * u * u * t * first + 3 * u * t * t * second + t**3 * end
+
+        self._add((point(n / chords) for n in range(1, chords)), end)
+        self._control = second
+
+    def _arc(self, base: complex, arguments: list[float]) -> None:
+        """SVG 2, section 9.5.1 and appendix B.2.4, where the ellipse is made a unit circle."""
+        rx, ry, degrees, large, sweep, x, y = arguments
+        rx, ry, end = abs(rx), abs(ry), base + complex(x, y)
+        if not rx or not ry or end == self._position:
+            self._add(iter(()), end)
+            return
+        turn = cmath.rect(1, math.radians(degrees))
+        half = (self._position - end) / 2 / turn
+        half = complex(half.real / rx, half.imag / ry)
+        grown = max(1.0, abs(half))
+        half /= grown
+        aside = math.sqrt(max(0.0, 1 / abs(half) ** 2 - 1)) if half else 0.0
+        centre = half * complex(0, -aside if large != sweep else aside)
+        start_angle = cmath.phase(half - centre)
+        angle = cmath.phase((-half - centre) / (half - centre))
+        if sweep and angle < 0:
+            angle += 2 * math.pi
+        elif not sweep and angle > 0:
+            angle -= 2 * math.pi
+        middle = (self._position + end) / 2
+
+        def point(t: float) -> complex:
+            unit = centre + cmath.rect(1, start_angle + angle * t)
+            return middle + complex(unit.real * rx, unit.imag * ry) * grown * turn
+
+        chords = count_arc_chords(max(rx, ry) * grown, angle, self._tolerance)
+        self._add((point(n / chords) for n in range(1, chords)), end)
+
+
+def _to_points(numbers: list[float]) -> list[complex]:
+    return [complex(x, y) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
+
+
+DRAW_BY_COMMAND: Final[dict[str, Callable[[_Pen, complex, list[float]], None]]] = {
+    "L": _Pen._line,
+    "H": _Pen._horizontal,
+    "V": _Pen._vertical,
+    "C": _Pen._cubic,
+    "S": _Pen._smooth_cubic,
+    "Q": _Pen._quadratic,
+    "T": _Pen._smooth_quadratic,
+    "A": _Pen._arc,
+}

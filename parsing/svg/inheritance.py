@@ -1,0 +1,134 @@
+"""What the groups around a shape pass on to it."""
+
+from typing import Final, NamedTuple
+
+from parsing.errors import DocumentRejectedError
+from parsing.svg.elements import ShapePosition
+from parsing.svg.geometry.lengths import Viewport, format_number, parse_length
+from parsing.svg.names import GEOMETRY_ATTRIBUTES, PAINT_PROPERTIES
+from parsing.svg.style.cascade import ElementStyle
+from parsing.svg.style.styles import StyledElement
+from parsing.svg.viewports import ViewportFrame
+
+EMPTY: Final[dict[str, str]] = {}
+MAX_TRANSFORM_CHARS: Final = 10_000
+HIDDEN_VISIBILITIES: Final = frozenset({"hidden", "collapse"})
+RELATIVE_ATTRIBUTES: Final = GEOMETRY_ATTRIBUTES | {"stroke-width"}
+
+
+class InheritedStyle(NamedTuple):
+    """The inherited part of the styling, and where in the drawing one is.
+
+    Groups have no attributes in the output, so all of this ends up on the shapes.
+    """
+
+    viewport: Viewport
+    paint: dict[str, str] = EMPTY
+    color: str = ""
+    opacity: float = 1.0
+    transform: str = ""
+    is_displayed: bool = True
+    visibility: str = "visible"
+    position: ShapePosition = ShapePosition()
+    is_inner: bool = False  # percentages refer to a viewport that the output does not have
+    open_uses: frozenset[str] = frozenset()
+    styled_element: StyledElement | None = None
+    switch_choice: list[bool] | None = None  # in a switch: holds something once a child was taken
+    is_plain: bool = True  # a shape here is drawn as its own attributes say
+    is_visible: bool = True
+
+    def is_shape_visible(self, controls: dict[str, str]) -> bool:
+        """Whether a shape here with these own controls can be seen."""
+        return (
+            self.is_displayed
+            and controls.get("display") != "none"
+            and controls.get("visibility", self.visibility) not in HIDDEN_VISIBILITIES
+        )
+
+    def enter_group(self, style: ElementStyle) -> "InheritedStyle":
+        """The context inside a group of this own style."""
+        kept, controls = style
+        paint = drop_inherit(
+            {name: value for name, value in kept.items() if name in PAINT_PROPERTIES}
+        )
+        color = controls.get("color", self.color)
+        opacity = self.opacity * parse_opacity(kept.get("opacity", "1"))
+        is_displayed = self.is_displayed and controls.get("display") != "none"
+        visibility = controls.get("visibility", self.visibility)
+        return self._replace(
+            paint=self.paint | paint,
+            color=color,
+            opacity=opacity,
+            is_displayed=is_displayed,
+            visibility=visibility,
+            switch_choice=None,
+            is_plain=self.is_plain and not (paint or color) and opacity == 1,
+            is_visible=is_displayed and visibility not in HIDDEN_VISIBILITIES,
+        ).with_transform(kept.get("transform", ""))
+
+    def with_transform(self, transform: str) -> "InheritedStyle":
+        """The context inside what is transformed like this, too."""
+        if not transform:
+            return self
+        return self._replace(
+            transform=concatenate_transforms(self.transform, transform), is_plain=False
+        )
+
+    def enter_viewport(self, frame: ViewportFrame) -> "InheritedStyle":
+        """The context inside an inner `svg`."""
+        inner = self.with_transform(frame.transform)
+        return inner._replace(viewport=frame.viewport, is_inner=True, is_plain=False)
+
+    def resolve_attributes(self, style: dict[str, str], color: str) -> dict[str, str]:
+        """The attributes of a shape here: its own in their order, then what comes from around."""
+        own = drop_inherit(style)
+        attributes = own | self.paint | own if self.paint else own.copy()
+        if color:
+            for name in ("fill", "stroke"):
+                if attributes.get(name, "").lower() == "currentcolor":
+                    attributes[name] = color
+        if self.opacity != 1:
+            opacity = self.opacity * parse_opacity(own.get("opacity", "1"))
+            attributes["opacity"] = format_number(opacity)
+        if self.transform:
+            attributes["transform"] = concatenate_transforms(
+                self.transform, own.get("transform", "")
+            )
+        if self.is_inner:
+            return {
+                name: self._resolve_percentage(name, value) for name, value in attributes.items()
+            }
+        return attributes
+
+    def _resolve_percentage(self, name: str, value: str) -> str:
+        if "%" not in value or name not in RELATIVE_ATTRIBUTES:
+            return value
+        length = parse_length(value, self.viewport.hundred_percent(name))
+        return value if length is None else format_number(length)
+
+
+def drop_inherit(style: dict[str, str]) -> dict[str, str]:
+    """A style without what says `inherit`, which is the same as not saying it."""
+    if "inherit" not in style.values():
+        return style
+    return {name: value for name, value in style.items() if value != "inherit"}
+
+
+def parse_opacity(text: str) -> float:
+    """A number or percentage between 0 and 1; what is neither counts as 1."""
+    opacity = parse_length(text, 1.0)
+    return 1.0 if opacity is None else min(max(opacity, 0.0), 1.0)
+
+
+def concatenate_transforms(outer: str, inner: str) -> str:
+    """Two transform lists as one: the matrix of the joined list is the product of theirs.
+
+    Raises `Refused` when groups add up to more than any drawing has.
+    """
+    if not (outer and inner):
+        return outer or inner
+    if len(outer) + len(inner) > MAX_TRANSFORM_CHARS:
+        raise DocumentRejectedError(
+            f"nested transforms are longer than {MAX_TRANSFORM_CHARS:,} characters together"
+        )
+    return f"{outer} {inner}"

@@ -1,0 +1,74 @@
+"""A parsed map -> SVG in the same dialect: parsing that again gives the same map."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from xml.sax.saxutils import quoteattr
+
+from parsing.svg.data_tags import format_tags
+from parsing.svg.identities import HIT_PREFIX
+from parsing.svg.names import SHAPE_KINDS
+
+TAG_BY_KIND: Final = {kind: kind.lower() for kind in SHAPE_KINDS}
+JsonObject = Mapping[str, Any]
+
+
+def to_svg(parsed: JsonObject) -> str:
+    """Draw what `parse` returned, as objects; raises KeyError for what it never returns."""
+    width, height = parsed["width"], parsed["height"]
+    root = {
+        "xmlns": "http://www.w3.org/2000/svg",
+        "width": width,
+        "height": height,
+        "viewBox": f"0 0 {width} {height}",
+    }
+    return "\n".join([f"<svg{_format_attributes(root)}>", *_render_children(parsed), "</svg>", ""])
+
+
+def _render_children(parent: JsonObject) -> Iterator[str]:
+    for element in parent["elements"]:
+        kind = element["type"]
+        if "elements" in element:
+            yield f"<g{_format_attributes(_group_attributes(element))}>"
+            yield from _render_children(element)
+            yield "</g>"
+        elif kind == "Georeference":
+            yield f"<g{_format_attributes(_georeference_attributes(element))}/>"
+        elif "shape" in element:
+            yield _render_shape({**_identity_attributes(element), **element["shape"]})
+        else:
+            yield _render_shape(element)
+
+
+def _render_shape(attributes: JsonObject) -> str:
+    own = {name: value for name, value in attributes.items() if name != "type"}
+    return f"<{TAG_BY_KIND[attributes['type']]}{_format_attributes(own)}/>"
+
+
+def _group_attributes(element: JsonObject) -> dict[str, str]:
+    kind = element["type"]
+    attributes = {} if kind == "Layer" else {"data-type": kind}
+    if "id" in element:
+        attributes["id"] = element["id"]
+    if "tags" in element:
+        attributes["data-tags"] = format_tags(element["tags"])
+    return attributes
+
+
+def _georeference_attributes(element: JsonObject) -> dict[str, object]:
+    numbers = {f"data-{n}": v for n, v in element.items() if n not in ("type", "uid")}
+    return {"data-type": element["type"], **numbers}
+
+
+def _identity_attributes(element: JsonObject) -> dict[str, str]:
+    """`id` alone where it says all."""
+    attributes = {"id": element["id"]}
+    target = element.get("target")
+    if target is not None and element["id"] != HIT_PREFIX + target["id"]:
+        attributes["data-target-id"] = target["id"]
+    if target is not None and target["type"] != "Unit":
+        attributes["data-target-type"] = target["type"]
+    return attributes
+
+
+def _format_attributes(attributes: Mapping[str, object]) -> str:
+    return "".join(f" {name}={quoteattr(str(value))}" for name, value in attributes.items())

@@ -1,0 +1,160 @@
+"""E10: a unit-map SVG -> its JSON description, written as the drawing is walked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Final
+
+import orjson
+
+from parsing.errors import DocumentRejectedError
+from parsing.limits import DEFAULT_LIMITS, DocumentLimits
+from parsing.svg.elements import Georeference, Group, ShapePosition
+from parsing.svg.geometry.lengths import Number
+from parsing.svg.identities import Identity
+from parsing.svg.inheritance import parse_opacity
+from parsing.svg.names import LAYER_KINDS, OUTLINE_ATTRIBUTES, SHAPE_KINDS
+from parsing.svg.walk import walk_drawing
+
+UNIT_MAP_VERSION: Final = "1.2"
+MEDIA_TYPE: Final = "application/vnd.map+json"
+ELEMENT_BY_LAYER: Final = {"HitAreaLayer": "HitArea", "UnitLayer": "Unit"}
+TYPE_SUFFIX: Final = {kind: f',"type":"{kind}"}}'.encode() for kind in SHAPE_KINDS}
+ONLY_TYPE_SUFFIX: Final = {kind: f'"type":"{kind}"}}'.encode() for kind in SHAPE_KINDS}
+LAYER_PREFIX: Final = {
+    kind: f'{{"type":"{kind}","elements":['.encode() for kind in ("Layer", *LAYER_KINDS)
+}
+OPACITY_ATTRIBUTES: Final = ("opacity", "fill-opacity")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedMap:
+    """A parsed map as JSON text in UTF-8, ready to be sent or stored."""
+
+    json: bytes
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as objects: version, type, width, height, elements."""
+        parsed: dict[str, Any] = orjson.loads(self.json)
+        return parsed
+
+
+def parse_unit_map(svg: bytes, *, limits: DocumentLimits = DEFAULT_LIMITS) -> ParsedMap:
+    """Parse the SVG of a unit map. Raises `ParsingError`; reads nothing but its argument.
+
+    The result is JSON text rather than objects: half a million shapes take a tenth of the memory
+    so, and it crosses process borders at the cost of a copy.
+    """
+    writer = _UnitMapWriter(limits)
+    walk_drawing(svg, writer, limits)
+    return ParsedMap(writer.to_bytes())
+
+
+class _UnitMapWriter:
+    """Writes elements with their uids; a uid is `u` and how many elements have begun."""
+
+    def __init__(self, limits: DocumentLimits) -> None:
+        self._max_bytes = limits.output_bytes
+        self._buffer = BytesIO()
+        self._written_bytes = 0
+        self._elements = 0
+        self._separator = b""
+
+    def set_canvas_size(self, width: int, height: int) -> None:
+        self._begin_object(
+            {"version": UNIT_MAP_VERSION, "type": MEDIA_TYPE, "width": width, "height": height}
+        )
+
+    def start_group(self, group: Group) -> None:
+        self._elements += 1
+        if group.kind == "Level":
+            level = {"type": "Level", "uid": self._uid(), "id": group.id, "tags": group.tags}
+            self._begin_object({name: value for name, value in level.items() if value})
+        else:
+            self._write(self._separator + LAYER_PREFIX[group.kind])
+            self._separator = b""
+
+    def end_group(self) -> None:
+        self._write(b"]}")
+        self._separator = b","
+
+    def add_shape(
+        self,
+        kind: str,
+        attributes: Mapping[str, str | Number],
+        source: Mapping[str, str],
+        position: ShapePosition,
+        identity: Identity | None,
+        visible: bool,
+    ) -> None:
+        if identity is not None:
+            self._elements += 1
+            outline = _outline(kind, attributes, visible)
+            self._write_member(_identified_element(outline, position.layer, self._uid(), identity))
+        elif visible:
+            self._elements += 1
+            last = TYPE_SUFFIX[kind] if attributes else ONLY_TYPE_SUFFIX[kind]
+            self._write(self._separator + orjson.dumps(attributes)[:-1] + last)
+            self._separator = b","
+
+    def add_georeference(self, georeference: Georeference) -> None:
+        self._elements += 1
+        self._write_member({"type": "Georeference", "uid": self._uid(), **georeference._asdict()})
+
+    def to_bytes(self) -> bytes:
+        self._write(b"]}")
+        return self._buffer.getvalue()
+
+    def _uid(self) -> str:
+        return f"u{self._elements}"
+
+    def _begin_object(self, members: Mapping[str, object]) -> None:
+        self._write(self._separator + _json_prefix(members))
+        self._separator = b""
+
+    def _write_member(self, members: Mapping[str, object]) -> None:
+        self._write(self._separator + orjson.dumps(members))
+        self._separator = b","
+
+    def _write(self, text: bytes) -> None:
+        self._written_bytes += len(text)
+        if self._written_bytes > self._max_bytes:
+            raise DocumentRejectedError(
+                f"the parsed map would be over {self._max_bytes:,} bytes of JSON"
+            )
+        self._buffer.write(text)
+
+
+def _json_prefix(members: Mapping[str, object]) -> bytes:
+    """JSON text up to where the children go."""
+    return orjson.dumps({**members, "elements": []})[:-2]
+
+
+def _identified_element(
+    outline: Mapping[str, object], layer: str, uid: str, identity: Identity
+) -> dict[str, object]:
+    """A Unit or a HitArea."""
+    members: dict[str, object] = {
+        "shape": outline,
+        "type": ELEMENT_BY_LAYER[layer],
+        "uid": uid,
+        "id": identity.id,
+    }
+    if layer == "HitAreaLayer":
+        members["target"] = {"id": identity.target_id, "type": identity.target_type}
+    return members
+
+
+def _outline(
+    kind: str, attributes: Mapping[str, str | Number], visible: bool
+) -> dict[str, str | Number]:
+    """What a Unit or a HitArea keeps of its shape.
+
+    It has no opacity, so that one which cannot be seen has no fill instead.
+    """
+    outline = {name: value for name, value in attributes.items() if name in OUTLINE_ATTRIBUTES}
+    opacities = (str(attributes.get(name, "1")) for name in OPACITY_ATTRIBUTES)
+    if not visible or 0 in map(parse_opacity, opacities):
+        outline["fill"] = "none"
+    outline["type"] = kind
+    return outline

@@ -1,0 +1,125 @@
+"""The coordinate systems that `svg` elements establish (SVG 2, chapter 8)."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from parsing.limits import check_text_length
+from parsing.svg.geometry.lengths import (
+    NUMBER_PATTERN,
+    Viewport,
+    check_magnitude,
+    format_number,
+    parse_length,
+)
+
+# CSS 2.1, section 10.3.2: the size of what gives none.
+DEFAULT_SIZE: Final = Viewport(300, 150)
+SPACE: Final = r"[ \t\r\n]*"
+SEPARATOR: Final = rf"(?:{SPACE},{SPACE}|[ \t\r\n]+)"
+VIEW_BOX: Final = re.compile(SPACE + SEPARATOR.join([f"({NUMBER_PATTERN})"] * 4) + SPACE)
+ALIGNMENT: Final = re.compile(
+    r"\s*(?:defer\s+)?(?:none|x(Min|Mid|Max)Y(Min|Mid|Max))(?:\s+(meet|slice))?\s*"
+)
+VIEWPORT_ATTRIBUTES: Final = ("x", "y", "width", "height", "viewBox", "preserveAspectRatio")
+ALIGNMENT_SHARE: Final = {"Min": 0.0, "Mid": 0.5, "Max": 1.0}
+
+
+class ViewBox(NamedTuple):
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class ViewportFrame(NamedTuple):
+    """A viewport, and the transform from its user units to those around it."""
+
+    viewport: Viewport
+    transform: str
+
+
+def parse_view_box(text: str | None) -> ViewBox | None:
+    """None when there is none or it is in error, which counts as none."""
+    match = VIEW_BOX.fullmatch(check_text_length(text or "", "viewBox", 1_000))
+    if match is None:
+        return None
+    box = ViewBox(*map(float, match.groups()))
+    return box if box.width > 0 and box.height > 0 else None
+
+
+def root_frame(attributes: Mapping[str, str], magnitude: int) -> ViewportFrame:
+    """The frame of the root `svg`: its viewBox, else its width and height in px.
+
+    Raises `InvalidMarkup` when one is gigantic.
+    """
+    box = parse_view_box(attributes.get("viewBox"))
+    if box is None:
+        size = _parse_size(attributes, DEFAULT_SIZE, DEFAULT_SIZE)
+        box = ViewBox(0, 0, *(value if value > 0 else 1 for value in size))
+    for name, value in box._asdict().items():
+        check_magnitude(value, f"the drawing's {name}", magnitude)
+    return ViewportFrame(Viewport(box.width, box.height), format_translation(-box.x, -box.y))
+
+
+def nested_frame(attributes: Mapping[str, str], outer: Viewport) -> ViewportFrame:
+    """The frame of an `svg` inside another, or of a `symbol` in use."""
+    return _cached_nested_frame(
+        tuple(
+            [
+                check_text_length(attributes.get(name, ""), name, 1_000)
+                for name in VIEWPORT_ATTRIBUTES
+            ]
+        ),
+        outer,
+    )
+
+
+@lru_cache  # furniture is one symbol in one size, many times
+def _cached_nested_frame(placement: tuple[str, ...], outer: Viewport) -> ViewportFrame:
+    attributes = {
+        name: text for name, text in zip(VIEWPORT_ATTRIBUTES, placement, strict=True) if text
+    }
+    x = parse_length(attributes.get("x", "0"), outer.width) or 0.0
+    y = parse_length(attributes.get("y", "0"), outer.height) or 0.0
+    size = _parse_size(attributes, outer, outer)
+    box = parse_view_box(attributes.get("viewBox"))
+    if box is None:
+        return ViewportFrame(size, format_translation(x, y))
+    aspect = attributes.get("preserveAspectRatio", "")
+    return ViewportFrame(
+        Viewport(box.width, box.height), _view_box_transform(box, x, y, size, aspect)
+    )
+
+
+def _parse_size(attributes: Mapping[str, str], outer: Viewport, default: Viewport) -> Viewport:
+    width = parse_length(attributes.get("width", ""), outer.width)
+    height = parse_length(attributes.get("height", ""), outer.height)
+    return Viewport(
+        default.width if width is None or width < 0 else width,
+        default.height if height is None or height < 0 else height,
+    )
+
+
+def _view_box_transform(box: ViewBox, x: float, y: float, size: Viewport, aspect: str) -> str:
+    """The transform that SVG 2, section 8.2 gives for a viewBox in a viewport."""
+    scale_x, scale_y = size.width / box.width, size.height / box.height
+    alignment = ALIGNMENT.fullmatch(aspect)
+    align_x, align_y, fitting = alignment.groups() if alignment else ("Mid", "Mid", None)
+    if align_x is not None:
+        scale_x = scale_y = (max if fitting == "slice" else min)(scale_x, scale_y)
+        x += ALIGNMENT_SHARE[align_x] * (size.width - box.width * scale_x)
+        y += ALIGNMENT_SHARE[align_y] * (size.height - box.height * scale_y)
+    scale = "" if scale_x == scale_y == 1 else f"scale({_format_pair(scale_x, scale_y)})"
+    parts = (format_translation(x, y), scale, format_translation(-box.x, -box.y))
+    return " ".join(part for part in parts if part)
+
+
+def format_translation(x: float, y: float) -> str:
+    """A transform by this much, "" for none at all."""
+    return f"translate({_format_pair(x, y)})" if x or y else ""
+
+
+def _format_pair(x: float, y: float) -> str:
+    return f"{format_number(x)} {format_number(y)}"

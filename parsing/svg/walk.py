@@ -1,0 +1,281 @@
+"""A document -> its elements in document order, styles and references resolved."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from parsing.errors import DocumentRejectedError, InvalidMarkupError, ParsingError
+from parsing.limits import DEFAULT_LIMITS, DocumentLimits
+from parsing.svg import identities
+from parsing.svg.conditions import choose_switch_child, conditions_hold
+from parsing.svg.data_tags import parse_tags
+from parsing.svg.definitions import Definitions, read_definitions
+from parsing.svg.elements import DrawingHandler, Group, ShapePosition
+from parsing.svg.geometry.lengths import (
+    LengthCache,
+    Number,
+    Viewport,
+    check_magnitude,
+    int_if_whole,
+    parse_length,
+)
+from parsing.svg.georeferences import parse_georeference
+from parsing.svg.identities import IDENTITY_ATTRIBUTES
+from parsing.svg.inheritance import InheritedStyle
+from parsing.svg.names import (
+    CONTAINER_TAGS,
+    GROUP_ATTRIBUTES,
+    LAYER_KINDS,
+    OUTPUT_ATTRIBUTES,
+    RECT_LENGTHS,
+    SHAPE_TAGS,
+    STYLING_ATTRIBUTES,
+    SVG_NAMESPACE,
+    SYMBOL_TAGS,
+    USE_TAGS,
+    referenced_id,
+)
+from parsing.svg.style.cascade import Cascade, ElementStyle
+from parsing.svg.viewports import format_translation, nested_frame, root_frame
+from parsing.xml.decoding import decode_document
+from parsing.xml.tokens import ParserTarget, StartTag, Token, feed_document
+
+MAX_NESTED_USES: Final = 64
+PLAIN_LAYER: Final = Group("Layer")
+IDENTITY_BY_LAYER: Final = {
+    "HitAreaLayer": identities.identify_hit_area,
+    "UnitLayer": identities.identify_unit,
+}
+
+
+def walk_drawing(
+    svg: bytes, handler: DrawingHandler, limits: DocumentLimits = DEFAULT_LIMITS
+) -> None:
+    """Tell the sink of a drawing's canvas, groups, shapes and georeferences.
+
+    What the unit-map format does not have (text, images, definitions, foreign namespaces) is
+    skipped. Memory does not grow with the drawing. Raises `ParsingError`, always with a place.
+    """
+    try:
+        document = decode_document(svg, limits)
+        definitions = read_definitions(document, limits)
+        cascade = Cascade(definitions.style_sheet, limits)
+        illustrator = identities.ILLUSTRATOR_MARKER.search(document.text) is not None
+        feed_document(document, DrawingWalker(handler, definitions, cascade, illustrator, limits))
+    except ParsingError as error:
+        if error.line:
+            raise
+        raise error.with_position((1, 1)) from error
+
+
+class DrawingWalker(ParserTarget):
+    """Follows the start and end tags of a document, and of the instances that `use` makes."""
+
+    def __init__(
+        self,
+        handler: DrawingHandler,
+        definitions: Definitions,
+        cascade: Cascade,
+        illustrator: bool,
+        limits: DocumentLimits,
+    ) -> None:
+        super().__init__(limits)
+        self._handler = handler
+        self._definitions = definitions
+        self._cascade = cascade
+        self._has_rules = cascade.has_rules
+        self._illustrator = illustrator
+        self._context: InheritedStyle | None = None  # None: before the root
+        self._ancestors: list[InheritedStyle] = []
+        self._skip_depth = 0  # elements open, the outermost of which is not drawn
+        self._numbers = LengthCache(limits.magnitude)
+        self._expanded_elements = 0  # elements that came from `use`
+
+    def enter(self, tag: str, attributes: dict[str, str]) -> None:
+        if self._skip_depth:
+            self._skip_depth += 1
+            return
+        context = self._context
+        if context is None:
+            self._enter_root(tag, attributes)
+        elif context.switch_choice is not None and not choose_switch_child(
+            context.switch_choice, attributes
+        ):
+            self._skip_depth = 1
+        elif kind := SHAPE_TAGS.get(tag):
+            self._skip_depth = 1
+            self._draw_shape(kind, attributes, context)
+        elif name := CONTAINER_TAGS.get(tag):
+            self._open_group(name, attributes, context)
+        else:
+            if tag in USE_TAGS:
+                self._expand_use(attributes, context)
+            self._skip_depth = 1
+
+    def leave(self) -> None:
+        if self._skip_depth:
+            self._skip_depth -= 1
+        elif self._ancestors:
+            self._context = self._ancestors.pop()
+            self._handler.end_group()
+
+    def _enter_root(self, tag: str, attributes: dict[str, str]) -> None:
+        if CONTAINER_TAGS.get(tag) != "svg":
+            name = tag.rpartition("}")[2]
+            raise InvalidMarkupError(f"the root element is <{name}>; a unit map is an <svg>")
+        frame = root_frame(attributes, self.limits.magnitude)
+        self._handler.set_canvas_size(*(max(1, int(side + 0.5)) for side in frame.viewport))
+        outside = InheritedStyle(frame.viewport).with_transform(frame.transform)
+        self._context = self._inherit_style("svg", attributes, outside)
+
+    def _open_group(self, name: str, attributes: dict[str, str], context: InheritedStyle) -> None:
+        kind = attributes.get("data-type") if name == "g" else None
+        if kind == "Georeference":
+            self._handler.add_georeference(parse_georeference(attributes, self.limits.magnitude))
+            self._skip_depth = 1
+            return
+        if len(self._ancestors) >= self.limits.nesting:
+            raise DocumentRejectedError(
+                f"groups nest deeper than {self.limits.nesting} when use is expanded"
+            )
+        group = self._to_group(kind, attributes)
+        self._handler.start_group(group)
+        self._ancestors.append(context)
+        self._context = self._enter_group(name, attributes, group, context)
+
+    def _to_group(self, kind: str | None, attributes: dict[str, str]) -> Group:
+        if kind == "Level":
+            tags = parse_tags(attributes.get("data-tags", ""))
+            return Group(
+                kind, identities.designer_name(attributes, self._illustrator), tags or None
+            )
+        return Group(kind) if kind in LAYER_KINDS else PLAIN_LAYER
+
+    def _enter_group(
+        self, name: str, attributes: dict[str, str], group: Group, context: InheritedStyle
+    ) -> InheritedStyle:
+        """The context of a group's children."""
+        inner = self._inherit_style(name, attributes, context, is_level=group.kind == "Level")
+        if group.kind == "Level":
+            return inner._replace(position=ShapePosition(group))
+        if group.kind != "Layer":
+            return inner._replace(position=ShapePosition(context.position.level, group.kind))
+        if name == "switch":
+            return inner._replace(switch_choice=[])
+        if name == "svg":
+            return inner.enter_viewport(nested_frame(attributes, context.viewport))
+        return inner
+
+    def _inherit_style(
+        self, name: str, attributes: dict[str, str], context: InheritedStyle, is_level: bool = False
+    ) -> InheritedStyle:
+        cascade = self._cascade
+        if (
+            context.switch_choice is None
+            and not cascade.has_combinators
+            and attributes.keys().isdisjoint(GROUP_ATTRIBUTES)
+            and not cascade.may_apply(name, attributes)
+        ):
+            return context
+        style = cascade.compute_style(name, attributes, context.styled_element)
+        if is_level:
+            # A drawing shows one storey and hides the others; the map has them all.
+            style = style.without_controls("display", "visibility")
+        if not conditions_hold(attributes):
+            style = ElementStyle(style.output, {**style.controls, "display": "none"})
+        inner = context.enter_group(style)
+        if cascade.has_combinators:
+            return inner._replace(
+                styled_element=cascade.to_styled_element(name, attributes, context.styled_element)
+            )
+        return inner
+
+    def _draw_shape(self, kind: str, attributes: dict[str, str], context: InheritedStyle) -> None:
+        style, visible = attributes, context.is_visible
+        if self._has_rules or not STYLING_ATTRIBUTES.isdisjoint(attributes):
+            style, controls = self._cascade.compute_style(
+                kind.lower(), attributes, context.styled_element
+            )
+            visible = context.is_shape_visible(controls) and conditions_hold(attributes)
+            style = context.resolve_attributes(style, controls.get("color", context.color))
+        else:
+            if not attributes.keys() <= OUTPUT_ATTRIBUTES:
+                style = {
+                    name: value for name, value in attributes.items() if name in OUTPUT_ATTRIBUTES
+                }
+            if not context.is_plain:
+                style = context.resolve_attributes(style, context.color)
+        place = context.position
+        identity = None
+        if place.layer:
+            identity = IDENTITY_BY_LAYER[place.layer](attributes, self._illustrator)
+        drawn = self._resolve_rect_lengths(style, context.viewport) if kind == "Rect" else style
+        self._handler.add_shape(kind, drawn, attributes, place, identity, visible)
+
+    def _resolve_rect_lengths(
+        self, texts: Mapping[str, str], viewport: Viewport
+    ) -> Mapping[str, str | Number]:
+        """A Rect's lengths in user units; what is no length is left out, as browsers do."""
+        numbers = self._numbers
+        attributes = {
+            name: numbers[text] if name in RECT_LENGTHS else text for name, text in texts.items()
+        }
+        if None not in attributes.values():
+            return attributes  # type: ignore[return-value]
+        for name in RECT_LENGTHS & texts.keys():
+            attributes[name] = self._resolve_length(name, texts[name], viewport)
+        return {name: value for name, value in attributes.items() if value is not None}
+
+    def _resolve_length(self, name: str, text: str, viewport: Viewport) -> Number | None:
+        """A length in user units, None for what is no length."""
+        number = self._numbers[text]
+        if number is not None or "%" not in text:
+            return number
+        length = parse_length(text, viewport.hundred_percent(name))
+        return (
+            None
+            if length is None
+            else int_if_whole(check_magnitude(length, name, self.limits.magnitude))
+        )
+
+    def _expand_use(self, attributes: dict[str, str], context: InheritedStyle) -> None:
+        """Draw the element that a `use` refers to in its place (SVG 2, section 5.6).
+
+        A reference to nothing, or to an element around it, draws nothing.
+        """
+        name = referenced_id(attributes)
+        tokens = self._definitions.instance_tokens(name)
+        if not tokens or name in context.open_uses:
+            return
+        self._expanded_elements += len(tokens) // 2
+        if self._expanded_elements > self.limits.elements:
+            raise DocumentRejectedError(
+                f"use expands to more than {self.limits.elements:,} elements"
+            )
+        if len(context.open_uses) == MAX_NESTED_USES:
+            raise DocumentRejectedError(f"use elements refer to each other {MAX_NESTED_USES} deep")
+        x = self._resolve_length("x", attributes.get("x", "0"), context.viewport) or 0
+        y = self._resolve_length("y", attributes.get("y", "0"), context.viewport) or 0
+        inner = self._inherit_style("use", attributes, context).with_transform(
+            format_translation(x, y)
+        )
+        self._context = inner._replace(open_uses=context.open_uses | {name}, switch_choice=None)
+        self.enter(*_instance_start_tag(tokens[0], attributes, context))
+        for token in tokens[1:]:
+            if token is None:
+                self.leave()
+            else:
+                self.enter(*token)
+        self._context = context
+
+
+def _instance_start_tag(token: Token, use: Mapping[str, str], context: InheritedStyle) -> StartTag:
+    """The referenced element's start tag, with what its `use` says over it."""
+    assert token is not None, "an instance starts with a start tag"
+    tag, attributes = token
+    if tag in SYMBOL_TAGS or CONTAINER_TAGS.get(tag) == "svg":
+        size = {name: use[name] for name in ("width", "height") if name in use}
+        return SVG_NAMESPACE + "svg", {**attributes, **size}
+    if tag in SHAPE_TAGS and context.position.layer and not IDENTITY_ATTRIBUTES.isdisjoint(use):
+        own = {name: value for name, value in attributes.items() if name not in IDENTITY_ATTRIBUTES}
+        return tag, own | {name: use[name] for name in IDENTITY_ATTRIBUTES if name in use}
+    return token

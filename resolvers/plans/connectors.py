@@ -1,0 +1,191 @@
+"""Features that lead from level to level -> connectors: drawings of one lift become one lift."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import shapely
+from shapely import LineString
+
+from parsing.drawing import Feature, NoteCollector, Tags
+from resolvers.plans.shapes import Shape, ShapeIndex, union_shapes
+from resolvers.plans.terms import (
+    OUT_OF_SERVICE_MATCHERS,
+    WHEELCHAIR_ACCESS,
+    connector_kind_of,
+    matches_any,
+)
+from routing.plan import Connector, ConnectorKind, Direction
+
+MIN_STACKED_SHARE: Final = 0.5
+"""How much of the smaller shape must lie above the other for the two to be one shaft."""
+
+
+@dataclass(slots=True)
+class ConnectorGroup:
+    """What is taken for one connector."""
+
+    kind: ConnectorKind
+    features: list[Feature] = field(default_factory=list)
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    direction: Direction | None = None
+
+    @property
+    def ref(self) -> str:
+        return next((f.tags["ref"] for f in self.features if f.tags.get("ref")), "")
+
+
+@dataclass(frozen=True, slots=True)
+class LevelStack:
+    """How high each level of a plan is, and what can be walked on there, by level."""
+
+    ordinals: Mapping[str, float]
+    walkable: Mapping[str, ShapeIndex]
+
+    def rank_levels(self) -> dict[str, int]:
+        """Levels counted from the lowest; those of equal height have one number."""
+        heights = sorted(set(self.ordinals.values()))
+        return {level: heights.index(ordinal) for level, ordinal in self.ordinals.items()}
+
+
+def find_connectors(
+    drawn: Iterable[tuple[Feature, Shape]],
+    stack: LevelStack,
+    refs_are_unique: bool,
+    notebook: NoteCollector,
+) -> Iterator[Connector]:
+    """The connectors among features, each with its shape in feet.
+
+    Features with one `ref` are one; where `refs_are_unique` is false, as on a map of several
+    buildings, only where they serve different levels or lie at the same place. Features without a
+    `ref` are one where they lie above one another on neighbouring levels.
+    """
+    groups: list[ConnectorGroup] = []
+    rank = stack.rank_levels()
+    parts = [
+        _to_group(feature, kind, shape, stack)
+        for feature, shape in drawn
+        if (kind := connector_kind_of(feature)) is not None
+    ]
+    for part in sorted(parts, key=lambda part: min(map(rank.__getitem__, part.shapes))):
+        group = next((g for g in groups if _shares_ref(g, part, refs_are_unique)), None)
+        if group is None:
+            group = next((g for g in groups if _shares_position(g, part, rank)), None)
+            if group is not None:
+                notebook.add("connectors joined by their position", part.features[0].id)
+        if group is None:
+            groups.append(part)
+        else:
+            _merge_group(group, part)
+    yield from map(_to_connector, groups)
+
+
+def _to_group(
+    feature: Feature, kind: ConnectorKind, shape: Shape, stack: LevelStack
+) -> ConnectorGroup:
+    levels = sorted(feature.levels, key=stack.ordinals.__getitem__)
+    if not isinstance(shape, LineString) or len(levels) < 2:
+        direction = _parse_direction(feature.tags, _leads_up(feature.tags))
+        return ConnectorGroup(kind, [feature], dict.fromkeys(levels, shape), direction)
+    rises = _leads_up(feature.tags)
+    if rises is None:
+        rises = _is_drawn_upwards(shape, levels, stack)
+    ends = [shapely.Point(shape.coords[0]), shapely.Point(shape.coords[-1])]
+    low, high = ends if rises else reversed(ends)
+    places: dict[str, Shape] = {**dict.fromkeys(levels, shape), levels[0]: low, levels[-1]: high}
+    return ConnectorGroup(kind, [feature], places, _parse_direction(feature.tags, rises))
+
+
+def _leads_up(tags: Tags) -> bool | None:
+    """Whether something leads up in the direction in which it is drawn; None: it does not say."""
+    incline = tags.get("incline", "")
+    if incline in ("up", "down"):
+        return incline == "up"
+    number = incline.rstrip("%° ")
+    try:
+        return float(number) > 0 if float(number) else None
+    except ValueError:
+        return None
+
+
+def _is_drawn_upwards(line: LineString, levels: Sequence[str], stack: LevelStack) -> bool:
+    """Whether a line's start fits the lower level's floor better than its end does."""
+    start, end = shapely.Point(line.coords[0]), shapely.Point(line.coords[-1])
+    low, high = (stack.walkable.get(level) for level in (levels[0], levels[-1]))
+    if low is None or high is None:
+        return True
+    return low.distance_to(start) + high.distance_to(end) <= low.distance_to(
+        end
+    ) + high.distance_to(start)
+
+
+def _parse_direction(tags: Tags, rises: bool | None) -> Direction | None:
+    """The only way that an escalator moves, None where it may be either."""
+    conveying = tags.get("conveying")
+    if rises is None or conveying not in ("forward", "backward"):
+        return None
+    return Direction.UP if rises == (conveying == "forward") else Direction.DOWN
+
+
+def _shares_ref(group: ConnectorGroup, part: ConnectorGroup, refs_are_unique: bool) -> bool:
+    if group.kind != part.kind or not part.ref or group.ref != part.ref:
+        return False
+    shared = group.shapes.keys() & part.shapes.keys()
+    return (
+        refs_are_unique
+        or not shared
+        or any(group.shapes[level].intersects(part.shapes[level]) for level in shared)
+    )
+
+
+def _shares_position(group: ConnectorGroup, part: ConnectorGroup, rank: Mapping[str, int]) -> bool:
+    if group.kind != part.kind or (group.ref and part.ref):
+        return False
+    shared = group.shapes.keys() & part.shapes.keys()
+    if shared:
+        return any(_covers_middle(group.shapes[level], part.shapes[level]) for level in shared)
+    if len(part.shapes) > 1:
+        return False
+    (level,) = part.shapes
+    top = max(group.shapes, key=rank.__getitem__)
+    is_next = rank[level] - rank[top] == 1
+    return is_next and _is_stacked(part.shapes[level], group.shapes[top])
+
+
+def _covers_middle(one: Shape, other: Shape) -> bool:
+    """Whether an outline has the other's middle in it, as of a lift drawn as point and shaft."""
+    if 2 not in (shapely.get_dimensions(one), shapely.get_dimensions(other)):
+        return False
+    return bool(
+        one.covers(other.representative_point()) or other.covers(one.representative_point())
+    )
+
+
+def _is_stacked(one: Shape, other: Shape) -> bool:
+    smaller = min(one.area, other.area)
+    if not smaller:
+        return _covers_middle(one, other)
+    shared = union_shapes([one]).intersection(union_shapes([other])).area
+    return bool(shared >= MIN_STACKED_SHARE * smaller)
+
+
+def _merge_group(group: ConnectorGroup, part: ConnectorGroup) -> None:
+    group.features += part.features
+    group.direction = group.direction or part.direction
+    for level, shape in part.shapes.items():
+        if level not in group.shapes or shape.area > group.shapes[level].area:
+            group.shapes[level] = shape
+
+
+def _to_connector(group: ConnectorGroup) -> Connector:
+    tags = {key: value for f in reversed(group.features) for key, value in f.tags.items()}
+    wheelchair = [WHEELCHAIR_ACCESS.get(f.tags.get("wheelchair", "")) for f in group.features]
+    return Connector(
+        group.features[0].id,
+        group.kind,
+        group.shapes,
+        tags.get("name") or tags.get("ref", ""),
+        False if False in wheelchair else (True if True in wheelchair else None),
+        group.direction,
+        not any(matches_any(OUT_OF_SERVICE_MATCHERS, feature.tags) for feature in group.features),
+    )

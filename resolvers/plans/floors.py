@@ -1,0 +1,71 @@
+"""Which floor each level of a drawing shows, and how many storeys lie between them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from parsing.drawing import Drawing, DrawnLevel
+from resolvers.request.errors import InvalidInputError
+from routing.plan import Connector
+
+
+def assign_floors(drawing: Drawing, map_id: str, floor_sorts: Mapping[str, int] | None) -> Drawing:
+    """The drawing with the floors' ids as its levels' ids, levels from the lowest.
+
+    Where the floors are given, a level's ordinal is its floor's place in their order: `sort` says
+    which is higher, not by how much. Raises `InvalidInput`.
+    """
+    if floor_sorts is None:
+        ids = {level.id: f"{map_id}-level-{level.id}" for level in drawing.levels}
+        ordinals = {level.id: level.ordinal or 0.0 for level in drawing.levels}
+    else:
+        ids = {level.id: _floor_id_of(level, drawing, floor_sorts) for level in drawing.levels}
+        ranks = {sort: rank for rank, sort in enumerate(sorted(set(floor_sorts.values())))}
+        ordinals = {level: float(ranks[floor_sorts[floor]]) for level, floor in ids.items()}
+    levels = [
+        DrawnLevel(ids[level.id], level.name, ordinals[level.id], ids[level.id])
+        for level in drawing.levels
+    ]
+    features = tuple(
+        feature._replace(levels=tuple(ids[level] for level in feature.levels))
+        for feature in drawing.features
+    )
+    return replace(
+        drawing,
+        levels=tuple(sorted(levels, key=lambda level: (level.ordinal or 0.0, level.id))),
+        features=features,
+    )
+
+
+def _floor_id_of(level: DrawnLevel, drawing: Drawing, floor_sorts: Mapping[str, int]) -> str:
+    if level.floor_id is None and len(drawing.levels) == len(floor_sorts) == 1:
+        return next(iter(floor_sorts))
+    floor_id = level.floor_id or level.id
+    if floor_id in floor_sorts:
+        return floor_id
+    known = ", ".join(sorted(floor_sorts)) or "none"
+    if level.floor_id is None:
+        raise InvalidInputError(
+            source=f"Level {level.name or level.id!r} does not say which floor it shows: its "
+            f"data-tags need floor=<id>; the floors are: {known}"
+        )
+    raise InvalidInputError(
+        source=f"Level {level.name!r} names the floor {floor_id!r}, which the asset does not "
+        f"have; its floors are: {known}"
+    )
+
+
+def validate_floor_order(
+    connectors: Iterable[Connector], drawing: Drawing, floor_sorts: Mapping[str, int]
+) -> None:
+    """Raises `InvalidInput` for a connector between floors of which none is the higher."""
+    ordinals = {level.id: level.ordinal for level in drawing.levels}
+    for connector in connectors:
+        by_ordinal: dict[float | None, str] = {}
+        for floor_id in connector.entrances:
+            other = by_ordinal.setdefault(ordinals[floor_id], floor_id)
+            if other != floor_id:
+                raise InvalidInputError(
+                    source=f"{connector.name or connector.id} joins the floors {other!r} and "
+                    f"{floor_id!r}, which both have sort {floor_sorts[floor_id]}; the higher one "
+                    "needs the greater sort"
+                )

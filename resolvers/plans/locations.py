@@ -1,0 +1,114 @@
+"""Which features become locations, where each stands, and what its tags are."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from shapely.geometry.base import BaseGeometry
+
+from parsing.drawing import Drawing, Feature, NoteCollector
+from parsing.osm.surroundings import is_site
+from resolvers.plans.shapes import Shape, ShapeIndex, label_point
+from resolvers.plans.terms import (
+    POINT_OF_INTEREST_MATCHERS,
+    connector_kind_of,
+    display_name_of,
+    is_door,
+    matches_any,
+    space_kind_of,
+)
+from routing.plan import SpaceKind
+
+MAX_OUTSIDE_FEET: Final = 50.0
+"""A point this far from every space belongs to something else, such as the house next door."""
+COORDINATE_DECIMALS: Final = 3
+OMITTED_TAGS: Final = frozenset({"name", "level", "repeat_on"})
+"""Tags that the location says by its own fields."""
+
+
+class LocationCandidate(NamedTuple):
+    """A location to be, in the map's units; the first of its levels is the one it stands on.
+
+    `unit_id` is the unit that it stands for, None for one that is no unit.
+    """
+
+    id: str
+    feature: Feature
+    name: str
+    x: float
+    y: float
+    levels: tuple[str, ...]
+    tags: Mapping[str, str]
+    unit_id: str | None = None
+
+    @property
+    def level(self) -> str:
+        return self.levels[0]
+
+
+def find_location_candidates(
+    drawing: Drawing,
+    map_id: str,
+    shapes: Iterable[tuple[Feature, Shape]],
+    walkable: Mapping[str, ShapeIndex],
+    obstacles: Mapping[str, ShapeIndex],
+    notebook: NoteCollector,
+) -> Iterator[LocationCandidate]:
+    """One for each unit and each amenity or other point of interest.
+
+    A drawing that keeps its features' ids knows no units: there each room becomes one.
+    """
+    ordinals = {level.id: level.ordinal or 0 for level in drawing.levels}
+    seen: set[str] = set()
+    for feature, shape in shapes:
+        is_unit = _is_unit(feature, drawing)
+        is_of_interest = matches_any(POINT_OF_INTEREST_MATCHERS, feature.tags)
+        if not is_unit and (not is_of_interest or is_door(feature) or is_site(feature.tags)):
+            continue
+        level = min(feature.levels, key=lambda key: (abs(ordinals[key]), ordinals[key]))
+        if space_kind_of(feature) is None and not _is_near(shape, walkable.get(level)):
+            notebook.add("point of interest outside the plan", feature.id)
+            continue
+        if feature.unit_id is not None and feature.unit_id in seen:
+            notebook.add("unit drawn more than once, located at its first shape", feature.unit_id)
+            continue
+        seen.add(feature.unit_id or "")
+        place_id = f"{map_id}-{feature.id.replace('/', '-')}"
+        unit_id = (feature.unit_id or place_id) if is_unit else None
+        at = _label_position(shape, obstacles.get(level), drawing.feet_per_unit)
+        levels = (level, *(other for other in feature.levels if other != level))
+        tags = _build_tags(feature, drawing.id_key, unit_id)
+        yield LocationCandidate(
+            place_id, feature, display_name_of(feature), *at, levels, tags, unit_id
+        )
+
+
+def _is_unit(feature: Feature, drawing: Drawing) -> bool:
+    if drawing.id_key is None:
+        return feature.unit_id is not None
+    is_room = feature.tags.get("indoor") == "room" and space_kind_of(feature) is SpaceKind.ROOM
+    return is_room and connector_kind_of(feature) is None
+
+
+def _is_near(shape: Shape, walkable: ShapeIndex | None) -> bool:
+    return walkable is None or walkable.distance_to(shape) <= MAX_OUTSIDE_FEET
+
+
+def _label_position(
+    shape: Shape, obstacles: ShapeIndex | None, feet_per_unit: float
+) -> tuple[float, float]:
+    sound: BaseGeometry = shape if shape.is_valid else shape.buffer(0)
+    left = obstacles.subtract_from(sound) if obstacles is not None and sound.area else sound
+    point = label_point(shape if left.is_empty else left)
+    return round(point.x / feet_per_unit, COORDINATE_DECIMALS), round(
+        point.y / feet_per_unit, COORDINATE_DECIMALS
+    )
+
+
+def _build_tags(feature: Feature, id_key: str | None, unit_id: str | None) -> dict[str, str]:
+    own = {key: value for key, value in feature.tags.items() if key not in OMITTED_TAGS and value}
+    marks = {"svc:id": unit_id, "svc:type": "unit", "indoor": "room"} if unit_id else {}
+    if matches_any(POINT_OF_INTEREST_MATCHERS, feature.tags):
+        marks["svc:amenity"] = "yes"
+    if id_key:
+        marks[id_key] = feature.id
+    return marks | own

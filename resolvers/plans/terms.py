@@ -1,0 +1,158 @@
+"""What the indoor terms on a feature say that it is: one table of tags for every source."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from parsing.drawing import AreaGeometry, Feature, LinesGeometry, PointGeometry, Tags
+from parsing.osm.quantities import parse_feet
+from parsing.osm.surroundings import is_building, is_site
+from routing.plan import ConnectorKind, SpaceKind
+
+SPACE_KINDS: Final[Mapping[str, SpaceKind]] = {
+    "room": SpaceKind.ROOM,
+    "corridor": SpaceKind.CORRIDOR,
+    "area": SpaceKind.AREA,
+}
+FOOTWAY_VALUES: Final = frozenset({"footway", "corridor", "pedestrian", "path"})
+
+
+VACANT_VALUES: Final = frozenset({"disused", "vacant"})
+"""What mappers write instead of what a room is for while it is for nothing."""
+
+
+class TagMatcher(NamedTuple):
+    """A tag that decides; without values, any but `no` and those of what is vacant."""
+
+    key: str
+    values: frozenset[str] = frozenset()
+
+    def matches(self, tags: Tags) -> bool:
+        value = tags.get(self.key)
+        if self.values:
+            return value in self.values
+        return value not in (None, "no") and value not in VACANT_VALUES
+
+
+CONNECTOR_MATCHERS: Final[tuple[tuple[TagMatcher, ConnectorKind], ...]] = (
+    (TagMatcher("conveying"), ConnectorKind.ESCALATOR),
+    (TagMatcher("highway", frozenset({"elevator"})), ConnectorKind.ELEVATOR),
+    (TagMatcher("elevator", frozenset({"yes"})), ConnectorKind.ELEVATOR),
+    (TagMatcher("room", frozenset({"elevator"})), ConnectorKind.ELEVATOR),
+    (TagMatcher("highway", frozenset({"steps"})), ConnectorKind.STEPS),
+    (TagMatcher("stairs"), ConnectorKind.STEPS),
+    (TagMatcher("room", frozenset({"stairs", "staircase"})), ConnectorKind.STEPS),
+    (TagMatcher("ramp"), ConnectorKind.RAMP),
+)
+BARRIER_MATCHERS: Final = (
+    TagMatcher("indoor", frozenset({"wall", "column", "pillar"})),
+    TagMatcher("barrier"),
+    TagMatcher("leisure", frozenset({"swimming_pool"})),
+    TagMatcher("natural", frozenset({"water"})),
+)
+PASSABLE_MATCHER: Final = TagMatcher(
+    "barrier", frozenset({"entrance", "gate", "kerb", "swing_gate", "turnstile"})
+)
+POINT_OF_INTEREST_MATCHERS: Final = (
+    *(
+        TagMatcher(key)
+        for key in (
+            "amenity", "shop", "leisure", "office", "tourism", "healthcare", "craft", "club",
+            "emergency", "attraction", "vending", "information", "occupant",
+        )
+    ),
+    TagMatcher("room", frozenset({"toilets", "shower"})),
+)  # fmt: skip
+LOCKED_MATCHERS: Final = (
+    TagMatcher("access", frozenset({"no"})),
+    TagMatcher("foot", frozenset({"no"})),
+    TagMatcher("locked", frozenset({"yes"})),
+    TagMatcher("entrance", frozenset({"emergency"})),
+)
+OUT_OF_SERVICE_MATCHERS: Final = (
+    TagMatcher("access", frozenset({"no"})),
+    TagMatcher("disused", frozenset({"yes"})),
+    TagMatcher(
+        "operational_status", frozenset({"broken", "closed", "out_of_order", "out_of_service"})
+    ),
+)
+WHEELCHAIR_ACCESS: Final = {"yes": True, "designated": True, "limited": True, "no": False}
+WIDTH_KEYS: Final = ("width", "door:width", "maxwidth:physical")
+
+
+def matches_any(matchers: tuple[TagMatcher, ...], tags: Tags) -> bool:
+    """Whether any of the terms is in the tags."""
+    return any(term.matches(tags) for term in matchers)
+
+
+def space_kind_of(feature: Feature) -> SpaceKind | None:
+    """None for what is no space: nothing without extent is one.
+
+    A building out of doors with something of interest in it is a room.
+    """
+    tags = feature.tags
+    if not isinstance(feature.geometry, AreaGeometry) or is_site(tags):
+        return None
+    if "indoor" not in tags and is_building(tags) and matches_any(POINT_OF_INTEREST_MATCHERS, tags):
+        return SpaceKind.ROOM
+    kind = SPACE_KINDS.get(tags.get("indoor", ""))
+    return SpaceKind.AREA if kind is None and tags.get("highway") in FOOTWAY_VALUES else kind
+
+
+def is_footpath(feature: Feature) -> bool:
+    """A line to walk along, on one level."""
+    return (
+        isinstance(feature.geometry, LinesGeometry)
+        and feature.tags.get("highway") in FOOTWAY_VALUES
+        and len(feature.levels) == 1
+    )
+
+
+def connector_kind_of(feature: Feature) -> ConnectorKind | None:
+    """None for what leads to no other level.
+
+    A moving walkway stays on its level; a footway that spans two is a ramp.
+    """
+    tags = feature.tags
+    is_single = len(feature.levels) == 1
+    if tags.get("highway") in FOOTWAY_VALUES:
+        return None if is_single else ConnectorKind.RAMP
+    return next((kind for term, kind in CONNECTOR_MATCHERS if term.matches(tags)), None)
+
+
+def is_door(feature: Feature) -> bool:
+    """`door=no` is an opening without a leaf."""
+    tags = feature.tags
+    return space_kind_of(feature) is None and (
+        "door" in tags or TagMatcher("entrance").matches(tags) or tags.get("indoor") == "door"
+    )
+
+
+def is_barrier(feature: Feature) -> bool:
+    """A point blocks nothing, nor does what is a space or passable."""
+    return (
+        not isinstance(feature.geometry, PointGeometry)
+        and space_kind_of(feature) is None
+        and matches_any(BARRIER_MATCHERS, feature.tags)
+        and not PASSABLE_MATCHER.matches(feature.tags)
+    )
+
+
+def is_outline(feature: Feature) -> bool:
+    """The outer edge of a level."""
+    return feature.tags.get("indoor") == "level" and isinstance(feature.geometry, AreaGeometry)
+
+
+def parse_width_feet(tags: Tags) -> float | None:
+    """The width of a door where its tags tell it, in metres or with a unit."""
+    widths = (parse_feet(tags[key]) for key in WIDTH_KEYS if key in tags)
+    return next((width for width in widths if width), None)
+
+
+def display_name_of(feature: Feature) -> str:
+    """What people call it, else what it is, else its id; nothing is called after its vacancy."""
+    tags = feature.tags
+    if feature.unit_id:
+        return tags.get("name") or feature.unit_id
+    keys = ("name", "ref", "addr:unit", "room", "amenity", "shop", "leisure", "occupant")
+    found = (tags[key] for key in keys if tags.get(key))
+    return next((text for text in found if text not in VACANT_VALUES), feature.id)

@@ -1,0 +1,229 @@
+"""Floor plans as they are drawn -> the plan that routing processes, and the records around it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from shapely import LineString, MultiLineString, MultiPolygon, Point, Polygon
+from shapely.geometry.base import BaseGeometry
+
+from parsing.drawing import Drawing, Feature, NoteCollector, ReadingNote
+from parsing.osm.surroundings import is_building, is_site
+from resolvers.plans.connectors import LevelStack, find_connectors
+from resolvers.plans.floors import assign_floors, validate_floor_order
+from resolvers.plans.locations import LocationCandidate, find_location_candidates
+from resolvers.plans.shapes import Shape, ShapeIndex, to_shape, union_shapes
+from resolvers.plans.terms import (
+    LOCKED_MATCHERS,
+    POINT_OF_INTEREST_MATCHERS,
+    WHEELCHAIR_ACCESS,
+    connector_kind_of,
+    is_barrier,
+    is_door,
+    is_footpath,
+    is_outline,
+    matches_any,
+    parse_width_feet,
+    space_kind_of,
+)
+from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Space, SpaceKind
+
+DEFAULT_FOOTPATH_FEET: Final = 5.0
+"""How wide a footway drawn as a line is, unless it says so."""
+
+MAX_TOUCH_FEET: Final = 1.0
+
+DrawnFeature = tuple[Feature, Shape]
+
+
+@dataclass(frozen=True)
+class TranslatedPlan:
+    """What a drawing says.
+
+    `candidates` are the locations to write, in the map's units; those of `plan` have their ids.
+    `notes` are the lines of the report about what was not understood or not taken as it stands.
+    `drawing` has the floors' ids as those of its levels.
+    """
+
+    plan: Plan
+    candidates: tuple[LocationCandidate, ...]
+    notes: tuple[ReadingNote, ...]
+    drawing: Drawing
+    map_id: str
+
+
+def translate_plan(
+    drawing: Drawing, map_id: str, floor_sorts: Mapping[str, int] | None = None
+) -> TranslatedPlan:
+    """The plan in feet, in the drawing's frame.
+
+    `floor_sorts` are the floors that there are, id to `sort`, for a drawing whose levels name
+    floors; without, each level becomes a floor of its own. Raises `InvalidInput` for a level that
+    names no such floor, and for connected floors of which none has the greater `sort`.
+    """
+    notebook = NoteCollector()
+    drawing = assign_floors(drawing, map_id, floor_sorts)
+    drawn = list(_iter_shapes(drawing, notebook))
+    outlines = _build_outlines(drawn)
+    spaces = list(_iter_spaces(drawn))
+    spaces += _iter_footpaths(
+        drawn, {s.level_id for s in spaces if s.kind is not SpaceKind.ROOM}, outlines
+    )
+    spaces += list(_iter_site_grounds(drawn, spaces, notebook))
+    barriers = list(_iter_barriers(drawn))
+    grounds = _index_by_level([(s.level_id, s.polygon) for s in spaces] + list(outlines.items()))
+    obstacles = _index_by_level((barrier.level_id, barrier.geometry) for barrier in barriers)
+    storeys = LevelStack({level.id: level.ordinal or 0.0 for level in drawing.levels}, grounds)
+    connectors = tuple(find_connectors(drawn, storeys, drawing.id_key != "osm:id", notebook))
+    if floor_sorts is not None:
+        validate_floor_order(connectors, drawing, floor_sorts)
+    places = tuple(find_location_candidates(drawing, map_id, drawn, grounds, obstacles, notebook))
+    for feature in drawing.features:
+        if not _is_used(feature):
+            notebook.add(f"not used, {_describe_tags(feature)}", feature.id)
+    levels = tuple(
+        Level(level.id, level.ordinal or 0.0, level.name, outlines.get(level.id))
+        for level in drawing.levels
+    )
+    plan = Plan(
+        levels, tuple(spaces), tuple(barriers), tuple(_iter_doors(drawn)), connectors,
+        tuple(_to_location(place, drawing.feet_per_unit) for place in places),
+    )  # fmt: skip
+    return TranslatedPlan(plan, places, (*drawing.notes, *notebook.notes()), drawing, map_id)
+
+
+def part_id(feature: Feature, level: str) -> str:
+    """The id of what a feature is on one of its levels."""
+    return feature.id if len(feature.levels) == 1 else f"{feature.id}@{level}"
+
+
+def _iter_shapes(drawing: Drawing, notebook: NoteCollector) -> Iterator[DrawnFeature]:
+    for feature in drawing.features:
+        shape = to_shape(feature.geometry, drawing.feet_per_unit)
+        if shape.is_empty:
+            notebook.add("outline that encloses nothing", feature.id)
+        else:
+            yield feature, shape
+
+
+def _build_outlines(drawn: Iterable[DrawnFeature]) -> dict[str, Polygon | MultiPolygon]:
+    pairs = ((level, s) for f, s in drawn if is_outline(f) for level in f.levels)
+    return {
+        level: outline
+        for level, shapes in _group_by_level(pairs).items()
+        if isinstance(outline := union_shapes(shapes), Polygon | MultiPolygon)
+    }
+
+
+def _iter_spaces(drawn: Iterable[DrawnFeature]) -> Iterator[Space]:
+    """Several shapes of one unit on a level are one space."""
+    units: dict[tuple[str, str], Space] = {}
+    for feature, shape in drawn:
+        kind = space_kind_of(feature)
+        if kind is None or not isinstance(shape, Polygon | MultiPolygon):
+            continue
+        for level in feature.levels:
+            name = feature.tags.get("name", "")
+            space = Space(part_id(feature, level), level, shape, kind, name)
+            if feature.unit_id is None:
+                yield space
+                continue
+            known = units.setdefault((feature.unit_id, level), space)
+            if known is not space:
+                both = union_shapes([known.polygon, shape])
+                if isinstance(both, Polygon | MultiPolygon):
+                    units[feature.unit_id, level] = replace(known, polygon=both)
+    yield from units.values()
+
+
+def _iter_footpaths(
+    drawn: Iterable[DrawnFeature], open_levels: set[str], outlines: Mapping[str, BaseGeometry]
+) -> Iterator[Space]:
+    """Footways drawn as lines, as wide as they are; not where all between the rooms is floor."""
+    for feature, shape in drawn:
+        (level, *_) = feature.levels
+        if not is_footpath(feature) or (level in outlines and level not in open_levels):
+            continue
+        half_feet = (parse_width_feet(feature.tags) or DEFAULT_FOOTPATH_FEET) / 2
+        strip = shape.buffer(half_feet, cap_style="flat", join_style="mitre")
+        if isinstance(strip, Polygon | MultiPolygon) and not strip.is_empty:
+            yield Space(feature.id, level, strip, SpaceKind.AREA, feature.tags.get("name", ""))
+
+
+def _iter_site_grounds(
+    drawn: Sequence[DrawnFeature], spaces: Iterable[Space], notebook: NoteCollector
+) -> Iterator[Space]:
+    """What its buildings leave of a site that the plan's spaces lie on."""
+    buildings = union_shapes(shape for feature, shape in drawn if is_building(feature.tags))
+    rooms = _index_by_level((space.level_id, space.polygon) for space in spaces)
+    for feature, shape in drawn:
+        if not is_site(feature.tags):
+            continue
+        level, *_ = feature.levels
+        if level not in rooms or rooms[level].distance_to(shape) > MAX_TOUCH_FEET:
+            notebook.add("grounds on which no room lies", feature.id)
+            continue
+        left = union_shapes([shape]).difference(buildings)
+        if isinstance(left, Polygon | MultiPolygon) and not left.is_empty:
+            yield Space(feature.id, level, left, SpaceKind.AREA, feature.tags.get("name", ""))
+
+
+def _iter_barriers(drawn: Iterable[DrawnFeature]) -> Iterator[Barrier]:
+    for feature, shape in drawn:
+        if is_barrier(feature) and not isinstance(shape, Point):
+            for level in feature.levels:
+                yield Barrier(level, shape, feature.id)
+
+
+def _iter_doors(drawn: Iterable[DrawnFeature]) -> Iterator[Door]:
+    """A door drawn as a line along its wall is as wide as the line is long."""
+    for feature, shape in drawn:
+        if not is_door(feature):
+            continue
+        width = parse_width_feet(feature.tags)
+        if width is None and isinstance(shape, LineString | MultiLineString):
+            width = shape.length
+        wheelchair = WHEELCHAIR_ACCESS.get(feature.tags.get("wheelchair", ""))
+        locked = matches_any(LOCKED_MATCHERS, feature.tags)
+        for level in feature.levels:
+            yield Door(part_id(feature, level), level, shape, width, wheelchair, locked)
+
+
+def _to_location(candidate: LocationCandidate, feet_per_unit: float) -> PlanLocation:
+    space_id = (
+        part_id(candidate.feature, candidate.level) if space_kind_of(candidate.feature) else None
+    )
+    x_feet, y_feet = candidate.x * feet_per_unit, candidate.y * feet_per_unit
+    return PlanLocation(candidate.id, candidate.level, x_feet, y_feet, candidate.name, space_id)
+
+
+def _group_by_level(pairs: Iterable[tuple[str, BaseGeometry]]) -> dict[str, list[BaseGeometry]]:
+    shapes: defaultdict[str, list[BaseGeometry]] = defaultdict(list)
+    for level, shape in pairs:
+        shapes[level].append(shape)
+    return shapes
+
+
+def _index_by_level(pairs: Iterable[tuple[str, BaseGeometry]]) -> dict[str, ShapeIndex]:
+    return {level: ShapeIndex(shapes) for level, shapes in _group_by_level(pairs).items()}
+
+
+def _is_used(feature: Feature) -> bool:
+    return (
+        space_kind_of(feature) is not None
+        or connector_kind_of(feature) is not None
+        or is_door(feature)
+        or is_barrier(feature)
+        or is_outline(feature)
+        or is_site(feature.tags)
+        or is_building(feature.tags)
+        or is_footpath(feature)
+        or matches_any(POINT_OF_INTEREST_MATCHERS, feature.tags)
+    )
+
+
+def _describe_tags(feature: Feature) -> str:
+    keys = ("indoor", "highway", "barrier", "room", "level", *feature.tags)
+    key = next((key for key in keys if key in feature.tags), None)
+    return f"{key}={feature.tags[key]}" if key else "no tags"

@@ -1,0 +1,44 @@
+"""Who asks, and what they may do."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from storage.records.visibility import Scope
+
+REFERENCES_FLAG: Final = "references"
+UNIT_ATTRIBUTES_FLAG: Final = "unit-attributes-resource"
+DISTANCES_FLAG: Final = "distances"
+LOCATIONS_FLAG: Final = "locations-resource"
+FLAGS = (REFERENCES_FLAG, UNIT_ATTRIBUTES_FLAG, DISTANCES_FLAG, LOCATIONS_FLAG)
+
+READ_ASSET_REFERENCES: Final = "service.asset-references.read"
+READ_UNIT_REFERENCES: Final = "service.unit-references.read"
+PARSE_UNIT_MAPS: Final = "service.unit-maps.parse"
+CALCULATE_DISTANCES: Final = "service.distances.calculate"
+READ_UNIT_ATTRIBUTES: Final = "service.unit-attributes.read"
+WRITE_UNIT_ATTRIBUTES: Final = "service.unit-attributes.write"
+ADMIN: Final = "service.admin"
+PERMISSIONS = (
+    READ_ASSET_REFERENCES,
+    READ_UNIT_REFERENCES,
+    PARSE_UNIT_MAPS,
+    CALCULATE_DISTANCES,
+    READ_UNIT_ATTRIBUTES,
+    WRITE_UNIT_ATTRIBUTES,
+    ADMIN,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A key's rights together with the flags of one request."""
+
+    key_id: str
+    scope: Scope
+    permissions: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
+
+    @property
+    def rights(self) -> tuple[Scope, frozenset[str], frozenset[str]]:
+        """The same for callers who are answered the same."""
+        return self.scope, self.permissions, self.flags

@@ -1,0 +1,235 @@
+"""Examples of responses and parameters: what the demo property answers.
+
+Each is given once, for a fragment; whole responses are put together by the code that serves them.
+"""
+
+from typing import Any, Final
+
+from rest.envelopes import Envelope, EnvelopedBody, JsonSchema, RequestUrl
+from rest.openapi.json_schemas import MissingDescriptionError
+
+BASE_URL: Final = "https://localhost:8443"
+_TIMESTAMPS: Final = {
+    "created_at": "2026-03-02T09:00:00+00:00",
+    "updated_at": "2026-03-02T09:00:00+00:00",
+}
+
+RESOURCE_EXAMPLES: Final[dict[str, dict[str, Any]]] = {
+    "Asset": {"id": "alder-court", "market": "multifamily", "name": "Alder Court", **_TIMESTAMPS},
+    "Floor": {
+        "id": "alder-court-floor-1",
+        "asset_id": "alder-court",
+        "name": "Ground floor",
+        "label": "Ground floor, Alder Court",
+        "short_label": "G",
+        "sort": 1,
+        **_TIMESTAMPS,
+    },
+    "Unit": {
+        "id": "ugwo2tfiznm",
+        "asset_id": "alder-court",
+        "floor_id": "alder-court-floor-1",
+        "name": "101",
+        **_TIMESTAMPS,
+    },
+    "Map": {
+        "id": "alder-court-floor-plates",
+        "asset_id": "alder-court",
+        "background_id": "alder-court-daylight",
+        "name": "Floor plates",
+        "style": "a",
+        "style_type": "floor_plate",
+        "tags": ["ils", "mls"],
+        "routing_tier": "no_routing",
+        "geojson_url": None,
+        "url": None,
+        **_TIMESTAMPS,
+    },
+    "Background": {
+        "id": "alder-court-daylight",
+        "unit_map_id": "alder-court-floor-plates",
+        "name": "Daylight",
+        **_TIMESTAMPS,
+    },
+    "LevelTag": {
+        "name": "Building",
+        "key": "building",
+        **_TIMESTAMPS,
+        "values": [{"name": "Main building", "value": "alder-court-main", **_TIMESTAMPS}],
+    },
+    "AssetReference": {
+        "id": "rq5xnccaeaz",
+        "asset_id": "alder-court",
+        "key": "keyring",
+        "value": "KR-97043",
+        **_TIMESTAMPS,
+    },
+    "UnitReference": {
+        "group_id": "gq5xnccaeaz",
+        "asset_id": "alder-court",
+        "unit_id": "ugwo2tfiznm",
+        "key": "keyring",
+        "value": "AL-101",
+        **_TIMESTAMPS,
+    },
+    "AttributeGroup": {
+        "group_id": "finish-package",
+        "group_name": "Finish package",
+        "one_attribute_per_unit": True,
+        "attributes": [
+            {
+                "attribute_id": f"finish-package-{key}",
+                "attribute_name": key.capitalize(),
+                "attribute_key": key,
+            }
+            for key in ("classic", "modern", "signature")
+        ],
+    },
+    "ParsedMap": {
+        "version": "1.2",
+        "type": "application/vnd.map+json",
+        "width": 240,
+        "height": 172,
+        "elements": [
+            {
+                "type": "Level",
+                "uid": "u1",
+                "tags": {"building": "alder-court-main", "floor": "alder-court-floor-1"},
+                "elements": [
+                    {
+                        "type": "UnitLayer",
+                        "elements": [
+                            {
+                                "shape": {
+                                    "points": "10,10 40,10 40,32 10,32",
+                                    "fill": "#f4e3c1",
+                                    "type": "Polygon",
+                                },
+                                "type": "Unit",
+                                "uid": "u3",
+                                "id": "ugwo2tfiznm",
+                            }
+                        ],
+                    }
+                ],
+            }
+        ],
+    },
+    "DistanceMatrix": {
+        "distance_method": "pathfinding",
+        "sources": [
+            {
+                "id": "l4xusy2pgwt",
+                "name": "Fitness centre",
+                "x": 437.5,
+                "y": 350.0,
+                "floor_id": "alder-court-floor-1",
+                "index": 0,
+                "targets": [
+                    {
+                        "x": 437.5,
+                        "y": 400.0,
+                        "floor_id": "alder-court-floor-1",
+                        "index": 0,
+                        "distance": 5.0,
+                        "time": 1.076,
+                    }
+                ],
+            }
+        ],
+    },
+    "Route": {
+        "mode": "foot",
+        "feet": 5.0,
+        "seconds": 1.076,
+        "legs": [
+            {
+                "floor_id": "alder-court-floor-1",
+                "to_floor_id": "alder-court-floor-1",
+                "feet": 5.0,
+                "seconds": 1.076,
+                "points": [[437.5, 350.0], [437.5, 400.0]],
+                "connector_id": None,
+                "connector_kind": None,
+                "connector_name": None,
+            }
+        ],
+    },
+    "Assignment": {
+        "group_id": "floor-plan",
+        "attribute_id": "floor-plan-one-bedroom",
+        "asset_id": "alder-court",
+        "unit_id": "ugwo2tfiznm",
+    },
+    "Location": {
+        "id": "lvx7jztptwu",
+        "asset_id": "alder-court",
+        "unit_map_id": "alder-court-floor-plates",
+        "name": "Pool",
+        "x": 1200.0,
+        "y": 1255.0,
+        "floors": [{"id": "alder-court-floor-1"}],
+        "tags": [
+            {"key": "svc:amenity", "value": "yes", **_TIMESTAMPS},
+            {"key": "leisure", "value": "swimming_pool", **_TIMESTAMPS},
+        ],
+        **_TIMESTAMPS,
+    },
+}
+"""By fragment."""
+
+_PAGING: Final = {"per_page": 20, "current_page": 1, "next": "kwIUq3VjM3FudXBrNmky"}
+
+PATH_ID_EXAMPLES: Final = {
+    "asset": RESOURCE_EXAMPLES["Asset"]["id"],
+    "floor": RESOURCE_EXAMPLES["Floor"]["id"],
+    "unit": RESOURCE_EXAMPLES["Unit"]["id"],
+    "map": RESOURCE_EXAMPLES["Map"]["id"],
+    "unitMapId": RESOURCE_EXAMPLES["Map"]["id"],
+    "group-id": RESOURCE_EXAMPLES["Assignment"]["group_id"],
+    "background": RESOURCE_EXAMPLES["Background"]["id"],
+}
+"""By path parameter."""
+
+RESOURCE_EXAMPLES["NearLocation"] = {
+    "distance": 121.4,
+    "time": 26.121,
+    "location": RESOURCE_EXAMPLES["Location"],
+}
+
+
+def build_example_response(
+    envelope: Envelope, resource_schema: JsonSchema, path: str
+) -> EnvelopedBody:
+    """What an endpoint answers, from the schema of the resource that its shape picks."""
+    data = _build_example(resource_schema)
+    for name in reversed(envelope.result_path):
+        data = {name: data}
+    return envelope.wrap(data, RequestUrl(BASE_URL + path.format_map(PATH_ID_EXAMPLES), []))
+
+
+def _build_example(schema: JsonSchema) -> Any:
+    if schema.get("title") in RESOURCE_EXAMPLES:
+        return RESOURCE_EXAMPLES[schema["title"]]
+    match schema:
+        case {"properties": members}:
+            return {
+                name: _PAGING[name] if name in _PAGING else _build_example(member)
+                for name, member in members.items()
+            }
+        case {"items": items}:
+            return [_build_example(items)]
+    raise MissingDescriptionError(
+        f"rest.openapi.examples.RESOURCE_EXAMPLES has no example of {schema}"
+    )
+
+
+SVG_EXAMPLE: Final = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 172">
+  <g data-type="Level" data-tags="building=alder-court-main;floor=alder-court-floor-1">
+    <g data-type="UnitLayer">
+      <polygon id="ugwo2tfiznm" points="10,10 40,10 40,32 10,32" fill="#f4e3c1"/>
+    </g>
+  </g>
+</svg>
+"""
+"""A unit map that parses to the example of a parsed map."""

@@ -1,0 +1,159 @@
+"""JSON schemas of responses, read off the GraphQL operations that make them.
+
+An operation's aliases give the names, the schema's types and descriptions the rest; a fragment
+becomes a component of the OpenAPI description under the fragment's name. Nothing is written twice.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from graphql import (
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLEnumType,
+    GraphQLField,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLSchema,
+    SelectionSetNode,
+    get_named_type,
+)
+
+from rest.envelopes import JsonSchema
+from rest.openapi.parsed_maps import PARSED_MAP_SCHEMA
+from schema.execution import Operation
+
+COMPONENTS_PREFIX = "#/components/schemas/"
+
+SCALAR_JSON_SCHEMAS: dict[str, JsonSchema] = {
+    "ID": {"type": "string", "minLength": 1, "maxLength": 255},
+    "String": {"type": "string"},
+    "Int": {"type": "integer", "format": "int32"},
+    "Float": {"type": "number", "format": "double"},
+    "Boolean": {"type": "boolean"},
+    "Timestamp": {"type": "string", "format": "date-time"},
+    "ParsedMap": PARSED_MAP_SCHEMA,
+}
+
+
+class MissingDescriptionError(Exception):
+    """A response holds what no JSON schema is known for; the message names it."""
+
+
+class ResultSchemaReader:
+    """The fields that an operation selects, with their types."""
+
+    def __init__(self, schema: GraphQLSchema, operation: Operation) -> None:
+        self.schema = schema
+        self.root = schema.get_root_type(operation.node.operation)
+        self.selection = operation.node.selection_set
+        self.fragments = {
+            node.name.value: node
+            for node in operation.document.definitions
+            if isinstance(node, FragmentDefinitionNode)
+        }
+
+    def find_field(self, path: Sequence[str]) -> tuple[GraphQLField, SelectionSetNode | None]:
+        """The field at the end of a way of response names, and what is selected of it."""
+        *way, last = path
+        parent: Any = self.root
+        selection: SelectionSetNode | None = self.selection
+        for name in way:
+            field, selection = dict(self._iter_fields(parent, selection))[name]
+            parent = get_named_type(field.type)
+        return dict(self._iter_fields(parent, selection))[last]
+
+    def read_schema(self, path: Sequence[str]) -> JsonSchema:
+        """What the value at the end of a way looks like where it is not null."""
+        field, selection = self.find_field(path)
+        return self._non_null_schema(_strip_non_null(field.type), selection)
+
+    def _type_schema(
+        self, type: GraphQLOutputType, selection: SelectionSetNode | None
+    ) -> JsonSchema:
+        if isinstance(type, GraphQLNonNull):
+            return self._non_null_schema(type.of_type, selection)
+        return _make_nullable(self._non_null_schema(type, selection))
+
+    def _non_null_schema(self, type: Any, selection: SelectionSetNode | None) -> JsonSchema:
+        if isinstance(type, GraphQLList):
+            return {"type": "array", "items": self._type_schema(type.of_type, selection)}
+        if isinstance(type, GraphQLEnumType):
+            return {"type": "string", "enum": [*type.values]}
+        if isinstance(type, GraphQLObjectType) and selection is not None:
+            return self._object_schema(type, selection)
+        if type.name not in SCALAR_JSON_SCHEMAS:
+            raise MissingDescriptionError(
+                f"rest.openapi.json_schemas.SCALAR_JSON_SCHEMAS has no JSON schema of {type.name}"
+            )
+        return dict(SCALAR_JSON_SCHEMAS[type.name])
+
+    def _object_schema(
+        self, object_type: GraphQLObjectType, selection: SelectionSetNode
+    ) -> JsonSchema:
+        members = {
+            name: self._field_schema(*field)
+            for name, field in self._iter_fields(object_type, selection)
+        }
+        shape: JsonSchema = {"type": "object", "required": [*members], "properties": members}
+        match selection.selections:
+            case [FragmentSpreadNode(name=name)]:
+                return {
+                    "title": name.value,
+                    **_description_keyword(object_type.description),
+                    **shape,
+                }
+        return shape
+
+    def _field_schema(self, field: GraphQLField, selection: SelectionSetNode | None) -> JsonSchema:
+        schema = self._type_schema(field.type, selection)
+        return (
+            schema if "title" in schema else {**schema, **_description_keyword(field.description)}
+        )
+
+    def _iter_fields(
+        self, parent: Any, selection: SelectionSetNode | None
+    ) -> Iterator[tuple[str, tuple[GraphQLField, SelectionSetNode | None]]]:
+        for node in selection.selections if selection else ():
+            if isinstance(node, FieldNode):
+                name = node.alias or node.name
+                yield name.value, (parent.fields[node.name.value], node.selection_set)
+            elif isinstance(node, FragmentSpreadNode):
+                yield from self._iter_fields(parent, self.fragments[node.name.value].selection_set)
+            else:
+                raise MissingDescriptionError(f"an inline fragment in a selection of {parent.name}")
+
+
+def hoist_titled(schema: Any, components: dict[str, JsonSchema]) -> Any:
+    """The schema with everything that has a title moved to `components`, by that title.
+
+    Raises Undescribed where two different schemas have one title.
+    """
+    if isinstance(schema, list):
+        return [hoist_titled(item, components) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: hoist_titled(value, components) for name, value in schema.items()}
+    if not isinstance(schema.get("title"), str):
+        return kept
+    title = kept.pop("title")
+    if components.setdefault(title, kept) != kept:
+        raise MissingDescriptionError(f"two different schemas are titled {title}")
+    return {"$ref": COMPONENTS_PREFIX + title}
+
+
+def _strip_non_null(output_type: Any) -> Any:
+    return output_type.of_type if isinstance(output_type, GraphQLNonNull) else output_type
+
+
+def _make_nullable(schema: JsonSchema) -> JsonSchema:
+    if "title" in schema or "enum" in schema or "type" not in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def _description_keyword(description: str | None) -> JsonSchema:
+    return {"description": " ".join(description.split())} if description else {}

@@ -1,0 +1,163 @@
+"""The JSON schemas of a parsed unit map: a tree of elements, told apart by their `type`."""
+
+from typing import Final
+
+from rest.envelopes import JsonSchema
+
+_COMPONENTS_PREFIX: Final = "#/components/schemas/"
+_TEXT_SCHEMA: Final[JsonSchema] = {"type": "string"}
+_NUMBER_SCHEMA: Final[JsonSchema] = {"type": "number"}
+
+GEOMETRY_ATTRIBUTES: Final = {
+    "Polygon": ("points",),
+    "Polyline": ("points",),
+    "Line": ("x1", "y1", "x2", "y2"),
+    "Path": ("d",),
+    "Circle": ("cx", "cy", "r"),
+    "Ellipse": ("cx", "cy", "rx", "ry"),
+    "Rect": ("x", "y", "width", "height", "rx", "ry"),
+}
+"""The shapes, with the attributes of SVG that each has besides the styling ones."""
+
+STYLE_ATTRIBUTES: Final = (
+    "fill",
+    "fill-opacity",
+    "fill-rule",
+    "stroke",
+    "stroke-width",
+    "stroke-miterlimit",
+    "stroke-opacity",
+    "stroke-linecap",
+    "stroke-linejoin",
+    "stroke-dasharray",
+    "opacity",
+    "transform",
+)
+RECT_NUMBER_ATTRIBUTES: Final = ("x", "y", "width", "height")
+
+
+def _schema_reference(name: str) -> JsonSchema:
+    return {"$ref": _COMPONENTS_PREFIX + name}
+
+
+def _element_schema(
+    description: str, kind: str, optional: dict[str, JsonSchema], **members: JsonSchema
+) -> JsonSchema:
+    required = {"type": {"type": "string", "const": kind}, **members}
+    return {
+        "type": "object",
+        "description": description,
+        "required": [*required],
+        "properties": {**required, **optional},
+    }
+
+
+def _graphic_schema(kind: str) -> JsonSchema:
+    numbers = RECT_NUMBER_ATTRIBUTES if kind == "Rect" else ()
+    attributes = {
+        name: _NUMBER_SCHEMA if name in numbers else _TEXT_SCHEMA
+        for name in (*GEOMETRY_ATTRIBUTES[kind], *STYLE_ATTRIBUTES)
+    }
+    return _element_schema(
+        f"SVG's {kind.lower()}, its attributes as they were written.", kind, attributes
+    )
+
+
+_UID_SCHEMA: Final[JsonSchema] = {
+    "type": "string",
+    "pattern": "^u[1-9][0-9]*$",
+    "description": "`u` and the element's position in the tree, parents first.",
+}
+_CHILDREN_SCHEMA: Final[JsonSchema] = {"type": "array", "items": _schema_reference("MapElement")}
+_SHAPE_SCHEMA: Final[JsonSchema] = {
+    "type": "object",
+    "description": "An outline: geometry, fill and transform alone.",
+    "required": ["type"],
+    "properties": {
+        "type": {"type": "string", "enum": [*GEOMETRY_ATTRIBUTES]},
+        "fill": _TEXT_SCHEMA,
+        "transform": _TEXT_SCHEMA,
+        "points": _TEXT_SCHEMA,
+        "d": _TEXT_SCHEMA,
+    },
+}
+_TARGET_SCHEMA: Final[JsonSchema] = {
+    "type": "object",
+    "required": ["id", "type"],
+    "properties": {"id": _TEXT_SCHEMA, "type": {"type": "string", "examples": ["Unit"]}},
+}
+_TAGS_SCHEMA: Final[JsonSchema] = {
+    "type": "object",
+    "description": "From the key of a level tag to the id of its value.",
+    "additionalProperties": _TEXT_SCHEMA,
+}
+
+ELEMENT_SCHEMAS: Final[dict[str, JsonSchema]] = {
+    "Georeference": _element_schema(
+        "Where on earth the map is.",
+        "Georeference",
+        {},
+        uid=_UID_SCHEMA,
+        latitude=_NUMBER_SCHEMA,
+        longitude=_NUMBER_SCHEMA,
+        zoom=_NUMBER_SCHEMA,
+        bearing=_NUMBER_SCHEMA,
+        pitch=_NUMBER_SCHEMA,
+    ),
+    "Level": _element_schema(
+        "A storey.",
+        "Level",
+        {"id": _TEXT_SCHEMA, "tags": _TAGS_SCHEMA},
+        uid=_UID_SCHEMA,
+        elements=_CHILDREN_SCHEMA,
+    ),
+    "Layer": _element_schema("A group of elements.", "Layer", {}, elements=_CHILDREN_SCHEMA),
+    "HitAreaLayer": _element_schema(
+        "Holds hit areas.", "HitAreaLayer", {}, elements=_CHILDREN_SCHEMA
+    ),
+    "UnitLayer": _element_schema("Holds units.", "UnitLayer", {}, elements=_CHILDREN_SCHEMA),
+    "HitArea": _element_schema(
+        "Where a click means its target.",
+        "HitArea",
+        {},
+        uid=_UID_SCHEMA,
+        id=_TEXT_SCHEMA,
+        shape=_schema_reference("MapShape"),
+        target=_TARGET_SCHEMA,
+    ),
+    "Unit": _element_schema(
+        "The outline of a unit; `id` is the unit's.",
+        "Unit",
+        {},
+        uid=_UID_SCHEMA,
+        id=_TEXT_SCHEMA,
+        shape=_schema_reference("MapShape"),
+    ),
+    **{kind: _graphic_schema(kind) for kind in GEOMETRY_ATTRIBUTES},
+}
+
+COMPONENT_SCHEMAS: Final[dict[str, JsonSchema]] = {
+    "MapElement": {
+        "oneOf": [_schema_reference(f"Map{kind}") for kind in ELEMENT_SCHEMAS],
+        "discriminator": {
+            "propertyName": "type",
+            "mapping": {kind: f"{_COMPONENTS_PREFIX}Map{kind}" for kind in ELEMENT_SCHEMAS},
+        },
+    },
+    **{f"Map{kind}": schema for kind, schema in ELEMENT_SCHEMAS.items()},
+    "MapShape": _SHAPE_SCHEMA,
+}
+"""What the schema of a parsed map refers to."""
+
+PARSED_MAP_SCHEMA: Final[JsonSchema] = {
+    "title": "ParsedMap",
+    "type": "object",
+    "required": ["version", "type", "width", "height", "elements"],
+    "properties": {
+        "version": {"type": "string", "const": "1.2"},
+        "type": {"type": "string", "const": "application/vnd.map+json"},
+        "width": {"type": "integer"},
+        "height": {"type": "integer"},
+        "elements": _CHILDREN_SCHEMA,
+    },
+}

@@ -1,0 +1,62 @@
+"""Tables of all locations of a map: every distance known beforehand, looked up in microseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from routing.costing import TravelMode
+from routing.errors import WaypointError
+from routing.network.network import Network
+from routing.network.visibility import Float32Array
+from routing.search.matrix import TravelMatrix, measure_stops
+from routing.search.stops import find_location_stop
+
+MAX_TABLE_LOCATIONS = 3_000
+"""More would take over 72 MB a mode: such maps are searched instead."""
+
+
+@dataclass(frozen=True)
+class DistanceTable:
+    """`feet` and `seconds` (n, n) of the fastest route from each location to each; NaN: no path."""
+
+    mode: TravelMode
+    location_ids: tuple[str, ...]
+    feet: Float32Array
+    seconds: Float32Array
+
+    @cached_property
+    def index_by_id(self) -> dict[str, int]:
+        return {location_id: index for index, location_id in enumerate(self.location_ids)}
+
+    def look_up(self, sources: Sequence[str], targets: Sequence[str]) -> TravelMatrix:
+        """Raises WaypointError for a location that the map does not have."""
+        index = self.index_by_id
+        try:
+            rows = [index[location_id] for location_id in sources]
+            columns = [index[location_id] for location_id in targets]
+        except KeyError as error:
+            raise WaypointError(f"The map has no location {error.args[0]!r}.") from None
+        cells = np.array(rows, dtype=np.intp)[:, None], np.array(columns, dtype=np.intp)
+        return TravelMatrix(self.feet[cells], self.seconds[cells])
+
+
+def build_distance_table(network: Network) -> DistanceTable:
+    """The table of a network, one pair of levels at a time."""
+    ids = tuple(anchor.id for anchor in network.locations)
+    stops = [find_location_stop(network, location_id) for location_id in ids]
+    feet = np.full((len(ids), len(ids)), np.nan, dtype=np.float32)
+    seconds = feet.copy()
+    levels = [
+        np.array([i for i, stop in enumerate(stops) if stop.level == level], dtype=np.intp)
+        for level in range(len(network.levels))
+    ]
+    for rows in levels:
+        for columns in levels:
+            block = measure_stops(network, [stops[i] for i in rows], [stops[i] for i in columns])
+            feet[np.ix_(rows, columns)] = block.feet
+            seconds[np.ix_(rows, columns)] = block.seconds
+    return DistanceTable(network.mode, ids, feet, seconds)

@@ -1,0 +1,167 @@
+"""A plan made sound: contradictions refused, faulty geometry repaired and reported."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import shapely
+from shapely import MultiPolygon, Polygon, STRtree
+from shapely.geometry.base import BaseGeometry
+
+from routing.errors import PlanError
+from routing.issues import IssueKind, PlanIssue
+from routing.plan import Level, Plan, Polygonal, Space, SpaceKind
+
+MIN_AREA_SQUARE_FEET = 0.1
+MIN_OVERLAP_SQUARE_FEET = 2.0
+MIN_OVERLAP_SHARE = 0.01
+PLAUSIBLE_SIZE_FEET = (10.0, 30_000.0)
+"""No building is smaller than a room or larger than an airport."""
+
+
+def repair_plan(plan: Plan) -> tuple[Plan, list[PlanIssue]]:
+    """The plan with valid geometry, and what was wrong with it.
+
+    Raises PlanError where the plan contradicts itself: no levels, an id given twice, a level that
+    does not exist, a coordinate that is no number.
+    """
+    check_consistency(plan)
+    problems = list(find_duplicate_names(plan.levels))
+    spaces = tuple(repair_spaces(plan.spaces, problems))
+    problems += find_implausible_scale(spaces)
+    problems += find_overlaps(spaces)
+    levels = tuple(replace(level, outline=repair_outline(level.outline)) for level in plan.levels)
+    return replace(plan, levels=levels, spaces=spaces), problems
+
+
+def check_consistency(plan: Plan) -> None:
+    if not plan.levels:
+        raise PlanError("The plan has no levels; give it at least one.")
+    level_ids = [level.id for level in plan.levels]
+    check_unique_ids("level", level_ids)
+    check_unique_ids("location", [location.id for location in plan.locations])
+    check_unique_ids("connector", [connector.id for connector in plan.connectors])
+    for level in plan.levels:
+        check_finite(f"level {level.id!r}", np.array([level.ordinal]))
+    known = set(level_ids)
+    for name, level_id, geometry in iter_geometries(plan):
+        if level_id not in known:
+            raise PlanError(
+                f"{name} is on level {level_id!r}, which the plan does not have; "
+                f"it has {', '.join(map(repr, level_ids))}."
+            )
+        check_finite(name, shapely.get_coordinates(geometry))
+
+
+def iter_geometries(plan: Plan) -> Iterator[tuple[str, str, BaseGeometry]]:
+    """Everything that lies on a level: how to name it, its level's id, its geometry."""
+    for space in plan.spaces:
+        yield f"space {space.id!r}", space.level_id, space.polygon
+    for barrier in plan.barriers:
+        yield f"barrier {barrier.id!r}", barrier.level_id, barrier.geometry
+    for door in plan.doors:
+        yield f"door {door.id!r}", door.level_id, door.geometry
+    for connector in plan.connectors:
+        for level_id, place in connector.entrances.items():
+            yield f"connector {connector.id!r}", level_id, place
+    for location in plan.locations:
+        point = shapely.Point(location.x, location.y)
+        yield f"location {location.id!r}", location.level_id, point
+
+
+def check_unique_ids(what: str, ids: list[str]) -> None:
+    for repeated, times in Counter(ids).items():
+        if times > 1:
+            raise PlanError(f"{times} {what}s have the id {repeated!r}; give each its own.")
+
+
+def check_finite(name: str, numbers: np.ndarray) -> None:
+    if not np.isfinite(numbers).all():
+        raise PlanError(f"{name} has a coordinate that is no finite number; give it in feet.")
+
+
+def find_duplicate_names(levels: Iterable[Level]) -> Iterator[PlanIssue]:
+    first: dict[str, Level] = {}
+    for level in levels:
+        if not level.name:
+            continue
+        other = first.setdefault(level.name, level)
+        if other is not level:
+            message = f"levels {other.id!r} and {level.id!r} are both named {level.name!r}"
+            yield PlanIssue(IssueKind.DUPLICATE_LEVEL_NAME, level.id, message, level.id)
+
+
+def repair_spaces(spaces: Iterable[Space], problems: list[PlanIssue]) -> Iterator[Space]:
+    for space in spaces:
+        if not space.polygon.is_valid:
+            reason = shapely.is_valid_reason(space.polygon)
+            message = f"outline of {describe_space(space)} crosses itself ({reason}); repaired"
+            problems.append(PlanIssue(IssueKind.SELF_CROSSING, space.id, message, space.level_id))
+        polygon = make_valid(space.polygon)
+        if polygon.area < MIN_AREA_SQUARE_FEET:
+            message = f"{describe_space(space)} has no area; left out"
+            problems.append(PlanIssue(IssueKind.NO_AREA, space.id, message, space.level_id))
+        else:
+            yield replace(space, polygon=polygon)
+
+
+def repair_outline(outline: Polygonal | None) -> Polygonal | None:
+    valid = None if outline is None else make_valid(outline)
+    return None if valid is None or valid.is_empty else valid
+
+
+def make_valid(geometry: BaseGeometry) -> Polygonal:
+    """The polygons that `geometry` encloses; self-crossing ones become several."""
+    if not geometry.is_valid:
+        geometry = shapely.make_valid(geometry, method="structure", keep_collapsed=False)
+    return to_polygonal(extract_polygons(geometry))
+
+
+def extract_polygons(geometry: BaseGeometry) -> list[Polygon]:
+    """The polygons among the parts of `geometry`."""
+    found = shapely.get_parts(shapely.get_parts(geometry))
+    return [part for part in found if isinstance(part, Polygon) and not part.is_empty]
+
+
+def to_polygonal(polygons: list[Polygon]) -> Polygonal:
+    return polygons[0] if len(polygons) == 1 else MultiPolygon(polygons)
+
+
+def find_implausible_scale(spaces: tuple[Space, ...]) -> Iterator[PlanIssue]:
+    if not spaces:
+        return
+    left, top, right, bottom = shapely.total_bounds([space.polygon for space in spaces])
+    size_feet = max(right - left, bottom - top)
+    if not PLAUSIBLE_SIZE_FEET[0] <= size_feet <= PLAUSIBLE_SIZE_FEET[1]:
+        message = f"the plan is {size_feet:,.1f} ft across: is its scale (feet per unit) right?"
+        yield PlanIssue(IssueKind.IMPLAUSIBLE_SCALE, "plan", message)
+
+
+def find_overlaps(spaces: tuple[Space, ...]) -> Iterator[PlanIssue]:
+    """Rooms that lie partly in another; one inside the other is a room within a room."""
+    rooms = [space for space in spaces if space.kind is SpaceKind.ROOM]
+    if not rooms:
+        return
+    shapes = np.array([room.polygon for room in rooms])
+    first, second = STRtree(shapes).query(shapes, predicate="intersects")
+    pairs = [(i, j) for i, j in zip(first, second, strict=True) if i < j]
+    for i, j in pairs:
+        one, other = rooms[i], rooms[j]
+        if one.level_id != other.level_id:
+            continue
+        common = one.polygon.intersection(other.polygon).area
+        smaller, larger = sorted((one.polygon.area, other.polygon.area))
+        inside = common > 0.99 * smaller and smaller < 0.9 * larger
+        if common > max(MIN_OVERLAP_SQUARE_FEET, MIN_OVERLAP_SHARE * smaller) and not inside:
+            message = (
+                f"{describe_space(one)} and {describe_space(other)} overlap by {common:.0f} square feet; "
+                "the smaller one keeps them"
+            )
+            yield PlanIssue(IssueKind.OVERLAPPING_ROOMS, one.id, message, one.level_id)
+
+
+def describe_space(space: Space) -> str:
+    return f"{space.kind.value} {space.id!r}" + (f" ({space.name})" if space.name else "")

@@ -1,0 +1,227 @@
+"""Writing the Python code of an operation: a function for each resolver, level by level.
+
+    async def field_2(run, parents, rows):  # Floor.units
+        given = given_2(run.variables)
+        values = await each_2(parents, run, **given)
+        for row, value in zip(rows, [{'data': [{'id': …} for r3 in items(r2.data)]} …]):
+            row['units'] = value
+
+A row is the response's dictionary of one object. Plain fields are read where the row is made;
+resolvers are called once for the objects of a whole level, and fill in the rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from math import inf
+from typing import Any
+
+from graphql import (
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLOutputType,
+    GraphQLSchema,
+    get_nullable_type,
+)
+
+from resolvers.request.batching import batch_resolver_of
+from schema.compiler import runtime as runtime
+from schema.compiler.inputs import build_arguments
+from schema.compiler.leaves import build_completion, fast_test
+from schema.compiler.selection import SelectedField, Selection, TypenameField, UnsupportedQueryError
+
+
+@dataclass(slots=True)
+class FunctionWriter:
+    """A function that is being written, and the levels whose fields it leaves to others."""
+
+    lines: list[str] = field(default_factory=list)
+    nested_levels: list[str] = field(default_factory=list)
+
+    def add_line(self, line: str) -> None:
+        """One more line."""
+        self.lines.append(f"    {line}")
+
+    def finish(self) -> list[str]:
+        """All lines, the last of which waits for what is further down."""
+        if self.nested_levels:
+            self.add_line(f"await together(run, {', '.join(self.nested_levels)})")
+        return self.lines
+
+
+class CodeWriter:
+    """Writes the functions of one operation, and collects the values that they name."""
+
+    def __init__(self, schema: GraphQLSchema) -> None:
+        self.namespace: dict[str, Any] = {
+            "INFINITY": inf,
+            "items": runtime.list_items,
+            "null": runtime.raise_missing_object,
+            "one_by_one": runtime.resolve_each_parent,
+            "together": runtime.resolve_concurrently,
+        }
+        self.lines: list[str] = []
+        self._schema = schema
+        self._completion_names: dict[str, str] = {}
+        self._counter = count(1)
+
+    def write_operation(self, selection: Selection) -> str:
+        """The whole code; its function `operation` returns the data. Raises NotCovered."""
+        function = FunctionWriter(["async def operation(run):"])
+        rows = self._write_rows(function, selection, "(None,)")
+        self.lines += [*function.finish(), f"    return {rows}[0]"]
+        return "\n".join(self.lines) + "\n"
+
+    def _write_rows(self, function: FunctionWriter, selection: Selection, objects: str) -> str:
+        """Adds the making of a level's rows; returns their name."""
+        row, rows = self._new_name("r"), self._new_name("rows")
+        function.add_line(
+            f"{rows} = [{self._row_expression(selection, row)} for {row} in {objects}]"
+        )
+        for selected in selection:
+            if isinstance(selected, TypenameField):
+                continue
+            if selected.calls_resolver:
+                function.nested_levels.append(f"({self._write_level(selected)}, {objects}, {rows})")
+            elif selected.has_nested_resolvers:
+                values = self._new_name("values")
+                source = self._source_expression(selected, row)
+                function.add_line(f"{values} = [{source} for {row} in {objects}]")
+                self._write_completion(function, selected, values, rows)
+        return rows
+
+    def _write_level(self, selected_field: SelectedField) -> str:
+        """Writes the function of a resolver's field; returns its name."""
+        name = self._new_name("field")
+        function = FunctionWriter(
+            [f"async def {name}(run, parents, rows):  # {_field_title(selected_field)}"]
+        )
+        function.add_line(f"values = {self._resolver_call(function, selected_field)}")
+        self._write_completion(function, selected_field, "values", "rows")
+        self.lines += [*function.finish(), "", ""]
+        return name
+
+    def _write_completion(
+        self, function: FunctionWriter, selected: SelectedField, values: str, rows: str
+    ) -> None:
+        """Adds the completion of a level's values, and puts them into the rows."""
+        if selected.has_nested_resolvers or (
+            selected.is_object and not _is_list(selected.output_type)
+        ):
+            shape = self._bind("shape", runtime.build_nesting(selected.output_type))
+            objects = self._new_name("objects")
+            function.add_line(f"{objects} = {shape}.flatten({values})")
+            inner = self._write_rows(function, selected.children, objects)
+            made = f"{shape}.rebuild({values}, iter({inner}))"
+        else:
+            completed = self._value_expression(selected, selected.output_type, "value")
+            made = f"[{completed} for value in {values}]"
+        function.add_line(f"for row, value in zip({rows}, {made}, strict=True):")
+        function.add_line(f"    row[{selected.response_key!r}] = value")
+
+    def _row_expression(self, selection: Selection, record: str) -> str:
+        """The expression of one object's row, in the order of the selection."""
+        members = [
+            f"{each.response_key!r}: {self._member_expression(each, record)}" for each in selection
+        ]
+        return "{" + ", ".join(members) + "}"
+
+    def _member_expression(self, selected: SelectedField | TypenameField, record: str) -> str:
+        if isinstance(selected, TypenameField):
+            return repr(selected.type_name)
+        if selected.calls_resolver or selected.has_nested_resolvers:
+            return "None"
+        return self._value_expression(
+            selected, selected.output_type, self._source_expression(selected, record)
+        )
+
+    def _value_expression(
+        self, selected_field: SelectedField, output_type: GraphQLOutputType, source: str
+    ) -> str:
+        """The expression that completes a value beneath which nothing is awaited."""
+        nullable = get_nullable_type(output_type)
+        if isinstance(nullable, GraphQLList):
+            item = self._new_name("item")
+            completed = self._value_expression(selected_field, nullable.of_type, item)
+            return self._null_check_expression(
+                output_type, source, lambda value: f"[{completed} for {item} in items({value})]"
+            )
+        if selected_field.is_object:
+            children = selected_field.children
+            return self._null_check_expression(
+                output_type, source, lambda value: self._row_expression(children, value)
+            )
+        complete = self._completion_name(output_type)
+        test = fast_test(output_type)
+        return (
+            f"{complete}({source})"
+            if test is None
+            else (f"(v if {test.format(source)} else {complete}(v))")
+        )
+
+    def _null_check_expression(
+        self, type: GraphQLOutputType, source: str, made: Callable[[str], str]
+    ) -> str:
+        value, instead = source, "null()" if isinstance(type, GraphQLNonNull) else "None"
+        test = source
+        if not source.isidentifier():
+            value = self._new_name("value")
+            test = f"({value} := {source})"
+        return f"({instead} if {test} is None else {made(value)})"
+
+    def _source_expression(self, selected: SelectedField, record: str) -> str:
+        """The expression that reads a plain field of a record."""
+        resolver = selected.field.base_resolver
+        if resolver is None:
+            return f"{record}.{selected.field.python_name}"
+        return (
+            f"{self._bind('resolve', resolver.wrapped_func)}({_resolver_inputs(selected, record)})"
+        )
+
+    def _resolver_call(self, function: FunctionWriter, selected: SelectedField) -> str:
+        """The expression of the values of a level; adds the arguments first."""
+        resolver = selected.field.base_resolver
+        assert resolver is not None
+        arguments = ""
+        if given := build_arguments(selected, self._schema):
+            function.add_line(f"given = {self._bind('given', given)}(run.variables)")
+            arguments = ", **given"
+        if each := batch_resolver_of(resolver.wrapped_func):
+            return f"await {self._bind('each', each)}(parents, info=run{arguments})"
+        call = (
+            f"{self._bind('resolve', resolver.wrapped_func)}({_resolver_inputs(selected, 'parent')}"
+        )
+        if not resolver.is_async:
+            return f"[{call}{arguments}) for parent in parents]"
+        return f"await one_by_one(lambda parent: {call}{arguments}), parents)"
+
+    def _completion_name(self, type: GraphQLOutputType) -> str:
+        if str(type) not in self._completion_names:
+            self._completion_names[str(type)] = self._bind("complete", build_completion(type))
+        return self._completion_names[str(type)]
+
+    def _bind(self, kind: str, value: Any) -> str:
+        name = self._new_name(kind)
+        self.namespace[name] = value
+        return name
+
+    def _new_name(self, kind: str) -> str:
+        return f"{kind}_{next(self._counter)}"
+
+
+def _resolver_inputs(selected_field: SelectedField, record: str) -> str:
+    resolver = selected_field.field.base_resolver
+    assert resolver is not None
+    if resolver.self_parameter or resolver.root_parameter:
+        raise UnsupportedQueryError("a resolver that is a method")
+    parent, info = resolver.parent_parameter, resolver.info_parameter
+    parts = [f"{parent.name}={record}"] if parent else []
+    return ", ".join(parts + ([f"{info.name}=run"] if info else []))
+
+
+def _is_list(output_type: GraphQLOutputType) -> bool:
+    return isinstance(get_nullable_type(output_type), GraphQLList)
+
+
+def _field_title(selected_field: SelectedField) -> str:
+    return f"{selected_field.parent.name}.{selected_field.node.name.value}"

@@ -1,0 +1,208 @@
+"""Variables and arguments of a request: plain ones quickly, others by graphql-core."""
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+from graphql import (
+    ArgumentNode,
+    FieldNode,
+    GraphQLArgument,
+    GraphQLField,
+    GraphQLNonNull,
+    GraphQLScalarType,
+    GraphQLSchema,
+    OperationDefinitionNode,
+    Undefined,
+    VariableDefinitionNode,
+    VariableNode,
+    Visitor,
+    get_argument_values,
+    get_nullable_type,
+    get_variable_values,
+    is_input_type,
+    is_required_argument,
+    type_from_ast,
+    visit,
+)
+from graphql.execution.values import VariableValues
+from strawberry.types.arguments import convert_arguments
+
+from schema.compiler.coercion import (
+    Converter,
+    FallbackNeededError,
+    build_coercion,
+    build_conversion,
+)
+from schema.compiler.leaves import InvalidResultError
+from schema.compiler.selection import SelectedField, UnsupportedQueryError
+
+ArgumentBuilder: TypeAlias = Callable[[VariableValues], dict[str, Any]]
+"""From the variables of a request to what a resolver is called with."""
+
+MISSING: Any = object()
+
+
+class VariableCoercer:
+    """The variables that an operation declares."""
+
+    def __init__(self, schema: GraphQLSchema, operation: OperationDefinitionNode) -> None:
+        self._schema = schema
+        self._nodes = operation.variable_definitions or ()
+        self._fast_coercers: list[tuple[str, Converter, bool]] | None = None
+        with suppress(UnsupportedQueryError):
+            self._fast_coercers = [_build_fast_coercer(schema, node) for node in self._nodes]
+
+    def coerce(self, inputs: Mapping[str, Any]) -> VariableValues:
+        """Their values. Raises Unfit."""
+        try:
+            return self._coerce_fast(inputs)
+        except FallbackNeededError:
+            values = get_variable_values(self._schema, self._nodes, dict(inputs), max_errors=1)
+        if isinstance(values, list):
+            raise InvalidResultError
+        return values
+
+    def _coerce_fast(self, inputs: Mapping[str, Any]) -> VariableValues:
+        if self._fast_coercers is None:
+            raise FallbackNeededError
+        coerced = {}
+        for name, coerce, is_required in self._fast_coercers:
+            value = inputs.get(name, MISSING)
+            if value is not MISSING:
+                coerced[name] = coerce(value)
+            elif is_required:
+                raise FallbackNeededError
+        return VariableValues({}, coerced)
+
+
+def _build_fast_coercer(
+    schema: GraphQLSchema, node: VariableDefinitionNode
+) -> tuple[str, Converter, bool]:
+    if node.default_value is not None:
+        raise UnsupportedQueryError("a variable with a default")
+    declared = type_from_ast(schema, node.type)
+    assert is_input_type(declared)
+    return node.variable.name.value, build_coercion(declared), isinstance(declared, GraphQLNonNull)
+
+
+def build_arguments(selected_field: SelectedField, schema: GraphQLSchema) -> ArgumentBuilder | None:
+    """What the resolver of a field is called with; None: without arguments."""
+    if not selected_field.definition.args:
+        return None
+    nodes = {node.name.value: node for node in selected_field.node.arguments or ()}
+    arguments = selected_field.definition.args
+    if all(_is_simple_argument(nodes.get(name), argument) for name, argument in arguments.items()):
+        with suppress(UnsupportedQueryError):
+            return _build_simple_arguments(selected_field, nodes)
+    return _build_converted_arguments(selected_field, schema)
+
+
+def _is_simple_argument(node: ArgumentNode | None, argument: GraphQLArgument) -> bool:
+    if node is not None and isinstance(node.value, VariableNode):
+        return True
+    if not isinstance(get_nullable_type(argument.type), GraphQLScalarType):
+        return False
+    return node is None or not _mentions_variables(node)
+
+
+def _build_simple_arguments(
+    selected_field: SelectedField, nodes: Mapping[str, ArgumentNode]
+) -> ArgumentBuilder:
+    python_names = _python_names(selected_field)
+    arguments = selected_field.definition.args
+    by_variable = {
+        name: node.value.name.value
+        for name, node in nodes.items()
+        if isinstance(node.value, VariableNode)
+    }
+    constant = _constant_values(selected_field, arguments.keys() - by_variable.keys())
+    optional = {name for name in by_variable if not is_required_argument(arguments[name])}
+    given_first = constant | _constant_values(selected_field, optional, ())
+    required = {python_names[name] for name in by_variable.keys() - optional}
+    not_null = {
+        python_names[name]
+        for name in by_variable
+        if isinstance(arguments[name].type, GraphQLNonNull)
+    }
+    variable = [
+        (python_names[name], of, _argument_conversion(arguments[name]))
+        for name, of in by_variable.items()
+    ]
+
+    def give(variables: VariableValues) -> dict[str, Any]:
+        given = dict(given_first)
+        coerced = variables.coerced
+        for name, of, convert in variable:
+            if of in coerced:
+                given[name] = coerced[of] if convert is None else convert(coerced[of])
+            elif name in required:
+                raise InvalidResultError
+        if any(given.get(name) is None for name in not_null):
+            raise InvalidResultError
+        return given
+
+    return give
+
+
+def _argument_conversion(argument: GraphQLArgument) -> Converter | None:
+    """What makes the resolver's value of a variable's; None: it is the same."""
+    if isinstance(get_nullable_type(argument.type), GraphQLScalarType):
+        return None
+    if argument.default_value not in (None, Undefined) or argument.default is not None:
+        raise UnsupportedQueryError("a default that is no scalar")
+    return build_conversion(argument.type)
+
+
+def _constant_values(
+    selected_field: SelectedField,
+    names: Collection[str],
+    nodes: Collection[ArgumentNode] | None = None,
+) -> dict[str, Any]:
+    """What the arguments of these names are given without variables, by Python's names."""
+    python_names = _python_names(selected_field)
+    arguments = {
+        name: argument for name, argument in selected_field.definition.args.items() if name in names
+    }
+    given = selected_field.node.arguments or () if nodes is None else nodes
+    field = GraphQLField(selected_field.definition.type, args=arguments)
+    node = FieldNode(name=selected_field.node.name, arguments=tuple(given))
+    return {python_names[name]: value for name, value in get_argument_values(field, node).items()}
+
+
+def _build_converted_arguments(
+    selected_field: SelectedField, schema: GraphQLSchema
+) -> ArgumentBuilder:
+    strawberry_schema = getattr(schema, "_strawberry_schema", None)
+    if strawberry_schema is None:
+        raise UnsupportedQueryError("input objects of a schema that strawberry did not make")
+    converter = strawberry_schema.schema_converter
+
+    def give(variables: VariableValues) -> dict[str, Any]:
+        values = get_argument_values(selected_field.definition, selected_field.node, variables)
+        return convert_arguments(
+            values, selected_field.field.arguments, converter.scalar_registry, converter.config
+        )
+
+    return give
+
+
+def _python_names(selected_field: SelectedField) -> dict[str, str]:
+    """In the schema's order, which is that of the resolver's parameters."""
+    names = [argument.python_name for argument in selected_field.field.arguments]
+    return dict(zip(selected_field.definition.args, names, strict=True))
+
+
+class _VariableFinder(Visitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = False
+
+    def enter_variable(self, *_: Any) -> None:
+        self.found = True
+
+
+def _mentions_variables(node: ArgumentNode) -> bool:
+    finder = _VariableFinder()
+    visit(node, finder)
+    return finder.found

@@ -1,0 +1,90 @@
+"""When a member was made and last changed: kept, given by the bundle, or now.
+
+Members are compared without their timestamps, those of their nested items included: an unchanged
+one keeps all of its own.
+"""
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from storage.catalog import KINDS
+from storage.records.kinds import Document, Kind
+
+CREATED_AT, UPDATED_AT = TIMESTAMP_FIELDS = ("created_at", "updated_at")
+
+
+class TimestampedArray(NamedTuple):
+    """An array of a record whose items have timestamps; `identity` tells the items apart."""
+
+    field: str
+    identity_field: str
+    content_fields: tuple[str, ...]
+
+
+IDENTITY_FIELDS = {"values": "value", "tags": "key"}
+
+
+def _find_timestamped_arrays(kind: Kind[Any]) -> tuple[TimestampedArray, ...]:
+    info: Any = msgspec.inspect.type_info(kind.record_type)
+    found = []
+    for field in info.fields:
+        item = getattr(field.type, "item_type", None)
+        names = [part.encode_name for part in getattr(item, "fields", ())]
+        if CREATED_AT in names:
+            content = tuple(name for name in names if name not in TIMESTAMP_FIELDS)
+            found.append(
+                TimestampedArray(field.encode_name, IDENTITY_FIELDS[field.encode_name], content)
+            )
+    return tuple(found)
+
+
+def _find_plain_fields(kind: Kind[Any]) -> tuple[str, ...]:
+    apart = {*TIMESTAMP_FIELDS, *(nested.field for nested in TIMESTAMPED_ARRAYS[kind.name])}
+    return tuple(field for field in kind.stored_fields if field not in apart)
+
+
+TIMESTAMPED_ARRAYS = {kind.name: _find_timestamped_arrays(kind) for kind in KINDS}
+"""The arrays of each kind's records whose items have timestamps of their own."""
+
+PLAIN_FIELDS = {kind.name: _find_plain_fields(kind) for kind in KINDS}
+"""The other fields of each kind that are no timestamps."""
+
+
+def has_same_content(kind: Kind[Any], document: Document, live: Document) -> bool:
+    """Whether two documents of a kind differ in nothing but timestamps."""
+    return all(document.get(field) == live.get(field) for field in PLAIN_FIELDS[kind.name]) and all(
+        [_content_of(nested, item) for item in document[nested.field]]
+        == [_content_of(nested, item) for item in live.get(nested.field, ())]
+        for nested in TIMESTAMPED_ARRAYS[kind.name]
+    )
+
+
+def set_timestamps(kind: Kind[Any], document: Document, live: Document | None, now: str) -> None:
+    """Fills in the timestamps of a document that is new (`live` is None) or changed."""
+    if CREATED_AT in document:
+        _set_own_timestamps(document, live, now)
+    for nested in TIMESTAMPED_ARRAYS[kind.name]:
+        before = {item[nested.identity_field]: item for item in (live or {}).get(nested.field, ())}
+        for item in document[nested.field]:
+            old = before.get(item[nested.identity_field])
+            if old is not None and _content_of(nested, old) == _content_of(nested, item):
+                item.update({name: old[name] for name in TIMESTAMP_FIELDS})
+            else:
+                _set_own_timestamps(item, old, now)
+
+
+def _set_own_timestamps(document: Document, live: Document | None, now: str) -> None:
+    given_created, given_updated = document[CREATED_AT], document[UPDATED_AT]
+    if live is None:
+        updated = given_updated or now
+        created = given_created or updated
+    else:
+        # Stored timestamps compare as text: all are in UTC and of one form.
+        updated = given_updated if given_updated > live[UPDATED_AT] else now
+        created = given_created or live[CREATED_AT]
+    document[CREATED_AT], document[UPDATED_AT] = created, updated
+
+
+def _content_of(nested: TimestampedArray, item: Document) -> tuple[Any, ...]:
+    return tuple(item[name] for name in nested.content_fields)

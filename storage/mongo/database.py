@@ -1,0 +1,34 @@
+"""Opening the database: the embedded one or another, made ready to serve."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+
+from storage.embedded import embedded_mongo
+from storage.mongo import driver, setup
+from storage.mongo.connection import ConnectionSettings
+
+PING_TIMEOUT_SECONDS = 3.0
+"""How long a MongoDB may take to answer at all; work on it may take longer."""
+
+
+@asynccontextmanager
+async def open_database(
+    settings: ConnectionSettings, timeout_seconds: float = 3.0
+) -> AsyncIterator[driver.Client]:
+    """A client whose database has its collections and indexes.
+
+    Raises EmbeddedServerError and Unavailable.
+    """
+    server = (
+        nullcontext(settings.mongo_url)
+        if settings.mongo_url
+        else embedded_mongo.run_embedded_mongo(settings.data_dir)
+    )
+    with server as url:
+        client = driver.connect(url, settings.driver, timeout_seconds)
+        try:
+            await driver.ping(client, PING_TIMEOUT_SECONDS)
+            await setup.prepare_database(client[settings.database])
+            yield client
+        finally:
+            await driver.close(client)

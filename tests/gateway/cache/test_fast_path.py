@@ -1,0 +1,304 @@
+"""The shortcut answers what the long way would, or nothing."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+import uvicorn
+
+from gateway.app import Gateway
+from gateway.cache.fast_path import FastPath
+from gateway.server import worker
+from gateway.server.worker import GatewayService
+from gateway.settings import Settings
+from storage import keys
+from storage.cache import change_feed
+from tests.world import HIDDEN, SEEN, World, connected, make_key
+
+pytestmark = pytest.mark.anyio
+
+PATIENCE_SECONDS = 30
+PATHS = ("/v1/units", "/v1/units/unit-1", "/v1/units?per-page=2&page=2", "/v1/maps/plan%2Fone")
+VOLATILE = ("x-request-id", "date")
+
+
+@dataclass
+class Answer:
+    """A response as it came over the wire."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def lasting(self) -> tuple[int, dict[str, str], bytes]:
+        """What the same request gets again."""
+        headers = {name: text for name, text in self.headers.items() if name not in VOLATILE}
+        return self.status, headers, self.body
+
+
+class Wire:
+    """A connection to a gateway."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str | None
+    ) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.key = key
+
+    def send(self, path: str, method: str = "GET", **headers: str) -> None:
+        given = {"Host": "directory.test", **headers}
+        if self.key is not None:
+            given = {"API-Key": self.key, **given}
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            *(f"{name.replace('_', '-')}: {text}" for name, text in given.items()),
+        ]
+        self.writer.write("\r\n".join([*lines, "", ""]).encode())
+
+    async def receive(self, method: str = "GET") -> Answer:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            head = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+            fields = (line.partition(": ") for line in head[1:-2])
+            headers = {name.lower(): text for name, _, text in fields}
+            length = 0 if method == "HEAD" else int(headers.get("content-length", "0"))
+            status = int(head[0].split()[1])
+            body = await self.reader.readexactly(0 if status == 304 else length)
+        return Answer(status, headers, body)
+
+    async def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
+        self.send(path, method, **headers)
+        return await self.receive(method)
+
+
+@dataclass
+class Served:
+    """A gateway behind a real socket, whose shortcut's answers are counted."""
+
+    gateway: Gateway
+    port: int
+    found: list[int]
+
+    @contextlib.asynccontextmanager
+    async def wire(self, key: str | None) -> AsyncIterator[Wire]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 20)
+        try:
+            yield Wire(reader, writer, key)
+        finally:
+            writer.close()
+
+    async def taken(self, wire: Wire, path: str) -> None:
+        """Asks until the shortcut answers: that a key is new may have to be told first."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not self.found:
+                assert (await wire.ask(path)).status == 200
+
+
+@pytest.fixture
+async def served(own_world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
+    async with serving(own_world.settings(rate_limit=1, rate_burst=1000), monkeypatch) as served:
+        yield served
+
+
+@contextlib.asynccontextmanager
+async def serving(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
+    """A gateway that trusts what it keeps, however slow this machine is."""
+    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    found = []
+    find = FastPath.find
+
+    def counting(self: FastPath, *request: object) -> object:
+        answer = find(self, *request)  # type: ignore[arg-type]
+        if answer is not None:
+            found.append(answer.status)
+        return answer
+
+    monkeypatch.setattr(FastPath, "find", counting)
+    gateway = Gateway(settings)
+    service = GatewayService("", headers=(("x-content-type-options", "nosniff"),))
+    config = worker._uvicorn_config(service, worker._LifespanGuard(gateway.build_app()))
+    server = uvicorn.Server(config)
+    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.create_task(server._serve([listener]))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while gateway.state is None or gateway.state.change_feed.take_snapshot() is None:
+                await asyncio.sleep(0.01)
+        yield Served(gateway, listener.getsockname()[1], found)
+        server.should_exit = True
+        await serving
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("coding", ["identity", "gzip", "zstd", "*;q=0.5, gzip;q=0"])
+async def test_the_shortcut_answers_as_the_long_way_does(
+    served: Served, own_world: World, path: str, coding: str
+) -> None:
+    async with served.wire(own_world.keys.full) as wire:
+        made = await wire.ask(path, Accept_Encoding=coding)
+        assert made.status == 200
+        assert not served.found
+        kept = await wire.ask(path, Accept_Encoding=coding)
+        assert served.found == [200]
+        assert kept.lasting == made.lasting
+        assert kept.headers["x-request-id"] != made.headers["x-request-id"]
+        held = await wire.ask(path, Accept_Encoding=coding, If_None_Match=made.headers["etag"])
+        assert (held.status, held.body, served.found) == (304, b"", [200, 304])
+        assert held.headers["etag"] == made.headers["etag"]
+        long_way = await wire.ask(
+            path, Accept_Encoding=coding, If_None_Match=made.headers["etag"], Content_Length="0"
+        )
+        assert held.lasting == long_way.lasting
+
+
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        ("HEAD", {}),
+        ("POST", {}),
+        ("GET", {"Content_Length": "0"}),
+        ("GET", {"Expect": "100-continue"}),
+        ("GET", {"Connection": "close"}),
+        ("GET", {"Origin": "https://elsewhere.test"}),
+        ("GET", {"Experimental_Flags": "references"}),
+        ("GET", {"Host": "other.test"}),
+        ("GET", {"Accept": "text/html"}),
+    ],
+)
+async def test_what_is_unusual_goes_the_long_way(
+    served: Served, own_world: World, method: str, headers: dict[str, str]
+) -> None:
+    async with served.wire(own_world.keys.full) as wire:
+        for _ in range(2):
+            await wire.ask("/v1/units")
+        assert served.found == [200]
+        wire.send("/v1/units", method, **headers)
+        await wire.receive(method)
+        assert served.found == [200]
+
+
+async def test_requests_sent_at_once_are_answered_in_their_order(
+    served: Served, own_world: World
+) -> None:
+    async with served.wire(own_world.keys.full) as wire:
+        for path in PATHS[:2]:
+            await wire.ask(path)
+        for path in ("/v1/units/unit-1", "/v1/units/unit-2", "/v1/units/unit-1", "/v1/units"):
+            wire.send(path)
+        answers = [json.loads((await wire.receive()).body) for _ in range(4)]
+        assert [answer.get("id", "a list") for answer in answers] == [
+            "unit-1",
+            "unit-2",
+            "unit-1",
+            "a list",
+        ]
+
+
+async def test_a_revoked_key_finds_no_shortcut(served: Served, own_world: World) -> None:
+    async with connected(own_world) as database:
+        key_id, key = await make_key(database, "short-lived", asset_ids=[SEEN])
+        async with served.wire(key) as wire:
+            await served.taken(wire, "/v1/units")
+            await keys.revoke_api_key(database, key_id)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while (await wire.ask("/v1/units")).status != 403:
+                    await asyncio.sleep(0.01)
+
+
+async def test_a_key_with_other_rights_finds_no_shortcut_to_what_it_saw_before(
+    served: Served, own_world: World
+) -> None:
+    async with connected(own_world) as database:
+        key_id, key = await make_key(database, "narrowed", asset_ids=[SEEN, HIDDEN])
+        async with served.wire(key) as wire:
+            await served.taken(wire, "/v1/units/unit-s")
+            rights = {"$set": {"asset_ids": [SEEN]}}
+            await database[keys.KEYS_COLLECTION].update_one({"_id": key_id}, rights)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while len(json.loads((await wire.ask("/v1/assets")).body)["data"]) > 1:
+                    await asyncio.sleep(0.01)
+            assert (await wire.ask("/v1/units/unit-s")).status == 404
+
+
+async def test_another_key_finds_its_own_answers_alone(served: Served, own_world: World) -> None:
+    async with served.wire(own_world.keys.full) as full, served.wire(None) as stranger:
+        for _ in range(2):
+            await full.ask("/v1/units/unit-s")
+        assert served.found == [200]
+        assert (await stranger.ask("/v1/units/unit-s")).status == 401
+        stranger.key = own_world.keys.narrow
+        assert (await stranger.ask("/v1/units/unit-s")).status == 404
+        assert served.found == [200]
+
+
+async def test_a_change_ends_the_shortcut_too(served: Served, own_world: World) -> None:
+    async with served.wire(own_world.keys.full) as wire, connected(own_world) as database:
+        for _ in range(2):
+            await wire.ask("/v1/units/unit-1")
+        await database["units"].update_one({"_id": "unit-1"}, {"$set": {"name": "Elsewhere"}})
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while json.loads((await wire.ask("/v1/units/unit-1")).body)["name"] != "Elsewhere":
+                await asyncio.sleep(0.01)
+
+
+async def test_the_shortcut_counts_towards_the_rate(served: Served, own_world: World) -> None:
+    served.gateway.rate_limiter._tolerance_seconds = 2.0  # of one request a second
+    async with served.wire(own_world.keys.full) as wire:
+        statuses = [(await wire.ask("/v1/units")).status for _ in range(5)]
+        assert statuses == [200, 200, 200, 429, 429]
+        assert served.found == [200, 200]
+
+
+async def test_the_shortcut_is_logged_like_any_request(
+    served: Served, own_world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served.wire(own_world.keys.full) as wire:
+        await wire.ask("/v1/units")
+        with caplog.at_level(logging.INFO, "floorgate.access"):
+            kept = await wire.ask("/v1/units", X_Request_Id="mine")
+    assert kept.headers["x-request-id"] == "mine"
+    logged = [record.__dict__["fields"] for record in caplog.records]
+    (fields,) = [each for each in logged if each["request_id"] == "mine"]
+    assert (fields["route"], fields["status"]) == ("/v1/units", 200)
+    assert fields["bytes"] == len(kept.body)
+    assert fields["key_id"]
+    assert own_world.keys.full not in str(fields)
+
+
+async def test_a_key_in_the_address_takes_the_long_way(served: Served, own_world: World) -> None:
+    async with served.wire(None) as wire:
+        for _ in range(3):
+            assert (await wire.ask(f"/v1/units?api-key={own_world.keys.full}")).status == 200
+        assert not served.found
+
+
+async def test_a_long_address_is_not_remembered(served: Served, own_world: World) -> None:
+    async with served.wire(own_world.keys.full) as wire:
+        for _ in range(2):
+            assert (await wire.ask(f"/v1/units?unknown={'x' * 1000}")).status == 200
+    assert not served.found
+
+
+async def test_caches_are_told_of_the_origin_either_way(
+    own_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = own_world.settings(cors_origins="https://elsewhere.test")
+    async with (
+        serving(settings, monkeypatch) as served,
+        served.wire(own_world.keys.full) as wire,
+    ):
+        for _ in range(2):
+            wire.send("/v1/units")
+            head = await wire.reader.readuntil(b"\r\n\r\n")
+            lines = [line.lower() for line in head.decode().split("\r\n")]
+            vary = ", ".join(line[6:] for line in lines if line.startswith("vary: "))
+            assert vary == "api-key, experimental-flags, accept-encoding, origin"
+            [length] = [int(line[16:]) for line in lines if line.startswith("content-length: ")]
+            await wire.reader.readexactly(length)
+        assert served.found == [200]

@@ -1,0 +1,253 @@
+"""The command line, as a person or a script uses it.
+
+Commands run within this process, which is quick; that a process of its own does the same, one test
+sees, and those of `floorgate serve`.
+"""
+
+import gzip
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gateway.cli.main import main
+from resolvers.request.caller import PERMISSIONS
+from rest.table import ENDPOINTS
+from schema.root import build_sdl
+from tests.gateway import served
+from tests.world import CATALOG
+
+
+def floorgate(*arguments: object, stdin: str | None = None) -> Result:
+    """Runs a command."""
+    runner = CliRunner(env={"COLUMNS": "200"})
+    return runner.invoke(main, [*map(str, arguments)], input=stdin, prog_name="floorgate")
+
+
+@pytest.fixture
+def storage(mongo_url: str, database_name: str) -> list[str]:
+    """The options that name a database of the test's own."""
+    return ["--mongo-url", mongo_url, "--database", database_name]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    path = tmp_path / "bundle.json"
+    path.write_text(json.dumps(CATALOG))
+    return path
+
+
+def output_of(run: Result) -> Any:
+    """What a command that worked printed as JSON."""
+    assert run.exit_code == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def assert_explains(run: Result, status: int, *parts: str) -> None:
+    """A failure ends with its status and a sentence, never with a traceback."""
+    assert run.exit_code == status, run.stderr
+    assert run.stdout == ""
+    for part in ("Error: ", *parts):
+        assert part in run.stderr
+    assert "Traceback" not in run.stderr
+    assert "fault of floorgate itself" not in run.stderr
+
+
+def test_a_key_is_made_listed_and_ended(storage: list[str]) -> None:
+    permissions = [argument for name in PERMISSIONS[:2] for argument in ("--permission", name)]
+    made = output_of(
+        floorgate(
+            *("keys", "create", "--name", "till", "--asset", "a/b", "--asset", "c"),
+            *("--expires", "2999-01-31T12:00:00+02:00", *permissions, "--json", *storage),
+        )
+    )
+    assert set(made) == {"id", "key"}
+    (key,) = output_of(floorgate("keys", "list", "--json", *storage))
+    assert key.pop("created_at")
+    assert key == {
+        "id": made["id"],
+        "name": "till",
+        "permissions": sorted(PERMISSIONS[:2]),
+        "asset_ids": ["a/b", "c"],
+        "expires_at": "2999-01-31T10:00:00+00:00",
+        "revoked_at": None,
+        "last_used_at": None,
+    }
+    assert floorgate("keys", "revoke", made["id"], *storage).exit_code == 0
+    (key,) = output_of(floorgate("keys", "list", "--json", *storage))
+    assert datetime.fromisoformat(key["revoked_at"]).tzinfo
+
+
+def test_a_key_is_printed_once_for_people_too(storage: list[str]) -> None:
+    made = floorgate("keys", "create", "--name", "till", "--all-assets", *storage)
+    id, key = made.stdout.splitlines()
+    assert key.startswith("fgk_")
+    assert "shown this once" in made.stderr
+    listed = floorgate("keys", "list", *storage)
+    assert id in listed.stdout
+    assert "all" in listed.stdout
+    assert key[4:] not in listed.stdout
+
+
+def test_a_key_that_sees_nothing_is_pointed_out(storage: list[str]) -> None:
+    made = floorgate("keys", "create", "--name", "till", "--json", *storage)
+    assert output_of(made)
+    assert "--all-assets" in made.stderr
+
+
+def test_wrong_keys_are_explained(storage: list[str]) -> None:
+    create = ("keys", "create", "--name", "n", *storage)
+    assert_explains(floorgate(*create, "--expires", "soon"), 1, "expires must be", "'soon'")
+    assert_explains(floorgate(*create, "--expires", "2001-01-01"), 1, "in the future")
+    assert_explains(floorgate(*create, "--asset", ""), 1, "1 to 255 characters")
+    assert_explains(floorgate(*create, "--permission", "all"), 2, "service.admin")
+    assert_explains(floorgate(*create, "--asset", "a", "--all-assets"), 2, "not both")
+    assert_explains(floorgate("keys", "create", *storage), 2, "--name")
+    assert_explains(floorgate("keys", "revoke", "key_0", *storage), 1, "'key_0'")
+
+
+def test_a_bundle_imported_twice_changes_nothing(storage: list[str], bundle: Path) -> None:
+    first = output_of(floorgate("import", bundle, "--json", *storage))
+    assert first["kinds"]["units"] == {
+        "inserted": len(CATALOG["units"]),
+        "updated": 0,
+        "unchanged": 0,
+    }
+    again = output_of(floorgate("import", bundle, "--json", *storage))
+    assert again["total"]["unchanged"] == first["total"]["inserted"]
+    assert again["total"]["inserted"] == again["total"]["updated"] == 0
+
+
+def test_a_dry_run_writes_nothing(storage: list[str], bundle: Path) -> None:
+    run = floorgate("import", bundle, "--dry-run", *storage)
+    assert run.exit_code == 0
+    assert "dry run" in run.stderr
+    assert str(len(CATALOG["units"])) in run.stdout
+    assert all(not members for members in output_of(floorgate("export", *storage)).values())
+
+
+def test_an_export_is_taken_back_unchanged(
+    storage: list[str], bundle: Path, tmp_path: Path
+) -> None:
+    assert floorgate("import", bundle, *storage).exit_code == 0
+    for arguments in ([], ["--ndjson"]):
+        exported = floorgate("export", *arguments, *storage)
+        assert exported.exit_code == 0
+        copy = tmp_path / "export.gz"
+        copy.write_bytes(gzip.compress(exported.stdout.encode()))
+        summary = output_of(floorgate("import", copy, "--json", *storage))
+        assert summary["total"]["inserted"] == summary["total"]["updated"] == 0
+        assert summary["total"]["unchanged"] == sum(len(kind) for kind in CATALOG.values())
+
+
+def test_a_bundle_comes_from_standard_input_as_well(storage: list[str], bundle: Path) -> None:
+    run = floorgate("import", "-", "--json", *storage, stdin=bundle.read_text())
+    assert output_of(run)["total"]["inserted"]
+
+
+def test_a_faulty_bundle_is_refused_with_its_place_and_changes_nothing(
+    storage: list[str], tmp_path: Path
+) -> None:
+    lines = [json.dumps({"type": "asset", "id": f"a{n}", "name": "A"}) for n in range(50)]
+    faulty = tmp_path / "faulty.ndjson"
+    faulty.write_text("\n".join([*lines, '{"type": "asset", "id": "last", "nam": "A"}']))
+    run = floorgate("import", faulty, *storage)
+    assert_explains(run, 1, f"{faulty}: line 51", "nam")
+    assert not output_of(floorgate("export", *storage))["assets"]
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        ('{"assets": [{"id": "a"}]}', "$.assets[0]"),
+        (
+            '{"units": [{"id": "u", "asset_id": "none", "floor_id": "f", "name": "U"}]}',
+            "$.units[0]",
+        ),
+        ('{"assets": [\n{"id": ]}', "line 2, column 8"),
+        ("", "line 1, column 1"),
+    ],
+)
+def test_faults_of_a_bundle_are_told_with_file_and_path(
+    storage: list[str], tmp_path: Path, content: str, place: str
+) -> None:
+    path = tmp_path / "bundle.json"
+    path.write_text(content)
+    assert_explains(floorgate("import", path, *storage), 1, f"{path}: {place}")
+
+
+def test_what_cannot_be_read_is_named(storage: list[str], tmp_path: Path) -> None:
+    assert_explains(floorgate("import", tmp_path / "none", *storage), 1, "none", "No such file")
+    assert_explains(floorgate("import", tmp_path, *storage), 1, "directory")
+    assert_explains(floorgate("import", *storage), 2, "PATH")
+
+
+def test_a_map_that_is_not_there_is_named(storage: list[str]) -> None:
+    run = floorgate("maps", "process", "nowhere", *storage)
+    assert_explains(run, 1, "there is no map 'nowhere'", "SOURCE")
+
+
+def test_pictures_that_cannot_be_written_are_told_of(storage: list[str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    pictures = tmp_path / "file" / "pictures"
+    run = floorgate("maps", "process", "nowhere", "--picture", pictures, *storage)
+    assert_explains(run, 1, f"{pictures}: Not a directory")
+
+
+def test_the_schema_is_printed() -> None:
+    assert floorgate("schema").stdout == build_sdl()
+
+
+def test_the_openapi_description_is_printed_in_both_forms() -> None:
+    described = output_of(floorgate("openapi", "--base-url", "https://maps.example"))
+    assert {row.path for row in ENDPOINTS} <= set(described["paths"])
+    assert "https://maps.example" in json.dumps(described["servers"])
+    assert floorgate("openapi", "--format", "yaml").stdout.startswith("openapi: 3.1")
+
+
+@pytest.mark.parametrize("command", [["keys", "list"], ["import", "{bundle}"]])
+def test_a_mongodb_that_is_not_there_is_explained(command: list[str], bundle: Path) -> None:
+    arguments = [argument.format(bundle=bundle) for argument in command]
+    run = floorgate(*arguments, "--mongo-url", "mongodb://127.0.0.1:1/")
+    assert_explains(run, 1, "MongoDB cannot be reached", "--mongo-url")
+
+
+def test_a_process_ends_with_the_status_and_sentence_of_its_command(tmp_path: Path) -> None:
+    nowhere = ("--mongo-url", "mongodb://127.0.0.1:1/", "--data-dir", tmp_path)
+    for arguments, status, sentence in (
+        (["openapi"], 0, ""),
+        (["serve", "--port", "0", *nowhere], 1, "Error: MongoDB cannot be reached"),
+        (["keys", "create"], 2, "Error: Missing option '--name'"),
+    ):
+        run = served.floorgate(*arguments)
+        assert run.returncode == status
+        assert sentence in run.stderr
+        assert bool(run.stdout) == (status == 0)
+        assert "Traceback" not in run.stderr
+
+
+def test_a_data_directory_that_cannot_be_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    run = floorgate("keys", "list", "--data-dir", tmp_path / "file")
+    assert_explains(run, 1, "file", "directory")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nothing"],
+        ["serve", "--port", "x"],
+        ["serve", "--tls-cert", "c.pem"],
+        ["serve", "--behind-proxy", "--tls-cert", "c.pem", "--tls-key", "k.pem"],
+        ["openapi", "--format", "xml"],
+        ["keys"],
+    ],
+)
+def test_a_wrong_usage_ends_with_2(arguments: list[str]) -> None:
+    run = floorgate(*arguments)
+    assert run.exit_code == 2
+    assert "Usage: floorgate" in run.stderr
+    assert "Traceback" not in run.stderr

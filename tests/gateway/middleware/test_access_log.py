@@ -1,0 +1,231 @@
+"""Request ids, the log line of each request, and masked faults."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.middleware import access_log
+from gateway.middleware.access_log import AccessLogMiddleware
+from gateway.server import logs
+from rest.request_body import ClientDisconnectedError, receive_body
+
+KEY = "fgk_" + "0aZ9" * 12
+Headers = list[tuple[bytes, bytes]]
+
+
+class Lines(logging.Handler):
+    """Keeps the lines as they would be written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(logs.LogFormatter())
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(self.format(record))
+
+    def last(self) -> dict[str, Any]:
+        line: dict[str, Any] = orjson.loads(self.texts[-1])
+        return line
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    handler = Lines()
+    logger = logging.getLogger("floorgate.access")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    yield handler
+    logger.removeHandler(handler)
+
+
+def request(
+    app: ASGIApp,
+    headers: Iterable[tuple[bytes, bytes]] = (),
+    *,
+    method: str = "GET",
+    body: bytes = b"",
+    **members: Any,
+) -> list[Message]:
+    """The messages that the application behind the middleware sends."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": method, "path": "/", "headers": list(headers), **members}
+    asyncio.run(AccessLogMiddleware(app)(scope, receive, send))
+    return sent
+
+
+def answering(status: int = 200, body: bytes = b"{}") -> ASGIApp:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[access_log.SCOPE_ROUTE] = "/v1/assets/{asset}"
+        scope[access_log.SCOPE_KEY_ID] = "key-1"
+        await send({"type": "http.response.start", "status": status, "headers": []})
+        await send({"type": "http.response.body", "body": body})
+
+    return app
+
+
+def raising(error: BaseException) -> ASGIApp:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        raise error
+
+    return app
+
+
+def id_of(sent: list[Message]) -> str:
+    identifier: bytes = dict(sent[0]["headers"])[b"x-request-id"]
+    return identifier.decode()
+
+
+@pytest.mark.parametrize("given_id", ["a", "7f3c-11", "Root=1-67891233-abcdef", "a" * 36])
+def test_a_safe_request_id_is_kept(given_id: str, lines: Lines) -> None:
+    assert id_of(request(answering(), [(b"x-request-id", given_id.encode())])) == given_id
+    assert lines.last()["request_id"] == given_id
+
+
+@pytest.mark.parametrize(
+    "given_id", [b"", b" a", b"a b", b"a\n", b'"', b"\xe9", b"-a", b"a" * 65, KEY.encode()]
+)
+def test_any_other_request_id_is_replaced(given_id: bytes, lines: Lines) -> None:
+    identifier = id_of(request(answering(), [(b"x-request-id", given_id)]))
+    assert len(identifier) == 32
+    assert lines.last()["request_id"] == identifier
+
+
+def test_request_ids_sort_by_time_and_differ() -> None:
+    identifiers = [access_log.new_request_id() for _ in range(1000)]
+    assert len(set(identifiers)) == 1000
+    assert [each[:12] for each in identifiers] == sorted(each[:12] for each in identifiers)
+
+
+def test_the_application_finds_the_id_in_its_state() -> None:
+    seen: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope["state"]["request_id"])
+        await answering()(scope, receive, send)
+
+    assert [id_of(request(app))] == seen
+
+
+def test_a_request_is_one_line(lines: Lines) -> None:
+    request(answering(200, b"12345"), path="/v1/assets/secret", query_string=b"page=2")
+    line = lines.last()
+    assert len(lines.texts) == 1
+    assert line.pop("duration_ms") >= 0
+    assert {name: line[name] for name in ("method", "route", "status", "bytes", "key_id")} == {
+        "method": "GET",
+        "route": "/v1/assets/{asset}",
+        "status": 200,
+        "bytes": 5,
+        "key_id": "key-1",
+    }
+    assert "secret" not in lines.texts[0]
+    assert "page" not in lines.texts[0]
+
+
+def test_a_head_request_counts_no_bytes(lines: Lines) -> None:
+    request(answering(200, b"12345"), method="HEAD")
+    assert lines.last()["bytes"] == 0
+
+
+@pytest.mark.parametrize(("status", "level"), [(200, "info"), (404, "info"), (503, "warning")])
+def test_the_level_follows_the_status(status: int, level: str, lines: Lines) -> None:
+    request(answering(status))
+    assert lines.last()["level"] == level
+
+
+def test_a_fault_is_masked_and_its_traceback_logged(lines: Lines) -> None:
+    sent = request(raising(ValueError(f"{KEY} is odd")))
+    assert sent[0]["status"] == 500
+    assert sent[1]["body"] == b'{"message":"Server error"}'
+    assert dict(sent[0]["headers"])[b"content-type"] == b"application/json"
+    assert lines.last()["status"] == 500
+    assert lines.last()["level"] == "error"
+    assert "ValueError: [redacted] is odd" in lines.last()["exception"]
+
+
+def test_a_fault_after_the_response_began_sends_nothing_more(lines: Lines) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise ValueError
+
+    assert [message["type"] for message in request(app)] == ["http.response.start"]
+    assert "ValueError" in lines.last()["exception"]
+
+
+def test_an_application_without_an_answer_is_a_fault() -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        pass
+
+    assert request(app)[0]["status"] == 500
+
+
+def test_a_client_that_left_is_logged_and_not_answered(lines: Lines) -> None:
+    assert request(raising(ClientDisconnectedError())) == []
+    assert lines.last()["status"] == access_log.CLIENT_CLOSED_REQUEST
+    assert lines.last()["level"] == "info"
+
+
+def test_a_request_cut_off_by_the_end_of_draining_is_unavailable(lines: Lines) -> None:
+    sent = request(raising(asyncio.CancelledError()))
+    assert sent[0]["status"] == 503
+    assert b"retry-after" in dict(sent[0]["headers"])
+    assert lines.last()["status"] == 503
+
+
+def test_other_scopes_pass_untouched() -> None:
+    scopes: list[Scope] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scopes.append(scope)
+
+    async def nothing() -> Message:
+        return {}
+
+    async def nowhere(message: Message) -> None:
+        pass
+
+    asyncio.run(AccessLogMiddleware(app)({"type": "lifespan"}, nothing, nowhere))
+    assert scopes == [{"type": "lifespan"}]
+
+
+ANY_BYTES_AROUND_A_KEY = st.builds(
+    lambda before, after: before + KEY.encode() + after,
+    st.binary(max_size=20),
+    st.binary(max_size=20),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    ANY_BYTES_AROUND_A_KEY,
+    st.lists(st.tuples(st.sampled_from([b"x-request-id", b"api-key"]), ANY_BYTES_AROUND_A_KEY)),
+    st.sampled_from([str, repr, ascii, lambda text: text[::1]]),
+)
+def test_no_log_line_ever_holds_a_key(
+    lines: Lines, sent: bytes, headers: Headers, show: Callable[[str], str]
+) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        body = await receive_body(receive, 1000)
+        raise ValueError(show(body.decode("latin-1")), scope["path"], scope["headers"], body)
+
+    text = sent.decode("latin-1")
+    request(app, headers, method=text, body=sent, path=text, query_string=sent)
+    written = lines.texts.pop()
+    assert KEY not in written
+    assert KEY.removeprefix("fgk_") not in written
+    assert "ValueError" in written

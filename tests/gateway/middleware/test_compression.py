@@ -1,0 +1,113 @@
+"""Which coding a client gets, and which entity tags name the result."""
+
+import gzip
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.middleware import compression
+from gateway.middleware.compression import Encoding
+
+ENCODINGS: list[Encoding] = ["zstd", "gzip", "identity"]
+
+
+@pytest.mark.parametrize(
+    ("header", "encoding"),
+    [
+        (None, "identity"),
+        (b"", "identity"),
+        (b"gzip", "gzip"),
+        (b"x-gzip", "gzip"),
+        (b"GZip", "gzip"),
+        (b"gzip, deflate, br, zstd", "zstd"),  # Chromium
+        (b"gzip, deflate, br", "gzip"),  # Safari
+        (b"gzip;q=1.0, zstd;q=0.5", "gzip"),
+        (b"gzip ; q=0.8 , zstd ; q=0.9", "zstd"),
+        (b"identity, gzip;q=0.5", "identity"),
+        (b"gzip, identity", "gzip"),
+        (b"gzip;q=0", "identity"),
+        (b"br, deflate", "identity"),
+        (b"*", "gzip"),
+        (b"*;q=0", "identity"),
+        (b"gzip;q=0, *", "identity"),
+        (b"zstd, *;q=0.1", "zstd"),
+        (b"identity;q=0", "identity"),
+        (b"gzip;q=2", "identity"),  # no weight is above 1
+        (b"gzip;q=high, zstd;q=0.1", "zstd"),
+        (b"gzip;level=9", "identity"),
+        (b",,gzip,", "gzip"),
+        (b"\xff\xfe", "identity"),
+    ],
+)
+def test_the_coding_a_client_prefers_is_chosen(header: bytes | None, encoding: Encoding) -> None:
+    assert compression.negotiate_encoding(header) == encoding
+
+
+@given(st.binary(max_size=200))
+def test_any_header_leads_to_a_coding(header: bytes) -> None:
+    assert compression.negotiate_encoding(header) in ENCODINGS
+
+
+def test_small_bodies_travel_as_they_are() -> None:
+    limit = compression.MIN_COMPRESSED_BYTES
+    assert compression.choose_encoding(b"gzip", limit - 1) == "identity"
+    assert compression.choose_encoding(b"gzip", limit) == "gzip"
+
+
+@given(st.binary())
+def test_compressed_bodies_decompress_to_the_original(body: bytes) -> None:
+    assert gzip.decompress(compression.compress(body, "gzip")) == body
+    assert zstandard.ZstdDecompressor().decompress(compression.compress(body, "zstd")) == body
+    assert compression.compress(body, "identity") is body
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_equal_bodies_compress_to_equal_bytes(encoding: Encoding) -> None:
+    body = b"floor plan " * 100
+    assert compression.compress(body, encoding) == compression.compress(body, encoding)
+
+
+def test_gzip_holds_no_time_of_writing() -> None:
+    assert compression.compress(b"plan", "gzip")[4:8] == bytes(4)
+
+
+@given(st.binary(), st.binary())
+def test_tags_are_equal_when_bodies_are(one: bytes, other: bytes) -> None:
+    assert (compression.compute_etag(one) == compression.compute_etag(other)) == (one == other)
+
+
+def test_every_coding_has_its_own_tag() -> None:
+    tag = compression.compute_etag(b"body")
+    tags = {compression.etag_for_encoding(tag, encoding) for encoding in ENCODINGS}
+    assert len(tags) == len(ENCODINGS)
+    assert all(each.startswith('"') and each.endswith('"') for each in tags)
+
+
+@pytest.mark.parametrize(
+    ("header", "answer"),
+    [
+        (None, False),
+        (b"", False),
+        (b'"a"', True),
+        (b' "a" ', True),
+        (b'W/"a"', True),  # weak comparison
+        (b"*", True),
+        (b'"b", "a"', True),
+        (b'"b","a","c"', True),
+        (b'"x,y", W/"a"', True),
+        (b'"b"', False),
+        (b"a", False),
+        (b'"A"', False),
+        (b'"x", *', False),
+        (b'"b\xe9", "a"', True),
+    ],
+)
+def test_if_none_match_is_compared_weakly(header: bytes | None, answer: bool) -> None:
+    assert compression.etag_matches(header, '"a"') is answer
+
+
+def test_a_tag_of_one_coding_does_not_match_another() -> None:
+    tag = compression.compute_etag(b"body")
+    assert not compression.etag_matches(tag.encode(), compression.etag_for_encoding(tag, "gzip"))

@@ -1,0 +1,104 @@
+"""An application served on a real socket of this process, spoken to byte by byte."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.server import ServerState
+
+from gateway.middleware.access_log import AccessLogMiddleware
+from gateway.server.protocol import (
+    ConnectionLimits,
+    FastPathLookup,
+    HttpProtocol,
+    build_http_protocol,
+)
+from gateway.server.worker import EventLoop
+
+HOST = b"Host: localhost\r\n"
+GET = b"GET / HTTP/1.1\r\n" + HOST + b"\r\n"
+LAST_GET = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
+PATIENCE_SECONDS = 20
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@dataclass
+class Listener:
+    """Called, it opens a connection; it knows the server's side of each."""
+
+    port: int = 0
+    client_context: ssl.SSLContext | None = None
+    state: ServerState = field(default_factory=ServerState)
+
+    async def __call__(self) -> Streams:
+        return await asyncio.open_connection("127.0.0.1", self.port, ssl=self.client_context)
+
+    @property
+    def protocols(self) -> list[HttpProtocol]:
+        """The server's side of the connections that are open."""
+        return [each for each in self.state.connections if isinstance(each, HttpProtocol)]
+
+
+@asynccontextmanager
+async def serving(
+    app: ASGIApp,
+    limits: ConnectionLimits,
+    context: ssl.SSLContext | None = None,
+    shortcut: FastPathLookup | None = None,
+) -> AsyncGenerator[Listener]:
+    """Serves on a free port, over TLS if there is a context."""
+    config = uvicorn.Config(
+        app if isinstance(app, AccessLogMiddleware) else AccessLogMiddleware(app),
+        http=build_http_protocol(limits, shortcut), ws="none", log_config=None,
+        timeout_keep_alive=limits.keep_alive_seconds, interface="asgi3",
+    )  # fmt: skip
+    config.load()
+    listener = Listener()
+
+    def connection() -> asyncio.Protocol:
+        made: Any = config.http_protocol_class
+        protocol: asyncio.Protocol = made(config=config, server_state=listener.state, app_state={})
+        return protocol
+
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(connection, "127.0.0.1", 0, ssl=context)
+    listener.port = server.sockets[0].getsockname()[1]
+    if context is not None:
+        listener.client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        listener.client_context.check_hostname = False
+        listener.client_context.verify_mode = ssl.CERT_NONE
+    try:
+        yield listener
+    finally:
+        server.close()
+        for protocol in listener.protocols:
+            protocol.transport.abort()  # what waits for a client ends with it
+        for task in list(listener.state.tasks):
+            await asyncio.wait([task])
+
+
+def run(scene: Coroutine[Any, Any, None]) -> None:
+    """Runs a scene on the event loop that workers use."""
+
+    async def bounded() -> None:
+        await asyncio.wait_for(scene, PATIENCE_SECONDS)
+
+    with asyncio.Runner(loop_factory=EventLoop) as runner:
+        runner.run(bounded())
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Waits for what the server comes to by itself; `run` bounds the wait."""
+    while not is_so():
+        await asyncio.sleep(0.01)
+
+
+def statuses(received: bytes) -> list[int]:
+    """Of all responses, in their order."""
+    return [int(part[:3]) for part in received.split(b"HTTP/1.1 ")[1:]]

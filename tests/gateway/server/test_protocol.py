@@ -1,0 +1,317 @@
+"""One connection, byte by byte: what is served, what is refused, and what is closed when."""
+
+import asyncio
+import ssl
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.server import tls
+from gateway.server.protocol import ConnectionLimits
+from gateway.server.worker import EventLoop
+from rest.request_body import receive_body
+from tests.gateway.server.connections import GET, HOST, LAST_GET, run, serving, statuses
+
+SHORT = ConnectionLimits(
+    header_seconds=0.2,
+    body_idle_seconds=0.2,
+    body_seconds=0.6,
+    keep_alive_seconds=1,
+    linger_seconds=0.1,
+)
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers with the address and the body."""
+    body = scope["raw_path"] + b" " + await receive_body(receive, 1_000_000)
+    length = str(len(body)).encode()
+    headers = [(b"content-length", length)]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def refusing(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers without a look at the body."""
+    headers = [(b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body"})
+
+
+def answer(
+    raw: bytes, app: ASGIApp = echo, limits: ConnectionLimits = SHORT, *more: bytes
+) -> bytes:
+    """All that the server sends until it closes; `more` is sent piece by piece, with pauses."""
+    received = b""
+
+    async def scene() -> None:
+        nonlocal received
+        async with serving(app, limits) as connect:
+            reader, writer = await connect()
+            writer.write(raw)
+            reading = asyncio.create_task(reader.read())
+            for piece in more:
+                await asyncio.wait([reading], timeout=0.05)
+                if not reading.done():
+                    writer.write(piece)
+            received = await reading
+            writer.close()
+
+    run(scene())
+    return received
+
+
+def message(received: bytes) -> str:
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert b"content-type: application/json" in head
+    assert b"x-request-id: " in head
+    assert b"connection: close" in head
+    text: str = orjson.loads(body)["message"]
+    return text
+
+
+# What is served
+
+
+def test_requests_follow_one_another_on_a_connection() -> None:
+    received = answer(GET, echo, SHORT, GET, LAST_GET)
+    assert statuses(received) == [200, 200, 200]
+
+
+def test_pipelined_requests_are_answered_in_order() -> None:
+    paths = [b"/a", b"/b", b"/c"]
+    raw = b"".join(GET.replace(b" / ", b" %b " % path) for path in paths) + LAST_GET
+    received = answer(raw)
+    assert statuses(received) == [200] * 4
+    assert [part.split(b"\r\n\r\n")[1] for part in received.split(b"HTTP/1.1 ")[1:]] == [
+        b"/a ", b"/b ", b"/c ", b"/ ",
+    ]  # fmt: skip
+
+
+def test_chunked_bodies_arrive_whole_and_trailers_are_ignored() -> None:
+    raw = b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
+    received = answer(
+        raw, echo, SHORT, b"3\r\nabc\r\n2;x=y\r\nde\r\n", b"0\r\nA: b\r\n\r\n", LAST_GET
+    )
+    assert b"/ abcde" in received
+    assert statuses(received) == [200, 200]
+
+
+def test_http_1_0_is_served_without_a_host_and_closed() -> None:
+    received = answer(b"GET / HTTP/1.0\r\n\r\n")
+    assert statuses(received) == [200]
+    assert b"connection: close" in received
+
+
+def test_a_client_that_asks_first_is_told_to_continue() -> None:
+    head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n"
+    received = answer(head, echo, SHORT, b"abc", LAST_GET)
+    assert statuses(received) == [100, 200, 200]
+
+
+def test_a_refused_client_that_asked_first_sends_no_body() -> None:
+    head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n"
+    assert statuses(answer(head, refusing)) == [413]
+
+
+def test_an_answer_before_the_end_of_the_body_reaches_the_client() -> None:
+    head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 9000000\r\n\r\n"
+    assert statuses(answer(head + b"x" * 500_000, refusing)) == [413]
+
+
+def test_a_connection_goes_on_when_the_body_ends_after_its_answer() -> None:
+    head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 6\r\n\r\n"
+    limits = ConnectionLimits(linger_seconds=5, keep_alive_seconds=1)
+    assert statuses(answer(head + b"abc", refusing, limits, b"def", LAST_GET)) == [413, 413]
+
+
+def test_an_upgrade_is_declined_by_an_ordinary_answer() -> None:
+    raw = GET[:-2] + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n"
+    received = answer(raw)
+    assert statuses(received) == [200]
+    assert b"connection: close" in received
+
+
+def test_an_idle_connection_is_closed() -> None:
+    assert statuses(answer(GET)) == [200]
+
+
+def test_empty_lines_do_not_keep_an_idle_connection_open() -> None:
+    assert statuses(answer(GET, echo, SHORT, b"\r\n")) == [200]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("raw", "status", "names"),
+    [
+        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n" + HOST + b"\r\n", 414, "8192 bytes"),
+        (b"GET /" + b"a" * 9000, 414, "8192 bytes"),
+        (GET[:-2] + b"A: " + b"b" * 40_000 + b"\r\n\r\n", 431, "32768 bytes"),
+        (GET[:-2] + b"A: " + b"b" * 400_000, 431, "32768 bytes"),  # and no end of it
+        (GET[:-2] + b"A: b\r\n" * 120 + b"\r\n", 431, "100 headers"),
+        (b"GET / HTTP/1.1\r\n\r\n", 400, "exactly one Host"),
+        (GET[:-2] + HOST + b"\r\n", 400, "exactly one Host"),
+        (b"GET / HTTP/1.0\r\n" + HOST * 2 + b"\r\n", 400, "exactly one Host"),
+        (b"GET / HTTP/1.1\r\nHost: a/b@c\r\n\r\n", 400, "Host header"),
+        (b"\x16\x03\x01\x02\x00", 400, "Malformed"),  # TLS where plain HTTP is spoken
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "Malformed"),
+        (b"GET /\xff\xfe HTTP/1.1\r\n" + HOST + b"\r\n", 400, "Malformed"),
+        (b"GET http://[ HTTP/1.1\r\n" + HOST + b"\r\n", 400, "Malformed"),
+        (b"GET / HTTP/1.1\r\n" + HOST + b"A\x00: b\r\n\r\n", 400, "Malformed"),
+        (GET[:-2] + b"Content-Length: -1\r\n\r\n", 400, "Content-Length"),
+        (GET[:-2] + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, "Content-Length"),
+        # request smuggling: two lengths
+        (
+            GET[:-2] + b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n",
+            400,
+            "Malformed",
+        ),
+        (GET[:-2] + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "chunk size"),
+    ],
+)
+def test_a_bad_request_is_refused_with_the_limit(raw: bytes, status: int, names: str) -> None:
+    received = answer(raw)
+    assert statuses(received) == [status]
+    assert names in message(received)
+
+
+@pytest.mark.parametrize("endless", [b"1;" + b"x" * 60_000, b"0\r\nT: " + b"x" * 60_000])
+def test_chunk_extensions_and_trailers_count_as_headers(endless: bytes) -> None:
+    head = GET[:-2] + b"Transfer-Encoding: chunked\r\n\r\n"
+    assert "32768 bytes" in message(answer(head, echo, SHORT, endless, b"x"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "names"),
+    [
+        (GET[:-2], "0.2 seconds"),
+        (GET[:-2] + b"Content-Length: 9\r\n\r\nabc", "pause for 0.2 seconds"),
+    ],
+)
+def test_a_request_that_does_not_arrive_is_given_up(raw: bytes, names: str) -> None:
+    received = answer(raw)
+    assert statuses(received) == [408]
+    assert names in message(received)
+
+
+def test_a_body_in_drops_is_given_up() -> None:
+    async def scene() -> None:
+        async with serving(echo, replace(SHORT, linger_seconds=10)) as connect:
+            reader, writer = await connect()
+            writer.write(GET[:-2] + b"Content-Length: 999\r\n\r\n")
+            answering = asyncio.create_task(reader.readuntil(b"}"))
+            while not answering.done():
+                writer.write(b"x")
+                await asyncio.wait([answering], timeout=0.05)
+            assert "0.6 seconds" in message(await answering)
+            writer.close()
+
+    run(scene())
+
+
+def test_a_silent_connection_is_closed_without_a_word() -> None:
+    assert answer(b"") == b""
+
+
+def test_a_bad_request_does_not_cut_into_the_answer_before_it() -> None:
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"first", "more_body": True})
+        await asyncio.sleep(0.3)
+        await send({"type": "http.response.body", "body": b"second"})
+
+    received = answer(GET, slow, SHORT, b"\x00nonsense")
+    assert statuses(received) == [200]
+    assert received.endswith(b"second\r\n0\r\n\r\n")
+
+
+def test_a_body_that_breaks_off_ends_the_application() -> None:
+    ended: list[type[BaseException]] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await echo(scope, receive, send)
+        except Exception as error:
+            ended.append(type(error))
+            raise
+
+    answer(GET[:-2] + b"Content-Length: 9\r\n\r\nabc", app)
+    assert [each.__name__ for each in ended] == ["ClientGone"]
+
+
+async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+    length = str(24_000_000).encode()
+    headers = [(b"content-length", length)]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": bytes(24_000_000)})
+
+
+def _context(directory: Path) -> ssl.SSLContext:
+    return tls.create_ssl_context(*tls.ensure_certificate(directory))
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_a_client_that_leaves_its_answer_unread_is_dropped(secure: bool, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with serving(endless, SHORT, _context(tmp_path) if secure else None) as connect:
+            reader, writer = await connect()
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            writer.write(GET)
+            await asyncio.sleep(2)
+            writer.transport.resume_reading()  # type: ignore[attr-defined]
+            received = b""
+            try:
+                while piece := await reader.read(1_000_000):
+                    received += piece
+            except ConnectionError:
+                pass
+            assert len(received) < 24_000_000
+            writer.close()
+
+    run(scene())
+
+
+def test_a_slow_client_that_does_read_gets_everything() -> None:
+    async def scene() -> None:
+        async with serving(endless, replace(SHORT, body_idle_seconds=1)) as connect:
+            reader, writer = await connect()
+            writer.write(LAST_GET)
+            size = 0
+            while piece := await reader.read(4_000_000):
+                size += len(piece)
+                await asyncio.sleep(0.005)
+            assert size > 24_000_000
+            writer.close()
+
+    run(scene())
+
+
+def test_deadlines_hold_over_tls_too(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with serving(echo, SHORT, _context(tmp_path)) as connect:
+            reader, writer = await connect()
+            writer.write(GET + GET[:-2])
+            received = await reader.read()
+            assert statuses(received) == [200, 408]
+            writer.close()
+
+    run(scene())
+
+
+def test_a_handshake_has_a_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EventLoop, "handshake_seconds", 0.2)
+
+    async def scene() -> None:
+        async with serving(echo, SHORT, _context(tmp_path)) as connect:
+            _, client = await connect()
+            port = client.get_extra_info("peername")[1]
+            client.close()
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            assert await reader.read() == b""
+            writer.close()
+
+    run(scene())

@@ -1,0 +1,297 @@
+"""The whole server in processes of its own: start, several workers, signals, and the end."""
+
+import contextlib
+import select
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from gateway.errors import StartError
+from gateway.server import tls
+from gateway.server.server import open_listeners, security_headers
+from gateway.server.worker import EXIT_FORCED
+
+CHECKOUT = Path(__file__).parents[3]
+PATIENCE_SECONDS = 30
+PROGRAM = """
+import orjson, sys
+from gateway.server.server import serve
+from gateway.server.worker import Service
+
+given = orjson.loads(sys.argv[1])
+sys.exit(serve(Service(**given.pop("service")), **given))
+"""
+
+
+class Running:
+    """A server process, and the one line that it printed."""
+
+    def __init__(self, application: str = "create", **given: Any) -> None:
+        service = {"application": f"tests.gateway.small_app:{application}"}
+        service |= given.pop("service", {})
+        given = {"service": service, "port": 0, **given}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, orjson.dumps(given).decode()],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=CHECKOUT,
+        )
+
+    def address(self) -> str:
+        """Waits for the `ready` line."""
+        assert self.process.stdout is not None
+        assert select.select([self.process.stdout], [], [], PATIENCE_SECONDS)[0]
+        line = self.process.stdout.readline().decode()
+        assert line.startswith("ready ")
+        return line.removeprefix("ready ").strip()
+
+    def ended(self) -> tuple[int, str, str]:
+        """Exit status, and the rest of standard output and error."""
+        output, errors = self.process.communicate(timeout=PATIENCE_SECONDS)
+        return self.process.returncode, output.decode(), errors.decode()
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        self.process.send_signal(number)
+        return self.ended()
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    with contextlib.ExitStack() as stack:
+
+        def run(application: str = "create", **given: Any) -> Running:
+            return stack.enter_context(_running(application, **given))
+
+        yield run
+
+
+@contextlib.contextmanager
+def _running(application: str, **given: Any) -> Generator[Running, None, None]:
+    running = Running(application, **given)
+    try:
+        yield running
+    finally:
+        running.process.kill()
+        running.process.communicate()
+
+
+def get(url: str) -> httpx.Response:
+    """On a fresh connection; not verifying spares the reading of all authorities."""
+    return httpx.get(url, verify=False, timeout=PATIENCE_SECONDS)
+
+
+def pid(address: str) -> int:
+    """The process that answers on a fresh connection."""
+    answer: int = get(f"{address}/pid").json()["pid"]
+    return answer
+
+
+def pids(address: str) -> set[int]:
+    return {pid(address) for _ in range(20)}
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Waits for what must come."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.05)
+
+
+def is_alive(process_id: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process_id}/status").read_text()
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_one_line_says_that_requests_are_served(workers: int, start: Start) -> None:
+    running = start(workers=workers)
+    assert pid(running.address())
+    status, output, errors = running.stop()
+    assert (status, output) == (0, "")
+    assert errors.count("application stopped") == workers
+
+
+def test_headers_of_the_service_are_in_every_response(start: Start) -> None:
+    headers = security_headers(use_hsts=True)
+    address = start(service={"headers": headers}).address()
+    until(lambda: "strict-transport-security" in get(f"{address}/pid").headers)
+    assert get(f"{address}/pid").headers["x-content-type-options"] == "nosniff"
+    with socket.create_connection(("127.0.0.1", httpx.URL(address).port or 0)) as connection:
+        connection.sendall(b"nonsense\r\n\r\n")
+        assert b"x-content-type-options: nosniff" in connection.recv(4096)
+
+
+def test_a_certificate_of_our_own_pins_no_browser_to_https() -> None:
+    assert "strict-transport-security" not in dict(security_headers(use_hsts=False))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_https_is_served_with_the_certificate(workers: int, start: Start, tmp_path: Path) -> None:
+    certificate, key = tls.ensure_certificate(tmp_path)
+    address = start(
+        workers=workers, host="localhost", service={"certificate": (str(certificate), str(key))}
+    ).address()
+    assert address.startswith("https://localhost:")
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    assert httpx.get(f"{address}/pid", verify=trusting).status_code == 200
+
+
+def test_an_ipv6_address_is_printed_in_brackets(start: Start) -> None:
+    address = start(host="::1").address()
+    assert address.startswith("http://[::1]:")
+    assert pid(address)
+
+
+def test_the_host_is_printed_as_given(start: Start) -> None:
+    assert start(host="0.0.0.0").address().startswith("http://0.0.0.0:")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_environment_reaches_the_application(workers: int, start: Start) -> None:
+    running = start(workers=workers, environment={"SMALL_APP_SETTING": "given"})
+    assert get(f"{running.address()}/pid").json()["setting"] == "given"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_signal_lets_requests_in_flight_end(workers: int, number: int, start: Start) -> None:
+    running = start(workers=workers)
+    address = running.address()
+    with ThreadPoolExecutor() as pool:
+        slow = pool.submit(get, f"{address}/sleep/1.5")
+        time.sleep(0.5)  # it is in flight now
+        running.process.send_signal(number)
+        until(lambda: _refuses(address))
+        assert slow.result().status_code == 200
+    assert running.ended()[0] == 0
+
+
+def _refuses(address: str) -> bool:
+    try:
+        get(f"{address}/pid")
+    except httpx.TransportError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_does_not_end_in_time_is_cut_off(workers: int, start: Start) -> None:
+    running = start(workers=workers, service={"drain_seconds": 1})
+    address = running.address()
+    with ThreadPoolExecutor() as pool:
+        slow = pool.submit(get, f"{address}/sleep/300")
+        time.sleep(0.5)
+        assert running.stop()[0] == 0
+        assert slow.result().status_code == 503
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_second_interrupt_does_not_wait(workers: int, start: Start) -> None:
+    running = start(workers=workers, service={"drain_seconds": 300})
+    address = running.address()
+    with ThreadPoolExecutor() as pool:
+        slow = pool.submit(get, f"{address}/sleep/300")
+        time.sleep(0.5)
+        running.process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        assert running.stop(signal.SIGINT)[0] == EXIT_FORCED
+        with contextlib.suppress(httpx.TransportError):
+            slow.result()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_signal_during_the_start_ends_it(workers: int, start: Start, tmp_path: Path) -> None:
+    starting = tmp_path / "starting"
+    waiting = {"SMALL_APP_START_SECONDS": "300", "SMALL_APP_STARTING": str(starting)}
+    running = start(workers=workers, environment=waiting)
+    until(starting.exists)
+    status, output, errors = running.stop()
+    assert (status, output) == (0, "")
+    assert "Traceback" not in errors
+
+
+def test_a_worker_that_dies_is_replaced(start: Start) -> None:
+    running = start(workers=2)
+    address = running.address()
+    until(lambda: len(pids(address)) == 2)
+    before = pids(address)
+    with contextlib.suppress(httpx.TransportError):
+        get(f"{address}/exit")
+    until(lambda: len(pids(address)) == 2 and len(pids(address) - before) == 1)
+    assert running.stop()[0] == 0
+
+
+def test_no_worker_outlives_a_killed_parent(start: Start) -> None:
+    running = start(workers=2)
+    address = running.address()
+    until(lambda: len(pids(address)) == 2)
+    workers = pids(address)
+    assert running.stop(signal.SIGKILL)[0] == -signal.SIGKILL
+    until(lambda: not any(is_alive(worker) for worker in workers))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_application_that_cannot_start_is_one_sentence(workers: int, start: Start) -> None:
+    status, output, errors = start("create_expected_failure", workers=workers).ended()
+    assert (status, output) == (1, "")
+    assert errors.splitlines()[-1] == "Error: MongoDB is not there: give another --mongo-url"
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_fault_in_the_start_ends_the_service(workers: int, start: Start) -> None:
+    status, output, errors = start("create_fault", workers=workers).ended()
+    assert (status, output) == (1, "")
+    assert errors.splitlines()[-1] == (
+        "Error: The service cannot start: RuntimeError: a fault of ours"
+    )
+
+
+def test_a_port_in_use_is_one_sentence(start: Start) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        status, output, errors = start(port=port).ended()
+    assert (status, output) == (1, "")
+    assert errors == (
+        f"Error: Port {port} of 127.0.0.1 is in use: "
+        "stop what listens there, or choose another with --port\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("host", "cause"),
+    [
+        ("no.such.host.invalid", "is unknown"),
+        ("a" * 70, "is unknown"),
+        ("192.0.2.1", "is at no address of this machine"),  # TEST-NET-1
+    ],
+)
+def test_a_host_that_cannot_be_had_is_named(host: str, cause: str) -> None:
+    with pytest.raises(StartError, match=cause):
+        open_listeners(host, 0)
+
+
+def test_all_addresses_of_a_host_share_the_port() -> None:
+    listeners = open_listeners("localhost", 0)
+    assert len({listener.getsockname()[1] for listener in listeners}) == 1
+    for listener in listeners:
+        listener.close()

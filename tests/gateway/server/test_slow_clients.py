@@ -1,0 +1,234 @@
+"""Clients that read or write slowly, or pipeline, cost the others nothing and memory little."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from gateway.cache.fast_path import FastResponse
+from gateway.server import tls
+from gateway.server.protocol import ConnectionLimits
+from tests.gateway.server.connections import (
+    GET,
+    HOST,
+    LAST_GET,
+    Listener,
+    Streams,
+    run,
+    serving,
+    until,
+)
+from tests.world import World, running
+
+LIMITS = ConnectionLimits()
+BIG = bytes(16_000_000)
+"""More than the kernel takes for a client that does not read."""
+MAX_QUEUED = 80
+DESCRIPTION = b"GET /v1/openapi.json HTTP/1.1\r\n" + HOST + b"\r\n"
+LAST_DESCRIPTION = b"GET /v1/openapi.yaml HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
+SLOTS = 2
+
+
+def counted(received: bytes) -> int:
+    """How many responses were 200; all must be."""
+    assert received.count(b"HTTP/1.1 ") == received.count(b"HTTP/1.1 200 OK\r\n")
+    return received.count(b"HTTP/1.1 ")
+
+
+async def ask(connect: Listener, request: bytes = LAST_GET) -> bytes:
+    """The whole answer to another client, whose connection ends with it."""
+    reader, writer = await connect()
+    writer.write(request)
+    received = await reader.read()
+    writer.close()
+    return received
+
+
+async def unread(connect: Listener, raw: bytes) -> Streams:
+    """A client that sends these requests and reads nothing."""
+    reader, writer = await connect()
+    writer.transport.pause_reading()  # type: ignore[attr-defined]
+    writer.write(raw)
+    return reader, writer
+
+
+def all_unread(connect: Listener, clients: int) -> bool:
+    """Whether the server waits for that many clients to read."""
+    return sum(each.flow.write_paused for each in connect.protocols) == clients
+
+
+class Answering:
+    """An application that counts the requests it is given and answers all alike."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+        self.started = 0
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.started += scope["raw_path"] == b"/"
+        await self.open.wait()
+        body = self.body if scope["raw_path"] == b"/" else b"small"
+        headers = [(b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+LAST_SMALL = LAST_GET.replace(b" / ", b" /small ")
+
+
+# Slots
+
+
+def test_slow_readers_of_a_route_without_a_key_hold_no_slot(world: World, tmp_path: Path) -> None:
+    async def scene() -> None:
+        context = tls.create_ssl_context(*tls.ensure_certificate(tmp_path))
+        async with AsyncExitStack() as stack:
+            gateway = await stack.enter_async_context(
+                running(world.settings(requests_in_flight=SLOTS))
+            )
+            connect = await stack.enter_async_context(serving(gateway.build_app(), LIMITS, context))
+            readers = [await unread(connect, DESCRIPTION * 200) for _ in range(3 * SLOTS)]
+            await until(lambda: all_unread(connect, len(readers)))
+            for _ in range(3):
+                assert counted(await ask(connect, LAST_DESCRIPTION)) == 1
+            for _, writer in readers:
+                writer.transport.abort()
+
+    run(scene())
+
+
+def test_bodies_that_never_end_hold_no_slot(world: World) -> None:
+    body = b'{"query": "{ units { data { id } } }"}'
+    head = (
+        b"POST /graphql HTTP/1.1\r\n" + HOST + b"API-Key: %b\r\nExpect: 100-continue\r\n"
+        b"Content-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+    ) % (world.keys.narrow.encode(), len(body))
+
+    async def scene() -> None:
+        async with (
+            running(world.settings(requests_in_flight=SLOTS)) as gateway,
+            serving(gateway.build_app(), LIMITS) as connect,
+        ):
+            dripping = [await connect() for _ in range(3 * SLOTS)]
+            for reader, writer in dripping:
+                writer.write(head)
+                assert b"100 Continue" in await reader.readuntil(b"\r\n\r\n")  # has begun to read
+                writer.write(body[:1])
+                assert counted(await ask(connect, LAST_DESCRIPTION)) == 1
+            for reader, writer in dripping:
+                writer.write(body[1:])
+                assert counted(await reader.read()) == 1
+                writer.close()
+
+    run(scene())
+
+
+# Memory
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_no_request_starts_before_the_response_to_the_last_is_read(
+    secure: bool, tmp_path: Path
+) -> None:
+    async def scene() -> None:
+        app = Answering(BIG)
+        context = tls.create_ssl_context(*tls.ensure_certificate(tmp_path)) if secure else None
+        async with serving(app, LIMITS, context) as connect:
+            reader, writer = await unread(connect, GET * 4 + LAST_GET)
+            await until(lambda: all_unread(connect, 1))
+            assert counted(await ask(connect, LAST_SMALL)) == 1
+            assert app.started <= 1 + secure  # TLS takes one more than the connection below it
+            writer.transport.resume_reading()  # type: ignore[attr-defined]
+            size = 0
+            while piece := await reader.read(4_000_000):
+                size += len(piece)
+            assert size > 5 * len(BIG)
+            assert app.started == 5
+            writer.close()
+
+    run(scene())
+
+
+def test_a_request_that_waits_for_its_client_is_dropped_with_it() -> None:
+    async def scene() -> None:
+        app = Answering(BIG)
+        async with serving(app, LIMITS) as connect:
+            _, writer = await unread(connect, GET * 2)
+            await until(lambda: all_unread(connect, 1))
+            writer.transport.abort()
+            await until(lambda: not connect.protocols)
+            assert counted(await ask(connect, LAST_SMALL)) == 1
+            assert app.started == 1
+
+    run(scene())
+
+
+def test_pipelined_requests_wait_unparsed_and_are_all_answered() -> None:
+    count, queued = 3000, list[int]()
+
+    async def scene() -> None:
+        door = Answering(b"")
+        door.open.clear()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await door(scope, receive, send)
+            queued.extend(len(each.pipeline) for each in connect.protocols)
+
+        async with serving(app, LIMITS) as connect:
+            reader, writer = await connect()
+            writer.write(GET * (count - 1) + LAST_GET)
+            await until(lambda: any(each.flow.read_paused for each in connect.protocols))
+            door.open.set()
+            assert counted(await reader.read()) == count
+            writer.close()
+
+    run(scene())
+    assert 0 < max(queued) <= MAX_QUEUED
+
+
+def test_a_body_behind_a_pipelined_request_arrives_whole() -> None:
+    body = b"x" * 300_000
+    post = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    sizes = list[int]()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        size, more = 0, True
+        while more:
+            message = await receive()
+            size += len(message["body"])
+            more = message["more_body"]
+        sizes.append(size)
+        await Answering(b"")(scope, receive, send)
+
+    async def scene() -> None:
+        async with serving(app, LIMITS) as connect:
+            assert counted(await ask(connect, GET + post + GET + post + LAST_GET)) == 5
+
+    run(scene())
+    assert sizes == [0, len(body), 0, len(body), 0]
+
+
+def test_answers_of_the_shortcut_wait_for_their_reader_too() -> None:
+    found = FastResponse(200, b"content-length: 1000000\r\n", bytes(1_000_000), "/", "key")
+    count, asked = 60, list[bytes]()
+
+    def shortcut(target: bytes, headers: list[tuple[bytes, bytes]]) -> FastResponse | None:
+        asked.append(target)
+        return found if target == b"/" else None
+
+    async def scene() -> None:
+        app = Answering(found.body)
+        async with serving(app, LIMITS, shortcut=shortcut) as connect:
+            reader, writer = await unread(connect, GET * (count - 1) + LAST_GET)
+            await until(lambda: all_unread(connect, 1))
+            assert counted(await ask(connect, LAST_SMALL)) == 1
+            assert len(asked) + app.started < count / 2
+            writer.transport.resume_reading()  # type: ignore[attr-defined]
+            assert counted(await reader.read()) == count
+            writer.close()
+
+    run(scene())

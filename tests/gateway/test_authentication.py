@@ -1,0 +1,309 @@
+"""Who asks: the key of a request, what it may do, and how often."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from pymongo import MongoClient
+
+from gateway.server import logs
+from storage import keys
+from tests.world import SEEN, World, connected, make_key, running, serving, speaking
+
+pytestmark = pytest.mark.anyio
+
+REST = "/v1/units/unit-1"
+GRAPHQL = "/graphql?query={__typename}"
+DOORS = [REST, GRAPHQL]
+NO_KEY = "No API key found in request"
+DUPLICATE = "Duplicate API key found"
+INVALID = "Invalid authentication credentials"
+REVOKED_WITHIN_SECONDS = 1.0
+
+Pairs = list[tuple[str, str]]
+
+
+async def answer(client: httpx.AsyncClient, door: str, headers: Pairs, query: Pairs) -> Any:
+    url = httpx.URL(door)
+    return await client.get(url, params=[*url.params.multi_items(), *query], headers=headers)
+
+
+def message(response: httpx.Response) -> str:
+    """What an error of either door says."""
+    body = response.json()
+    text: str = body["errors"][0]["message"] if "errors" in body else body["message"]
+    return text
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("headers", "query", "expected"),
+    [
+        ([], [], NO_KEY),
+        ([("API-Key", "")], [], NO_KEY),
+        ([("API-Key", "  ")], [], NO_KEY),
+        ([], [("api-key", "")], NO_KEY),
+        ([("API-Key", "")], [("api-key", "")], NO_KEY),
+        ([], [("API-Key", "{key}")], NO_KEY),  # the parameter's name is case-sensitive
+        ([("X-API-Key", "{key}")], [], NO_KEY),
+        ([("API-Key", "{key}"), ("API-Key", "{key}")], [], DUPLICATE),
+        ([("API-Key", "{key}"), ("api-key", "")], [], DUPLICATE),
+        ([], [("api-key", "{key}"), ("api-key", "{key}")], DUPLICATE),
+        ([("API-Key", "{key}")], [("api-key", "a"), ("api-key", "b")], DUPLICATE),
+    ],
+)
+async def test_a_request_without_one_key_is_challenged(
+    stranger: httpx.AsyncClient,
+    world: World,
+    door: str,
+    headers: Pairs,
+    query: Pairs,
+    expected: str,
+) -> None:
+    filled = [
+        [(name, value.format(key=world.keys.full)) for name, value in pairs]
+        for pairs in (headers, query)
+    ]
+    response = await answer(stranger, door, *filled)
+    assert response.status_code == 401
+    assert message(response) == expected
+    assert response.headers["www-authenticate"] == 'Key realm="floorgate"'
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_key_is_taken_from_the_header_or_the_query(
+    stranger: httpx.AsyncClient, world: World, door: str
+) -> None:
+    key = world.keys.full
+    for headers, query in (
+        ([("API-Key", key)], []),
+        ([("aPi-kEy", f" {key} ")], []),
+        ([], [("api-key", key)]),
+        ([("API-Key", "")], [("api-key", key)]),  # an empty key is no key
+        ([("API-Key", key)], [("api-key", "fgk_unknown")]),  # the header counts
+    ):
+        assert (await answer(stranger, door, headers, query)).status_code == 200
+
+
+async def test_a_percent_encoded_parameter_is_the_same_parameter(
+    stranger: httpx.AsyncClient, world: World
+) -> None:
+    encoded = "".join(f"%{ord(letter):02x}" for letter in world.keys.full)
+    assert (await stranger.get(f"{REST}?api%2Dkey={encoded}")).status_code == 200
+    twice = await stranger.get(f"{REST}?api%2Dkey={encoded}&api-key={encoded}")
+    assert message(twice) == DUPLICATE
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_key_that_opens_nothing_is_refused_without_saying_why(
+    stranger: httpx.AsyncClient, world: World, door: str
+) -> None:
+    answers = []
+    for key in (
+        "a",
+        "fgk_",
+        keys.generate_key(),  # well formed and unknown
+        world.keys.full[:-1],
+        world.keys.full.swapcase(),
+        f"{world.keys.full}, {world.keys.full}",  # what a proxy makes of two header lines
+        "\u00e9" * 53,
+        world.keys.revoked,
+        world.keys.expired,
+    ):
+        response = await answer(stranger, door, [], [("api-key", key)])
+        assert response.status_code == 403
+        assert message(response) == INVALID
+        answers.append(response.content)
+    assert len(set(answers)) == 1
+
+
+async def test_the_header_wins_even_when_only_the_parameter_is_right(
+    stranger: httpx.AsyncClient, world: World
+) -> None:
+    response = await answer(
+        stranger, REST, [("API-Key", keys.generate_key())], [("api-key", world.keys.full)]
+    )
+    assert response.status_code == 403
+
+
+async def test_an_unknown_address_needs_no_key_to_be_unknown(stranger: httpx.AsyncClient) -> None:
+    assert (await stranger.get("/v1/nothing")).status_code == 404
+    assert (await stranger.delete(REST)).status_code == 405
+    assert (await stranger.get("/v1/units/none?page=x")).status_code == 401
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_key_beyond_its_rate_is_told_when_to_come_back(world: World, door: str) -> None:
+    settings = world.settings(rate_limit=1, rate_burst=3)
+    async with serving(settings, world.keys.full) as client:
+        answers = [await client.get(door) for _ in range(4)]
+        other = await client.get(door, headers={"API-Key": world.keys.narrow})
+    assert [each.status_code for each in answers] == [200, 200, 200, 429]
+    assert message(answers[-1]) == "API rate limit exceeded"
+    assert answers[-1].headers["retry-after"] == "1"
+    assert other.status_code == 200
+
+
+async def test_a_key_ends_when_it_expires_though_it_is_held_in_memory(own_world: World) -> None:
+    async with (
+        connected(own_world) as database,
+        running(own_world.settings()) as gateway,
+    ):
+        ends = datetime.now(UTC) + timedelta(seconds=1.5)
+        _, key = await make_key(database, "short", expires_at=ends)
+        async with speaking(gateway, key) as client:
+            assert (await client.get(REST)).status_code == 200
+            while datetime.now(UTC) < ends:
+                await asyncio.sleep(0.05)
+            assert (await client.get(REST)).status_code == 403
+
+
+async def test_a_revoked_key_ends_on_every_gateway_within_a_second(own_world: World) -> None:
+    loop = asyncio.get_running_loop()
+    async with (
+        connected(own_world) as database,
+        running(own_world.settings()) as one,
+        running(own_world.settings(mongo_driver="pymongo")) as other,
+    ):
+        key_id, key = await make_key(database, "short")
+        async with speaking(one, key) as here, speaking(other, key) as there:
+            for client in (here, there):
+                assert (await client.get(REST)).status_code == 200
+            async with speaking(one, own_world.keys.full) as operator:
+                await operator.post(
+                    "/graphql",
+                    json={"query": f'mutation {{ revokeApiKey(id: "{key_id}") }}'},
+                )
+            deadline = loop.time() + REVOKED_WITHIN_SECONDS
+            while loop.time() < deadline:
+                await asyncio.sleep(0.02)
+            assert [(await each.get(REST)).status_code for each in (here, there)] == [403, 403]
+
+
+async def test_a_new_key_opens_at_once_though_it_was_asked_for_before(own_world: World) -> None:
+    async with (
+        connected(own_world) as database,
+        serving(own_world.settings()) as client,
+    ):
+        key = keys.generate_key()
+        headers = {"API-Key": key}
+        assert (await client.get(REST, headers=headers)).status_code == 403
+        record, _ = await keys.create_api_key(
+            database, name="late", permissions=[], asset_ids=None, expires_at=None
+        )
+        await database["api_keys"].update_one(
+            {"_id": record.id}, {"$set": {"digest": keys.hash_key(key)}}
+        )
+        for _ in range(100):
+            response = await client.get(REST, headers=headers)
+            if response.status_code == 200:
+                break
+            await asyncio.sleep(0.02)
+        assert response.status_code == 200
+
+
+class Lines(logging.Handler):
+    """Keeps the lines as they would be written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(logs.LogFormatter())
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(self.format(record))
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    """Every line that is logged, at the lowest level."""
+    handler, root = Lines(), logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield handler
+    root.removeHandler(handler)
+    root.setLevel(level)
+
+
+async def test_no_key_is_ever_stored_or_logged(own_world: World, lines: Lines) -> None:
+    async with serving(own_world.settings()) as client:
+        sent = [own_world.keys.full, own_world.keys.revoked, keys.generate_key()]
+        for key in sent:
+            await client.get(REST, headers={"API-Key": key})
+            await client.get(REST, params={"api-key": key})
+            await client.get(f"/v1/units/{key}", headers={"API-Key": key, "X-Request-Id": key})
+            body = {"query": f'{{ unit(id: "{key}") {{ id }} }}', "variables": {"key": key}}
+            await client.post("/graphql", json=body, headers={"API-Key": key})
+        created = await client.post(
+            "/graphql",
+            json={"query": 'mutation { createApiKey(name: "new", allAssets: true) { key } }'},
+            headers={"API-Key": own_world.keys.full},
+        )
+        sent.append(created.json()["data"]["createApiKey"]["key"])
+    with MongoClient[dict[str, Any]](own_world.mongo_url) as mongo:
+        database = mongo[own_world.database]
+        stored = repr([list(database[name].find()) for name in database.list_collection_names()])
+    assert len(lines.texts) >= 13
+    for key in sent:
+        secret = key.removeprefix("fgk_")
+        assert secret not in stored
+        assert secret not in "\n".join(lines.texts)
+
+
+async def test_only_an_administrator_makes_lists_and_ends_keys(
+    client: httpx.AsyncClient, narrow: httpx.AsyncClient
+) -> None:
+    for query in (
+        "{ apiKeys { data { id } } }",
+        'mutation { createApiKey(name: "mine") { key } }',
+        'mutation { revokeApiKey(id: "any") }',
+    ):
+        response = await narrow.post("/graphql", json={"query": query})
+        (error,) = response.json()["errors"]
+        assert error["message"] == "Access denied: this key lacks the permission service.admin"
+        assert error["extensions"]["code"] == "PERMISSION_REQUIRED"
+
+
+async def test_a_key_made_through_the_api_sees_what_it_was_given(own_world: World) -> None:
+    async with serving(own_world.settings()) as client:
+        made = await client.post(
+            "/graphql",
+            json={
+                "query": "mutation ($assets: [ID!]) {"
+                ' createApiKey(name: "n", assetIds: $assets) { id key } }',
+                "variables": {"assets": [SEEN]},
+            },
+            headers={"API-Key": own_world.keys.full},
+        )
+        key = made.json()["data"]["createApiKey"]["key"]
+        assets = await client.get("/v1/assets", headers={"API-Key": key})
+    assert [asset["id"] for asset in assets.json()["data"]] == [SEEN]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ('name: ""', "name"),
+        (f'name: "{"n" * 256}"', "name"),
+        ('name: "a\\u0000"', "name"),
+        ('name: "n", permissions: ["service.everything"]', "permissions"),
+        ('name: "n", assetIds: [""]', "assetIds"),
+        ('name: "n", assetIds: ["a"], allAssets: true', "allAssets"),
+        ('name: "n", expires: "tomorrow"', "expires"),
+        ('name: "n", expires: "2020-01-01"', "expires"),
+        ('name: "n", expires: "9999-12-31T23:59:59-01:00"', "expires"),
+    ],
+)
+async def test_a_key_that_cannot_be_is_refused_with_what_would_be_right(
+    client: httpx.AsyncClient, arguments: str, field: str
+) -> None:
+    query = f"mutation {{ createApiKey({arguments}) {{ key }} }}"
+    (error,) = (await client.post("/graphql", json={"query": query})).json()["errors"]
+    assert error["extensions"]["code"] == "INVALID_INPUT"
+    assert list(error["extensions"]["fields"]) == [field]
+    assert "must" in error["message"]

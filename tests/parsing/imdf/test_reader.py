@@ -1,0 +1,250 @@
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from parsing.archives import unzip
+from parsing.drawing import AreaGeometry, Drawing, Feature, LinesGeometry, PointGeometry
+from parsing.errors import InvalidPlanError, NotWellFormedError
+from parsing.imdf import reader
+from samples.venue import feature_id, make_archive, make_venue
+
+Members = dict[str, bytes]
+Change = Callable[[list[Any]], object]
+
+
+def changed(kind: str, change: Change) -> Members:
+    """The sample venue with a change made to the features of one type."""
+    members = make_venue()
+    collection = json.loads(members[f"{kind}.geojson"])
+    change(collection["features"])
+    return members | {f"{kind}.geojson": json.dumps(collection).encode()}
+
+
+def feature_of(drawing: Drawing, kind: str, name: str) -> Feature:
+    return next(f for f in drawing.features if f.id == feature_id(kind, name))
+
+
+def test_folder_and_zip_are_the_same_venue() -> None:
+    members = make_venue()
+    folder = {f"harbour-hall/{name}": content for name, content in members.items()}
+    clutter = {"__MACOSX/harbour-hall/._unit.geojson": b"\0", "harbour-hall/.DS_Store": b"\0"}
+    drawing = reader.read_imdf(members)
+    assert reader.read_imdf(folder | clutter) == drawing
+    assert reader.read_imdf(unzip(make_archive(members))) == drawing
+    assert drawing.name == "Harbour Hall"
+    assert drawing.id_key == "imdf:id"
+
+
+def test_levels_have_their_ordinals_and_names() -> None:
+    levels = reader.read_imdf(make_venue()).levels
+    assert [(level.ordinal, level.name) for level in levels] == [
+        (0, "Ground floor"),
+        (1, "Gallery floor"),
+    ]
+
+
+def test_lengths_are_true_to_scale_within_a_thousandth() -> None:
+    bounds = reader.read_imdf(make_venue()).bounds
+    assert bounds[:2] == (0, 0)
+    assert bounds[2:] == pytest.approx((60 / 0.3048, 30 / 0.3048), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "tags"),
+    [
+        ("concourse", {"indoor": "corridor"}),
+        ("bakery", {"indoor": "room", "name": "Harbour Bakery"}),
+        ("lift-0", {"indoor": "room", "highway": "elevator"}),
+        ("stairs-1", {"indoor": "room", "highway": "steps"}),
+        ("escalator-0", {"highway": "steps", "conveying": "forward", "incline": "up"}),
+        ("toilets-0", {"indoor": "room", "amenity": "toilets", "wheelchair": "yes"}),
+        ("plant-room", {"indoor": "room", "access": "private"}),
+        ("column-1", {"indoor": "wall"}),
+        ("void", {"indoor": "wall"}),
+        ("terrace", {"indoor": "area"}),
+    ],
+)
+def test_unit_categories_become_indoor_terms(name: str, tags: dict[str, str]) -> None:
+    assert tags.items() <= feature_of(reader.read_imdf(make_venue()), "unit", name).tags.items()
+
+
+def test_units_that_a_relationship_joins_have_one_ref() -> None:
+    drawing = reader.read_imdf(make_venue())
+    refs = {
+        name: feature_of(drawing, "unit", name).tags.get("ref")
+        for name in ("lift-0", "lift-1", "stairs-0", "stairs-1", "bakery")
+    }
+    assert refs["lift-0"] == refs["lift-1"] != refs["stairs-0"] == refs["stairs-1"]
+    assert refs["bakery"] is None
+
+
+def test_openings_are_doors_as_lines_and_an_emergency_exit_says_so() -> None:
+    drawing = reader.read_imdf(make_venue())
+    door = feature_of(drawing, "opening", "bakery-door")
+    assert isinstance(door.geometry, LinesGeometry)
+    assert door.tags["door"] == "sliding"
+    assert feature_of(drawing, "opening", "main-entrance").tags["entrance"] == "main"
+    assert feature_of(drawing, "opening", "emergency-exit").tags["entrance"] == "emergency"
+
+
+def test_an_opening_out_of_service_lets_nobody_through() -> None:
+    def close(openings: list[Any]) -> None:
+        openings[2]["properties"]["access_control"] = ["outofservice"]
+
+    drawing = reader.read_imdf(changed("opening", close))
+    assert feature_of(drawing, "opening", "bakery-door").tags["access"] == "no"
+
+
+def test_fixtures_and_kiosks_are_barriers() -> None:
+    drawing = reader.read_imdf(make_venue())
+    assert feature_of(drawing, "fixture", "counter").tags["barrier"] == "fixture"
+    kiosk = feature_of(drawing, "kiosk", "coffee")
+    assert isinstance(kiosk.geometry, AreaGeometry)
+    assert kiosk.tags["name"] == "Coffee kiosk"
+
+
+def test_amenities_are_on_the_level_of_their_unit_and_occupants_at_their_anchor() -> None:
+    drawing = reader.read_imdf(make_venue())
+    ground, gallery = (level.id for level in drawing.levels)
+    desk = feature_of(drawing, "amenity", "desk")
+    shop = feature_of(drawing, "occupant", "bakery-shop")
+    assert (desk.levels, desk.tags["tourism"]) == ((gallery,), "information")
+    assert (shop.levels, shop.tags["occupant"]) == ((ground,), "bakery")
+    assert isinstance(shop.geometry, PointGeometry)
+    assert shop.geometry.position == pytest.approx((7.5 / 0.3048, 5 / 0.3048), rel=1e-3)
+
+
+def test_a_level_is_outlined() -> None:
+    drawing = reader.read_imdf(make_venue())
+    assert feature_of(drawing, "level", "0").tags == {"indoor": "level"}
+
+
+def test_names_are_in_the_language_of_the_manifest() -> None:
+    def translate(units: list[Any]) -> None:
+        units[1]["properties"]["name"] = {"en": "Bakery", "da": "Bageri"}
+
+    members = changed("unit", translate)
+    manifest = {"version": "1.0.0", "language": "da"}
+    danish = members | {"manifest.json": json.dumps(manifest).encode()}
+    assert feature_of(reader.read_imdf(members), "unit", "bakery").tags["name"] == "Bakery"
+    assert feature_of(reader.read_imdf(danish), "unit", "bakery").tags["name"] == "Bageri"
+
+
+def set_property(position: int, key: str, value: Any) -> Change:
+    return lambda features: features[position]["properties"].__setitem__(key, value)
+
+
+def set_member(position: int, key: str, value: Any) -> Change:
+    return lambda features: features[position].__setitem__(key, value)
+
+
+NOWHERE = {"id": "nowhere", "feature_type": "unit"}
+COLUMN = {"id": feature_id("unit", "column-1"), "feature_type": "unit"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "note"),
+    [
+        ("unit", set_property(1, "category", "ballroom"), "unit category ballroom, read as a room"),
+        ("unit", set_property(1, "category", None), "unit category missing, read as a room"),
+        ("opening", set_property(2, "category", "hatch"), "opening category hatch, read as a door"),
+        ("amenity", set_property(0, "unit_ids", []), "amenity on no unit"),
+        ("occupant", set_property(0, "anchor_id", None), "occupant without anchor"),
+        ("relationship", set_property(0, "category", "slide"), "relationship slide"),
+        ("relationship", set_property(0, "category", "traversal"), "traversal without an opening"),
+        (
+            "relationship",
+            set_property(2, "category", "traversal"),
+            "one-way traversal, read as one in both ways",
+        ),
+        (
+            "relationship",
+            set_property(0, "origin", COLUMN),
+            "elevator that joins no two units",
+        ),
+    ],
+)
+def test_what_is_not_understood_is_noted_with_its_id(kind: str, change: Change, note: str) -> None:
+    members = changed(kind, change)
+    ids = {feature["id"] for feature in json.loads(members[f"{kind}.geojson"])["features"]}
+    (found,) = reader.read_imdf(members).notes
+    assert found.what == note
+    assert ids.issuperset(found.examples)
+
+
+def test_files_that_are_not_read_are_named() -> None:
+    drawing = reader.read_imdf(make_venue() | {"section.geojson": b"", "readme.txt": b""})
+    assert [str(note) for note in drawing.notes] == [
+        "file not read: 2 (readme.txt, section.geojson)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        ("unit", set_property(0, "level_id", "attic"), "level_id is 'attic', which level.geojson"),
+        ("unit", set_property(0, "level_id", None), "level_id is '', which level.geojson"),
+        ("unit", set_member(0, "geometry", None), "geometry is missing; a unit has one"),
+        ("unit", set_member(0, "feature_type", "room"), "feature_type 'room'; expected 'unit'"),
+        ("unit", set_member(0, "properties", None), "has no properties"),
+        ("unit", set_member(0, "id", None), r"features\[0\] has no id"),
+        ("unit", lambda units: units.append(units[0]), "is there twice"),
+        (
+            "unit",
+            lambda units: units[0]["geometry"]["coordinates"][0].pop(),
+            "a ring is not closed",
+        ),
+        (
+            "unit",
+            lambda units: units[0]["geometry"]["coordinates"][0].__setitem__(1, [56, 190]),
+            "longitude 56, latitude 190",
+        ),
+        ("unit", lambda units: units.clear(), "refers to unit '.*', which unit.geojson does not"),
+        ("level", set_property(0, "ordinal", "first"), "ordinal is 'first'; expected a number"),
+        ("level", set_property(0, "ordinal", True), "ordinal is True; expected a number"),
+        ("opening", set_property(0, "level_id", "attic"), "level_id is 'attic'"),
+        ("amenity", set_property(0, "unit_ids", ["x"]), "refers to unit 'x', which unit.geojson"),
+        ("occupant", set_property(0, "anchor_id", "x"), "refers to anchor 'x', which anchor"),
+        ("anchor", set_property(0, "unit_id", "x"), "refers to unit 'x', which unit.geojson"),
+        ("anchor", set_member(0, "geometry", None), "geometry is missing; expected a Point"),
+        ("relationship", set_property(0, "origin", NOWHERE), "refers to unit 'nowhere'"),
+    ],
+)
+def test_a_broken_venue_is_an_error_with_file_and_feature(
+    kind: str, change: Change, message: str
+) -> None:
+    members = changed(kind, change)
+    with pytest.raises(InvalidPlanError, match=message) as error:
+        reader.read_imdf(members)
+    assert ".geojson: " in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "venue.geojson", "level.geojson", "unit.geojson"]
+)
+def test_a_missing_member_is_an_error_that_names_it(name: str) -> None:
+    members = make_venue()
+    del members[name]
+    with pytest.raises(InvalidPlanError, match=f"{name} is missing; an IMDF archive has"):
+        reader.read_imdf(members)
+
+
+def test_a_trailing_comma_is_an_error_with_file_and_line() -> None:
+    members = make_venue()
+    members["unit.geojson"] = members["unit.geojson"].replace(b"]\n}\n", b"],\n}\n")
+    with pytest.raises(NotWellFormedError, match=r"^unit.geojson: .* line \d+ column 3$"):
+        reader.read_imdf(members)
+
+
+@pytest.mark.parametrize("manifest", [b"[]", b"{}", b'{"version": 1}', b'{"version": "2.0.0"}'])
+def test_another_version_is_an_error(manifest: bytes) -> None:
+    with pytest.raises(InvalidPlanError, match=r"manifest.json: version is"):
+        reader.read_imdf(make_venue() | {"manifest.json": manifest})
+
+
+def test_two_venues_in_one_archive_are_an_error() -> None:
+    one = {f"a/{name}": content for name, content in make_venue().items()}
+    with pytest.raises(InvalidPlanError, match="is there twice; an archive holds one venue"):
+        reader.read_imdf(one | {"b/unit.geojson": b""})

@@ -1,0 +1,292 @@
+import pytest
+
+from parsing.drawing import AreaGeometry, Drawing, Feature, LinesGeometry, PointGeometry
+from parsing.errors import (
+    DocumentRejectedError,
+    InvalidMarkupError,
+    InvalidPlanError,
+    NotWellFormedError,
+    ParsingError,
+)
+from parsing.limits import DocumentLimits
+from parsing.osm import osm_xml
+from tests.parsing.geography import Sketchbook, box, read_caserne
+
+
+def features_of(drawing: Drawing) -> dict[str, Feature]:
+    return {feature.id: feature for feature in drawing.features}
+
+
+def test_ways_and_nodes_become_features_in_feet_from_the_north_west_corner() -> None:
+    book = Sketchbook()
+    room = book.way(box(0, 0, 10, 20), indoor="room", level="0", name="Hall")
+    door = book.node((10, 5), door="yes", level="0")
+    drawing = osm_xml.read_osm_xml(book.osm())
+    found = features_of(drawing)
+    assert isinstance(found[room].geometry, AreaGeometry)
+    on_wall = found[door].geometry
+    assert isinstance(on_wall, PointGeometry)
+    assert drawing.bounds[:2] == (0, 0)
+    assert drawing.bounds[2:] == pytest.approx((32.8, 65.6), rel=0.01)
+    assert on_wall.position == pytest.approx((32.8, 49.2), rel=0.01)
+    assert found[room].tags["name"] == "Hall"
+    assert (drawing.feet_per_unit, drawing.id_key) == (1.0, "osm:id")
+
+
+def test_levels_come_from_level_and_repeat_on() -> None:
+    book = Sketchbook()
+    room = book.way(box(0, 0, 5, 5), indoor="room", level="0", repeat_on="2-3")
+    lift = book.node((2, 2), highway="elevator", level="-1;0")
+    drawing = osm_xml.read_osm_xml(book.osm())
+    assert [(level.id, level.ordinal) for level in drawing.levels] == [
+        ("-1", -1), ("0", 0), ("2", 2), ("3", 3),
+    ]  # fmt: skip
+    assert features_of(drawing)[room].levels == ("0", "2", "3")
+    assert features_of(drawing)[lift].levels == ("-1", "0")
+
+
+def test_min_and_max_level_stand_in_for_a_missing_level() -> None:
+    book = Sketchbook()
+    shaft = book.way(box(0, 0, 5, 5), indoor="room", min_level="0", max_level="2")
+    assert features_of(osm_xml.read_osm_xml(book.osm()))[shaft].levels == ("0", "1", "2")
+
+
+def test_a_range_skips_the_levels_that_a_building_does_not_have() -> None:
+    book = Sketchbook()
+    book.way(box(-1, -1, 6, 6), building="yes", non_existent_levels="13")
+    shaft = book.way(box(0, 0, 5, 5), indoor="room", level="12-14")
+    assert features_of(osm_xml.read_osm_xml(book.osm()))[shaft].levels == ("12", "14")
+
+
+def test_a_level_is_named_by_its_outline() -> None:
+    book = Sketchbook()
+    book.way(box(0, 0, 5, 5), indoor="level", level="1", name="Gallery")
+    assert [level.name for level in osm_xml.read_osm_xml(book.osm()).levels] == ["Gallery"]
+
+
+def test_a_door_without_level_is_on_the_levels_of_the_room_whose_outline_it_is_on() -> None:
+    book = Sketchbook()
+    book.way([(0, 0), (5, 0), (5, 2), (5, 5), (0, 5), (0, 0)], indoor="room", level="3")
+    door = book.node((5, 2), door="yes")
+    assert features_of(osm_xml.read_osm_xml(book.osm()))[door].levels == ("3",)
+
+
+def test_a_room_without_level_is_taken_to_be_on_level_0_and_noted() -> None:
+    book = Sketchbook()
+    room = book.way(box(0, 0, 5, 5), indoor="room")
+    drawing = osm_xml.read_osm_xml(book.osm())
+    assert features_of(drawing)[room].levels == ("0",)
+    assert [str(note) for note in drawing.notes] == [
+        f"no level, taken to be on level 0: 1 ({room})"
+    ]
+
+
+def test_a_multipolygon_is_joined_from_its_ways_with_its_holes() -> None:
+    book = Sketchbook()
+    book.way([(0, 0), (10, 0), (10, 10)])
+    book.way([(0, 0), (0, 10), (10, 10)])
+    book.way(box(4, 4, 6, 6))
+    relation = (
+        "<relation id='7'><member type='way' ref='1' role='outer'/>"
+        "<member type='way' ref='2' role='outer'/><member type='way' ref='3' role='inner'/>"
+        "<member type='node' ref='1' role='label'/>"
+        "<tag k='type' v='multipolygon'/><tag k='indoor' v='corridor'/><tag k='level' v='0'/>"
+        "</relation>"
+    )
+    (corridor,) = osm_xml.read_osm_xml(book.osm(relation)).features
+    assert corridor.id == "relation/7"
+    assert isinstance(corridor.geometry, AreaGeometry)
+    assert sorted(len(ring) for ring in corridor.geometry.rings) == [4, 4]
+
+
+def test_what_is_not_indoors_is_counted_by_name() -> None:
+    book = Sketchbook()
+    book.way(box(0, 0, 5, 5), indoor="room", level="0")
+    book.way(box(-9, -9, 50, 50), building="yes")
+    book.way([(60, 60), (70, 70)], highway="residential")
+    book.node((80, 80), amenity="bench")
+    book.node((81, 80), ele="12")
+    relation = "<relation id='7'><tag k='type' v='route'/></relation>"
+    drawing = osm_xml.read_osm_xml(book.osm(relation))
+    assert {note.what: note.count for note in drawing.notes} == {
+        "not indoors: amenity": 1,
+        "not indoors: other tags": 1,
+        "not indoors: building": 1,
+        "not indoors: highway": 1,
+        "relation of type route": 1,
+    }
+    assert len(drawing.features) == 1
+    assert drawing.bounds.east < 20  # what is left out does not move the origin
+
+
+def test_a_site_around_the_rooms_is_read_with_its_buildings_onto_level_0() -> None:
+    book = Sketchbook()
+    book.way(box(0, 0, 5, 5), indoor="room", level="0")
+    mall = book.way(box(-9, -9, 50, 50), shop="mall")
+    kiosk = book.way(box(20, 20, 22, 22), building="yes")
+    book.way(box(200, 200, 202, 202), building="yes")
+    drawing = osm_xml.read_osm_xml(book.osm())
+    found = features_of(drawing)
+    assert (found[mall].levels, found[kiosk].levels) == (("0",), ("0",))
+    assert [str(note) for note in drawing.notes] == ["not indoors: building: 1"]
+
+
+def test_a_site_is_not_read_where_no_room_is_on_the_ground() -> None:
+    book = Sketchbook()
+    book.way(box(0, 0, 5, 5), indoor="room", level="1")
+    book.way(box(-9, -9, 50, 50), shop="mall")
+    assert [level.id for level in osm_xml.read_osm_xml(book.osm()).levels] == ["1"]
+
+
+def test_an_unreadable_level_leaves_out_that_feature_with_its_id() -> None:
+    book = Sketchbook()
+    book.way(box(0, 0, 5, 5), indoor="room", level="0")
+    lost = book.way(box(5, 0, 9, 5), indoor="room", level="ground")
+    drawing = osm_xml.read_osm_xml(book.osm())
+    assert len(drawing.features) == 1
+    (note,) = drawing.notes
+    assert note.what.startswith("not read, level=ground; expected numbers")
+    assert note.examples == (lost,)
+
+
+def test_a_file_without_any_readable_level_says_what_it_has_instead() -> None:
+    book = Sketchbook()
+    lost = book.way(box(0, 0, 5, 5), indoor="room", level="ground")
+    with pytest.raises(InvalidPlanError, match=f"Found instead: not read, level=ground.*{lost}"):
+        osm_xml.read_osm_xml(book.osm())
+
+
+def test_a_file_that_was_cut_off_says_so() -> None:
+    book = Sketchbook()
+    book.way(box(0, 0, 5, 5), indoor="room", level="0")
+    whole = book.osm()
+    for size in range(len(whole) // 2, len(whole) - 10, 50):
+        with pytest.raises(NotWellFormedError, match=r"line .* may be cut off"):
+            osm_xml.read_osm_xml(whole[:size])
+
+
+def test_a_wall_is_a_line_even_when_closed_and_an_open_room_is_closed() -> None:
+    book = Sketchbook()
+    wall = book.way(box(0, 0, 5, 5), indoor="wall", level="0")
+    room = book.way([(0, 0), (5, 0), (5, 5)], indoor="room", level="0")
+    line = book.way([(0, 0), (5, 0)], indoor="room", level="0")
+    drawing = osm_xml.read_osm_xml(book.osm())
+    found = features_of(drawing)
+    assert isinstance(found[wall].geometry, LinesGeometry)
+    assert isinstance(found[room].geometry, AreaGeometry)
+    assert isinstance(found[line].geometry, LinesGeometry)
+    assert [str(note) for note in drawing.notes] == [
+        f"outline not closed, closed by a straight line: 1 ({room})",
+        f"indoor=room with an outline of two points: 1 ({line})",
+    ]
+
+
+def test_deleted_elements_of_an_editor_are_not_there() -> None:
+    book = Sketchbook()
+    book.way(box(0, 0, 5, 5), indoor="room", level="0")
+    deleted = "<way id='9' action='delete'><tag k='indoor' v='room'/></way>"
+    assert len(osm_xml.read_osm_xml(book.osm(deleted)).features) == 1
+
+
+ROOM = "<way id='1'>{nodes}<tag k='indoor' v='room'/><tag k='level' v='0'/></way>"
+NODE = "<node id='{id}' lon='{lon}' lat='{lat}'/>"
+
+
+@pytest.mark.parametrize(
+    ("xml", "error", "message"),
+    [
+        ("", NotWellFormedError, "empty"),
+        ("<osm><way id='1'></osm>", NotWellFormedError, "line 1"),
+        ("<gpx/>", InvalidMarkupError, "the root element is <gpx>"),
+        ("<osm/>", InvalidPlanError, "no feature has both an indoor tag and a level"),
+        (
+            "<osm>\n<node lon='1' lat='1'/></osm>",
+            InvalidPlanError,
+            "line 2, column 1: node has no id",
+        ),
+        ("<osm><node id='1' lon='1'/></osm>", InvalidPlanError, "node/1 has no lat"),
+        (
+            "<osm><node id='1' lon='east' lat='1'/></osm>",
+            InvalidPlanError,
+            "lon='east'; expected deg",
+        ),
+        ("<osm><node id='1' lon='nan' lat='1'/></osm>", InvalidPlanError, "longitude nan"),
+        ("<osm><node id='1' lon='45' lat='105'/></osm>", InvalidPlanError, "changed places"),
+        ("<osm><node id='1' lon='700' lat='0'/></osm>", InvalidPlanError, "degrees of WGS 84"),
+        (
+            "<osm><node id='1' lon='1' lat='1'/><node id='1' lon='1' lat='1'/></osm>",
+            InvalidPlanError,
+            "node/1 is there twice",
+        ),
+        (
+            "<osm><way id='1'><tag k='indoor' v='room'/><tag k='indoor' v='area'/></way></osm>",
+            InvalidPlanError,
+            "way/1 has the tag 'indoor' twice",
+        ),
+        (
+            "<osm>" + ROOM.format(nodes="<nd ref='5'/>") + "</osm>",
+            InvalidPlanError,
+            "way/1 refers to node/5, which the file does not have",
+        ),
+        (
+            "<osm><relation id='4'><member type='way' ref='9' role='outer'/>"
+            "<tag k='type' v='multipolygon'/><tag k='indoor' v='room'/></relation></osm>",
+            InvalidPlanError,
+            "relation/4 has way/9 as a member, which",
+        ),
+        (
+            "<osm><node id='1' lon='1' lat='1'/><node id='2' lon='1' lat='2'/>"
+            "<way id='3'><nd ref='1'/><nd ref='2'/></way>"
+            "<relation id='4'><member type='way' ref='3' role='outer'/>"
+            "<tag k='type' v='multipolygon'/><tag k='indoor' v='room'/></relation></osm>",
+            InvalidPlanError,
+            "relation/4 is not closed: its outline ends at node/2",
+        ),
+        (
+            "<osm>"
+            + NODE.format(id=1, lon=10, lat=56)
+            + NODE.format(id=2, lon=10.001, lat=56)
+            + NODE.format(id=3, lon=10, lat=56.001)
+            + ROOM.format(nodes="".join(f"<nd ref='{n}'/>" for n in (1, 2, 3, 1)))
+            + "<node id='4' lon='10' lat='56'><tag k='door' v='yes'/><tag k='level' v='0'/></node>"
+            + "<node id='5' lon='56' lat='10'><tag k='door' v='yes'/><tag k='level' v='0'/></node>"
+            + "</osm>",
+            InvalidPlanError,
+            "node/5 is .* miles away from the rest",
+        ),
+    ],
+)
+def test_a_broken_file_is_an_error_that_says_where(
+    xml: str, error: type[ParsingError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        osm_xml.read_osm_xml(xml.encode())
+
+
+def test_documents_over_the_limits_are_refused() -> None:
+    many = b"<osm>" + b"<bounds/>" * 20 + b"</osm>"
+    with pytest.raises(DocumentRejectedError, match="more than 10 elements"):
+        osm_xml.read_osm_xml(many, DocumentLimits(elements=10))
+    with pytest.raises(DocumentRejectedError, match="at most 10 are read"):
+        osm_xml.read_osm_xml(many, DocumentLimits(source_bytes=10))
+
+
+def test_the_shopping_centre_reads_completely() -> None:
+    drawing = osm_xml.read_osm_xml(read_caserne("osm"))
+    tags = [feature.tags for feature in drawing.features]
+    assert [level.id for level in drawing.levels] == ["-1", "0", "1", "2"]
+    assert sum(t.get("indoor") == "room" for t in tags) == 59
+    assert sum(t.get("indoor") == "corridor" for t in tags) == 9
+    assert sum(t.get("highway") == "elevator" for t in tags) == 3
+    assert sum(t.get("highway") == "steps" for t in tags) == 1
+    assert sum(t.get("stairs") == "yes" for t in tags) == 2
+    assert sum("door" in t for t in tags) == 10
+    assert sum("wheelchair" in t for t in tags) == 21
+    assert {note.what for note in drawing.notes} == {
+        "not indoors: other tags",
+        "not indoors: amenity",
+        "not indoors: building",
+        "not indoors: building:part",
+        "indoor=room with an outline of two points",
+        "no level, taken to be on level 0",
+    }

@@ -1,0 +1,236 @@
+"""Making maps routable: what people reach is published, as often as you like."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from resolvers.catalog import import_catalog
+from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
+from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDocumentError
+from storage.store import Store
+from tests.resolvers.tower import FLAGS, SVG, ask_matrix, processed, tower, unit_locations
+from tests.world import World, data_of, serving
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_processed_map_is_tagged_and_located(own_world: World, tmp_path: Path) -> None:
+    async with processed(own_world, tmp_path) as client:
+        found = (await client.get("/v1/maps?tags=pathfinding,ils")).json()["data"]
+        assert [each["id"] for each in found] == ["tower"]
+        assert found[0]["routing_tier"] == "wheelchair_routing"
+        located = await unit_locations(client)
+        assert sorted(located) == ["lower-east", "lower-west", "upper-east", "upper-west"]
+        assert located["lower-east"] == "gym"  # the map had it, under its own id
+        named = (await client.get("/v1/maps/tower/locations")).json()["data"]
+        assert {each["name"] for each in named} == {"Gym", "lower west", "upper west", "upper east"}
+
+
+LONG_AGO = "2001-01-01T00:00:00+00:00"
+
+
+async def everything(store: Store) -> list[dict[str, Any]]:
+    """What is known of maps and locations."""
+    return [
+        document
+        for collection in ("maps", "locations")
+        for document in await store.database[collection].find({}).to_list(None)
+    ]
+
+
+async def updated_at(store: Store) -> str:
+    """When the tower last changed; from then on it counts as changed long ago."""
+    found = await store.database.maps.find_one_and_update(
+        {"_id": "tower"}, {"$set": {"updated_at": LONG_AGO}}
+    )
+    at: str = found["updated_at"]
+    return at
+
+
+async def test_a_map_is_updated_when_what_it_publishes_is_different(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with tower(own_world, tmp_path) as store:
+        await updated_at(store)
+        await process_and_publish(store, ProcessingRequest("tower", {}))
+        assert await updated_at(store) > LONG_AGO
+        await process_and_publish(store, ProcessingRequest("tower", {}))
+        assert await updated_at(store) == LONG_AGO
+        await process_and_publish(store, ProcessingRequest("tower", {}, feet_per_unit=1.25))
+        assert await updated_at(store) > LONG_AGO
+        await store.database.locations.delete_one({"processed": True})
+        await process_and_publish(store, ProcessingRequest("tower", {}, feet_per_unit=1.25))
+        assert await updated_at(store) > LONG_AGO
+
+
+async def test_processing_again_changes_nothing_and_importing_keeps_it(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with tower(own_world, tmp_path) as store:
+        await process_and_publish(store, ProcessingRequest("tower", {}))
+        assert await is_processed(store, "tower")
+        before = await everything(store)
+        await process_and_publish(store, ProcessingRequest("tower", {}))
+        assert await everything(store) == before
+        summary = await import_catalog(store.database, [tmp_path / "tower.json"])
+        assert summary.total.written == 0
+        kept = await store.database.maps.find_one({"_id": "tower"})
+        assert kept is not None
+        assert kept["tags"] == ["ils", "pathfinding"]
+        assert kept["routing_tier"] == "wheelchair_routing"
+
+
+DOORLESS = SVG.replace('x="8" y="19"', 'x="8" y="5"')
+"""Two rooms of the four have their doors within, where they lead nowhere."""
+APART = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 30">
+  <g data-type="Level" data-tags="floor=lower"><g data-type="UnitLayer">
+    <rect id="lower-west" x="0" y="0" width="20" height="20"/>
+    <rect id="lower-east" x="80" y="0" width="20" height="20"/>
+  </g></g>
+</svg>"""
+"""Two rooms with nothing between them."""
+LIFT_BROKEN = SVG.replace("ref=lift", "ref=lift;operational_status=out_of_order")
+WITH_STAIRS = "<rect data-tags='highway=steps;ref=stairs' x='96' y='21' width='4' height='9'/>"
+WHEELCHAIR = {"costing_options": {"pedestrian": {"mode": "wheelchair"}}}
+
+
+def given(svg: str) -> ProcessingRequest:
+    return ProcessingRequest("tower", {"plan.svg": svg.encode()})
+
+
+async def tags_and_tier(store: Store) -> tuple[list[str], str]:
+    found = await store.database.maps.find_one({"_id": "tower"})
+    return found["tags"], found["routing_tier"]
+
+
+async def up_the_tower(client: httpx.AsyncClient, **asked: Any) -> tuple[str, float | None]:
+    """How far it is from one floor to the other, and by which method that was found."""
+    places = [{"x": 50, "y": 25, "floor_id": floor} for floor in ("lower", "upper")]
+    response = await ask_matrix(client, sources=places[:1], targets=places[1:], **asked)
+    data = response.json()["data"]
+    return data["distance_method"], data["sources"][0]["targets"][0]["distance"]
+
+
+async def test_a_map_is_published_without_what_cannot_be_reached(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with tower(own_world, tmp_path, DOORLESS) as store:
+        outcome = await process_and_publish(store, ProcessingRequest("tower", {}))
+        assert outcome.published
+        assert outcome.report["modes"] == ["foot", "wheelchair"]
+        named = {each["location_id"] for each in outcome.report["self_checks"][0]["cut_off"]}
+        assert len(named) == 2
+        assert await tags_and_tier(store) == (["ils", "pathfinding"], "wheelchair_routing")
+
+
+async def test_a_lift_that_breaks_is_no_longer_offered(own_world: World, tmp_path: Path) -> None:
+    async with processed(own_world, tmp_path) as client, tower(own_world, tmp_path) as store:
+        assert (await up_the_tower(client, **WHEELCHAIR))[1] is not None
+        broken = LIFT_BROKEN.replace("</g>\n</g>", f"{WITH_STAIRS}</g>\n</g>")
+        assert (await process_and_publish(store, given(broken))).published
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        client.headers.update(FLAGS)
+        assert (await up_the_tower(client))[1] is not None
+        for method in ("default", "pathfinding"):
+            asked = {**WHEELCHAIR, "distance_method": method}
+            assert await up_the_tower(client, **asked) == ("pathfinding", None)
+
+
+async def test_a_map_that_routes_on_foot_alone_says_so(own_world: World, tmp_path: Path) -> None:
+    narrow = SVG.replace('door=yes"', 'door=yes;width=0.6"')
+    async with tower(own_world, tmp_path, narrow) as store:
+        assert (await process_and_publish(store, ProcessingRequest("tower", {}))).report[
+            "modes"
+        ] == ["foot"]
+        assert await tags_and_tier(store) == (["ils", "pathfinding"], "foot_routing")
+
+
+async def test_a_plan_by_which_nobody_reaches_anything_withdraws_the_network(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with tower(own_world, tmp_path) as store:
+        nothing = given(APART)
+        before = await everything(store)
+        outcome = await process_and_publish(store, nothing)
+        assert not outcome.published
+        assert outcome.report["refusal"] == "no two locations reach each other"
+        assert await everything(store) == before
+        await process_and_publish(store, ProcessingRequest("tower", {}))
+        located = await store.database.locations.find({}).to_list(None)
+        await updated_at(store)
+        outcome = await process_and_publish(store, nothing)
+        assert not outcome.published
+        assert "was routable before, and no longer is" in outcome.report["refusal"]
+        assert await tags_and_tier(store) == (["ils"], "no_routing")
+        assert await updated_at(store) > LONG_AGO
+        assert not await is_processed(store, "tower")
+        assert await store.database.locations.find({}).to_list(None) == located
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        client.headers.update(FLAGS)
+        assert await up_the_tower(client) == ("euclidean", 0)
+        asked = [{"id": "gym"}]
+        told = await ask_matrix(client, sources=asked, targets=asked, distance_method="pathfinding")
+        assert told.status_code == 422
+
+
+async def test_below_the_required_share_nothing_changes(own_world: World, tmp_path: Path) -> None:
+    async with tower(own_world, tmp_path) as store:
+        assert (
+            await process_and_publish(store, ProcessingRequest("tower", {}, require=100))
+        ).published
+        before = await everything(store)
+        for svg, require in ((DOORLESS, 50.1), (APART, 51)):
+            outcome = await process_and_publish(store, given(svg)._replace(require=require))
+            assert not outcome.published
+            assert f"fewer than the {require}% required; nothing was changed" in str(
+                outcome.report["refusal"]
+            )
+            assert await everything(store) == before
+        assert (await process_and_publish(store, given(DOORLESS)._replace(require=50))).published
+
+
+@pytest.mark.parametrize("require", [-0.1, 100.1, float("nan")])
+async def test_a_share_is_required_in_per_cent(
+    own_world: World, tmp_path: Path, require: float
+) -> None:
+    async with tower(own_world, tmp_path) as store:
+        with pytest.raises(InvalidInputError, match="from 0 to 100"):
+            await process_and_publish(store, ProcessingRequest("tower", {}, require=require))
+
+
+async def test_what_cannot_be_processed_says_why(own_world: World, tmp_path: Path) -> None:
+    async with tower(own_world, tmp_path) as store:
+        with pytest.raises(NotFoundError):
+            await process_and_publish(store, ProcessingRequest("nope", {}))
+        with pytest.raises(InvalidInputError, match="no drawing of its own"):
+            await process_and_publish(store, ProcessingRequest("plain", {}))
+        with pytest.raises(InvalidInputError, match="belongs"):
+            await process_and_publish(store, ProcessingRequest("tower", {}, asset_id="other"))
+        with pytest.raises(RefusedDocumentError, match="line 1"):
+            await process_and_publish(store, ProcessingRequest("new", {"plan.osm": b"<osm><"}))
+
+
+async def test_a_level_that_names_no_floor_is_told_from_the_worker_process(
+    own_world: World, tmp_path: Path
+) -> None:
+    lost = SVG.replace("floor=upper", "storey=upper")
+    async with tower(own_world, tmp_path, lost) as store:
+        with pytest.raises(InvalidInputError, match="floor"):
+            await process_and_publish(store, ProcessingRequest("tower", {}))
+
+
+async def test_operators_process_through_graphql(own_world: World, tmp_path: Path) -> None:
+    async with tower(own_world, tmp_path):
+        pass
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        data = await data_of(client, 'mutation { processMap(id: "tower") { isRoutable report } }')
+        assert data["processMap"]["isRoutable"] is True
+        assert data["processMap"]["report"]["map"] == "tower"
+        plan = json.dumps(DOORLESS)
+        query = f'processMap(id: "tower", plan: {plan}, require: 60) {{ isRoutable report }}'
+        told = (await data_of(client, f"mutation {{ {query} }}"))["processMap"]
+        assert told["isRoutable"] is False
+        assert "2 of 4 locations reach each other by foot" in told["report"]["refusal"]

@@ -1,0 +1,224 @@
+"""The OpenAPI description: complete, made from the table, with examples that are true."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import strawberry
+import yaml
+
+import samples
+from parsing.svg.unit_map import parse_unit_map
+from rest.bodies import RequestBody
+from rest.envelopes import SingleResource
+from rest.openapi import description, examples
+from rest.table import ENDPOINTS, Endpoint
+from schema.permissions import RequirementExtension
+from schema.root import GRAPHQL_SCHEMA
+
+DESCRIPTION = description.build_description(GRAPHQL_SCHEMA, "https://maps.example")
+OPERATIONS = [DESCRIPTION["paths"][row.path][row.method.lower()] for row in ENDPOINTS]
+NAMES = [operation["operationId"] for operation in OPERATIONS]
+each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=NAMES)
+
+
+def resolved(part: dict[str, Any]) -> dict[str, Any]:
+    """What a reference points to."""
+    if "$ref" not in part:
+        return part
+    target: Any = DESCRIPTION
+    for name in part["$ref"].removeprefix("#/").split("/"):
+        target = target[name]
+    return dict(target)
+
+
+def complaints(schema: dict[str, Any], value: object) -> list[str]:
+    whole = {**schema, "components": DESCRIPTION["components"]}
+    validator = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+    return [error.message for error in validator.iter_errors(value)]
+
+
+def media(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    bodies = [resolved(response) for response in operation["responses"].values()]
+    for body in [*bodies, operation.get("requestBody", {})]:
+        yield from body.get("content", {}).values()
+
+
+def examples_of(part: dict[str, Any]) -> list[Any]:
+    several = [example["value"] for example in part.get("examples", {}).values()]
+    return [part["example"], *several] if "example" in part else several
+
+
+def test_the_version_is_the_release_date() -> None:
+    assert DESCRIPTION["info"]["version"] == f"v1.{description.RELEASE_DATE}"
+
+
+def test_the_server_is_where_clients_find_it() -> None:
+    assert DESCRIPTION["servers"] == [{"url": "https://maps.example"}]
+    assert description.build_description(GRAPHQL_SCHEMA)["servers"] == [{"url": "/"}]
+
+
+def test_yaml_holds_the_same_in_the_same_order() -> None:
+    read = yaml.safe_load(description.to_yaml(DESCRIPTION))
+    assert json.dumps(read) == json.dumps(DESCRIPTION)
+
+
+def test_every_operation_has_a_name_of_its_own() -> None:
+    assert len({*NAMES}) == len(ENDPOINTS)
+
+
+@each_operation
+def test_every_example_fits_its_schema(operation: dict[str, Any]) -> None:
+    for content in media(operation):
+        assert examples_of(content)
+        for example in examples_of(content):
+            assert complaints(content["schema"], example) == []
+
+
+@each_operation
+def test_every_parameter_is_described_and_its_example_fits(operation: dict[str, Any]) -> None:
+    for parameter in map(resolved, operation["parameters"]):
+        assert parameter["description"]
+        for example in examples_of(parameter):
+            assert complaints(parameter["schema"], example) == []
+
+
+@each_operation
+def test_every_header_of_a_response_is_described_and_its_example_fits(
+    operation: dict[str, Any],
+) -> None:
+    for response in map(resolved, operation["responses"].values()):
+        assert "X-Request-Id" in response["headers"]
+        for header in map(resolved, response["headers"].values()):
+            assert complaints(header["schema"], header["example"]) == []
+
+
+@pytest.mark.parametrize("row", ENDPOINTS, ids=NAMES)
+def test_path_parameters_are_those_of_the_path(row: Endpoint) -> None:
+    described = DESCRIPTION["paths"][row.path][row.method.lower()]["parameters"]
+    names = [item["name"] for item in map(resolved, described) if item["in"] == "path"]
+    assert names == [part[1:-1] for part in row.path.split("/") if part.startswith("{")]
+
+
+def test_the_examples_are_members_of_the_demo_property() -> None:
+    bundle = json.loads((Path(samples.__file__).parent / "demo" / "bundle.json").read_text())
+    kinds = {
+        "Asset": "assets",
+        "Floor": "floors",
+        "Unit": "units",
+        "Map": "maps",
+        "Background": "backgrounds",
+        "LevelTag": "level_tags",
+        "AssetReference": "asset_references",
+        "UnitReference": "unit_references",
+        "AttributeGroup": "attribute_groups",
+        "Assignment": "attribute_assignments",
+        "Location": "locations",
+    }
+    assert {*kinds} <= {*examples.RESOURCE_EXAMPLES}
+    for fragment, kind in kinds.items():
+        example = {
+            name: value
+            for name, value in examples.RESOURCE_EXAMPLES[fragment].items()
+            if name != "url"  # the service gives it
+        }
+        assert any(example.items() <= member.items() for member in bundle[kind]), fragment
+
+
+def test_lists_in_pages_name_the_header_that_leads_on() -> None:
+    by_name = dict(zip(NAMES, OPERATIONS, strict=True))
+    assert "Link" in by_name["listUnits"]["responses"]["200"]["headers"]
+    assert "Link" not in by_name["getUnit"]["responses"]["200"]["headers"]
+
+
+def test_every_component_is_used() -> None:
+    text = json.dumps(DESCRIPTION)
+    for kind, components in DESCRIPTION["components"].items():
+        for name in components:
+            assert kind == "securitySchemes" or f'"#/components/{kind}/{name}"' in text
+
+
+@strawberry.type
+class Secrets:
+    @strawberry.field(  # type: ignore[untyped-decorator]
+        description="Opens a door.",
+        extensions=[RequirementExtension(flag="references", permission="service.doors.open")],
+    )
+    def open(self, door: strawberry.ID) -> strawberry.ID | None:
+        return door
+
+
+def open_door(number: str = "E0") -> dict[str, Any]:
+    """The description of an operation that demands all there is, and takes a body."""
+    body = RequestBody(
+        "application/json",
+        {"title": "Door", "type": "object", "properties": {"door": {"type": "string"}}},
+        {"door": "front"},
+        1000,
+        json.loads,
+        "The door to open.",
+    )
+    row = Endpoint(
+        number,
+        "POST",
+        "/v1/doors",
+        "query OpenDoor($door: ID!) { open(door: $door) }",
+        SingleResource(("open",)),
+        "Units",
+        "Open a door",
+        body=body,
+        success_status=204,
+    )
+    return description.describe_endpoints(strawberry.Schema(Secrets)._schema, [row])
+
+
+def test_a_permission_is_shown() -> None:
+    operation = open_door()["paths"]["/v1/doors"]["post"]
+    assert operation["x-permission"] == "service.doors.open"
+    assert "`service.doors.open`" in operation["description"]
+
+
+def test_what_the_specification_does_not_have_is_marked() -> None:
+    assert "x-extension" not in open_door()["paths"]["/v1/doors"]["post"]
+    assert open_door("X1")["paths"]["/v1/doors"]["post"]["x-extension"] is True
+
+
+def test_a_flag_is_a_required_header() -> None:
+    parameters = open_door()["paths"]["/v1/doors"]["post"]["parameters"]
+    (flag,) = (item for item in parameters if item.get("name") == "Experimental-Flags")
+    assert flag["required"]
+    for good in ("references", "distances, references", "references ,x,,", ",references"):
+        assert complaints(flag["schema"], good) == []
+    for bad in ("", "reference", "References", "references-2", "x references"):
+        assert complaints(flag["schema"], bad) != []
+
+
+def test_a_body_is_described_with_its_limit_and_its_errors() -> None:
+    description = open_door()
+    operation = description["paths"]["/v1/doors"]["post"]
+    assert operation["requestBody"] == {
+        "description": "The door to open. At most 1000 bytes.",
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {"$ref": "#/components/schemas/Door"},
+                "example": {"door": "front"},
+            }
+        },
+    }
+    assert {"204", "400", "413", "415"} <= {*operation["responses"]}
+    assert "content" not in operation["responses"]["204"]
+
+
+def test_the_demo_drawing_parses_to_what_is_described() -> None:
+    drawing = Path(samples.__file__).parent / "demo" / "alder-court.svg"
+    schema = {"$ref": "#/components/schemas/ParsedMap"}
+    assert complaints(schema, parse_unit_map(drawing.read_bytes()).to_dict()) == []
+
+
+def test_the_example_of_a_drawing_parses_to_the_example_of_a_parsed_map() -> None:
+    parsed = examples.RESOURCE_EXAMPLES["ParsedMap"]
+    assert parse_unit_map(examples.SVG_EXAMPLE.encode()).to_dict() == parsed

@@ -1,0 +1,143 @@
+"""Response schemas read off an operation and the GraphQL schema."""
+
+from enum import Enum
+from typing import Any
+
+import pytest
+import strawberry
+
+from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
+from schema.execution import Executor
+
+
+@strawberry.enum
+class Side(Enum):
+    NORTH = "north"
+    SOUTH = "south"
+
+
+@strawberry.type(description="A way in.")
+class Door:
+    id: strawberry.ID
+    width_feet: float | None
+    side: Side
+    keys: list[str | None] = strawberry.field(description="What opens it.")
+
+
+@strawberry.type(description="What doors lead into.")
+class Room:
+    name: str
+    doors: list[Door]
+    main_door: Door | None = strawberry.field(description="Where guests come in.")
+    secret: strawberry.scalars.JSON
+
+
+@strawberry.type
+class Query:
+    room: Room | None
+
+
+EXECUTOR = Executor(strawberry.Schema(Query)._schema)
+
+
+def described(selection: str, path: str = "room") -> dict[str, Any]:
+    operation = EXECUTOR.prepare(f"query Q {{ room {{ {selection} }} }}")
+    return ResultSchemaReader(EXECUTOR.schema, operation).read_schema(path.split("."))
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        # a field under its own name, and under another
+        ("name", {"name": {"type": "string"}}),
+        ("title: name", {"title": {"type": "string"}}),
+        # lists, what may be null, enumerations, ids
+        (
+            "doors { id width: widthFeet }",
+            {
+                "doors": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["id", "width"],
+                        "properties": {
+                            "id": {"type": "string", "minLength": 1, "maxLength": 255},
+                            "width": {"type": ["number", "null"], "format": "double"},
+                        },
+                    },
+                }
+            },
+        ),
+        (
+            "mainDoor { side }",
+            {
+                "mainDoor": {
+                    "type": ["object", "null"],
+                    "description": "Where guests come in.",
+                    "required": ["side"],
+                    "properties": {"side": {"type": "string", "enum": ["NORTH", "SOUTH"]}},
+                }
+            },
+        ),
+    ],
+)
+def test_a_field_is_described_by_its_alias_and_its_type(
+    selection: str, expected: dict[str, Any]
+) -> None:
+    assert described(selection)["properties"] == expected
+
+
+def test_every_selected_field_is_required() -> None:
+    assert described("name doors { id }")["required"] == ["name", "doors"]
+
+
+def test_descriptions_come_from_the_schema() -> None:
+    keys = described("mainDoor { keys }", "room.mainDoor")["properties"]["keys"]
+    assert keys == {
+        "type": "array",
+        "items": {"type": ["string", "null"]},
+        "description": "What opens it.",
+    }
+
+
+def test_the_resource_itself_is_never_null_since_that_is_answered_with_404() -> None:
+    assert described("mainDoor { id }", "room.mainDoor")["type"] == "object"
+
+
+FRAGMENTS = "fragment Entrance on Door { id } query Q { room { main: mainDoor { ...Entrance } } }"
+
+
+def test_a_fragment_becomes_a_component_of_its_name() -> None:
+    selected = ResultSchemaReader(EXECUTOR.schema, EXECUTOR.prepare(FRAGMENTS))
+    components: dict[str, Any] = {}
+    assert hoist_titled(selected.read_schema(["room", "main"]), components) == {
+        "$ref": "#/components/schemas/Entrance"
+    }
+    assert components["Entrance"]["description"] == "A way in."
+    assert [*components["Entrance"]["properties"]] == ["id"]
+
+
+def test_a_component_that_may_be_null_says_so_beside_its_reference() -> None:
+    selected = ResultSchemaReader(EXECUTOR.schema, EXECUTOR.prepare(FRAGMENTS))
+    room = hoist_titled(selected.read_schema(["room"]), {})
+    assert room["properties"]["main"]["anyOf"] == [
+        {"$ref": "#/components/schemas/Entrance"},
+        {"type": "null"},
+    ]
+
+
+def test_a_property_may_be_called_title() -> None:
+    components: dict[str, Any] = {}
+    assert hoist_titled(described("title: name"), components) == described("title: name")
+    assert components == {}
+
+
+def test_two_different_components_of_one_name_are_refused() -> None:
+    components = {"Door": {"type": "object"}}
+    with pytest.raises(MissingDescriptionError, match="two different schemas are titled Door"):
+        hoist_titled({"title": "Door", "type": "array"}, components)
+
+
+def test_a_scalar_without_a_json_schema_is_named() -> None:
+    with pytest.raises(MissingDescriptionError, match="JSON"):
+        described("secret")

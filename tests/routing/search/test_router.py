@@ -1,0 +1,160 @@
+"""Questions to a map: matrices by id or position, straight lines, routes, what is nearest."""
+
+import numpy as np
+import pytest
+
+from routing.costing import TravelMode
+from routing.errors import WaypointError
+from routing.network import network
+from routing.processing import process_plan
+from routing.search.route import ConnectorLeg, Route, WalkLeg
+from routing.search.router import Position, Router
+from tests.routing.world import process_drawing
+
+FLAT = process_drawing(
+    """
+    ###############
+    #A....#..#B...#
+    #.....#..n....#
+    ###+####+###+##
+    #,,,,,,,,,,,C,#
+    ###############
+    #D##############
+    """
+)
+TOWER = process_drawing("A,,,e", ",,s,e", "B,s,,")
+
+
+def test_an_unreachable_target_is_no_number() -> None:
+    feet, seconds = FLAT.router.matrix(["A"], ["D", "C"])
+    assert np.isnan(feet).tolist() == np.isnan(seconds).tolist() == [[True, False]]
+
+
+@pytest.mark.parametrize("router", [FLAT.router, Router(FLAT.networks)])
+def test_repeated_waypoints_and_a_source_that_is_the_target(router: Router) -> None:
+    feet, _ = router.matrix(["A", "A", "C"], ["A", "C", "C", "A"])
+    assert feet[0] == pytest.approx(feet[1])
+    assert feet[0, 0] == feet[2, 1] == 0
+    assert feet[0, 1] == feet[0, 2] == pytest.approx(feet[2, 0])
+
+
+def test_an_empty_side_makes_an_empty_matrix() -> None:
+    assert FLAT.router.matrix([], ["A"]).feet.shape == (0, 1)
+    assert Router(FLAT.networks).matrix(["A"], []).feet.shape == (1, 0)
+
+
+def test_positions_in_one_room_see_each_other() -> None:
+    feet, _ = FLAT.router.matrix([Position("0", 5, 5)], [Position("0", 8, 9)])
+    assert feet[0, 0] == pytest.approx(5)
+
+
+@pytest.mark.parametrize(("outside_feet", "attached"), [(5.9, True), (6.2, False)])
+def test_a_position_up_to_six_feet_outside_is_attached(outside_feet: float, attached: bool) -> None:
+    below = Position("0", 30, 20 + outside_feet)
+    assert FLAT.router.is_attached(below) is attached
+    feet, _ = FLAT.router.matrix([below], [Position("0", 30, 18)])
+    if attached:
+        assert feet[0, 0] == pytest.approx(outside_feet + 2)
+    else:
+        assert np.isnan(feet[0, 0])
+
+
+def test_a_position_in_the_wall_belongs_to_the_room_it_is_in() -> None:
+    router = process_drawing("A..#B.+,,").router
+    assert np.isfinite(router.matrix([Position("0", 11.99, 2)], ["A"]).feet[0, 0])
+    assert np.isnan(router.matrix([Position("0", 11.99, 2)], ["B"]).feet[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("waypoint", "complaint"),
+    [
+        ("X", "no location 'X'"),
+        (Position("0", float("nan"), 0), "give finite numbers"),
+    ],
+)
+def test_unknown_waypoints_are_refused(waypoint: str | Position, complaint: str) -> None:
+    for router in (FLAT.router, Router(FLAT.networks)):
+        with pytest.raises(WaypointError, match=complaint):
+            router.matrix([waypoint], ["A"])
+
+
+def test_a_level_with_too_many_hubs_is_searched_and_answers_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(network, "MAX_HUBS", -1)
+    searched = Router(process_plan(FLAT.plan).networks)
+    assert searched.networks[TravelMode.FOOT].levels[0].hub_feet is None
+    ends = [*"ABCD", Position("0", 22, 6)]
+    found, known = searched.matrix(ends, ends), Router(FLAT.networks).matrix(ends, ends)
+    np.testing.assert_allclose(found.feet, known.feet, rtol=1e-12)
+
+
+def test_a_level_that_the_map_does_not_have_is_out_of_reach() -> None:
+    nowhere = Position("9", 0, 0)
+    for router in (FLAT.router, Router(FLAT.networks)):
+        assert not router.has_level("9")
+        assert not router.is_attached(nowhere)
+        assert np.isnan(router.matrix([nowhere, "A"], ["A", nowhere]).feet[:, 1]).all()
+        assert router.route("A", nowhere) is None
+
+
+def test_a_straight_line_ignores_walls() -> None:
+    feet, seconds = FLAT.router.euclidean_matrix(["A"], ["D"])
+    assert feet[0, 0] == pytest.approx(5 * 4)
+    assert seconds[0, 0] == pytest.approx(20 / FLAT.networks[TravelMode.FOOT].feet_per_second)
+
+
+def test_a_straight_line_between_floors_is_that_on_the_plan() -> None:
+    assert TOWER.router.euclidean_matrix(["A"], ["B"]).feet[0, 0] == 0
+
+
+def test_a_route_names_the_connectors_in_order() -> None:
+    route = TOWER.router.route("A", "B")
+    assert isinstance(route, Route)
+    described = [
+        leg.level_id if isinstance(leg, WalkLeg) else (leg.kind.value, leg.to_level_id)
+        for leg in route.legs
+    ]
+    assert described == ["0", ("elevator", "1"), "1", ("steps", "2"), "2"]
+
+
+def test_the_walks_of_a_route_join_its_ends_and_connectors() -> None:
+    route = TOWER.router.route("A", "B")
+    assert isinstance(route, Route)
+    walks = [leg for leg in route.legs if isinstance(leg, WalkLeg)]
+    assert walks[0].points[0] == (2.0, 2.0)
+    assert walks[0].points[-1] == walks[1].points[0] == (18.0, 2.0)
+    assert walks[-1].points[-1] == (2.0, 2.0)
+    assert sum(leg.feet for leg in route.legs) == route.feet
+
+
+def test_a_route_bends_at_the_door_posts() -> None:
+    route = FLAT.router.route("A", "C")
+    assert isinstance(route, Route)
+    [walk] = route.legs
+    assert isinstance(walk, WalkLeg)
+    assert walk.points[0] == (6.0, 6.0)
+    assert walk.points[-1] == (50.0, 18.0)
+    assert [(round(x), round(y)) for x, y in walk.points[1:-1]] == [(12, 12), (16, 16)]
+
+
+def test_a_route_to_where_one_stands_has_no_length() -> None:
+    route = FLAT.router.route("A", "A")
+    assert isinstance(route, Route)
+    assert (route.feet, route.seconds) == (0, 0)
+
+
+def test_a_route_goes_by_the_faster_connector_not_the_shorter() -> None:
+    """One storey by stairs takes 60 ft of walking time, a lift 35 s."""
+    short = process_drawing("A,s,,e", "B,s,,e").router.route("A", "B")
+    high = process_drawing("A,s,,e", *[",,s,,e"] * 4, "B,s,,e").router.route("A", "B")
+    for route, kind in ((short, "steps"), (high, "elevator")):
+        assert isinstance(route, Route)
+        assert [leg.kind.value for leg in route.legs if isinstance(leg, ConnectorLeg)] == [kind]
+
+
+def test_the_nearest_come_in_the_order_of_walking_time() -> None:
+    near = FLAT.router.nearest("C", ["A", "B", "C", "D"], 10)
+    assert [place.location_id for place in near] == ["C", "B", "A"]
+    assert near[0].seconds == 0
+    assert FLAT.router.nearest(Position("0", 46, 18), ["A", "B", "C"], 1)[0].location_id == "C"

@@ -1,0 +1,149 @@
+"""Doors join the two spaces beside them, and nothing else."""
+
+import pytest
+from shapely import LineString, Point, Polygon, box
+from shapely.geometry.base import BaseGeometry
+
+from routing.issues import IssueKind, PlanIssue
+from routing.plan import Barrier, Door, Level, Space, SpaceKind
+from routing.space.doors import DoorOrigin, Opening, fit_doors
+from routing.space.floor import FloorSurface, build_floor
+
+GROUND = Level("0", 0)
+
+
+def lay(*spaces: Space, barriers: tuple[Barrier, ...] = ()) -> FloorSurface:
+    return build_floor(GROUND, spaces, barriers)[0]
+
+
+def room(name: str, shape: Polygon) -> Space:
+    return Space(name, "0", shape)
+
+
+def thin_walls() -> FloorSurface:
+    """Two rooms and a corridor that share their edges."""
+    corridor = Space("hall", "0", box(0, 20, 40, 30), SpaceKind.CORRIDOR)
+    return lay(room("a", box(0, 0, 20, 20)), room("b", box(20, 0, 40, 20)), corridor)
+
+
+def thick_walls(feet: float) -> FloorSurface:
+    yard = Space("yard", "0", box(100, 0, 120, 20), SpaceKind.AREA)
+    return lay(room("a", box(0, 0, 20, 20)), room("b", box(20 + feet, 0, 40, 20)), yard)
+
+
+def fit(
+    floor: FloorSurface, shape: BaseGeometry, width_feet: float | None = None
+) -> Opening | PlanIssue:
+    assert isinstance(shape, Point | LineString | Polygon)
+    openings, problems = fit_doors(floor, [Door("d", "0", shape, width_feet)])
+    assert len(openings) + len(problems) == 1
+    return openings[0] if openings else problems[0]
+
+
+def joined(floor: FloorSurface, opening: Opening | PlanIssue) -> set[str | None]:
+    assert isinstance(opening, Opening)
+    return {floor.pieces[index].room_id for index in opening.piece_indexes}
+
+
+@pytest.mark.parametrize("beyond_feet", [0.0, 0.051, 0.055, 0.1, 0.3])
+def test_a_door_that_reaches_a_hair_into_a_third_space_does_not_open_it(beyond_feet: float) -> None:
+    floor = thin_walls()
+    opening = fit(floor, box(17, 19, 20 + beyond_feet, 21))
+    assert joined(floor, opening) == {"a", None}
+    assert isinstance(opening, Opening)
+    [third] = [piece.polygon for piece in floor.pieces if piece.room_id == "b"]
+    assert not opening.shape.intersects(third)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Point(10, 20),  # a node of the room's outline, as OpenStreetMap has doors
+        LineString([(8, 20), (12, 20)]),  # along the wall, as an IMDF opening
+        LineString([(10, 19), (10, 21)]),  # across the wall
+        box(8.5, 19.5, 11.5, 20.5),  # across the wall, as a drawing has it
+        box(8.5, 20, 11.5, 20),  # a drawing's rectangle of no height
+    ],
+)
+def test_a_door_of_any_geometry_joins_both_sides_of_its_wall(shape: BaseGeometry) -> None:
+    floor = thin_walls()
+    opening = fit(floor, shape)
+    assert joined(floor, opening) == {"a", None}
+    assert isinstance(opening, Opening)
+    assert opening.origin is DoorOrigin.FOUND
+
+
+def test_a_door_beside_a_corner_does_not_join_the_third_space() -> None:
+    floor = thin_walls()
+    opening = fit(floor, Point(19, 20))
+    assert joined(floor, opening) == {"a", None}
+    third = next(piece.polygon for piece in floor.pieces if piece.room_id == "b")
+    assert isinstance(opening, Opening)
+    assert not opening.shape.intersects(third)
+
+
+@pytest.mark.parametrize("wall_feet", [0.5, 1.0, 1.6])
+def test_a_door_in_the_middle_of_a_thick_wall_is_extended_to_both_sides(wall_feet: float) -> None:
+    floor = thick_walls(wall_feet)
+    opening = fit(floor, Point(20 + wall_feet / 2, 10))
+    assert joined(floor, opening) == {"a", "b"}
+    assert isinstance(opening, Opening)
+    assert opening.origin is DoorOrigin.REPAIRED
+
+
+def test_a_door_farther_than_half_a_metre_from_a_side_joins_nothing() -> None:
+    found = fit(thick_walls(5), Point(20, 10))
+    assert isinstance(found, PlanIssue)
+    assert found.kind is IssueKind.DOOR_JOINS_NOTHING
+    assert "reaches only room 'a'" in found.message
+
+
+def test_a_door_to_the_outside_joins_nothing_and_says_so() -> None:
+    found = fit(thin_walls(), Point(0, 10))
+    assert isinstance(found, PlanIssue)
+    assert found.kind is IssueKind.DOOR_JOINS_NOTHING
+    assert "leads outside" in found.message
+
+
+def test_a_door_in_the_open_is_not_needed() -> None:
+    found = fit(thin_walls(), box(9, 24, 11, 26))
+    assert isinstance(found, PlanIssue)
+    assert found.kind is IssueKind.DOOR_NOT_NEEDED
+
+
+def test_a_door_far_from_everything_reaches_nothing() -> None:
+    found = fit(thin_walls(), Point(500, 500))
+    assert isinstance(found, PlanIssue)
+    assert "reaches nothing" in found.message
+
+
+def test_a_door_in_a_wall_across_a_corridor_joins_its_two_halves() -> None:
+    corridor = Space("hall", "0", box(0, 0, 40, 10), SpaceKind.CORRIDOR)
+    floor = lay(corridor, barriers=(Barrier("0", LineString([(20, -1), (20, 11)])),))
+    opening = fit(floor, Point(20, 5))
+    assert isinstance(opening, Opening)
+    assert set(opening.piece_indexes) == {0, 1}
+
+
+def test_a_locked_door_is_no_opening() -> None:
+    door = Door("d", "0", Point(10, 20), is_locked=True)
+    assert fit_doors(thin_walls(), [door]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("shape", "stated_feet", "width_feet"),
+    [
+        (Point(10, 20), None, 3.0),
+        (Point(10, 20), 2.5, 2.5),
+        (LineString([(8, 20), (12, 20)]), None, 4.0),
+        (box(8.5, 19.5, 11, 20.5), None, 2.5),
+        (box(9.5, 18, 10.5, 22), None, 1.0),  # deeper than wide: the wall is thick
+        (box(8.5, 19.5, 11.5, 20.5), 2.0, 2.0),  # what a door says counts, not how it is drawn
+    ],
+)
+def test_the_width_is_the_stated_or_the_drawn_one(
+    shape: BaseGeometry, stated_feet: float | None, width_feet: float
+) -> None:
+    opening = fit(thin_walls(), shape, stated_feet)
+    assert isinstance(opening, Opening)
+    assert opening.width_feet == pytest.approx(width_feet)

@@ -1,0 +1,205 @@
+"""Limits of GraphQL operations: known before they run, at a cost that is linear in the document."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import graphql
+import httpx
+import pytest
+
+from schema import query_size
+from schema.execution import Executor, InvalidOperationError
+from schema.query_limits import QueryLimits
+from schema.query_size import QuerySize
+from schema.root import GRAPHQL_SCHEMA
+from tests.world import World, ask, serving
+
+pytestmark = pytest.mark.anyio
+
+
+def measured(document: str, **variables: Any) -> QuerySize:
+    parsed = graphql.parse(document)
+    operation = next(
+        node for node in parsed.definitions if isinstance(node, graphql.OperationDefinitionNode)
+    )
+    return query_size.measure_operation(GRAPHQL_SCHEMA, parsed, operation, variables)
+
+
+def nested_fragments(levels: int) -> str:
+    """Each fragment spreads the next twice: written out, 2 ** levels selections."""
+    fragments = " ".join(
+        f"fragment F{level} on Unit {{ floor {{ asset {{ units {{ data {{ "
+        f"...F{level + 1} ...F{level + 1} }} }} }} }} }}"
+        for level in range(levels)
+    )
+    return f"{{ units {{ data {{ ...F0 }} }} }} {fragments} fragment F{levels} on Unit {{ id }}"
+
+
+def flat_fragments(levels: int) -> str:
+    fragments = " ".join(
+        f"fragment F{level} on Query {{ ...F{level + 1} ...F{level + 1} }}"
+        for level in range(levels)
+    )
+    return f"{{ ...F0 }} {fragments} fragment F{levels} on Query {{ __typename }}"
+
+
+class Counting:
+    """Counts how often selections are measured."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.steps = 0
+        original = query_size._SizeMeasurer.measure_selection
+
+        def selection(walk: Any, node: Any, on: Any) -> QuerySize:
+            self.steps += 1
+            return original(walk, node, on)
+
+        monkeypatch.setattr(query_size._SizeMeasurer, "measure_selection", selection)
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
+    yield Counting(monkeypatch)
+
+
+@pytest.mark.parametrize("make", [nested_fragments, flat_fragments])
+def test_nested_fragments_are_measured_once_each(counting: Counting, make: Any) -> None:
+    steps = []
+    for levels in (15, 30, 60):
+        before = counting.steps
+        measured(make(levels))
+        steps.append(counting.steps - before)
+    assert steps[1] - steps[0] == (steps[2] - steps[1]) / 2  # a straight line
+    assert steps[2] < 400
+
+
+@pytest.mark.parametrize("levels", [30, 60])
+async def test_nested_fragments_are_refused_before_they_run(
+    client: httpx.AsyncClient, levels: int
+) -> None:
+    for make in (nested_fragments, flat_fragments):
+        body = await ask(client, make(levels))
+        assert "data" not in body
+        assert body["errors"][0]["extensions"]["code"] == "LIMIT_EXCEEDED"
+
+
+def test_a_fragment_that_spreads_itself_ends_the_walk() -> None:
+    measured("{ ...A } fragment A on Query { ...B } fragment B on Query { ...A __typename }")
+
+
+def test_depth_counts_fields_through_fragments() -> None:
+    assert measured("{ units { data { id } } }").depth == 3
+    assert measured("{ ...A } fragment A on Query { units { ... { data { id } } } }").depth == 3
+
+
+def test_aliases_count_as_often_as_a_fragment_is_spread() -> None:
+    document = "{ ...A ...A } fragment A on Query { a: __typename b: __typename }"
+    assert measured(document).aliases == 4
+
+
+def test_breadth_is_the_most_fields_asked_of_one_object() -> None:
+    assert measured("{ units { data { id name floorId } } }").breadth == 3
+    assert measured("{ units { data { ...A ...A } } } fragment A on Unit { id name }").breadth == 4
+
+
+@pytest.mark.parametrize(
+    ("document", "cost"),
+    [
+        ("{ __typename }", 0),
+        ("{ unit(id: 1) { id } }", 1),
+        ("{ units { data { id } } }", 100),
+        ("{ units(perPage: 7) { data { id } paging { next } } }", 7),
+        ("{ units(perPage: 7) { data { floor { id } asset { id } } } }", 7 * 3),
+        ("{ asset(id: 1) { units { data { id } } } }", 11),  # nested without size: ten
+        ("{ assets(perPage: 3) { data { units(perPage: 5) { data { id } } } } }", 3 * 6),
+        ("{ units(perPage: 999999999999) { data { id } } }", 10_000),
+        ("{ units(perPage: -5) { data { id } } }", 1),
+        ("{ ...A } fragment A on Query { units { data { id } } }", 100),
+        ("{ ... on Query { units { data { id } } } }", 100),
+        ("{ a: units { data { id } } b: units { data { id } } }", 200),
+    ],
+)
+def test_cost_is_the_number_of_records_that_may_come(document: str, cost: int) -> None:
+    assert measured(document).cost == cost
+
+
+def test_page_sizes_in_variables_count() -> None:
+    document = "query ($n: Int) { units(perPage: $n) { data { id } } }"
+    assert measured(document, n=30).cost == 30
+    assert measured(document, n="x").cost == 100
+    assert measured(document).cost == 100
+
+
+REFUSED = {
+    "characters": "{ __typename }" + " " * 100,
+    "tokens": "{ " + "__typename " * 60 + "}",
+    "depth": "{ units { data { floor { units { data { id } } } } } }",
+    "aliases": "{ a: __typename b: __typename c: __typename d: __typename }",
+    "breadth": "{ a: __typename ...A } fragment A on Query { b: __typename __typename __typename }",
+    "cost": "{ units(perPage: 50) { data { id } } }",
+}
+SMALL = QueryLimits(characters=100, tokens=50, depth=5, aliases=3, breadth=3, cost=40)
+PHRASES = {
+    "characters": "has 114 characters, over the limit of 100",
+    "tokens": "more than 50 tokens",
+    "depth": "nests 6 fields, over the limit of 5",
+    "aliases": "has 4 aliases, over the limit of 3",
+    "breadth": "asks 4 fields of one object, over the limit of 3",
+    "cost": "may return 50 records, over the limit of 40; ask for smaller pages with perPage",
+}
+
+
+@pytest.mark.parametrize("limit", REFUSED)
+def test_an_operation_over_a_limit_is_told_which_and_how_much(limit: str) -> None:
+    bounds = QueryLimits(**{limit: getattr(SMALL, limit)})
+    with pytest.raises(InvalidOperationError) as raised:
+        Executor(GRAPHQL_SCHEMA, bounds).select(REFUSED[limit], None, {})
+    assert PHRASES[limit] in str(raised.value)
+
+
+@pytest.mark.parametrize("limit", ["depth", "aliases", "tokens", "breadth", "cost"])
+async def test_the_limits_are_settings(world: World, limit: str) -> None:
+    settings = world.settings(**{f"graphql_{limit}": getattr(SMALL, limit)})
+    async with serving(settings, world.keys.full) as client:
+        body = await ask(client, REFUSED[limit])
+    assert "data" not in body
+    assert PHRASES[limit] in body["errors"][0]["message"]
+
+
+def test_a_limit_holds_for_a_document_that_was_seen_before_with_other_variables() -> None:
+    executor = Executor(GRAPHQL_SCHEMA, QueryLimits(cost=40))
+    document = "query ($n: Int) { units(perPage: $n) { data { id } } }"
+    executor.select(document, None, {"n": 40})
+    with pytest.raises(InvalidOperationError):
+        executor.select(document, None, {"n": 41})
+
+
+def test_only_the_operation_that_is_run_is_measured() -> None:
+    executor = Executor(GRAPHQL_SCHEMA, QueryLimits(cost=40))
+    document = "query A { units { data { id } } } query B { units(perPage: 1) { data { id } } }"
+    executor.select(document, "B", {})
+    with pytest.raises(InvalidOperationError):
+        executor.select(document, "A", {})
+
+
+async def test_a_list_longer_than_was_estimated_is_cut_off_by_the_request_itself(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resolvers.request.context.MAX_RECORDS_PER_REQUEST", 20)
+    body = await ask(client, '{ asset(id: "north") { units { data { id } } } }')
+    assert body["errors"][0]["extensions"]["code"] == "LIMIT_EXCEEDED"
+    assert "perPage" in body["errors"][0]["message"]
+
+
+def test_operations_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schema.execution.MAX_CACHED_OPERATIONS", 3)
+    executor = Executor(GRAPHQL_SCHEMA)
+    for number in range(5):
+        executor.select(f"query Q{number} {{ __typename }}", None, {})
+    assert len(executor._operation_cache) == 3
+
+
+def test_few_of_many_faults_are_told() -> None:
+    with pytest.raises(InvalidOperationError) as raised:
+        Executor(GRAPHQL_SCHEMA).select("{" + " ".join(f"x{n}" for n in range(100)) + "}", None, {})
+    assert len(raised.value.errors) <= 6

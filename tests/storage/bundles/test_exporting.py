@@ -1,0 +1,245 @@
+"""Exporting: what importing takes back unchanged."""
+
+import json
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from storage.bundles.exporting import export_bundle
+from storage.bundles.importing import ImportCounts, ParsedSource, import_bundles
+from storage.catalog import KINDS
+from storage.mongo import driver
+from storage.records.visibility import Scope
+from tests.storage.catalogs import SMALL, Bundle, small, text_of, write_arrays
+
+pytestmark = pytest.mark.anyio
+
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
+MEMBERS = sum(len(array) for array in SMALL.values())
+
+
+async def load(database: Any, path: Path, bundle: Bundle) -> ImportCounts:
+    return (await import_bundles(database, [write_arrays(path, bundle)])).total
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "b.json"
+
+
+async def test_an_empty_catalog_is_an_empty_bundle(client: Any, database_name: str) -> None:
+    exported = json.loads(await text_of(export_bundle(client, database_name)))
+    assert exported == {kind.name: [] for kind in KINDS}
+    assert await text_of(export_bundle(client, database_name, lines=True)) == b""
+
+
+async def test_members_have_the_fields_of_their_resource(
+    client: Any, database: Any, path: Path
+) -> None:
+    await load(database, path, small())
+    exported = json.loads(await text_of(export_bundle(client, database.name)))
+    unit = exported["units"][0]
+    assert unit.pop("created_at") == unit.pop("updated_at")
+    assert unit == SMALL["units"][0]
+    assert exported["attribute_assignments"][-1] == SMALL["attribute_assignments"][0]
+
+
+async def test_members_come_in_the_order_of_their_keys(
+    client: Any, database: Any, path: Path
+) -> None:
+    ids = ["b", "a", "\N{GRINNING FACE}", "\uffee", "A", "a/"]
+    await load(database, path, {"assets": [{"id": id, "name": ""} for id in ids]})
+    exported = json.loads(await text_of(export_bundle(client, database.name)))
+    assert [asset["id"] for asset in exported["assets"]] == sorted(ids)
+
+
+@pytest.mark.parametrize("lines", [False, True])
+async def test_an_export_goes_back_in_unchanged(
+    client: Any, database: Any, path: Path, lines: bool
+) -> None:
+    await load(database, path, small())
+    path.write_bytes(await text_of(export_bundle(client, database.name, lines=lines)))
+    assert (await import_bundles(database, [path])).total == ImportCounts(unchanged=MEMBERS)
+
+
+async def test_a_scope_exports_what_it_sees(client: Any, database: Any, path: Path) -> None:
+    await load(database, path, small())
+    scope = Scope(frozenset({"b"}))
+    exported = json.loads(await text_of(export_bundle(client, database.name, scope)))
+    assert [asset["id"] for asset in exported["assets"]] == ["b"]
+    assert [unit["id"] for unit in exported["units"]] == ["v1"]
+
+
+async def test_an_export_sees_nothing_of_what_is_written_meanwhile(
+    client: Any, database: Any, path: Path
+) -> None:
+    bundle = small()
+    bundle["units"] += [
+        {"id": f"n{number:06}", "asset_id": "a", "floor_id": "a1", "name": "before"}
+        for number in range(9000)  # more than one piece
+    ]
+    await load(database, path, bundle)
+    parts = export_bundle(client, database.name)
+    first = await anext(parts)
+    await database["locations"].delete_many({})
+    await database["units"].update_many({}, {"$set": {"name": "after"}})
+    exported = json.loads(first + await text_of(parts))
+    assert {unit["name"] for unit in exported["units"]} == {"101", "102", "before"}
+    assert len(exported["locations"]) == 1
+
+
+async def shout(content: bytes) -> ParsedSource:
+    return ParsedSource(content.upper())
+
+
+async def test_drawings_travel_with_an_export(
+    client: Any, database: Any, database_name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "am.svg").write_bytes(SVG)
+    bundle = small()
+    bundle["maps"][0]["source"] = "am.svg"
+    path = write_arrays(tmp_path / "b.json", bundle)
+    await import_bundles(database, [path], parse_source=shout)
+    exported = await text_of(export_bundle(client, database.name))
+    path.write_bytes(exported)
+    (tmp_path / "am.svg").unlink()
+    again = await import_bundles(database, [path], parse_source=shout)
+    assert again.total == ImportCounts(unchanged=MEMBERS)
+    elsewhere = client[f"{database_name}-elsewhere"]
+    try:
+        await import_bundles(elsewhere, [path], parse_source=shout)
+        assert await text_of(export_bundle(client, elsewhere.name)) == exported
+    finally:
+        await client.drop_database(elsewhere.name)
+
+
+ids = st.text(
+    st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=8
+)
+names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
+stamps = st.sampled_from(
+    [
+        {},
+        {"created_at": "2020-01-01T00:00:00Z"},
+        {"updated_at": "2021-05-06T07:08:09.123+05:30"},
+        {"created_at": "2020-01-01T00:00:00Z", "updated_at": "2020-01-01T00:00:00+01:00"},
+    ]
+)
+
+
+@st.composite
+def catalogs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Bundle:
+    """Any catalog: whatever is drawn names owners that are drawn before."""
+
+    def some(make: Callable[[], dict[str, Any]], key: tuple[str, ...] = ("id",)) -> list[Any]:
+        made = [make() for _ in range(draw(st.integers(0, 4)))]
+        return list({tuple(member[field] for field in key): member for member in made}.values())
+
+    def one(of: list[Any]) -> Any:
+        return draw(st.sampled_from(of))
+
+    assets = [
+        {"id": "a", "name": "first"},
+        *some(lambda: {"id": draw(ids) + "+", "name": draw(names)}),
+    ]
+    floors = [
+        {"id": f"{asset['id']}1", "asset_id": asset["id"], "name": draw(names), **draw(stamps)}
+        for asset in assets
+    ]
+    maps = [
+        {
+            "id": f"{asset['id']}m",
+            "asset_id": asset["id"],
+            "name": draw(names),
+            "feet_per_unit": draw(st.none() | st.floats(1e-3, 1e3)),
+            "tags": draw(st.lists(st.sampled_from(["ils", "mls"]))),
+        }
+        for asset in assets
+    ]
+
+    def unit() -> dict[str, Any]:
+        floor = one(floors)
+        return {
+            "id": draw(ids),
+            "asset_id": floor["asset_id"],
+            "floor_id": floor["id"],
+            "name": draw(names),
+            "map_ids": one([None, [], [f"{floor['asset_id']}m"]]),
+            **draw(stamps),
+        }
+
+    def location() -> dict[str, Any]:
+        floor = one(floors)
+        return {
+            "id": draw(ids),
+            "asset_id": floor["asset_id"],
+            "unit_map_id": f"{floor['asset_id']}m",
+            "name": draw(names),
+            "x": draw(st.floats(-1e9, 1e9)),
+            "y": draw(st.integers(-(10**9), 10**9)),
+            "floors": [{"id": floor["id"]}],
+            "tags": [
+                {"key": key, "value": draw(names), **draw(stamps)}
+                for key in draw(st.sets(ids, max_size=3))
+            ],
+        }
+
+    units = some(unit)
+    attributes = draw(st.sets(ids, min_size=1, max_size=3))
+    group = {
+        "group_id": "g",
+        "group_name": draw(names),
+        "one_attribute_per_unit": draw(st.booleans()),
+        "attributes": [
+            {"attribute_id": id, "attribute_name": "", "attribute_key": id} for id in attributes
+        ],
+    }
+    assignments = [
+        {
+            "group_id": "g",
+            "attribute_id": min(attributes),
+            "asset_id": unit["asset_id"],
+            "unit_id": unit["id"],
+        }
+        for unit in units
+    ]
+    return {
+        "locations": some(location),
+        "attribute_assignments": assignments,
+        "units": units,
+        "maps": maps,
+        "floors": floors,
+        "assets": assets,
+        "attribute_groups": [group],
+    }
+
+
+@given(bundle=catalogs(), lines=st.booleans())
+@settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+async def test_any_catalog_survives_export_and_import(
+    mongo_url: str, tmp_path: Path, bundle: Bundle, lines: bool
+) -> None:
+    client = driver.connect(mongo_url, timeout_seconds=30)
+    here, there = client[uuid.uuid4().hex], client[uuid.uuid4().hex]
+    path = tmp_path / "b"
+    try:
+        await load(here, path, bundle)
+        exported = await text_of(export_bundle(client, here.name, lines=lines))
+        path.write_bytes(exported)
+        size = sum(len(array) for array in bundle.values())
+        assert (await import_bundles(there, [path])).total == ImportCounts(inserted=size)
+        assert await text_of(export_bundle(client, there.name, lines=lines)) == exported
+        assert await load(here, path, bundle) == ImportCounts(unchanged=size)
+    finally:
+        await client.drop_database(here.name)
+        await client.drop_database(there.name)
+        await driver.close(client)

@@ -1,0 +1,265 @@
+"""Reading bundles: both forms, and what is said of every fault a file can have."""
+
+import gzip
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.bundles import json_stream
+from storage.bundles.format import BundleMember, read_members
+from storage.bundles.violations import MAX_VIOLATIONS, Violations
+from storage.errors import BundleError
+
+UNIT = {"id": "u1", "asset_id": "a", "floor_id": "f", "name": "101"}
+
+
+def read(content: bytes) -> list[BundleMember]:
+    complaints = Violations()
+    found = list(read_members(io.BytesIO(content), "b.json", complaints))
+    complaints.raise_if_any()
+    return found
+
+
+def complaints(content: bytes) -> list[str]:
+    with pytest.raises(BundleError) as caught:
+        read(content)
+    return caught.value.violations
+
+
+def units(*changes: dict[str, Any]) -> bytes:
+    return json.dumps({"units": [UNIT | change for change in changes]}).encode()
+
+
+def test_arrays_may_come_in_any_order_and_give_each_member_its_path() -> None:
+    asset = {"id": "a", "name": "Alder"}
+    found = read(json.dumps({"units": [UNIT, UNIT | {"id": "u2"}], "assets": [asset]}).encode())
+    assert [(member.origin, member.kind.name, member.document["_id"]) for member in found] == [
+        ("b.json: $.units[0]", "units", "u1"),
+        ("b.json: $.units[1]", "units", "u2"),
+        ("b.json: $.assets[0]", "assets", "a"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["unit", "units"])
+def test_lines_name_their_kind_in_either_number(kind: str) -> None:
+    (member,) = read(json.dumps({"type": kind, **UNIT}).encode())
+    assert (member.origin, member.kind.name) == ("b.json: line 1: $", "units")
+
+
+def test_the_kind_of_a_line_may_stand_behind_its_other_fields() -> None:
+    line = json.dumps({**UNIT, "type": "unit"}).encode()
+    assert [member.origin for member in read(line + b"\n\n" + line.replace(b"u1", b"u2"))] == [
+        "b.json: line 1: $",
+        "b.json: line 3: $",
+    ]
+
+
+def test_a_line_that_begins_with_an_array_is_no_bundle_of_arrays() -> None:
+    location = {"floors": [{"id": "f"}], "type": "location", "id": "l", "asset_id": "a"}
+    (member,) = read(
+        json.dumps({**location, "unit_map_id": "m", "name": "", "x": 1, "y": 2}).encode()
+    )
+    assert member.kind.name == "locations"
+
+
+@pytest.mark.parametrize("form", ["arrays", "lines"])
+def test_either_form_may_be_gzipped(form: str) -> None:
+    content = units({}) if form == "arrays" else json.dumps({"type": "unit", **UNIT}).encode()
+    assert read(gzip.compress(content)) == read(content)
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    assert len(read(b"\xef\xbb\xbf" + units({}))) == 1
+
+
+@pytest.mark.parametrize("content", [b"{}", b' { "units" : [ ] } \n', b'{"units":[],"floors":[]}'])
+def test_a_bundle_may_hold_nothing(content: bytes) -> None:
+    assert read(content) == []
+
+
+def test_timestamps_become_utc() -> None:
+    (member,) = read(units({"created_at": "2026-01-31T12:00:00.5+02:00"}))
+    assert member.document["created_at"] == "2026-01-31T10:00:00.500000+00:00"
+    assert member.document["updated_at"] == ""
+
+
+@given(chunk=st.integers(1, 40), pad=st.text(" \n\t", max_size=5), name=st.text(max_size=20))
+def test_where_the_stream_is_cut_does_not_matter(chunk: int, pad: str, name: str) -> None:
+    name = name.replace("\0", "").encode("utf-8", "ignore").decode()
+    member = json.dumps(UNIT | {"name": name}, ensure_ascii=False)
+    content = f'{{{pad}"units"{pad}:{pad}[{pad}{member}{pad},{member}{pad}]{pad}}}{pad}'.encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_stream, "CHUNK_BYTES", chunk)
+        assert [found.document["name"] for found in read(content)] == [name, name]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"floor_id": 3}, "$.units[0].floor_id: Expected `str`, got `int`"),
+        (
+            {"flor": "x"},
+            "$.units[0]: Object contains unknown field `flor`; there are created_at, updated_at,"
+            " id, asset_id, floor_id, name, map_ids",
+        ),
+        ({"id": ""}, "$.units[0].id: Expected `str` of length >= 1"),
+        ({"id": "x" * 256}, "$.units[0].id: Expected `str` of length <= 255"),
+        ({"id": "a\0b"}, "$.units[0].id: Expected text without NUL and lone surrogates"),
+        ({"name": "\ud800"}, "$.units[0].name: Expected text without NUL and lone surrogates"),
+        ({"\ud800": 1}, '$.units[0]: "\\ud800" holds a lone surrogate'),
+        ({"name": None}, "$.units[0].name: Expected `str`, got `null`"),
+        ({"map_ids": ["m", 4]}, "$.units[0].map_ids[1]: Expected `str`, got `int`"),
+        (
+            {"created_at": "yesterday"},
+            "$.units[0].created_at: Expected an ISO 8601 time with offset such as"
+            " 2026-01-31T12:00:00+00:00",
+        ),
+        (
+            {"created_at": "2026-01-31T12:00:00"},  # no offset: which hour was meant?
+            "$.units[0].created_at: Expected an ISO 8601 time with offset such as"
+            " 2026-01-31T12:00:00+00:00",
+        ),
+        (
+            {"updated_at": "2026-02-30T12:00:00Z"},
+            "$.units[0].updated_at: there is no such time: day is out of range for month",
+        ),
+        (
+            {"updated_at": "0001-01-01T00:00:00+02:00"},
+            "$.units[0].updated_at: there is no such time: it lies outside the years 1 to 9999",
+        ),
+    ],
+)
+def test_a_faulty_field_is_named_by_its_path(change: dict[str, Any], complaint: str) -> None:
+    assert complaints(units(change)) == [f"b.json: {complaint}"]
+
+
+def test_a_missing_field_is_named() -> None:
+    assert complaints(b'{"assets": [{"id": "a"}]}') == [
+        "b.json: $.assets[0]: Object missing required field `name`"
+    ]
+
+
+@pytest.mark.parametrize("key", ["X", "9a", "a", "a_b", "a" * 256])
+def test_a_bad_reference_key_is_told_the_pattern(key: str) -> None:
+    reference = {"id": "r", "asset_id": "a", "key": key, "value": "v"}
+    (complaint,) = complaints(json.dumps({"asset_references": [reference]}).encode())
+    assert complaint.startswith("b.json: $.asset_references[0].key: Expected ")
+
+
+def test_an_unknown_field_of_a_nested_object_is_told_the_fields_there() -> None:
+    tag = {"map_id": "m", "key": "k", "name": "n", "values": [{"name": "x", "value": "y", "id": 1}]}
+    assert complaints(json.dumps({"level_tags": [tag]}).encode()) == [
+        "b.json: $.level_tags[0].values[0]: Object contains unknown field `id`;"
+        " there are name, value, created_at, updated_at"
+    ]
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5000])
+def test_numbers_are_finite(number: str) -> None:
+    location = b'{"id":"l","asset_id":"a","unit_map_id":"m","name":"","x":0,"y":%s}'
+    (complaint,) = complaints(b'{"locations":[%s]}' % (location % number.encode()))
+    assert complaint.startswith("b.json: $.locations[0]")
+
+
+def test_a_name_given_twice_in_one_object_is_a_fault() -> None:
+    assert complaints(b'{"assets":[{"id":"a","name":"A","name":"B"}]}') == [
+        'b.json: $.assets[0]: "name" is given more than once'
+    ]
+
+
+def test_an_unknown_array_is_told_the_right_ones() -> None:
+    (complaint,) = complaints(b'{\n "unit": []}')
+    assert complaint == (
+        'b.json: line 2, column 2: there is no array "unit"; a bundle has assets, floors,'
+        " backgrounds, maps, units, level_tags, asset_references, unit_references,"
+        " attribute_groups, attribute_assignments, locations"
+    )
+
+
+def test_an_unknown_type_is_told_the_right_ones() -> None:
+    (complaint,) = complaints(b'{"type": "flat", "id": "u"}')
+    assert complaint == (
+        "b.json: line 1: $.type: must be one of asset, floor, background, map, unit, level_tag,"
+        " asset_reference, unit_reference, attribute_group, attribute_assignment, location;"
+        ' not "flat"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "line 1, column 1: the file is empty"),
+        (b" \n\n ", "line 3, column 2: the file is empty"),
+        (b"[]", "line 1, column 1: a bundle is one JSON object of arrays, or one member a line"),
+        (b'{"units": {}}', "line 1, column 11: \"units\" must be an array: expected '[', not '{'"),
+        (b'{"units": [', "line 1, column 12: Expecting value"),
+        (b'{"units": []', "line 1, column 13: expected ',' or '}' behind the array, the text ends"),
+        (b'{"units": [],}', "line 1, column 14: expected the name of an array in \"\", not '}'"),
+        (b'{"units": [], "units": []}', 'line 1, column 15: the array "units" is given twice'),
+        (b'{\n"units": [\n  {"id" 1}]}', "line 3, column 9: Expecting ':' delimiter"),
+        (b'{"units": []} {}', "line 1, column 15: text behind the bundle"),
+        (b'{"assets": [{"id": "\xff"}]}', "line 1, column 21: byte 0xff is not UTF-8"),
+        (b"\xff\xfe{\x00", "line 1, column 1: byte 0xff is not UTF-8"),
+        (b'{"assets": [' + b"[" * 100_000, "line 1, column 13: values are nested too deeply"),
+        (b'{"type": "unit"\n', "line 1, column 16: Expecting ',' delimiter"),
+        (b'{"type": "asset", "id": "\xff"}', "line 1, column 26: byte 0xff is not UTF-8"),
+        (b'{"type": "unit"} {}', "line 1, column 17: more text behind the member"),
+    ],
+)
+def test_text_that_is_no_bundle_is_told_its_line_and_column(content: bytes, complaint: str) -> None:
+    found = complaints(content)
+    assert found[0].startswith(f"b.json: {complaint}"), found
+
+
+def test_a_fault_deep_within_a_large_file_is_told_its_line() -> None:
+    lines = [json.dumps(UNIT | {"id": f"u{number}"}) for number in range(20_000)]
+    content = '{"units": [\n' + ",\n".join(lines) + "\n;]}"
+    assert complaints(content.encode()) == [
+        "b.json: line 20002, column 1: expected ',' or ']' behind $.units[19999], not ';'"
+    ]
+
+
+def test_a_truncated_gzip_is_told() -> None:
+    content = gzip.compress(units(*({"id": f"u{number}"} for number in range(100))))
+    assert complaints(content[:-20]) == [
+        "b.json: the gzip data ends too early; is the file complete?"
+    ]
+
+
+def test_a_damaged_gzip_is_told() -> None:
+    content = bytearray(gzip.compress(units({})))
+    content[-6] ^= 1
+    (complaint,) = complaints(bytes(content))
+    assert complaint.startswith("b.json: the gzip data is damaged: CRC check failed")
+
+
+def test_each_faulty_line_is_told() -> None:
+    assert len(complaints(b'{"type": "unit"}\nnonsense\n3\n{"type": "asset"}\n')) == 4
+
+
+def test_complaints_end_at_a_number() -> None:
+    found = complaints(units(*({"name": 1} for _ in range(1000))))
+    assert len(found) == MAX_VIOLATIONS + 1
+    assert found[-1] == f"These are the first {MAX_VIOLATIONS} complaints."
+
+
+def test_a_member_that_no_document_could_hold_is_told() -> None:
+    value = {"name": "n" * 1000, "value": "v"}
+    tag = {"map_id": "m", "key": "k", "name": "n", "values": [value] * 2200}
+    assert complaints(json.dumps({"level_tags": [tag]}).encode()) == [
+        "b.json: $.level_tags[0]: the member is longer than 2,097,152 characters"
+    ]
+
+
+def test_a_member_without_end_is_refused_in_bounded_memory() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_stream, "MAX_VALUE_LENGTH", 1000)
+        patch.setattr(json_stream, "CHUNK_BYTES", 100)
+        (complaint,) = complaints(b'{"assets":[{"name":"' + b"x" * 1_000_000)
+    assert complaint == (
+        "b.json: line 1, column 12: a value longer than 1,000 characters begins here"
+    )

@@ -1,0 +1,175 @@
+"""Jumping to far pages: to where skipping leads, and bounded while nothing changes."""
+
+import asyncio
+import functools
+import random
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from storage.cache import change_feed
+from storage.cache.bookmarks import MAX_LISTS, ListKey, PageBookmarks, PageStart
+from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
+from storage.mongo import setup
+from storage.records.kinds import Document
+from storage.records.paging import PageRequest
+from storage.records.visibility import ALL_ASSETS, NO_ASSETS, Scope
+from storage.store import Store
+from storage.units import UNITS, Unit
+from tests.storage.cache.test_change_feed import known, until
+
+pytestmark = pytest.mark.anyio
+
+STRIDE = 10
+SCOPES = (ALL_ASSETS, Scope(frozenset({"a"})), NO_ASSETS)
+WHERES: tuple[Document, ...] = ({}, {"asset_id": "a"}, {"asset_id": "b"})
+
+
+def unit(number: int) -> Document:
+    owner = "ab"[number % 2]
+    return UNITS.to_document(
+        Unit(id=f"u{number:04}", asset_id=owner, floor_id=f"{owner}1", name=str(number))
+    )
+
+
+@pytest.fixture
+async def followed(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ChangeFeed]:
+    """Changes of a database with its collections, trusted however slow this machine is."""
+    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    await setup.prepare_database(database)
+    await database["units"].insert_many([unit(number) for number in range(0, 400, 2)])
+    await database["units"].insert_many([unit(number) for number in range(1, 200, 2)])
+    async with ChangeFeed(database).run() as followed:
+        await known(followed)
+        yield followed
+
+
+@pytest.fixture
+def store(database: Any, followed: ChangeFeed) -> Store:
+    """A store that keeps landmarks."""
+    store = Store(database.client, database.name)
+    store.bookmarks = PageBookmarks(followed, STRIDE)
+    return store
+
+
+@pytest.fixture
+def plain(database: Any) -> Store:
+    """A store that passes over every record before a page."""
+    return Store(database.client, database.name)
+
+
+async def passed_over(store: Store, number: int) -> list[int]:
+    """How many keys each of the reads looks at that a page of three records takes."""
+    await store.database["system.profile"].drop()
+    await store.database.command("profile", 2)
+    await store.list_page(UNITS, ALL_ASSETS, {}, PageRequest(number, 3))
+    await store.database.command("profile", 0)
+    notes = store.database["system.profile"].find({"command.find": "units"})
+    return [note["keysExamined"] for note in await notes.sort("ts", 1).to_list(None)]
+
+
+async def test_a_jump_passes_over_no_more_than_a_stride_once_landmarks_are_laid(
+    store: Store,
+) -> None:
+    assert len(await passed_over(store, 90)) == 267 // STRIDE + 1
+    for number in (90, 50, 7):
+        [keys] = await passed_over(store, number)
+        assert keys <= STRIDE + 4
+
+
+async def test_a_jump_is_to_the_page_that_skipping_leads_to(store: Store, plain: Store) -> None:
+    for scope in SCOPES:
+        for where in WHERES:
+            for number in (40, 2, 5, 61, 10_000, 1):
+                slice = PageRequest(number, 5)
+                expected = await plain.list_page(UNITS, scope, where, slice)
+                assert await store.list_page(UNITS, scope, where, slice) == expected
+
+
+def _differs(before: VersionSnapshot, now: VersionSnapshot) -> bool:
+    return not is_unchanged_since(before, now, ["units"])
+
+
+async def test_what_another_client_writes_ends_the_landmarks(
+    store: Store, plain: Store, followed: ChangeFeed
+) -> None:
+    chosen = random.Random(5)
+    units = store.database["units"]
+    for _ in range(15):
+        for number in chosen.sample(range(80), 3):
+            slice = PageRequest(number + 1, 5)
+            expected = await plain.list_page(UNITS, ALL_ASSETS, {}, slice)
+            assert await store.list_page(UNITS, ALL_ASSETS, {}, slice) == expected
+        before, number = await known(followed), chosen.randrange(400)
+        written = unit(number)
+        if not (await units.delete_one({"_id": written["_id"]})).deleted_count:
+            await units.insert_one(written)
+        await until(followed, functools.partial(_differs, before))
+
+
+async def test_a_write_of_this_gateway_ends_them_at_once(
+    store: Store, plain: Store, followed: ChangeFeed
+) -> None:
+    slice = PageRequest(40, 5)
+    await store.list_page(UNITS, ALL_ASSETS, {}, slice)
+    await store.database["units"].delete_one({"_id": "u0000"})
+    followed.count_write()
+    expected = await plain.list_page(UNITS, ALL_ASSETS, {}, slice)
+    assert await store.list_page(UNITS, ALL_ASSETS, {}, slice) == expected
+
+
+async def test_without_knowledge_of_changes_there_are_none(database: Any, plain: Store) -> None:
+    await setup.prepare_database(database)
+    await database["units"].insert_many([unit(number) for number in range(100)])
+    store = Store(database.client, database.name)
+    store.bookmarks = PageBookmarks(ChangeFeed(database), STRIDE)
+    assert len(await passed_over(store, 30)) == 1
+    expected = await plain.list_page(UNITS, ALL_ASSETS, {}, PageRequest(30, 3))
+    assert await store.list_page(UNITS, ALL_ASSETS, {}, PageRequest(30, 3)) == expected
+
+
+async def test_landmarks_are_laid_once_for_all_who_jump_at_the_same_time(
+    followed: ChangeFeed,
+) -> None:
+    landmarks, asked = PageBookmarks(followed, STRIDE), list[str | None]()
+
+    async def advance(key: str | None) -> str:
+        asked.append(key)
+        await asyncio.sleep(0)
+        return f"k{len(asked)}"
+
+    name = ListKey("units", ALL_ASSETS, "{}")
+    starts = await asyncio.gather(
+        *(landmarks.find_start(name, skip, advance) for skip in (25, 31, 9))
+    )
+    assert starts == [PageStart("k2", 5), PageStart("k3", 1), PageStart(None, 9)]
+    assert asked == [None, "k1", "k2"]
+
+
+async def test_landmarks_during_whose_laying_something_changed_do_not_count(
+    followed: ChangeFeed,
+) -> None:
+    async def advance(key: str | None) -> str:
+        followed.count_write()
+        return "k"
+
+    name = ListKey("units", ALL_ASSETS, "{}")
+    assert await PageBookmarks(followed, STRIDE).find_start(name, 25, advance) == PageStart(
+        None, 25
+    )
+
+
+async def test_only_so_many_lists_have_landmarks(followed: ChangeFeed) -> None:
+    landmarks, asked = PageBookmarks(followed, STRIDE), list[str]()
+
+    async def jump(where: str) -> None:
+        async def advance(key: str | None) -> str:
+            asked.append(where)
+            return "k"
+
+        await landmarks.find_start(ListKey("units", ALL_ASSETS, where), STRIDE, advance)
+
+    for number in (*range(MAX_LISTS + 1), MAX_LISTS, 0):
+        await jump(str(number))
+    assert asked == [str(number) for number in (*range(MAX_LISTS + 1), 0)]

@@ -1,0 +1,50 @@
+"""While the members of a replica set lag behind its primary, nothing old is kept for good."""
+
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+from pymongo import WriteConcern
+
+from storage.assets import ASSETS
+from storage.cache import change_feed
+from storage.cache.change_feed import ChangeFeed, is_unchanged_since
+from storage.cache.record_cache import RecordCache
+from tests.storage.cache.test_change_feed import known, until
+from tests.storage.cache.test_record_cache import Directory
+from tests.storage.mongo.replica_set_of_three import ReplicaSet, running
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
+    with running(tmp_path_factory.mktemp("three")) as replica_set:
+        yield replica_set
+
+
+@pytest.fixture(scope="module")
+def mongo_url(replica_set: ReplicaSet) -> str:
+    """Has the client of each test speak to the three."""
+    return replica_set.url
+
+
+async def test_a_write_that_no_majority_had_when_the_stream_began_ends_what_was_read_before_it(
+    replica_set: ReplicaSet, database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    assets = database[ASSETS.name]
+    await assets.insert_one({"_id": "oak", "name": "Oak"})
+    async with AsyncExitStack() as stack:
+        with replica_set.without_majority():
+            hasty = assets.with_options(write_concern=WriteConcern(w=1))
+            await hasty.update_one({"_id": "oak"}, {"$set": {"name": "Holm Oak"}})
+            followed = await stack.enter_async_context(ChangeFeed(database).run())
+            before = await known(followed)
+            directory = Directory(database, RecordCache(followed))
+            assert [await directory.name("oak") for _ in range(2)] == ["Oak"] * 2
+            assert directory.reads == 1
+        await database["floors"].insert_one({"_id": "f"})  # told after whatever came before it
+        await until(followed, lambda now: not is_unchanged_since(before, now, ["floors"]))
+        assert await directory.name("oak") == "Holm Oak"

@@ -1,0 +1,143 @@
+"""What was looked up by key is not read again until its collection changes."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from storage.assets import ASSETS
+from storage.cache import change_feed
+from storage.cache.change_feed import ChangeFeed, is_unchanged_since
+from storage.cache.record_cache import RecordCache, RecordCacheKey
+from storage.mongo import setup
+from storage.records.visibility import ALL_ASSETS, NO_ASSETS, Scope
+from tests.storage.cache.test_change_feed import known, until
+
+pytestmark = pytest.mark.anyio
+
+STAMPS = {"created_at": "2026-01-01T00:00:00+00:00", "updated_at": "2026-01-01T00:00:00+00:00"}
+OAK = Scope(frozenset(["oak"]))
+
+
+class Directory:
+    """Assets, and how often they were read."""
+
+    def __init__(self, database: Any, lookups: RecordCache) -> None:
+        self.database = database
+        self.lookups = lookups
+        self.reads = 0
+
+    async def name(self, key: str, scope: Scope = ALL_ASSETS) -> str | None:
+        """What an asset is called, for those who see it."""
+        return await self.lookups.get_or_load(
+            RecordCacheKey(ASSETS.name, "name", scope, key), self.read(key, scope)
+        )
+
+    def read(self, key: str, scope: Scope) -> Callable[[], Awaitable[str | None]]:
+        async def read() -> str | None:
+            self.reads += 1
+            where = scope.restrict(ASSETS, {"_id": key})
+            found = await self.database[ASSETS.name].find_one(where)
+            return found["name"] if found else None
+
+        return read
+
+    async def rename(self, key: str, name: str) -> None:
+        await self.database[ASSETS.name].update_one({"_id": key}, {"$set": {"name": name}})
+
+
+@asynccontextmanager
+async def following(database: Any) -> AsyncIterator[ChangeFeed]:
+    await setup.prepare_database(database)
+    async with ChangeFeed(database).run() as followed:
+        await known(followed)
+        yield followed
+
+
+@pytest.fixture
+async def directory(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Directory]:
+    """Two assets whose changes are trusted however slow this machine is."""
+    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    async with following(database) as followed:
+        before = await known(followed)
+        await database[ASSETS.name].insert_many(
+            [{"_id": key, "name": key.title(), "market": "m", **STAMPS} for key in ("oak", "elm")]
+        )
+        await until(followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name]))
+        yield Directory(database, RecordCache(followed))
+
+
+async def test_what_was_found_is_read_once(directory: Directory) -> None:
+    assert [await directory.name("oak") for _ in range(3)] == ["Oak"] * 3
+    assert directory.reads == 1
+
+
+async def test_what_was_not_found_is_looked_for_again(directory: Directory) -> None:
+    assert [await directory.name("ash") for _ in range(2)] == [None] * 2
+    assert directory.reads == 2
+
+
+async def test_no_scope_is_answered_with_what_another_found(directory: Directory) -> None:
+    assert await directory.name("elm") == "Elm"
+    assert await directory.name("elm", OAK) is None
+    assert await directory.name("elm", NO_ASSETS) is None
+    assert await directory.name("oak", OAK) == "Oak"
+    assert await directory.name("elm", Scope(frozenset(["elm", "oak"]))) == "Elm"
+    assert directory.reads == 5
+
+
+async def test_a_change_by_anybody_ends_what_was_found(directory: Directory) -> None:
+    await directory.name("oak")
+    followed = directory.lookups._feed
+    before = await known(followed)
+    await directory.rename("oak", "Great Oak")
+    await until(followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name]))
+    assert await directory.name("oak") == "Great Oak"
+
+
+async def test_a_write_by_this_gateway_counts_at_once(directory: Directory) -> None:
+    for number in range(5):
+        await directory.rename("oak", f"Oak {number}")
+        directory.lookups._feed.count_write()
+        assert await directory.name("oak") == f"Oak {number}"
+
+
+async def test_a_change_during_the_read_ends_what_it_found(directory: Directory) -> None:
+    followed = directory.lookups._feed
+
+    async def read() -> str:
+        followed.count_write()
+        return "Oak before the change"
+
+    lookup = RecordCacheKey(ASSETS.name, "name", ALL_ASSETS, "oak")
+    assert await directory.lookups.get_or_load(lookup, read) == "Oak before the change"
+    assert await directory.name("oak") == "Oak"
+
+
+async def test_a_change_elsewhere_ends_nothing(directory: Directory) -> None:
+    followed = directory.lookups._feed
+    await directory.name("oak")
+    before = await known(followed)
+    await directory.database["backgrounds"].insert_one(
+        {"_id": "b", "asset_id": "oak", "unit_map_id": "m", "name": "B", **STAMPS}
+    )
+    await until(followed, lambda now: not is_unchanged_since(before, now, ["backgrounds"]))
+    await directory.name("oak")
+    assert directory.reads == 1
+
+
+async def test_nothing_known_is_used_while_changes_may_go_unnoticed(database: Any) -> None:
+    async with following(database) as followed:
+        pass
+    directory = Directory(database, RecordCache(followed))
+    await database[ASSETS.name].insert_one({"_id": "oak", "name": "Oak", "market": "m", **STAMPS})
+    assert [await directory.name("oak") for _ in range(2)] == ["Oak"] * 2
+    assert directory.reads == 2
+
+
+async def test_the_least_recently_used_give_way(directory: Directory) -> None:
+    directory.lookups = RecordCache(directory.lookups._feed, max_records=1)
+    for key in ("oak", "elm", "elm", "oak"):
+        await directory.name(key)
+    assert directory.reads == 3

@@ -1,0 +1,235 @@
+"""The embedded MongoDB with real processes: who starts it, joins it, is killed, is left behind."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+from pymongo.write_concern import WriteConcern
+
+from storage.embedded import mongod
+from storage.embedded.embedded_mongo import run_embedded_mongo
+from storage.errors import EmbeddedServerError
+
+ROOT = Path(__file__).parents[3]
+PATIENCE_SECONDS = 60
+
+USER = """
+import sys
+from pathlib import Path
+from storage.embedded.embedded_mongo import run_embedded_mongo
+with run_embedded_mongo(Path(sys.argv[1])) as url:
+    print(url, flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def user(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Another process that uses the server until it is told to leave or killed; the address."""
+    command = [sys.executable, "-c", USER, str(data_dir)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().strip()
+
+
+def processes(data_dir: Path, program: str) -> list[int]:
+    """The ids of the processes of that program that name the data directory."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (entry / "cmdline").read_text().split("\0")
+        except OSError:
+            continue
+        named = any(str(data_dir) in argument for argument in arguments)
+        if named and any(argument.endswith(program) for argument in arguments[:4]):
+            found.append(int(entry.name))
+    return found
+
+
+def mongods(data_dir: Path) -> list[int]:
+    return processes(data_dir, "/mongod")
+
+
+def keepers(data_dir: Path) -> list[int]:
+    return processes(data_dir, "/keeper.py")
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def nothing_left(data_dir: Path) -> bool:
+    return not mongods(data_dir) and not keepers(data_dir)
+
+
+def write(url: str, number: int) -> None:
+    with MongoClient[dict[str, Any]](url) as client:
+        majority = WriteConcern("majority")
+        client["test"].get_collection("numbers", write_concern=majority).insert_one({"_id": number})
+
+
+def read(url: str) -> list[int]:
+    with MongoClient[dict[str, Any]](url) as client:
+        return [document["_id"] for document in client["test"]["numbers"].find().sort("_id")]
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Iterator[Path]:
+    """A directory with a name that shells stumble over; no process may be left behind for it."""
+    path = tmp_path / "my dätä 数据"
+    yield path
+    until(lambda: nothing_left(path))
+
+
+def test_it_is_the_primary_of_a_replica_set_on_loopback(data_dir: Path) -> None:
+    with run_embedded_mongo(data_dir) as url, MongoClient[dict[str, Any]](url) as client:
+        hello = client.admin.command("hello")
+        options = client.admin.command("getCmdLineOpts")["parsed"]
+        limit = client.admin.command("getParameter", transactionLifetimeLimitSeconds=1)
+    assert hello["isWritablePrimary"]
+    assert hello["hosts"] == [hello["me"]]
+    assert options["net"]["bindIp"] == "127.0.0.1"
+    assert limit["transactionLifetimeLimitSeconds"] == 5
+    assert not list(Path("/tmp").glob(f"mongodb-{options['net']['port']}.sock"))
+
+
+def test_the_last_user_who_leaves_stops_it_and_the_data_stays(data_dir: Path) -> None:
+    with run_embedded_mongo(data_dir) as first:
+        with user(data_dir) as (_, second):
+            assert second == first
+            write(second, 1)
+        write(first, 2)
+        assert len(mongods(data_dir)) == 1
+    until(lambda: nothing_left(data_dir))
+    with run_embedded_mongo(data_dir) as again:
+        assert again == first
+        assert read(again) == [1, 2]
+
+
+def test_who_starts_while_it_stops_gets_a_new_one(data_dir: Path) -> None:
+    for number in range(3):
+        with run_embedded_mongo(data_dir) as url:
+            write(url, number)
+            assert read(url) == list(range(number + 1))
+
+
+def test_starters_in_the_same_instant_end_with_one_server(data_dir: Path) -> None:
+    everybody = Barrier(8, timeout=PATIENCE_SECONDS)
+
+    def start(_: int) -> tuple[str, list[int]]:
+        with user(data_dir) as (_process, url):
+            everybody.wait()
+            servers = mongods(data_dir)
+            everybody.wait()
+            return url, servers
+
+    with ThreadPoolExecutor(8) as starters:
+        seen = list(starters.map(start, range(8)))
+    url, servers = seen[0]
+    assert url.startswith("mongodb://")
+    assert len(servers) == 1
+    assert seen == [(url, servers)] * 8
+
+
+def test_it_stops_when_its_only_user_is_killed(data_dir: Path) -> None:
+    with user(data_dir) as (process, url):
+        write(url, 1)
+        process.kill()
+    until(lambda: nothing_left(data_dir))
+
+
+@pytest.mark.parametrize("victim", [mongods, keepers])
+def test_a_user_brings_it_back_when_it_is_killed(
+    data_dir: Path, victim: Callable[[Path], list[int]]
+) -> None:
+    with run_embedded_mongo(data_dir) as url:
+        write(url, 1)
+        (before,) = mongods(data_dir)
+        os.kill(victim(data_dir)[0], signal.SIGKILL)
+        until(lambda: mongods(data_dir) not in ([], [before]))
+        with run_embedded_mongo(data_dir) as joined:  # waits until it is primary
+            assert joined == url
+        assert read(url) == [1]
+        assert len(mongods(data_dir)) == 1
+
+
+def test_what_was_acknowledged_survives_the_death_of_everything(data_dir: Path) -> None:
+    with user(data_dir) as (process, url):
+        write(url, 1)
+        everything = [process.pid, *keepers(data_dir), *mongods(data_dir)]
+        for victim in everything:
+            os.kill(victim, signal.SIGKILL)
+    with run_embedded_mongo(data_dir) as again:
+        assert again == url
+        assert read(again) == [1]
+
+
+def test_it_moves_to_another_port_when_its_own_is_taken(data_dir: Path) -> None:
+    with run_embedded_mongo(data_dir) as first:
+        write(first, 1)
+    until(lambda: nothing_left(data_dir))
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", int((data_dir / "mongod" / "port").read_text())))
+        with run_embedded_mongo(data_dir) as moved:
+            assert moved != first
+            assert read(moved) == [1]
+            write(moved, 2)
+
+
+@pytest.mark.parametrize("content", ["not a port", "22"])
+def test_a_spoilt_port_file_costs_no_data(data_dir: Path, content: str) -> None:
+    with run_embedded_mongo(data_dir) as url:
+        write(url, 1)
+    until(lambda: nothing_left(data_dir))
+    (data_dir / "mongod" / "port").write_text(content)
+    with run_embedded_mongo(data_dir) as again:
+        assert read(again) == [1]
+
+
+def test_two_data_directories_run_side_by_side(data_dir: Path) -> None:
+    with run_embedded_mongo(data_dir / "a") as one, run_embedded_mongo(data_dir / "b") as other:
+        write(one, 1)
+        write(other, 2)
+        assert (read(one), read(other)) == ([1], [2])
+
+
+def test_it_is_out_of_reach_of_the_terminal(data_dir: Path) -> None:
+    with run_embedded_mongo(data_dir):
+        sessions = {os.getsid(pid) for pid in [*keepers(data_dir), *mongods(data_dir)]}
+    assert os.getsid(0) not in sessions
+
+
+def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    complaint = r"file.*Not a directory.*may write to"
+    with pytest.raises(EmbeddedServerError, match=complaint), run_embedded_mongo(file):
+        pass
+
+
+def test_a_server_that_does_not_start_is_reported_in_its_own_words(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / "mongod"
+    script.write_text("#!/bin/sh\necho 'libcurl.so.4: cannot open shared object file'; exit 127\n")
+    script.chmod(0o700)
+    monkeypatch.setattr(mongod, "find_binary", lambda: script)
+    complaint = r"libcurl.*status 127.*apt-get install libcurl4"
+    with pytest.raises(EmbeddedServerError, match=complaint), run_embedded_mongo(data_dir):
+        pass

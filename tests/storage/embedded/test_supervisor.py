@@ -1,0 +1,62 @@
+"""The keeper, running small programs in the place of a server."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from storage.embedded import locks, supervisor
+
+PATIENCE_SECONDS = 60
+
+
+def keep(directory: Path, *command: str) -> None:
+    """Run the command under a keeper while we use it, until it ends by itself."""
+    with (
+        locks.open_lock_file(directory / supervisor.USERS_LOCK) as users,
+        locks.open_lock_file(directory / supervisor.SERVER_LOCK) as again,
+    ):
+        assert locks.try_lock(users, locks.SHARED)
+        with locks.open_lock_file(directory / supervisor.SERVER_LOCK) as server:
+            assert locks.try_lock(server, locks.EXCLUSIVE)
+            arguments = [supervisor.__file__, str(directory), str(server), *command]
+            subprocess.run([sys.executable, "-I", "-S", *arguments], pass_fds=[server], check=True)
+        assert locks.wait_for_lock(again, locks.EXCLUSIVE, time.monotonic() + PATIENCE_SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("script", "log"),
+    [
+        ("echo one; echo two >&2", "one\ntwo\n"),
+        ("echo three; exit 3", "three\nsh ended with status 3\n"),
+        ("kill -SEGV $$", "sh ended with signal SIGSEGV\n"),
+    ],
+)
+def test_the_log_tells_what_the_server_said_and_how_it_ended(
+    tmp_path: Path, script: str, log: str
+) -> None:
+    keep(tmp_path, "sh", "-c", script)
+    assert (tmp_path / supervisor.LOG_NAME).read_text() == log
+
+
+def test_every_start_has_a_log_of_its_own(tmp_path: Path) -> None:
+    keep(tmp_path, "echo", "first")
+    keep(tmp_path, "echo", "second")
+    assert (tmp_path / "mongod.log").read_text() == "second\n"
+    assert (tmp_path / "mongod.log.1").read_text() == "first\n"
+
+
+def test_logs_are_bounded_however_much_the_server_says(tmp_path: Path) -> None:
+    keep(tmp_path, "sh", "-c", "tr '\\0' x </dev/zero | fold -w 9999 | head -c 15000000")
+    sizes = [log.stat().st_size for log in tmp_path.glob("mongod.log*")]
+    assert len(sizes) == 5
+    assert max(sizes) <= 2_000_000
+
+
+def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    keep(tmp_path, "/no/such/mongod")
+    assert (
+        tmp_path / supervisor.LOG_NAME
+    ).read_text() == "/no/such/mongod: No such file or directory\n"

@@ -1,0 +1,107 @@
+"""Reading lists through either driver, also when one reply does not do."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from pymongo import ReadPreference
+from pymongo.uri_parser import parse_uri
+
+from storage.mongo import driver
+from storage.mongo.connection import DriverName
+
+pytestmark = pytest.mark.anyio
+
+DRIVERS: tuple[DriverName, ...] = ("motor", "pymongo")
+
+
+class Wire:
+    """A way to MongoDB that can be cut."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._place = host, port
+        self._writers: list[asyncio.StreamWriter] = []
+        self.connections = 0
+
+    def cut(self) -> None:
+        """Ends all connections; new ones can be made."""
+        for writer in self._writers:
+            writer.transport.abort()
+        self._writers.clear()
+
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        back, forth = await asyncio.open_connection(*self._place)
+        self._writers += [writer, forth]
+        await asyncio.gather(_pump(reader, forth), _pump(back, writer))
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+    except OSError:
+        pass
+    writer.close()
+
+
+@asynccontextmanager
+async def wired(mongo_url: str) -> AsyncIterator[tuple[Wire, str]]:
+    """A wire to a MongoDB, and the address of its near end."""
+    wire = Wire(*parse_uri(mongo_url)["nodelist"][0])
+    server = await asyncio.start_server(wire.carry, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    yield wire, f"mongodb://127.0.0.1:{port}/?directConnection=true"
+    wire.cut()
+    server.close()
+
+
+async def test_the_first_documents_in_an_order_are_found(database: Any) -> None:
+    await database["things"].insert_many([{"_id": n, "even": n % 2 == 0} for n in range(300)])
+    found = await driver.find_documents(
+        database, "things", {"even": True}, {"_id": 1}, limit=120, skip=10, sort={"_id": -1}
+    )
+    assert [each["_id"] for each in found] == [*range(278, 39, -2)]
+    assert (
+        await driver.find_documents(database, "things", {"even": None}, {"_id": 1}, limit=0) == []
+    )
+
+
+async def test_more_than_one_reply_holds_is_found_whole(database: Any) -> None:
+    text = "x" * 1_000_000
+    await database["things"].insert_many([{"_id": number, "text": text} for number in range(20)])
+    found = await driver.find_documents(
+        database, "things", {}, {"text": 1}, limit=20, sort={"_id": 1}
+    )
+    assert [(each["_id"], len(each["text"])) for each in found] == [
+        (number, len(text)) for number in range(20)
+    ]
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+async def test_a_read_whose_connection_is_lost_is_made_again(
+    mongo_url: str, database_name: str, anyio_backend: str, name: DriverName
+) -> None:
+    async with wired(mongo_url) as (wire, url):
+        client = driver.connect(url, name, timeout_seconds=30)
+        own = client[database_name]
+        await own["things"].insert_one({"_id": 1})
+        for _ in range(5):
+            wire.cut()
+            assert await driver.find_documents(own, "things", {}, {"_id": 1}, limit=1) == [
+                {"_id": 1}
+            ]
+        await driver.close(client)
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+async def test_an_address_cannot_ask_for_reads_from_secondaries(
+    anyio_backend: str, name: DriverName
+) -> None:
+    wish = "readPreference=secondary&readPreferenceTags=dc:east&maxStalenessSeconds=90"
+    url = f"mongodb://127.0.0.1:9/?{wish}"
+    client = driver.connect(url, name)
+    assert client["any"]["things"].read_preference == ReadPreference.PRIMARY
+    await driver.close(client)

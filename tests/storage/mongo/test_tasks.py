@@ -1,0 +1,33 @@
+"""Background tasks end, however often they lose a cancellation."""
+
+import asyncio
+
+import pytest
+
+from storage.mongo.tasks import cancel_and_wait
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_task_that_loses_cancellations_is_ended_all_the_same() -> None:
+    lost = 0
+
+    async def deaf() -> None:
+        nonlocal lost
+        while lost < 3:
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                lost += 1
+
+    task = asyncio.create_task(deaf())
+    await asyncio.sleep(0)
+    await cancel_and_wait(task)
+    assert (task.done(), lost) == (True, 3)
+
+
+async def test_what_a_task_raised_is_not_raised_again() -> None:
+    async def fail() -> None:
+        raise ZeroDivisionError
+
+    await cancel_and_wait(asyncio.create_task(fail()))

@@ -1,0 +1,159 @@
+"""Assigning attributes: all or nothing, and one per unit whoever writes at the same time."""
+
+import asyncio
+import multiprocessing
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+
+from storage.attribute_assignments import (
+    AttributeGroupNotFoundError,
+    InvalidAssignmentsError,
+    assign_attributes,
+    unassign_attributes,
+)
+from storage.attributes import Assignment
+from storage.mongo import driver
+from storage.mongo.connection import DriverName
+from storage.mongo.setup import prepare_database
+from storage.records.visibility import ALL_ASSETS, Scope
+
+pytestmark = pytest.mark.anyio
+
+UNITS = [f"u{number}" for number in range(4)]
+ATTRIBUTES = [
+    {"attribute_id": name, "attribute_name": name, "attribute_key": name} for name in "abcd"
+]
+
+
+@pytest.fixture(params=["motor", "pymongo"])
+async def database(
+    request: pytest.FixtureRequest, mongo_url: str, database_name: str
+) -> AsyncIterator[driver.Database]:
+    client = driver.connect(mongo_url, request.param)
+    await prepare_database(client[database_name])
+    fill(mongo_url, database_name)
+    yield client[database_name]
+    await driver.close(client)
+
+
+def fill(mongo_url: str, database_name: str) -> None:
+    stamps = {"created_at": "", "updated_at": ""}
+    with MongoClient[dict[str, Any]](mongo_url) as client:
+        database = client[database_name]
+        database.units.insert_many(
+            {"_id": unit, "asset_id": asset, "floor_id": "f", "name": "", "map_ids": None} | stamps
+            for unit, asset in [*((unit, "a") for unit in UNITS), ("elsewhere", "b")]
+        )
+        database.attribute_groups.insert_many(
+            {
+                "_id": name,
+                "group_id": name,
+                "group_name": name,
+                "one_attribute_per_unit": is_exclusive,
+                "attributes": ATTRIBUTES,
+            }
+            for name, is_exclusive in (("one", True), ("many", False))
+        )
+
+
+def giving(attribute: str, unit: str = "u0", group: str = "one", asset: str = "a") -> Assignment:
+    return Assignment(group_id=group, attribute_id=attribute, asset_id=asset, unit_id=unit)
+
+
+async def held(database: driver.Database, group: str) -> set[tuple[str, str]]:
+    found = await database.attribute_assignments.find({"group_id": group}).to_list(None)
+    return {(document["unit_id"], document["attribute_id"]) for document in found}
+
+
+async def test_a_group_of_one_per_unit_replaces(database: driver.Database) -> None:
+    await assign_attributes(database, ALL_ASSETS, "one", [giving("a"), giving("b", "u1")])
+    await assign_attributes(database, ALL_ASSETS, "one", [giving("c")])
+    assert await held(database, "one") == {("u0", "c"), ("u1", "b")}
+
+
+async def test_other_groups_add_and_assigning_twice_changes_nothing(
+    database: driver.Database,
+) -> None:
+    for attribute in "aab":
+        await assign_attributes(database, ALL_ASSETS, "many", [giving(attribute, group="many")])
+    assert await held(database, "many") == {("u0", "a"), ("u0", "b")}
+
+
+async def test_unassigning_takes_only_what_is_named(database: driver.Database) -> None:
+    await assign_attributes(database, ALL_ASSETS, "one", [giving("a")])
+    await unassign_attributes(database, ALL_ASSETS, "one", [giving("b"), giving("a", "u1")])
+    assert await held(database, "one") == {("u0", "a")}
+    await unassign_attributes(database, ALL_ASSETS, "one", [giving("a")])
+    assert await held(database, "one") == set()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        (giving("nope", "u2"), "attribute_id"),
+        (giving("a", "nope"), "unit_id"),
+        (giving("a", "elsewhere", asset="b"), "unit_id"),  # there, but not for this key
+        (giving("a", asset="b"), "asset_id"),
+        (giving("a", group="many"), "group_id"),
+        (giving("b"), "attribute_id"),  # the second of one unit in one request
+    ],
+)
+async def test_one_wrong_assignment_stops_them_all(
+    database: driver.Database, wrong: Assignment, field: str
+) -> None:
+    scope = Scope(frozenset({"a"}))
+    with pytest.raises(InvalidAssignmentsError) as caught:
+        await assign_attributes(database, scope, "one", [giving("a"), giving("a", "u1"), wrong])
+    assert [(fault.position, fault.field) for fault in caught.value.violations] == [(2, field)]
+    assert await held(database, "one") == set()
+
+
+async def test_an_unknown_group_is_told_apart(database: driver.Database) -> None:
+    with pytest.raises(AttributeGroupNotFoundError):
+        await assign_attributes(database, ALL_ASSETS, "nope", [giving("a", group="nope")])
+
+
+def write_often(url: str, name: str, driver_name: DriverName, first: int, rounds: int) -> None:
+    """One gateway's writer: gives all units one attribute after the other."""
+
+    async def work() -> None:
+        client = driver.connect(url, driver_name, timeout_seconds=30)
+        for round in range(rounds):
+            attribute = "abcd"[(first + round) % 4]
+            batch = [giving(attribute, unit) for unit in UNITS]
+            await assign_attributes(client[name], ALL_ASSETS, "one", batch)
+        await driver.close(client)
+
+    asyncio.run(work())
+
+
+async def test_racing_gateways_never_give_a_unit_two_attributes(
+    mongo_url: str, database_name: str
+) -> None:
+    """Four processes write at once; every state between them is that of one whole request."""
+    client = driver.connect(mongo_url, "pymongo")
+    database = client[database_name]
+    await prepare_database(database)
+    fill(mongo_url, database_name)
+    spawn = multiprocessing.get_context("spawn")
+    writers = [
+        spawn.Process(target=write_often, args=(mongo_url, database_name, name, first, 20))
+        for first, name in enumerate(("motor", "motor", "pymongo", "pymongo"))
+    ]
+    for writer in writers:
+        writer.start()
+    seen = 0
+    while any(writer.is_alive() for writer in writers):
+        async with driver.open_snapshot_session(client) as session:
+            cursor = database.attribute_assignments.find({"group_id": "one"}, session=session)
+            found = [(each["unit_id"], each["attribute_id"]) for each in await cursor.to_list(None)]
+        if found:
+            assert sorted(unit for unit, _ in found) == UNITS
+            assert len({attribute for _, attribute in found}) == 1
+            seen += 1
+    assert [writer.exitcode for writer in writers] == [0, 0, 0, 0]
+    assert seen
+    await driver.close(client)
