@@ -27,10 +27,11 @@ from rest import operations
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from storage.embedded import embedded_mongo
-from storage.mongo import driver, setup
+from storage.mongo import driver
 from storage.records.kinds import Document, Kind
 from storage.records.paging import Page, PageRequest
 from storage.records.visibility import ALL_ASSETS, Scope
+from storage.setup import preparation
 from storage.store import Store
 
 DATABASE = "executing"
@@ -144,7 +145,7 @@ async def measure_all(mongo_url: str, folder: Path, rounds: int) -> Table:
     client = driver.connect(mongo_url)
     path = folder / "bundle.json"
     path.write_bytes(orjson.dumps(build_bundle()))
-    await setup.prepare_database(client[DATABASE])
+    await preparation.prepare_database(client[DATABASE])
     await catalog.import_catalog(client[DATABASE], [path])
     store = Store(client, DATABASE)
     table = Table(title="CPU of executing a query, ms (median)")

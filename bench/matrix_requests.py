@@ -36,7 +36,8 @@ from resolvers.request.caller import CALCULATE_DISTANCES
 from storage import keys
 from storage.embedded import embedded_mongo
 from storage.locations import LOCATIONS
-from storage.mongo import driver, setup
+from storage.mongo import driver
+from storage.setup import preparation
 from storage.store import Store
 
 DEMO = CHECKOUT / "samples" / "demo" / "bundle.json"
@@ -79,7 +80,7 @@ async def load_demo(mongo_url: str) -> tuple[str, list[Waypoint]]:
     client = driver.connect(mongo_url)
     try:
         database = client[DATABASE]
-        await setup.prepare_database(database)
+        await preparation.prepare_database(database)
         await catalog.import_catalog(database, [DEMO])
         await pipeline.process_and_publish(
             Store(client, DATABASE), pipeline.ProcessingRequest(MAP_ID, {})

@@ -48,8 +48,8 @@ from storage.cache.write_counter import Slot, WriteCounter
 from storage.errors import StorageError, UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import ConnectionSettings
-from storage.mongo.database import open_database
 from storage.mongo.tasks import cancel_and_wait
+from storage.setup.database import open_database
 from storage.store import Store
 
 JSON_MEDIA_TYPE = "application/json"

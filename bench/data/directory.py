@@ -23,7 +23,8 @@ from resolvers.request.caller import (
     WRITE_UNIT_ATTRIBUTES,
 )
 from storage import keys
-from storage.mongo import driver, setup
+from storage.mongo import driver
+from storage.setup import preparation
 from storage.store import Store
 
 IMPORT_SECONDS = 600.0
@@ -64,7 +65,7 @@ async def _load_directory(mongo_url: str, name: str, units: int, scratch: Path) 
     _write_bundle(bundles[1], _iter_first_property(units))
     client = driver.connect(mongo_url, timeout_seconds=IMPORT_SECONDS)
     try:
-        await setup.prepare_database(client[name])
+        await preparation.prepare_database(client[name])
         for bundle in bundles:
             await catalog.import_catalog(client[name], [bundle])
         outcome = await process_and_publish(Store(client, name), ProcessingRequest(MAP_ID, {}))

@@ -14,7 +14,7 @@ from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters
 from parsing.plans import PLAN_FORMATS
 from resolvers.processing.pipeline import ProcessingOutcome, ProcessingRequest, process_and_publish
 from resolvers.request.errors import NotFoundError, RequestError
-from storage.mongo.database import open_database
+from storage.setup.database import open_database
 from storage.store import Store
 
 TIMEOUT_SECONDS = 60.0

@@ -12,8 +12,8 @@ from resolvers.request.context import Context
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from storage.mongo import driver
-from storage.mongo.database import open_database
 from storage.records.visibility import ALL_ASSETS
+from storage.setup.database import open_database
 from storage.store import Store
 
 T = TypeVar("T")

@@ -28,8 +28,8 @@ from storage.catalog import KINDS
 from storage.errors import ImportRunningError
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.mongo import driver
-from storage.mongo.setup import prepare_database
 from storage.records.kinds import Document
+from storage.setup.preparation import prepare_database
 
 MAP_FILE_FIELDS = ("source", "parsed", NETWORK_FIELD)
 """The fields of a map that name files."""

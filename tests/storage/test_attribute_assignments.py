@@ -17,8 +17,8 @@ from storage.attribute_assignments import (
 from storage.attributes import Assignment
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
-from storage.mongo.setup import prepare_database
 from storage.records.visibility import ALL_ASSETS, Scope
+from storage.setup.preparation import prepare_database
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from pymongo.errors import DuplicateKeyError
 
 from storage import keys
 from storage.keys import BASE62_ALPHABET, KEY_LENGTH, KEY_PREFIX, ApiKey
-from storage.mongo import setup
+from storage.setup import preparation
 
 pytestmark = pytest.mark.anyio
 
@@ -114,7 +114,7 @@ async def test_the_key_itself_is_nowhere_in_the_database(database: Any) -> None:
 
 
 async def test_two_keys_never_share_a_digest(database: Any) -> None:
-    await setup.prepare_database(database)
+    await preparation.prepare_database(database)
     _, key = await create(database)
     with pytest.raises(DuplicateKeyError):
         await database[keys.KEYS_COLLECTION].insert_one({"_id": "x", "digest": keys.hash_key(key)})

@@ -14,10 +14,10 @@ from storage.floors import FLOORS, Floor
 from storage.level_tags import LEVEL_TAGS, LevelTag, LevelTagValue
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
-from storage.mongo.setup import prepare_database
 from storage.records.kinds import Kind
 from storage.records.paging import PageRequest
 from storage.records.visibility import ALL_ASSETS, NO_ASSETS, Scope
+from storage.setup.preparation import prepare_database
 from storage.store import MAX_UNION_STAGES, Store
 from storage.units import UNITS, Unit
 

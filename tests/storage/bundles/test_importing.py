@@ -16,7 +16,7 @@ from storage.bundles.importing import (
 )
 from storage.bundles.lease import Lease
 from storage.errors import ImportRunningError
-from storage.mongo.setup import prepare_database
+from storage.setup.preparation import prepare_database
 from tests.storage.catalogs import (
     ONE_DRIVER,
     SMALL,

@@ -11,10 +11,10 @@ import pytest
 from storage.cache import change_feed
 from storage.cache.bookmarks import MAX_LISTS, ListKey, PageBookmarks, PageStart
 from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
-from storage.mongo import setup
 from storage.records.kinds import Document
 from storage.records.paging import PageRequest
 from storage.records.visibility import ALL_ASSETS, NO_ASSETS, Scope
+from storage.setup import preparation
 from storage.store import Store
 from storage.units import UNITS, Unit
 from tests.storage.cache.test_change_feed import known, until
@@ -37,7 +37,7 @@ def unit(number: int) -> Document:
 async def followed(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ChangeFeed]:
     """Changes of a database with its collections, trusted however slow this machine is."""
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
-    await setup.prepare_database(database)
+    await preparation.prepare_database(database)
     await database["units"].insert_many([unit(number) for number in range(0, 400, 2)])
     await database["units"].insert_many([unit(number) for number in range(1, 200, 2)])
     async with ChangeFeed(database).run() as followed:
@@ -120,7 +120,7 @@ async def test_a_write_of_this_gateway_ends_them_at_once(
 
 
 async def test_without_knowledge_of_changes_there_are_none(database: Any, plain: Store) -> None:
-    await setup.prepare_database(database)
+    await preparation.prepare_database(database)
     await database["units"].insert_many([unit(number) for number in range(100)])
     store = Store(database.client, database.name)
     store.bookmarks = PageBookmarks(ChangeFeed(database), STRIDE)

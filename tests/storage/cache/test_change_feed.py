@@ -10,7 +10,8 @@ import pytest
 from storage.cache import change_feed, write_counter
 from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
 from storage.cache.write_counter import Slot, WriteCounter
-from storage.mongo import driver, setup
+from storage.mongo import driver
+from storage.setup import preparation
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +36,7 @@ async def until(followed: ChangeFeed, holds: Callable[[VersionSnapshot], bool]) 
 async def followed(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ChangeFeed]:
     """Changes of a database with its collections, trusted however slow this machine is."""
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
-    await setup.prepare_database(database)
+    await preparation.prepare_database(database)
     async with ChangeFeed(database).run() as followed:
         await known(followed)
         yield followed

@@ -10,8 +10,8 @@ from storage.assets import ASSETS
 from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
 from storage.cache.record_cache import RecordCache, RecordCacheKey
-from storage.mongo import setup
 from storage.records.visibility import ALL_ASSETS, NO_ASSETS, Scope
+from storage.setup import preparation
 from tests.storage.cache.test_change_feed import known, until
 
 pytestmark = pytest.mark.anyio
@@ -49,7 +49,7 @@ class Directory:
 
 @asynccontextmanager
 async def following(database: Any) -> AsyncIterator[ChangeFeed]:
-    await setup.prepare_database(database)
+    await preparation.prepare_database(database)
     async with ChangeFeed(database).run() as followed:
         await known(followed)
         yield followed

@@ -8,8 +8,8 @@ from pymongo.errors import CollectionInvalid, OperationFailure
 from storage import keys
 from storage.catalog import KINDS
 from storage.mongo import driver
-from storage.mongo.validators import build_validator
 from storage.records.kinds import Document, Kind
+from storage.setup.validators import build_validator
 
 NAMESPACE_EXISTS_CODE = 48
 

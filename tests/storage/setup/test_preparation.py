@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from storage.catalog import KINDS
-from storage.mongo.setup import prepare_database
-from storage.mongo.validators import build_validator
+from storage.setup.preparation import prepare_database
+from storage.setup.validators import build_validator
 
 pytestmark = pytest.mark.anyio
 
 PREPARE = """
 import asyncio, sys
-from storage import driver
-from storage.mongo.setup import prepare_database
+from storage.mongo import driver
+from storage.setup.preparation import prepare_database
 
 async def main(url, name):
     client = driver.connect(url, timeout_seconds=30)

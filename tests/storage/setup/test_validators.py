@@ -8,7 +8,7 @@ from pymongo.errors import WriteError
 from storage.bundles.members import parse_member
 from storage.bundles.violations import Violations
 from storage.catalog import KINDS, KINDS_BY_NAME
-from storage.mongo.setup import prepare_database
+from storage.setup.preparation import prepare_database
 from tests.storage.catalogs import SMALL
 
 pytestmark = pytest.mark.anyio

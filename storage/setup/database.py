@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 
 from storage.embedded import embedded_mongo
-from storage.mongo import driver, setup
+from storage.mongo import driver
 from storage.mongo.connection import ConnectionSettings
+from storage.setup import preparation
 
 PING_TIMEOUT_SECONDS = 3.0
 """How long a MongoDB may take to answer at all; work on it may take longer."""
@@ -28,7 +29,7 @@ async def open_database(
         client = driver.connect(url, settings.driver, timeout_seconds)
         try:
             await driver.ping(client, PING_TIMEOUT_SECONDS)
-            await setup.prepare_database(client[settings.database])
+            await preparation.prepare_database(client[settings.database])
             yield client
         finally:
             await driver.close(client)
