@@ -69,7 +69,7 @@ async def measure_import(url: str, driver_name: DriverName, bundle: Path) -> Non
         click.echo(measurement.to_json(name, total=str(summary.total)))
     measurement = Measurement()
     size = 0
-    async for part in export_bundle(client, database.name):
+    async for part in export_bundle(database):
         size += len(part)
     click.echo(measurement.to_json("export", bytes=size))
     await driver.close(client)

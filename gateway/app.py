@@ -39,7 +39,7 @@ from rest.path_routing import PathRoute, PathRouter
 from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA
 from storage import files
-from storage.bundles.importing import finish_interrupted_import
+from storage.bundles.recovery import finish_interrupted_import
 from storage.cache.bookmarks import PageBookmarks
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.key_cache import KeyCache
@@ -165,10 +165,9 @@ class Gateway:
         """Whether requests can be served: MongoDB is reachable."""
         try:
             async with asyncio.timeout(READINESS_TIMEOUT_SECONDS):
-                with driver.translate_errors():
-                    if self.state is None:
-                        raise TimeoutError
-                    await self.state.store.database.command("ping")
+                if self.state is None:
+                    raise TimeoutError
+                await driver.ping(self.state.store.client, READINESS_TIMEOUT_SECONDS)
         except (TimeoutError, StorageError):
             return service_unavailable_error().to_response()
         return Response(orjson.dumps({"status": "ready"}), media_type=JSON_MEDIA_TYPE)

@@ -1,4 +1,4 @@
-"""Assets: the properties that everything else belongs to."""
+"""Assets: properties, to which all other records belong."""
 
 from storage.records.fields import Id, Text, TimestampedRecord
 from storage.records.kinds import Kind

@@ -1,16 +1,14 @@
-"""Assigning attributes to units: all of a request or nothing, at any number of gateways at once.
+"""Assigning attributes to units: all assignments of a request or none, by any number of gateways.
 
-Each assignment is one upsert. In a group of one attribute per unit its `_id` is the group and the
-unit alone, so that MongoDB itself keeps a unit from having two; in other groups the attribute is
-part of it. What the assignments rest on is read in the same transaction.
+Each assignment is one upsert in a transaction. In a group of one attribute per unit the `_id` is
+the group and the unit, so that MongoDB's unique index allows only one; in other groups it includes
+the attribute. The group and the units are read in the same transaction.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pymongo import DeleteOne, UpdateOne
-
-from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, Assignment
+from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, Assignment, AttributeGroup
 from storage.errors import StorageError
 from storage.mongo import driver
 from storage.records.kinds import Document
@@ -19,7 +17,7 @@ from storage.units import UNITS
 
 
 class AssignmentViolation(NamedTuple):
-    """What is wrong with one assignment of a request."""
+    """What is wrong with the assignment at `position` of a request."""
 
     position: int
     field: str
@@ -27,10 +25,10 @@ class AssignmentViolation(NamedTuple):
 
 
 class InvalidAssignmentsError(StorageError):
-    """Assignments that cannot be made, each with its fault; nothing was written."""
+    """Some of the assignments are invalid; nothing was written."""
 
     def __init__(self, violations: list[AssignmentViolation]) -> None:
-        super().__init__("; ".join(f"{fault.field}: {fault.message}" for fault in violations))
+        super().__init__("; ".join(f"{v.field}: {v.message}" for v in violations))
         self.violations = violations
 
 
@@ -41,17 +39,21 @@ class AttributeGroupNotFoundError(StorageError):
 async def assign_attributes(
     database: driver.Database, scope: Scope, group_id: str, assignments: Sequence[Assignment]
 ) -> None:
-    """Makes the assignments; in a group of one per unit they replace earlier ones.
+    """Write the assignments; in a group of one per unit they replace earlier ones.
 
-    Raises NoSuchGroup, InvalidAssignments, Unavailable.
+    Raises AttributeGroupNotFoundError, InvalidAssignmentsError, UnavailableError.
     """
 
     async def work(session: driver.Session) -> None:
-        group = await _load_checked_group(
-            database, scope, group_id, assignments, session, is_assigning=True
-        )
+        group = await _load_group(database, group_id, session)
+        violations = await _find_violations(database, scope, group, assignments, session)
+        if group.one_attribute_per_unit:
+            violations += _find_second_attributes(group, assignments)
+        _raise_if_any(violations)
         writes = {
-            document["_id"]: UpdateOne({"_id": document["_id"]}, {"$set": document}, upsert=True)
+            document["_id"]: driver.UpdateOne(
+                {"_id": document["_id"]}, {"$set": document}, upsert=True
+            )
             for document in _build_documents(group, assignments)
         }
         await _bulk_write(database, writes, session)
@@ -63,16 +65,17 @@ async def assign_attributes(
 async def unassign_attributes(
     database: driver.Database, scope: Scope, group_id: str, assignments: Sequence[Assignment]
 ) -> None:
-    """Ends the assignments; one that is not there is no error.
+    """Delete the assignments; it is no error if one does not exist.
 
-    Raises NoSuchGroup, InvalidAssignments, Unavailable.
+    Raises AttributeGroupNotFoundError, InvalidAssignmentsError, UnavailableError.
     """
 
     async def work(session: driver.Session) -> None:
-        group = await _load_checked_group(database, scope, group_id, assignments, session)
-        # The key of a group of one per unit does not name the attribute: another one stays.
+        group = await _load_group(database, group_id, session)
+        _raise_if_any(await _find_violations(database, scope, group, assignments, session))
+        # In a group of one per unit the `_id` does not say which attribute the unit has.
         writes = {
-            (document["_id"], document["attribute_id"]): DeleteOne(
+            (document["_id"], document["attribute_id"]): driver.DeleteOne(
                 {"_id": document["_id"], "attribute_id": document["attribute_id"]}
             )
             for document in _build_documents(group, assignments)
@@ -84,88 +87,81 @@ async def unassign_attributes(
 
 
 async def _bulk_write(
-    database: driver.Database, writes: Mapping[Any, UpdateOne | DeleteOne], session: driver.Session
+    database: driver.Database, writes: Mapping[Any, driver.WriteOperation], session: driver.Session
 ) -> None:
-    # One order for all writers: two that want the same units never wait for each other.
-    ordered = [writes[key] for key in sorted(writes)]
-    await database[ASSIGNMENTS.name].bulk_write(ordered, session=session)
+    # Sorted, so that transactions on the same units lock them in the same order: no deadlocks.
+    operations = [writes[key] for key in sorted(writes)]
+    await database[ASSIGNMENTS.name].bulk_write(operations, session=session)
 
 
-def _build_documents(group: Document, assignments: Sequence[Assignment]) -> list[Document]:
-    made = []
-    for assignment in assignments:
-        document = ASSIGNMENTS.to_document(assignment)
-        document["one_attribute_per_unit"] = group["one_attribute_per_unit"]
-        document["_id"] = ASSIGNMENTS.key_of(document)
-        made.append(document)
-    return made
+def _build_documents(group: AttributeGroup, assignments: Sequence[Assignment]) -> list[Document]:
+    owner_fields = {"one_attribute_per_unit": group.one_attribute_per_unit}
+    return [ASSIGNMENTS.to_document(assignment, owner_fields) for assignment in assignments]
 
 
-async def _load_checked_group(
+async def _load_group(
+    database: driver.Database, group_id: str, session: driver.Session
+) -> AttributeGroup:
+    document = await database[ATTRIBUTE_GROUPS.name].find_one({"_id": group_id}, session=session)
+    if document is None:
+        raise AttributeGroupNotFoundError(group_id)
+    return ATTRIBUTE_GROUPS.decode([document])[0]
+
+
+def _raise_if_any(violations: list[AssignmentViolation]) -> None:
+    if violations:
+        raise InvalidAssignmentsError(violations)
+
+
+async def _find_violations(
     database: driver.Database,
     scope: Scope,
-    group_id: str,
+    group: AttributeGroup,
     assignments: Sequence[Assignment],
     session: driver.Session,
-    *,
-    is_assigning: bool = False,
-) -> Document:
-    """The group, when every assignment fits it and names a visible unit of its asset."""
-    group: Document | None = await database[ATTRIBUTE_GROUPS.name].find_one(
-        {"_id": group_id}, session=session
+) -> list[AssignmentViolation]:
+    """Check the assignments against the group and the visible units."""
+    unit_ids = sorted({assignment.unit_id for assignment in assignments})
+    cursor = database[UNITS.name].find(
+        scope.restrict(UNITS, {"_id": {"$in": unit_ids}}),
+        {"asset_id": 1},
+        batch_size=len(unit_ids) + 1,
+        session=session,
     )
-    if group is None:
-        raise AttributeGroupNotFoundError(group_id)
-    ids = sorted({assignment.unit_id for assignment in assignments})
-    found = await (
-        database[UNITS.name]
-        .find(
-            scope.restrict(UNITS, {"_id": {"$in": ids}}),
-            {"asset_id": 1},
-            batch_size=len(ids) + 1,
-            session=session,
-        )
-        .to_list(None)
-    )
-    asset_of = {unit["_id"]: unit["asset_id"] for unit in found}
-    faults = list(_find_violations(group, asset_of, assignments))
-    if is_assigning and group["one_attribute_per_unit"]:
-        faults += _find_second_attributes(group, assignments)
-    if faults:
-        raise InvalidAssignmentsError(faults)
-    return group
+    asset_ids = {unit["_id"]: unit["asset_id"] for unit in await cursor.to_list(None)}
+    return list(_iter_violations(group, asset_ids, assignments))
 
 
-def _find_violations(
-    group: Document, asset_of: dict[str, str], assignments: Sequence[Assignment]
+def _iter_violations(
+    group: AttributeGroup, asset_ids: Mapping[str, str], assignments: Sequence[Assignment]
 ) -> Iterator[AssignmentViolation]:
-    attributes = {attribute["attribute_id"] for attribute in group["attributes"]}
+    attribute_ids = {attribute.attribute_id for attribute in group.attributes}
     for position, assignment in enumerate(assignments):
-        if assignment.group_id != group["_id"]:
+        if assignment.group_id != group.group_id:
             yield AssignmentViolation(
-                position, "group_id", f"must be {group['_id']!r}, the group of the request"
+                position, "group_id", f"must be {group.group_id!r}, the group of the request"
             )
             continue
-        if assignment.attribute_id not in attributes:
+        if assignment.attribute_id not in attribute_ids:
             yield AssignmentViolation(position, "attribute_id", "names no attribute of this group")
-        if assignment.unit_id not in asset_of:
-            yield AssignmentViolation(position, "unit_id", "names no unit that this key sees")
-        elif assignment.asset_id != asset_of[assignment.unit_id]:
+        if assignment.unit_id not in asset_ids:
+            yield AssignmentViolation(position, "unit_id", "names no unit visible to this key")
+        elif assignment.asset_id != asset_ids[assignment.unit_id]:
             yield AssignmentViolation(
-                position, "asset_id", "names no asset that this key sees and the unit is of"
+                position, "asset_id", "must be the asset of the unit, visible to this key"
             )
 
 
 def _find_second_attributes(
-    group: Document, assignments: Sequence[Assignment]
+    group: AttributeGroup, assignments: Sequence[Assignment]
 ) -> Iterator[AssignmentViolation]:
-    """Where a request gives one unit two attributes of a group that allows one."""
-    chosen: dict[str, str] = {}
+    """Find units that get two attributes in a group that allows one."""
+    first_attributes: dict[str, str] = {}
     for position, assignment in enumerate(assignments):
-        other = chosen.setdefault(assignment.unit_id, assignment.attribute_id)
-        if other != assignment.attribute_id and assignment.group_id == group["_id"]:
+        first = first_attributes.setdefault(assignment.unit_id, assignment.attribute_id)
+        if first != assignment.attribute_id and assignment.group_id == group.group_id:
             yield AssignmentViolation(
                 position,
                 "attribute_id",
-                f"is the unit's second in this request, beside {other!r}; the group allows one",
+                f"is the second attribute of this unit, after {first!r}; the group allows one",
             )

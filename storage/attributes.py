@@ -1,4 +1,4 @@
-"""Unit attributes: groups of them, and which unit has which."""
+"""Unit attributes, in groups, and their assignment to units."""
 
 from storage.records.fields import Id, Record, Text
 from storage.records.kinds import Kind, Owner
@@ -6,7 +6,7 @@ from storage.units import SAME_ASSET
 
 
 class Attribute(Record, frozen=True, kw_only=True):
-    """An attribute that a unit can have."""
+    """An attribute that units of any asset can have."""
 
     attribute_id: Id
     attribute_name: Text
@@ -14,7 +14,7 @@ class Attribute(Record, frozen=True, kw_only=True):
 
 
 class AttributeGroup(Record, frozen=True, kw_only=True):
-    """Attributes of which a unit holds any number, or at most one."""
+    """A group of attributes; a unit has any number of them, or at most one."""
 
     group_id: Id
     group_name: Text
@@ -23,7 +23,7 @@ class AttributeGroup(Record, frozen=True, kw_only=True):
 
 
 class Assignment(Record, frozen=True, kw_only=True):
-    """A unit has an attribute."""
+    """The fact that a unit has an attribute."""
 
     group_id: Id
     attribute_id: Id

@@ -5,7 +5,7 @@ from storage.records.kinds import Kind, Owner
 
 
 class Background(TimestampedRecord, frozen=True, kw_only=True):
-    """A picture that can be shown beneath a unit map."""
+    """A picture to show beneath a unit map."""
 
     id: Id
     unit_map_id: Id

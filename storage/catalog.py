@@ -1,6 +1,8 @@
-"""Every kind of the catalog, owners before what they own.
+"""All kinds of the catalog, owners before the records that refer to them.
 
-Backgrounds and maps name each other. Backgrounds come first: nobody reaches one without its map.
+Imports write in this order, so that a reader never meets a reference to a missing record. Only
+backgrounds and maps refer to each other; backgrounds come first, because clients reach them
+through their map.
 """
 
 from typing import Any

@@ -1,17 +1,21 @@
-"""What can go wrong in storage.
+"""Errors of storage.
 
 StorageError
-├── Unavailable            MongoDB cannot be reached in time
-├── InvalidSlice           a page, a page size or a cursor that cannot be
-├── EmbeddedServerError    the embedded mongod cannot be started
-├── ImportRunning          another import does not end
-├── ImportInterrupted      this import lost its turn; the next start or import ends it
-└── BundleError            a bundle is at fault; nothing was written
+├── UnavailableError              MongoDB cannot be reached, or did not answer in time
+├── InvalidPageRequestError       invalid page, page size or cursor
+├── EmbeddedServerError           the embedded mongod does not start
+├── MigrationRunningError         another gateway's migrations do not end
+├── LeaseLostError                this process was suspended and lost its lease
+│   └── ImportInterruptedError    ... in the middle of an import, which another process finishes
+├── ImportRunningError            another import does not end
+└── BundleError                   a bundle is invalid; nothing was written
+
+`storage.attribute_assignments` adds AttributeGroupNotFoundError and InvalidAssignmentsError.
 """
 
 
 class StorageError(Exception):
-    """The root of every error that storage raises."""
+    """Base class of the errors that storage raises."""
 
 
 class UnavailableError(StorageError):
@@ -19,7 +23,7 @@ class UnavailableError(StorageError):
 
 
 class InvalidPageRequestError(StorageError):
-    """A page, a page size or a cursor that cannot be; `argument` names which."""
+    """An invalid page, page size or cursor; `argument` names which."""
 
     def __init__(self, argument: str, message: str) -> None:
         super().__init__(message)
@@ -27,19 +31,27 @@ class InvalidPageRequestError(StorageError):
 
 
 class EmbeddedServerError(StorageError):
-    """The embedded mongod cannot be started, or does not answer."""
+    """The embedded mongod does not start or does not answer."""
+
+
+class MigrationRunningError(StorageError):
+    """Another gateway is migrating the database and does not finish."""
+
+
+class LeaseLostError(StorageError):
+    """Another process may have taken over the lease that this one held."""
 
 
 class ImportRunningError(StorageError):
-    """Another import is running, and one at a time writes to the catalog."""
+    """Another import is running; only one at a time may write to the catalog."""
 
 
-class ImportInterruptedError(StorageError):
-    """This import stopped before its end; whoever imports or starts next ends it."""
+class ImportInterruptedError(LeaseLostError):
+    """This import lost its lease; the next start or import finishes or discards it."""
 
 
 class BundleError(StorageError):
-    """A bundle is at fault: each complaint says where, what and what would be right."""
+    """A bundle is invalid. Each violation says where, what and what would be right."""
 
     def __init__(self, violations: list[str]) -> None:
         super().__init__("\n".join(violations))

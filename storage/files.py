@@ -1,7 +1,7 @@
-"""Files kept in MongoDB under the SHA-256 digest of their content.
+"""Files in MongoDB, addressed by the SHA-256 digest of their content.
 
-A file never changes, so writing one twice is no matter, and one that no record names yet is not
-there for anybody. Chunks keep each document below MongoDB's 16 MB.
+A file never changes, so writing it twice is harmless, and it is invisible until a record refers to
+its digest. Files are stored in chunks, because a MongoDB document has at most 16 MB.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ CHUNK_BYTES = 8 << 20
 
 
 async def write_file(database: driver.Database, content: bytes) -> str:
-    """Keeps a file; returns its digest."""
+    """Store a file and return its digest."""
     digest = hashlib.sha256(content).hexdigest()
     chunks = [
         {
@@ -32,22 +32,26 @@ async def write_file(database: driver.Database, content: bytes) -> str:
 
 
 async def read_file(
-    database: driver.Database, digest: str, session: driver.Session = None
+    database: driver.Database, digest: str, session: driver.Session | None = None
 ) -> bytes | None:
-    """The content of a file; None when it is not there, or being written or swept."""
+    """Return the content of a file, or None if it does not exist or is incomplete."""
     return (await read_files(database, [digest], session)).get(digest)
 
 
 async def read_files(
-    database: driver.Database, digests: Iterable[str], session: driver.Session = None
+    database: driver.Database, digests: Iterable[str], session: driver.Session | None = None
 ) -> dict[str, bytes]:
-    """The contents of those files that are there and whole, by digest: one command for all."""
+    """Return the contents of the files that exist and are complete, by digest, in one query.
+
+    A file is incomplete while it is being written or deleted.
+    """
+    # Chunk ids are the digest, "/" and a number; "0" is the character after "/".
     ranges = [{"_id": {"$gte": f"{digest}/", "$lt": f"{digest}0"}} for digest in sorted(digests)]
     if not ranges:
         return {}
-    found = database[COLLECTION].find({"$or": ranges}, {"file": 1, "bytes": 1}, session=session)
+    cursor = database[COLLECTION].find({"$or": ranges}, {"file": 1, "bytes": 1}, session=session)
     contents: dict[str, bytearray] = {}
-    async for chunk in found.sort("_id", 1):
+    async for chunk in cursor.sort("_id", 1):
         contents.setdefault(chunk["file"], bytearray()).extend(chunk["bytes"])
     return {
         digest: bytes(content)
@@ -59,9 +63,9 @@ async def read_files(
 async def delete_unused_files(
     database: driver.Database, used_digests: Iterable[str | None]
 ) -> None:
-    """Deletes every file but those. Only for the holder of the turn to import, who alone writes."""
+    """Delete all other files. Requires the import lease: a file being imported has no user yet."""
     digests = set(used_digests)
-    # The hint keeps MongoDB to the index: the chunks themselves are large.
+    # The hint makes this a scan of the index alone: the chunks themselves are large.
     chunks = await database[COLLECTION].find({}, {"_id": 1}).hint([("_id", 1)]).to_list(None)
-    gone = [chunk["_id"] for chunk in chunks if chunk["_id"].partition("/")[0] not in digests]
-    await database[COLLECTION].delete_many({"_id": {"$in": gone}})
+    unused = [chunk["_id"] for chunk in chunks if chunk["_id"].partition("/")[0] not in digests]
+    await database[COLLECTION].delete_many({"_id": {"$in": unused}})

@@ -7,7 +7,7 @@ from storage.records.kinds import Kind, Owner
 
 
 class Floor(TimestampedRecord, frozen=True, kw_only=True):
-    """A storey of an asset; `sort` orders the storeys from the lowest up."""
+    """A storey of an asset; `sort` orders them from the lowest up. Labels default to `name`."""
 
     id: Id
     asset_id: Id

@@ -1,8 +1,8 @@
-"""API keys: their form, and the collection that holds their digests.
+"""API keys: their format, and the collection that holds their digests.
 
-A key is `fgk_`, 43 base62 characters of 256 random bits, and 6 of their CRC-32: a secret scanner
-recognises a leaked one, and a mistyped one costs no look-up. Only its SHA-256 is stored, which is
-enough for 256 random bits.
+A key is `fgk_`, 43 base62 digits of 256 random bits, and 6 of their CRC-32. The prefix lets secret
+scanners recognise a leaked key, the checksum lets a mistyped one be rejected without a query. An
+unsalted SHA-256 is enough to store 256 random bits (docs/decisions/key-form-and-storage.md).
 """
 
 import hashlib
@@ -16,6 +16,7 @@ import msgspec
 
 from storage.mongo import driver
 from storage.records.fields import Id, Text
+from storage.records.timestamps import current_second
 from storage.records.visibility import Scope
 
 KEY_PREFIX = "fgk_"
@@ -26,13 +27,13 @@ KEY_LENGTH = len(KEY_PREFIX) + SECRET_LENGTH + CHECKSUM_LENGTH
 
 KEYS_COLLECTION = "api_keys"
 USES_COLLECTION = "api_key_uses"
-"""Last uses live apart, so that writing them does not look like a change of keys."""
+"""Last uses are stored apart, because writing to `api_keys` invalidates every key cache."""
 
 KeyDigest: TypeAlias = bytes
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What is known of a key; never the key itself. `asset_ids` None means all assets."""
+    """The record of an API key, without the key. `asset_ids` None means all assets."""
 
     id: Id
     name: Text
@@ -45,22 +46,26 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def scope(self) -> Scope:
-        """Made once: what is kept for callers of this key holds one set of assets between them."""
+        """The assets that the key may read. Cached: cache keys share one set."""
         return Scope(None if self.asset_ids is None else frozenset(self.asset_ids))
 
     def is_valid(self, now: datetime) -> bool:
-        """Whether the key opens anything at this time."""
+        """Return whether the key is neither revoked nor expired at this time."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 def generate_key() -> str:
-    """A new key, to be shown once."""
+    """Return a new random key.
+
+    >>> is_well_formed(generate_key())
+    True
+    """
     secret = _base62(secrets.randbits(256), SECRET_LENGTH)
     return KEY_PREFIX + secret + _checksum(secret)
 
 
 def is_well_formed(key: str) -> bool:
-    """Whether the key has the form and checksum of one of ours."""
+    """Return whether a key has the prefix, length and checksum of this format."""
     if len(key) != KEY_LENGTH or not key.startswith(KEY_PREFIX) or not key.isascii():
         return False
     secret, checksum = key[len(KEY_PREFIX) : -CHECKSUM_LENGTH], key[-CHECKSUM_LENGTH:]
@@ -68,7 +73,7 @@ def is_well_formed(key: str) -> bool:
 
 
 def hash_key(key: str) -> KeyDigest:
-    """The form in which a key is stored and looked up."""
+    """Return the digest under which a key is stored and looked up."""
     return hashlib.sha256(key.encode()).digest()
 
 
@@ -80,14 +85,14 @@ async def create_api_key(
     asset_ids: list[str] | None,
     expires_at: datetime | None,
 ) -> tuple[ApiKey, str]:
-    """Stores a new key's digest and gives the record and, this once, the key."""
+    """Create a key; return its record and the key itself, which cannot be read again."""
     key = generate_key()
     record = ApiKey(
         id=f"key_{secrets.token_hex(8)}",
         name=name,
         permissions=permissions,
         asset_ids=asset_ids,
-        created_at=_now(),
+        created_at=current_second(),
         expires_at=expires_at,
     )
     document = msgspec.structs.asdict(record) | {"_id": record.id, "digest": hash_key(key)}
@@ -98,7 +103,7 @@ async def create_api_key(
 
 
 async def revoke_api_key(database: driver.Database, key_id: str) -> bool:
-    """Ends a key for good; False when there is no such key. Revoking twice keeps the first time."""
+    """Revoke a key; False if there is none. Revoking it again keeps the first `revoked_at`."""
     with driver.translate_errors():
         result = await database[KEYS_COLLECTION].update_one(
             {"_id": key_id},
@@ -108,7 +113,7 @@ async def revoke_api_key(database: driver.Database, key_id: str) -> bool:
 
 
 async def list_api_keys(database: driver.Database) -> list[ApiKey]:
-    """All keys in the order of their making, with their last uses."""
+    """Return all keys with their last uses, oldest first."""
     with driver.translate_errors():
         documents = await database[KEYS_COLLECTION].find(sort=[("created_at", 1)]).to_list(None)
         uses = await database[USES_COLLECTION].find().to_list(None)
@@ -117,14 +122,14 @@ async def list_api_keys(database: driver.Database) -> list[ApiKey]:
 
 
 async def find_api_key(database: driver.Database, key_digest: KeyDigest) -> ApiKey | None:
-    """The key with this digest, revoked and expired ones included."""
+    """Return the key with this digest, even if revoked or expired, or None."""
     with driver.translate_errors():
         document = await database[KEYS_COLLECTION].find_one({"digest": key_digest})
     return None if document is None else _to_api_key(document)
 
 
 async def record_uses(database: driver.Database, uses: dict[str, datetime]) -> None:
-    """Remembers when keys were last used; an earlier time never replaces a later one."""
+    """Store when keys were last used; a later time already stored stays."""
     with driver.translate_errors():
         for key_id, at in uses.items():
             await database[USES_COLLECTION].update_one(
@@ -142,10 +147,6 @@ def _to_api_key(document: dict[str, object], last_used_at: datetime | None = Non
     }
     used = last_used_at.replace(tzinfo=UTC) if last_used_at else None
     return msgspec.convert(document | times | {"last_used_at": used}, ApiKey)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(microsecond=0)
 
 
 def _checksum(secret: str) -> str:

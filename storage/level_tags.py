@@ -1,4 +1,4 @@
-"""Level tags: what the levels of a unit map can be told apart by."""
+"""Level tags: keys and values that distinguish the levels of a unit map."""
 
 from storage.records.fields import NO_TIMESTAMP, Id, Record, Text, Timestamp, TimestampedRecord
 from storage.records.kinds import Kind, Owner

@@ -19,7 +19,7 @@ class LocationFloor(Record, frozen=True, kw_only=True):
 
 
 class LocationTag(Record, frozen=True, kw_only=True):
-    """A fact about a location; keys may contain colons."""
+    """A key and value that describe a location; keys may contain colons."""
 
     key: Id
     value: Text
@@ -28,7 +28,7 @@ class LocationTag(Record, frozen=True, kw_only=True):
 
 
 class Location(TimestampedRecord, frozen=True, kw_only=True):
-    """A point in the map's own coordinates, with tags that tell what is there."""
+    """A point in the coordinates of its map; tags describe what is there."""
 
     id: Id
     asset_id: Id

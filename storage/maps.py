@@ -8,12 +8,19 @@ from storage.records.fields import TEXT_PATTERN, Id, MapTag, Text, TimestampedRe
 from storage.records.kinds import Document, Kind, Owner
 
 NO_ROUTING = "no_routing"
-"""The routing tier of a map without a network."""
+"""Routing tier of a map without a network."""
+FOOT_ROUTING = "foot_routing"
+WHEELCHAIR_ROUTING = "wheelchair_routing"
+ROUTING_TIERS = (FOOT_ROUTING, WHEELCHAIR_ROUTING)
+"""Routing tiers of maps with a network, which processing sets (docs/decisions/routing-modes.md)."""
 
 
 class Map(TimestampedRecord, frozen=True, kw_only=True):
-    """A unit map. In a bundle `source` is the path of its SVG, or the SVG itself as a data URL;
-    in the database it is the digest under which `storage.files` keeps it."""
+    """A unit map.
+
+    In a bundle `source` is the path of its SVG, or the SVG as a data URL; in the database, the
+    digest of the file (`storage.files`).
+    """
 
     id: Id
     asset_id: Id
@@ -30,13 +37,13 @@ class Map(TimestampedRecord, frozen=True, kw_only=True):
 
 
 PATHFINDING_TAG = "pathfinding"
-"""The tag of a map that has been processed for routing."""
+"""Tag of a map that has been processed for routing."""
 NETWORK_FIELD = "network"
-"""The field that holds the digest under which `storage.files` keeps what routing needs."""
+"""Field with the digest of the file that holds the routing network."""
 
 
 def _keep_routing(new: Document, live: Document) -> Document:
-    """A bundle says nothing of routing: a processed map stays so."""
+    """Preserve what processing has set: bundles know nothing of routing."""
     if not live.get(NETWORK_FIELD):
         return {}
     tags = new["tags"] if PATHFINDING_TAG in new["tags"] else [*new["tags"], PATHFINDING_TAG]

@@ -15,7 +15,7 @@ class AssetReference(TimestampedRecord, frozen=True, kw_only=True):
 
 
 class UnitReference(TimestampedRecord, frozen=True, kw_only=True):
-    """A unit's id in the system that `key` names; some values join two ids by an underscore."""
+    """A unit's id in the system that `key` names; some systems join two ids by an underscore."""
 
     group_id: Id
     asset_id: Id

@@ -1,10 +1,10 @@
 """Reading the catalog: by key, by page, and for many owners at once.
 
-Every read takes the caller's `Scope`. Values from outside are only ever compared (`$eq`, `$in`),
-never placed where MongoDB would read them as operators.
+Every read takes the caller's `Scope`. Values from requests are only ever operands of `$eq`, `$in`
+and the like, never in a position where MongoDB would read them as an operator.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -21,46 +21,47 @@ R = TypeVar("R", bound=Record)
 
 SORT_BY_KEY = {"_id": 1}
 MAX_RECORDS_READ_WHOLE = 20_000
-"""Records of all lists that are read whole in one query."""
-MAX_UNION_STAGES = 90
-"""Owners in one command; MongoDB allows 1,000 stages in all, of which each owner takes some."""
+"""Maximum number of records read when many short lists are read whole in one query."""
+MAX_UNION_BRANCHES = 90
+"""Conditions in one command. MongoDB allows 1,000 stages; a branch takes up to six."""
 MAX_LONG_LISTS = 1_000
-"""Sorts of lists that are remembered as too long to be read whole."""
+"""Maximum number of list types remembered as too long to be read whole."""
+BRANCH_FIELD = "_branch"
 
 
 class Store:
-    """The catalog in one MongoDB database, for reading."""
+    """Read access to the catalog in one MongoDB database."""
 
-    def __init__(self, client: driver.Client, database: str) -> None:
+    def __init__(self, client: driver.Client, database_name: str) -> None:
         self.client = client
-        self.database: driver.Database = client[database]
+        self.database = client[database_name]
         self.bookmarks: PageBookmarks | None = None
-        """What bounds jumps to far pages, where changes are followed."""
+        """Makes far pages fast; None without a change feed."""
         self._long_lists: set[tuple[str, str, int]] = set()
-        """Lists that were once too long to be read whole: kind, owner's field, records asked."""
+        """Lists found too long to be read whole: kind, owner field, records requested."""
 
     async def find_record(self, kind: Kind[R], scope: Scope, where: Document) -> R | None:
-        """The one visible record that `where` picks out, or None."""
+        """Return a visible record that matches `where`, or None. Raises UnavailableError."""
         with driver.translate_errors():
             documents = await self._find_documents(kind, scope.restrict(kind, where), limit=1)
         return next(iter(kind.decode(documents)), None)
 
     async def load_records(self, kind: Kind[R], scope: Scope, keys: Iterable[str]) -> dict[str, R]:
-        """The visible records among `keys`, by key: one command, however many."""
-        wanted = sorted(set(keys))
-        # MongoDB answers for one key without planning.
-        among = wanted[0] if len(wanted) == 1 else {"$in": wanted}
+        """Return the visible records with these keys, by key, in one query."""
+        distinct_keys = sorted(set(keys))
+        # MongoDB has a fast path without query planning for equality on `_id`.
+        condition = distinct_keys[0] if len(distinct_keys) == 1 else {"$in": distinct_keys}
         with driver.translate_errors():
             documents = await self._find_documents(
-                kind, scope.restrict(kind, {"_id": among}), len(wanted)
+                kind, scope.restrict(kind, {"_id": condition}), len(distinct_keys)
             )
-        found = zip(documents, kind.decode(documents), strict=True)
-        return {document["_id"]: record for document, record in found}
+        records = zip(documents, kind.decode(documents), strict=True)
+        return {document["_id"]: record for document, record in records}
 
     async def list_page(
         self, kind: Kind[R], scope: Scope, where: Document, page_request: PageRequest
     ) -> Page[R]:
-        """The page of the visible records that `where` matches, in the order of their keys."""
+        """Return a page of the visible records that match `where`, sorted by key."""
         with driver.translate_errors():
             key, skip = await self._find_start(kind, scope, where, page_request)
             visible = scope.restrict(kind, _continue_after(where, key))
@@ -72,28 +73,29 @@ class Store:
     async def _find_start(
         self, kind: Kind[Any], scope: Scope, where: Document, page_request: PageRequest
     ) -> tuple[str | None, int]:
-        """The key behind which to begin, and how many records to pass over from there."""
-        landmarks = self.bookmarks
-        if landmarks is None or page_request.after_key is not None:
+        """Return the key after which to start, and how many records to skip from there."""
+        bookmarks = self.bookmarks
+        if bookmarks is None or page_request.after_key is not None:
             return page_request.after_key, page_request.skip
 
         async def advance(key: str | None) -> str | None:
             keys = await self._find_keys(
-                kind, scope, _continue_after(where, key), 1, skip=landmarks.stride - 1
+                kind, scope, _continue_after(where, key), 1, skip=bookmarks.stride - 1
             )
             return keys[0] if keys else None
 
-        name = ListKey(kind.name, scope, repr(where))
-        return await landmarks.find_start(name, page_request.skip, advance)
+        # `repr` depends on the order of fields; a condition written in two orders has two lists.
+        list_key = ListKey(kind.name, scope, repr(where))
+        return await bookmarks.find_start(list_key, page_request.skip, advance)
 
     async def load_pages(
         self, kind: Kind[R], scope: Scope, wheres: Sequence[Document], page_request: PageRequest
     ) -> list[Page[R]]:
-        """The same page for each of many conditions, such as the floors of many assets.
+        """Return the same page for each of many conditions, such as the floors of many assets.
 
-        Lists no longer than their first pages come in one query. For others it is one command for
-        up to `UNION_STAGES` conditions; each is the very query that `page` would make, so that
-        each uses its index and stops at its limit.
+        Short lists are read whole in one query. Otherwise one command reads the page of up to
+        MAX_UNION_BRANCHES conditions; each branch is the query of `list_page`, so that it uses
+        its index and stops at its limit.
         """
         if len(wheres) == 1:
             return [await self.list_page(kind, scope, wheres[0], page_request)]
@@ -101,94 +103,103 @@ class Store:
         if first_pages is not None:
             return first_pages
         pages: list[Page[R]] = []
-        for start in range(0, len(wheres), MAX_UNION_STAGES):
-            part = wheres[start : start + MAX_UNION_STAGES]
-            first, *rest = [
-                self._build_union_branch(number, kind, scope, where, page_request)
+        for part in _split(wheres, MAX_UNION_BRANCHES):
+            branches = [
+                _build_page_branch(number, kind, scope, where, page_request)
                 for number, where in enumerate(part)
             ]
-            unions = [{"$unionWith": {"coll": kind.name, "pipeline": branch}} for branch in rest]
-            with driver.translate_errors():
-                documents = await driver.aggregate_documents(
-                    self.database[kind.name],
-                    [*first, *unions],
-                    batchSize=page_request.limit * len(part),
-                )
-            found: list[list[Document]] = [[] for _ in part]
+            documents = await self._run_union(
+                kind, branches, batchSize=page_request.limit * len(part)
+            )
+            documents_by_branch: list[list[Document]] = [[] for _ in part]
             for document in documents:
-                found[document.pop("_build_union_branch")].append(document)
-            pages += [_build_page(kind, documents, page_request) for documents in found]
+                documents_by_branch[document.pop(BRANCH_FIELD)].append(document)
+            pages += [_build_page(kind, found, page_request) for found in documents_by_branch]
         return pages
 
     async def _load_first_pages(
-        self, kind: Kind[R], scope: Scope, wheres: Sequence[Document], slice: PageRequest
+        self, kind: Kind[R], scope: Scope, wheres: Sequence[Document], page_request: PageRequest
     ) -> list[Page[R]] | None:
-        """The first pages of lists that are short enough to be read whole, else None."""
-        owner = _find_owner_field(wheres)
-        if owner is None or slice.skip or slice.after_key is not None:
+        """Return the first pages of lists that are short enough to be read whole, else None."""
+        owner_field = _find_owner_field(wheres)
+        if owner_field is None or page_request.skip or page_request.after_key is not None:
             return None
-        if (sort := (kind.name, owner, slice.limit)) in self._long_lists:
+        list_type = (kind.name, owner_field, page_request.limit)
+        if list_type in self._long_lists:
             return None
-        most = min(slice.limit * len(wheres), MAX_RECORDS_READ_WHOLE)
-        found: dict[str, list[Document]] = {where[owner]: [] for where in wheres}
-        visible = scope.restrict(kind, {owner: {"$in": sorted(found)}})
+        limit = min(page_request.limit * len(wheres), MAX_RECORDS_READ_WHOLE)
+        by_owner: dict[str, list[Document]] = {where[owner_field]: [] for where in wheres}
+        visible = scope.restrict(kind, {owner_field: {"$in": sorted(by_owner)}})
         with driver.translate_errors():
-            documents = await self._find_documents(kind, visible, most)
-        if len(documents) == most:
+            documents = await self._find_documents(kind, visible, limit)
+        if len(documents) == limit:
             if len(self._long_lists) >= MAX_LONG_LISTS:
-                self._long_lists.clear()  # a list may have become short meanwhile
-            self._long_lists.add(sort)
+                self._long_lists.clear()  # lists may have become shorter since
+            self._long_lists.add(list_type)
             return None
         for document in sorted(documents, key=itemgetter("_id")):
-            found[document[owner]].append(document)
-        pages = {key: _build_page(kind, documents, slice) for key, documents in found.items()}
-        return [pages[where[owner]] for where in wheres]
+            by_owner[document[owner_field]].append(document)
+        pages = {
+            owner: _build_page(kind, documents, page_request)
+            for owner, documents in by_owner.items()
+        }
+        return [pages[where[owner_field]] for where in wheres]
 
     async def list_keys(
         self, kind: Kind[Any], scope: Scope, where: Document, limit: int
     ) -> list[str]:
-        """The keys of the first visible records that `where` matches, from an index alone."""
+        """Return the first keys of visible records that match `where`, sorted.
+
+        MongoDB reads the index alone if one covers `where`.
+        """
         with driver.translate_errors():
             return await self._find_keys(kind, scope, where, limit)
 
     async def load_drawings(self, scope: Scope, map_ids: Iterable[str]) -> dict[str, bytes]:
-        """What the drawings of visible maps were parsed to, as JSON, by map."""
-        wanted = sorted(set(map_ids))
-        where = scope.restrict(MAPS, {"_id": {"$in": wanted}})
+        """Return the parsed drawings of visible maps as JSON, by map id."""
+        ids = sorted(set(map_ids))
+        where = scope.restrict(MAPS, {"_id": {"$in": ids}})
         with driver.translate_errors():
-            most = len(wanted)
             maps = await driver.find_documents(
-                self.database, MAPS.name, where, {"parsed": 1}, limit=most
+                self.database, MAPS.name, where, {"parsed": 1}, limit=len(ids)
             )
-            digests = {each["_id"]: each["parsed"] for each in maps if each.get("parsed")}
+            digests = {
+                document["_id"]: digest for document in maps if (digest := document.get("parsed"))
+            }
             contents = await files.read_files(self.database, set(digests.values()))
         return {key: contents[digest] for key, digest in digests.items() if digest in contents}
 
     async def count_many(
         self, kind: Kind[Any], wheres: Sequence[Document], max_count: int
     ) -> list[int]:
-        """How many records meet each condition, counted no further than `most`.
+        """Count the records that match each condition, up to `max_count`.
 
-        For planning a read, never for showing: it counts what the caller may not see too.
+        For query planning only, never to show: it also counts records that the caller may not see.
         """
         counts: list[int] = []
-        for start in range(0, len(wheres), MAX_UNION_STAGES):
-            first, *rest = [
+        for part in _split(wheres, MAX_UNION_BRANCHES):
+            branches: list[list[Document]] = [
                 [
                     {"$match": where},
                     {"$limit": max_count},
                     {"$group": {"_id": number, "count": {"$sum": 1}}},
                 ]
-                for number, where in enumerate(wheres[start : start + MAX_UNION_STAGES])
+                for number, where in enumerate(part)
             ]
-            unions = [{"$unionWith": {"coll": kind.name, "pipeline": branch}} for branch in rest]
-            with driver.translate_errors():
-                found = await driver.aggregate_documents(
-                    self.database[kind.name], [*first, *unions]
-                )
-            counted = {each["_id"]: each["count"] for each in found}
-            counts += [counted.get(number, 0) for number in range(len(rest) + 1)]
+            groups = await self._run_union(kind, branches)
+            count_by_branch = {group["_id"]: group["count"] for group in groups}
+            counts += [count_by_branch.get(number, 0) for number in range(len(part))]
         return counts
+
+    async def _run_union(
+        self, kind: Kind[Any], branches: list[list[Document]], **options: Any
+    ) -> list[Document]:
+        first, *others = branches
+        unions = [{"$unionWith": {"coll": kind.name, "pipeline": branch}} for branch in others]
+        with driver.translate_errors():
+            return await driver.aggregate_documents(
+                self.database[kind.name], [*first, *unions], **options
+            )
 
     async def _find_documents(
         self, kind: Kind[Any], where: Document, limit: int, **options: Any
@@ -202,22 +213,23 @@ class Store:
         self, kind: Kind[Any], scope: Scope, where: Document, limit: int, skip: int = 0
     ) -> list[str]:
         visible, key = scope.restrict(kind, where), {"_id": 1}
-        found = await driver.find_documents(
+        documents = await driver.find_documents(
             self.database, kind.name, visible, key, limit=limit, skip=skip, sort=SORT_BY_KEY
         )
-        return [document["_id"] for document in found]
+        return [document["_id"] for document in documents]
 
-    @staticmethod
-    def _build_union_branch(
-        number: int, kind: Kind[Any], scope: Scope, where: Document, slice: PageRequest
-    ) -> list[Document]:
-        return [
-            {"$match": scope.restrict(kind, _continue_after(where, slice.after_key))},
-            {"$sort": SORT_BY_KEY},
-            *([{"$skip": slice.skip}] if slice.skip else []),
-            {"$limit": slice.limit},
-            {"$project": {**kind.projection, "_build_union_branch": {"$literal": number}}},
-        ]
+
+def _build_page_branch(
+    number: int, kind: Kind[Any], scope: Scope, where: Document, page_request: PageRequest
+) -> list[Document]:
+    """Return the pipeline of one page; its documents say which branch they come from."""
+    return [
+        {"$match": scope.restrict(kind, _continue_after(where, page_request.after_key))},
+        {"$sort": SORT_BY_KEY},
+        *([{"$skip": page_request.skip}] if page_request.skip else []),
+        {"$limit": page_request.limit},
+        {"$project": {**kind.projection, BRANCH_FIELD: {"$literal": number}}},
+    ]
 
 
 def _continue_after(where: Document, key: str | None) -> Document:
@@ -225,14 +237,18 @@ def _continue_after(where: Document, key: str | None) -> Document:
 
 
 def _find_owner_field(wheres: Sequence[Document]) -> str | None:
-    """The one field that all conditions are about, each with a value for it."""
+    """Return the field if all conditions compare the same one with a string, else None."""
     fields = {(*where,) for where in wheres}
     if len(fields) > 1 or not all(
-        isinstance(value, str) for each in wheres for value in each.values()
+        isinstance(value, str) for where in wheres for value in where.values()
     ):
         return None
     [names] = fields
     return names[0] if len(names) == 1 else None
+
+
+def _split(wheres: Sequence[Document], size: int) -> Iterator[Sequence[Document]]:
+    return (wheres[start : start + size] for start in range(0, len(wheres), size))
 
 
 def _build_page(kind: Kind[R], documents: list[Document], page_request: PageRequest) -> Page[R]:

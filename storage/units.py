@@ -4,10 +4,11 @@ from storage.records.fields import Id, Text, TimestampedRecord
 from storage.records.kinds import Kind, Owner
 
 SAME_ASSET = (("asset_id", "asset_id"),)
+"""For `Owner.must_match`: both belong to the same asset."""
 
 
 class Unit(TimestampedRecord, frozen=True, kw_only=True):
-    """A unit on a floor; `map_ids` None means every map of its asset."""
+    """A unit on a floor, shown on the maps `map_ids`, or on all maps of its asset if None."""
 
     id: Id
     asset_id: Id

@@ -40,14 +40,38 @@ def test_a_package_imports_only_what_stands_below_it(package: str) -> None:
             assert top not in MAY_IMPORT or top in allowed, f"{file.relative_to(ROOT)}: {name}"
 
 
-def test_only_the_driver_module_imports_motor() -> None:
-    knowing = [
-        file.relative_to(ROOT).as_posix()
+def test_only_storage_mongo_imports_the_mongodb_driver() -> None:
+    driver = {"motor", "pymongo", "bson", "gridfs"}
+    importing = {
+        file.relative_to(ROOT).parent.as_posix()
         for package in MAY_IMPORT
         for file in modules(package)
-        if any(name.split(".")[0] == "motor" for name in imported(file))
-    ]
-    assert knowing == ["storage/mongo/driver.py"]
+        if any(name.partition(".")[0] in driver for name in imported(file))
+    }
+    assert importing == {"storage/mongo"}
+
+
+STORAGE_LAYERS: dict[str, set[str]] = {
+    "storage.records": set(),
+    "storage.mongo": {"storage.records"},
+    "storage.embedded": {"storage.mongo"},
+    "storage.cache": {"storage.mongo", "storage.records"},
+    "storage.setup": {"storage.mongo", "storage.records", "storage.embedded"},
+    "storage.bundles": {"storage.mongo", "storage.records", "storage.setup"},
+}
+"""The folders of storage; the resources, in storage itself, are known to those of more than one."""
+
+
+@pytest.mark.parametrize("folder", STORAGE_LAYERS)
+def test_the_folders_of_storage_import_one_way(folder: str) -> None:
+    for file in modules(folder.replace(".", "/")):
+        for name in imported(file):
+            parent = ".".join(name.split(".")[:2])
+            if parent in STORAGE_LAYERS and parent != folder:
+                assert parent in STORAGE_LAYERS[folder], f"{file.relative_to(ROOT)}: {name}"
+            if folder in ("storage.records", "storage.mongo", "storage.embedded"):
+                known = parent in STORAGE_LAYERS or parent == "storage.errors"
+                assert known or not name.startswith("storage"), f"{file.relative_to(ROOT)}: {name}"
 
 
 @pytest.mark.parametrize("package", ["parsing", "routing"])

@@ -51,7 +51,7 @@ def export(ndjson: bool, **values: Any) -> None:
     """Write the whole catalog to standard output, as a bundle that import takes back."""
 
     async def work(database: driver.Database) -> None:
-        async for part in export_bundle(database.client, database.name, lines=ndjson):
+        async for part in export_bundle(database, lines=ndjson):
             sys.stdout.buffer.write(part)
         sys.stdout.buffer.flush()
 

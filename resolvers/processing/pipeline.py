@@ -140,7 +140,7 @@ async def process_and_publish(
         await _publish_map(store.database, task, built)
     elif refusal is None:
         refusal = "no two locations reach each other"
-        if await networks.withdraw(store.database, request.map_id, built.report):
+        if await networks.withdraw_network(store.database, request.map_id, built.report):
             refusal += "; the map was routable before, and no longer is"
     report = {**built.report, "published": refusal is None, "refusal": refusal}
     return ProcessingOutcome(report, refusal is None, built.pictures)

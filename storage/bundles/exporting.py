@@ -1,7 +1,7 @@
-"""Exporting the catalog as a bundle that importing takes back unchanged.
+"""Exporting the catalog as a bundle that can be imported again without changes.
 
-Everything is read from one snapshot of the database, so that an export is consistent whatever is
-written meanwhile. Drawings travel within it, as data URLs: the bundle is complete by itself.
+All records are read from one snapshot of the database, so the export is consistent although others
+write at the same time. Drawings are included as data URLs.
 """
 
 from collections.abc import AsyncIterator
@@ -23,18 +23,16 @@ FLUSH_BYTES = 1 << 20
 
 
 async def export_bundle(
-    client: driver.Client,
-    database_name: str,
-    scope: Scope = ALL_ASSETS,
-    *,
-    lines: bool = False,
+    database: driver.Database, scope: Scope = ALL_ASSETS, *, lines: bool = False
 ) -> AsyncIterator[bytes]:
-    """The bundle in pieces, members in the order of their keys, one a line in both forms."""
+    """Yield the bundle in chunks; members are sorted by key, one a line in both forms.
+
+    Raises UnavailableError, and StorageError if a drawing is lost.
+    """
     form = _iter_line_form if lines else _iter_array_form
-    database = client[database_name]
     buffer = bytearray()
     with driver.translate_errors():
-        async with driver.open_snapshot_session(client) as session:
+        async with driver.open_snapshot_session(database.client) as session:
             async for piece in form(database, scope, session):
                 buffer += piece
                 if len(buffer) >= FLUSH_BYTES:
@@ -48,10 +46,10 @@ async def _iter_array_form(
 ) -> AsyncIterator[bytes]:
     for number, kind in enumerate(KINDS):
         yield b'%s"%s":[' % (b",\n" if number else b"{\n", kind.name.encode())
-        before = b"\n"
+        separator = b"\n"
         async for member in _iter_members(database, kind, scope, session):
-            yield before + msgspec.json.encode(member)
-            before = b",\n"
+            yield separator + msgspec.json.encode(member)
+            separator = b",\n"
         yield b"]"
     yield b"\n}\n"
 
@@ -68,8 +66,8 @@ async def _iter_members(
     database: driver.Database, kind: Kind[Any], scope: Scope, session: driver.Session
 ) -> AsyncIterator[Document]:
     where = scope.restrict(kind, {})
-    found = iteration.iter_batches(database[kind.name], where, kind.projection, session)
-    async for batch in found:
+    batches = iteration.iter_batches(database[kind.name], where, kind.projection, session)
+    async for batch in batches:
         for record in kind.decode(batch):
             member: Document = msgspec.structs.asdict(record)
             if kind is MAPS and member["source"]:

@@ -1,7 +1,8 @@
-"""Reading a catalog bundle: its two forms, gzipped or not, member by member.
+"""Reading catalog bundles, gzipped or not, member by member.
 
-JSON form: one object of arrays, `{"assets": [...], "units": [...]}`. Line form: one member a line,
-its kind in `"type"`. Which one it is the first line tells.
+There are two forms (docs/bundles.md): one JSON object of arrays,
+`{"assets": [...], "units": [...]}`, and newline-delimited JSON, one member a line with its kind in
+`"type"`. The first line shows which form it is.
 """
 
 import gzip
@@ -18,7 +19,7 @@ from storage.bundles.json_stream import (
     MalformedJsonError,
     describe_invalid_utf8,
 )
-from storage.bundles.members import parse_member
+from storage.bundles.members import MemberError, parse_member
 from storage.bundles.violations import Violations
 from storage.catalog import KINDS, KINDS_BY_NAME
 from storage.errors import BundleError
@@ -27,33 +28,33 @@ from storage.records.kinds import Document, Kind
 GZIP_MAGIC = b"\x1f\x8b"
 PEEK_BYTES = 1 << 16
 MAX_MEMBER_CHARACTERS = 2 << 20
-"""The longest member, its drawing aside: in MongoDB a document has at most 16 MB."""
+"""Limit of a member without its drawing. A MongoDB document has at most 16 MB."""
 KINDS_BY_TYPE = {name: kind for kind in KINDS for name in (kind.singular, kind.name)}
 
 BUNDLE_FORMAT_HINT = "a bundle is one JSON object of arrays, or one member a line"
 
 
 class BundleMember(NamedTuple):
-    """One valid member of a bundle; `place` is a JSON path below its file's name, `size` the length
-    of its text."""
+    """One member of a bundle, valid on its own."""
 
     origin: str
+    """File name and JSON path, such as `demo.json: $.units[3]`."""
     kind: Kind[Any]
     document: Document
     text_length: int
 
 
 def read_members(stream: BinaryIO, name: str, violations: Violations) -> Iterator[BundleMember]:
-    """The members of a bundle that are valid by themselves; what is wrong becomes a complaint.
+    """Yield the members that are valid on their own; add the others to `violations`.
 
-    Raises BundleError when the complaints are many, or reading cannot go on.
+    Raises BundleError if there are too many violations or the rest cannot be parsed.
     """
     try:
-        text = cast(BinaryIO, _open_decompressed(stream))
-        read = _read_line_form if _is_line_form(cast(BufferedReader, text)) else _read_array_form
+        text = _open_decompressed(stream)
+        read = _read_line_form if _is_line_form(text) else _read_array_form
         yield from read(text, name, violations)
-    except MalformedJsonError as fault:
-        violations.add(f"{name}: line {fault.line}, column {fault.column}", fault.message)
+    except MalformedJsonError as error:
+        violations.add(f"{name}: line {error.line}, column {error.column}", error.message)
         violations.raise_if_any()
     except EOFError:
         violations.add(name, "the gzip data ends too early; is the file complete?")
@@ -73,7 +74,7 @@ def _open_decompressed(stream: BinaryIO) -> BufferedReader:
 
 
 def _is_line_form(text: BufferedReader) -> bool:
-    """Whether the first line begins with its type, or is a whole object that has one."""
+    """Return whether the first line begins with `{"type":` or is an object with a `type`."""
     start = text.peek(PEEK_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()
     line = start.partition(b"\n")[0]
     if b"".join(line[:40].split()).startswith(b'{"type":'):
@@ -85,30 +86,33 @@ def _is_line_form(text: BufferedReader) -> bool:
     return isinstance(first, dict) and "type" in first
 
 
-def _read_line_form(text: BinaryIO, name: str, violations: Violations) -> Iterator[BundleMember]:
+def _read_line_form(
+    text: BufferedReader, name: str, violations: Violations
+) -> Iterator[BundleMember]:
     decoder = JsonDecoder()
     number = 0
     while line := text.readline(MAX_VALUE_LENGTH):
         number += 1
-        place = f"{name}: line {number}"
+        origin = f"{name}: line {number}"
         if not line.endswith(b"\n") and len(line) == MAX_VALUE_LENGTH:
             raise MalformedJsonError(f"a line longer than {MAX_VALUE_LENGTH:,} bytes", number, 1)
         try:
             value = _decode_line(decoder, line, number)
-        except MalformedJsonError as fault:
-            violations.add(f"{place}, column {fault.column}", fault.message)
+        except MalformedJsonError as error:
+            violations.add(f"{origin}, column {error.column}", error.message)
             continue
         if value is None:
             continue
-        kind = _pop_kind(value, place, violations)
+        kind = _pop_kind(value, origin, violations)
         if kind is None:
             continue
-        place += ": $"
-        yield from _validate_member(kind, value, decoder.errors, place, len(line), violations)
+        member = _parse_member(f"{origin}: $", kind, value, decoder.errors, len(line), violations)
+        if member is not None:
+            yield member
 
 
 def _decode_line(decoder: JsonDecoder, line: bytes, number: int) -> Any:
-    """The value of a line, None for an empty one."""
+    """Return the value of a line, None for an empty one. Raises MalformedJsonError."""
     try:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
         if not text:
@@ -122,84 +126,94 @@ def _decode_line(decoder: JsonDecoder, line: bytes, number: int) -> Any:
         raise MalformedJsonError("values are nested too deeply", number, 1) from error
     if text[end:].strip():
         raise MalformedJsonError(
-            "more text behind the member; give each its own line", number, end + 1
+            "more text after the member; give each member its own line", number, end + 1
         )
-    return value if value is not None else []
+    return value if value is not None else []  # null is no member either
 
 
 def _pop_kind(value: Any, origin: str, violations: Violations) -> Kind[Any] | None:
     if not isinstance(value, dict):
         violations.add(origin, 'a member is an object, such as {"type": "unit", "id": ...}')
         return None
-    named = value.pop("type", None)
-    kind = KINDS_BY_TYPE.get(named) if isinstance(named, str) else None
+    type_name = value.pop("type", None)
+    kind = KINDS_BY_TYPE.get(type_name) if isinstance(type_name, str) else None
     if kind is None:
         types = ", ".join(kind.singular for kind in KINDS)
-        violations.add(f"{origin}: $.type", f"must be one of {types}; not {json.dumps(named)}")
+        violations.add(f"{origin}: $.type", f"must be one of {types}; not {json.dumps(type_name)}")
     return kind
 
 
-def _read_array_form(text: BinaryIO, name: str, violations: Violations) -> Iterator[BundleMember]:
-    window = JsonStream(text)
-    if not window.peek():
-        raise window.error_at(f"the file is empty; {BUNDLE_FORMAT_HINT}")
-    window.expect("{", f"{BUNDLE_FORMAT_HINT}: expected '{{'")
+def _read_array_form(
+    text: BufferedReader, name: str, violations: Violations
+) -> Iterator[BundleMember]:
+    json_stream = JsonStream(cast(BinaryIO, text))
+    if not json_stream.peek():
+        raise json_stream.error_at(f"the file is empty; {BUNDLE_FORMAT_HINT}")
+    json_stream.expect("{", f"{BUNDLE_FORMAT_HINT}: expected '{{'")
     seen: set[str] = set()
-    closed = window.accept("}")
+    closed = json_stream.accept("}")
     while not closed:
-        kind = _read_array_name(window, seen)
-        yield from _read_array(window, kind, name, violations)
-        closed = window.expect(",}", "expected ',' or '}' behind the array") == "}"
-    if window.peek():
-        raise window.error_at('text behind the bundle; one member a line needs a "type" in each')
+        kind = _read_array_name(json_stream, seen)
+        yield from _read_array(json_stream, kind, name, violations)
+        closed = json_stream.expect(",}", "expected ',' or '}' after the array") == "}"
+    if json_stream.peek():
+        raise json_stream.error_at(
+            'text after the bundle; if there is one member a line, each needs a "type"'
+        )
 
 
-def _read_array_name(window: JsonStream, seen: set[str]) -> Kind[Any]:
-    if window.peek() != '"':
-        window.expect('"', 'expected the name of an array in ""')
-    fault = window.error_at("")
-    array = window.read_value()
+def _read_array_name(json_stream: JsonStream, seen: set[str]) -> Kind[Any]:
+    if json_stream.peek() != '"':
+        json_stream.expect('"', 'expected the name of an array in ""')
+    error = json_stream.error_at("")  # before reading on: with the position of the name
+    array, _ = json_stream.read_value()
     if array not in KINDS_BY_NAME:
-        fault.message = (
+        error.message = (
             f"there is no array {json.dumps(array)}; a bundle has {', '.join(KINDS_BY_NAME)}"
         )
-        raise fault
+        raise error
     if array in seen:
-        fault.message = f'the array "{array}" is given twice; join the two'
-        raise fault
+        error.message = f'the array "{array}" is given twice; join the two'
+        raise error
     seen.add(array)
-    window.expect(":", f"expected ':' behind \"{array}\"")
+    json_stream.expect(":", f"expected ':' after \"{array}\"")
     return KINDS_BY_NAME[array]
 
 
 def _read_array(
-    window: JsonStream, kind: Kind[Any], name: str, violations: Violations
+    json_stream: JsonStream, kind: Kind[Any], name: str, violations: Violations
 ) -> Iterator[BundleMember]:
-    window.expect("[", f"\"{kind.name}\" must be an array: expected '['")
-    closed = window.accept("]")
+    json_stream.expect("[", f"\"{kind.name}\" must be an array: expected '['")
+    closed = json_stream.accept("]")
     index = 0
     while not closed:
         path = f"$.{kind.name}[{index}]"
-        place = f"{name}: {path}"
-        value = window.read_value()
-        faults = window.decoder.errors
-        yield from _validate_member(kind, value, faults, place, window.value_length, violations)
+        value, length = json_stream.read_value()
+        json_errors = json_stream.decoder.errors
+        member = _parse_member(f"{name}: {path}", kind, value, json_errors, length, violations)
+        if member is not None:
+            yield member
         index += 1
-        closed = window.expect(",]", f"expected ',' or ']' behind {path}") == "]"
+        closed = json_stream.expect(",]", f"expected ',' or ']' after {path}") == "]"
 
 
-def _validate_member(
+def _parse_member(
+    origin: str,
     kind: Kind[Any],
     value: Any,
     json_errors: list[str],
-    origin: str,
     text_length: int,
     violations: Violations,
-) -> Iterator[BundleMember]:
-    document = parse_member(kind, value, json_errors, origin, violations)
-    if document is None:
-        return
+) -> BundleMember | None:
+    if json_errors:
+        violations.add(origin, json_errors[0])
+        return None
+    try:
+        document = parse_member(kind, value)
+    except MemberError as error:
+        violations.add(origin + error.path, error.message)
+        return None
     if text_length - len(document.get("source") or "") > MAX_MEMBER_CHARACTERS:
         violations.add(origin, f"the member is longer than {MAX_MEMBER_CHARACTERS:,} characters")
-        return
-    yield BundleMember(origin, kind, document, text_length)
+        return None
+    return BundleMember(origin, kind, document, text_length)

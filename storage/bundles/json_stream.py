@@ -1,7 +1,7 @@
-"""JSON values read one after another from a stream, in bounded memory and with their place.
+"""Reading JSON values one after another from a stream, in bounded memory and with positions.
 
-The parser is the standard library's, whose `raw_decode` takes one value off a text and says where
-it ended. Around it stands a window: the part of the text that is read and not yet taken.
+Parses with `json.JSONDecoder.raw_decode`, which decodes one value at a position of a text and
+returns where it ended. The text is a window: the part of the stream that is read and not consumed.
 """
 
 import codecs
@@ -12,15 +12,15 @@ from typing import Any, BinaryIO
 
 CHUNK_BYTES = 1 << 18
 MAX_VALUE_LENGTH = 64 << 20
-"""The longest member, in characters: an inlined drawing of the greatest size, and to spare."""
+"""Limit of one value, in characters: more than the largest drawing as a data URL."""
 
 WHITESPACE = re.compile(r"[ \t\r\n]*")
 CUT_OFF_CHARACTERS = 16
-"""A fault so near to the end of the window may be no more than a token cut in two."""
+"""A syntax error this close to the end of the window may be a token that is cut in two."""
 
 
 class MalformedJsonError(Exception):
-    """The text is not JSON, from a line and column on."""
+    """The text is not JSON at this line and column."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
         super().__init__(message)
@@ -28,7 +28,8 @@ class MalformedJsonError(Exception):
 
 
 class JsonDecoder:
-    """Decodes values and notes their other faults: repeated names, NaN, endless numbers."""
+    """Decodes values and collects what the standard library accepts: repeated names, NaN, numbers
+    of any length."""
 
     def __init__(self) -> None:
         self.errors: list[str] = []
@@ -39,9 +40,15 @@ class JsonDecoder:
         )
 
     def decode(self, text: str, position: int) -> tuple[Any, int]:
-        """The value at `position` and where it ends; `faults` are the value's.
+        """Return the value at `position` and where it ends; `errors` are those of this value.
 
         Raises json.JSONDecodeError and RecursionError.
+
+        >>> decoder = JsonDecoder()
+        >>> decoder.decode('{"x": NaN} ', 0)
+        ({'x': None}, 10)
+        >>> decoder.errors
+        ['NaN is no JSON number; use a finite one, or null']
         """
         self.errors = []
         return self._json.raw_decode(text, position)
@@ -49,27 +56,26 @@ class JsonDecoder:
     def _on_object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
         if len(value) < len(pairs):
-            times = Counter(name for name, _ in pairs)
-            twice = next(name for name in times if times[name] > 1)
-            self.errors.append(f"{json.dumps(twice)} is given more than once")
+            counts = Counter(name for name, _ in pairs)
+            repeated = next(name for name in counts if counts[name] > 1)
+            self.errors.append(f"{json.dumps(repeated)} is given more than once")
         return value
 
     def _on_constant(self, name: str) -> None:
-        self.errors.append(f"{name} is no JSON number; give a finite one, or null")
+        self.errors.append(f"{name} is no JSON number; use a finite one, or null")
 
     def _on_integer(self, digits: str) -> int:
-        if len(digits) > 20:
-            self.errors.append(f"a number of {len(digits)} digits is too great")
+        if len(digits) > 20:  # converting thousands of digits takes quadratic time
+            self.errors.append(f"a number of {len(digits)} digits is too large")
             return 0
         return int(digits)
 
 
 class JsonStream:
-    """A text of which only the part not yet taken is kept."""
+    """A stream of JSON values, of which only the part not yet consumed is in memory."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.decoder = JsonDecoder()
-        self.value_length = 0
         self._stream = stream
         self._utf8 = codecs.getincrementaldecoder("utf-8-sig")()
         self._text = ""
@@ -79,7 +85,7 @@ class JsonStream:
         self._columns_before = 0
 
     def peek(self) -> str:
-        """The next character that is no space, or nothing at the end. Raises Malformed."""
+        """Return the next character after whitespace, "" at the end. Raises MalformedJsonError."""
         while True:
             self._position = _skip_whitespace(self._text, self._position)
             if self._position < len(self._text):
@@ -87,23 +93,26 @@ class JsonStream:
             if not self._read_more():
                 return ""
 
-    def expect(self, wanted: str, otherwise: str) -> str:
-        """The next character, which must be one of `wanted`. Raises Malformed."""
-        found = self.peek()
-        if not found or found not in wanted:
-            seen = "the text ends here" if not found else f"not {found!r}"
-            raise self.error_at(f"{otherwise}, {seen}")
+    def expect(self, characters: str, message: str) -> str:
+        """Consume the next character, one of `characters`, or raise MalformedJsonError."""
+        character = self.peek()
+        if not character or character not in characters:
+            actual = "the text ends here" if not character else f"not {character!r}"
+            raise self.error_at(f"{message}, {actual}")
         self._position += 1
-        return found
+        return character
 
-    def accept(self, wanted: str) -> bool:
-        """Takes the next character if it is the wanted one. Raises Malformed."""
-        found = self.peek() == wanted
-        self._position += found
-        return found
+    def accept(self, character: str) -> bool:
+        """Consume the next character if it is this one. Raises MalformedJsonError."""
+        is_next = self.peek() == character
+        self._position += is_next
+        return is_next
 
-    def read_value(self) -> Any:
-        """The next value; `size` is then the length of its text. Raises Malformed."""
+    def read_value(self) -> tuple[Any, int]:
+        """Consume the next value; return it and the length of its text.
+
+        Raises MalformedJsonError.
+        """
         self.peek()
         while True:
             try:
@@ -114,14 +123,14 @@ class JsonStream:
                 raise self.error_at(error.msg, error.pos) from error
             except RecursionError as error:
                 raise self.error_at("values are nested too deeply here") from error
-            # A number at the very end of the window may go on behind it.
+            # A number at the end of the window may continue in the next chunk.
             if end == len(self._text) and self._text[end - 1] not in '}]"' and self._read_more():
                 continue
-            self.value_length, self._position = end - self._position, end
-            return value
+            length, self._position = end - self._position, end
+            return value, length
 
     def error_at(self, message: str, position: int | None = None) -> MalformedJsonError:
-        """A fault at a position of the window, by default where reading stands."""
+        """Return an error for a position in the window, by default the current one."""
         at = self._position if position is None else position
         line, column = self._line_and_column(at)
         return MalformedJsonError(message, line, column)
@@ -137,9 +146,9 @@ class JsonStream:
         return not self._ended and (near_end or error.msg.startswith("Unterminated string"))
 
     def _read_more(self) -> bool:
-        """Reads on, at least doubling what is kept, so that a long value is not parsed too often.
+        """Extend the window; False at the end of the stream.
 
-        False at the end of the stream.
+        It at least doubles, so that parsing a long value again and again takes linear time.
         """
         if self._ended:
             return False
@@ -159,10 +168,10 @@ class JsonStream:
 
 
 def describe_invalid_utf8(error: UnicodeDecodeError) -> str:
-    """What to say of bytes that are no text."""
+    """Return the message for bytes that are not UTF-8."""
     return f"byte 0x{error.object[error.start]:02x} is not UTF-8 ({error.reason})"
 
 
 def _skip_whitespace(text: str, position: int) -> int:
-    found = WHITESPACE.match(text, position)
-    return found.end() if found else position
+    match = WHITESPACE.match(text, position)
+    return match.end() if match else position

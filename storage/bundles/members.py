@@ -1,4 +1,4 @@
-"""One member of a bundle: its shape is the record's, its timestamps become UTC."""
+"""Parsing one member of a bundle: its fields are the record's; timestamps are converted to UTC."""
 
 import json
 from datetime import UTC, datetime
@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from storage.bundles.timestamps import TIMESTAMP_FIELDS, TIMESTAMPED_ARRAYS
-from storage.bundles.violations import Violations
+from storage.bundles.timestamps import TIMESTAMPED_ARRAYS
 from storage.records.fields import TEXT_PATTERN, MapTag, Record, ReferenceKey, Timestamp
 from storage.records.kinds import Document, Kind
+from storage.records.timestamps import TIMESTAMP_FIELDS
 
 UNKNOWN_FIELD_MESSAGE = "Object contains unknown field"
 
@@ -30,53 +30,47 @@ PATTERN_MESSAGES = {
     _pattern_of(MapTag): "Expected text without commas, NUL and lone surrogates",
     TEXT_PATTERN: "Expected text without NUL and lone surrogates",
 }
-"""What the patterns of `storage.records.fields` mean, for people."""
-
-
-def parse_member(
-    kind: Kind[Any], value: Any, json_errors: list[str], origin: str, violations: Violations
-) -> Document | None:
-    """The document of a member, or None with a complaint. Raises BundleError with the last one."""
-    try:
-        if json_errors:
-            raise MemberError("", json_errors[0])
-        record = _convert_record(kind, value)
-        document = kind.to_document(record)
-        _normalize_member(kind, document)
-    except MemberError as fault:
-        violations.add(origin + fault.path, fault.message)
-        return None
-    return document
+"""Messages for values that do not match a pattern of `storage.records.fields`."""
 
 
 class MemberError(Exception):
-    """What is wrong with a member, at a path within it."""
+    """An invalid value at a path within a member."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)
         self.path, self.message = path, message
 
 
+def parse_member(kind: Kind[Any], value: Any) -> Document:
+    """Return the document of a member, decoded from JSON. Raises MemberError."""
+    document = kind.to_document(_convert_record(kind, value))
+    _normalize_timestamps(document, "")
+    for nested in TIMESTAMPED_ARRAYS[kind.name]:
+        for index, item in enumerate(document[nested.field]):
+            _normalize_timestamps(item, f".{nested.field}[{index}]")
+    return document
+
+
 def _convert_record(kind: Kind[Any], value: Any) -> Record:
     try:
         record: Record = msgspec.convert(value, kind.record_type)
     except UnicodeEncodeError as error:
-        raise MemberError("", f"{json.dumps(error.object)} holds a lone surrogate") from error
+        raise MemberError("", f"{json.dumps(error.object)} contains a lone surrogate") from error
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$")
         path = path.rstrip("`")
         if message.startswith(UNKNOWN_FIELD_MESSAGE):
             fields = ", ".join(_field_names_at(kind.record_type, path))
-            message = f"{message}; there are {fields}"
-        for pattern, meaning in PATTERN_MESSAGES.items():
+            message = f"{message}; known fields: {fields}"
+        for pattern, pattern_message in PATTERN_MESSAGES.items():
             if repr(pattern) in message:
-                message = meaning
+                message = pattern_message
         raise MemberError(path, message) from error
     return record
 
 
 def _field_names_at(record: type[msgspec.Struct], path: str) -> tuple[str, ...]:
-    """The fields of the record, or of the records nested in it, that the path leads to."""
+    """Return the field names of a record type, or of the one nested in it at `path`."""
     info: Any = msgspec.inspect.type_info(record)
     field = path.strip(".").partition("[")[0]
     for candidate in info.fields if field else ():
@@ -85,25 +79,22 @@ def _field_names_at(record: type[msgspec.Struct], path: str) -> tuple[str, ...]:
     return tuple(candidate.encode_name for candidate in info.fields)
 
 
-def _normalize_member(kind: Kind[Any], document: Document) -> None:
-    _normalize_timestamps(document, "")
-    for nested in TIMESTAMPED_ARRAYS[kind.name]:
-        for index, item in enumerate(document[nested.field]):
-            _normalize_timestamps(item, f".{nested.field}[{index}]")
-
-
 def _normalize_timestamps(document: Document, path: str) -> None:
-    for stamp in TIMESTAMP_FIELDS:
-        if document.get(stamp):
+    for field in TIMESTAMP_FIELDS:
+        if document.get(field):
             try:
-                document[stamp] = to_utc(document[stamp])
+                document[field] = to_utc(document[field])
             except ValueError as error:
-                raise MemberError(f"{path}.{stamp}", f"there is no such time: {error}") from error
+                raise MemberError(f"{path}.{field}", f"there is no such time: {error}") from error
 
 
 @lru_cache(maxsize=4096)
 def to_utc(timestamp: str) -> str:
-    """A timestamp as it is stored. Raises ValueError for one that no calendar has."""
+    """Return a timestamp in UTC, as it is stored. Raises ValueError for an impossible date.
+
+    >>> to_utc("2026-01-31T13:00:00+01:00")
+    '2026-01-31T12:00:00+00:00'
+    """
     try:
         return datetime.fromisoformat(timestamp).astimezone(UTC).isoformat()
     except OverflowError as error:

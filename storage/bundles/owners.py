@@ -1,34 +1,36 @@
-"""The owners of members: what an import needs to know of them, asked for in batches."""
+"""Owners of members: the fields that validation and copying need, loaded in batches."""
 
-import json
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
 from storage.bundles.staging import Staging
+from storage.bundles.violations import quote_json
 from storage.catalog import KINDS
 from storage.mongo import driver
+from storage.records.decoding import stored_name
 from storage.records.kinds import Document, Kind, Owner
 
 MAX_OWNERS = 20_000
 
 
 class OwnerCache:
-    """What is known of the owners of one kind: staged ones first, then live ones."""
+    """Facts about owners of one kind, by key; staged owners take precedence over live ones."""
 
     def __init__(self, database: driver.Database, staging: Staging, kind: Kind[Any]) -> None:
-        self._kind = kind.name
+        self._kind = kind
         self._staging = staging
         self._live_collection: driver.Collection = database[kind.name]
         self._entries: OrderedDict[str, Document | None] = OrderedDict()
         rows = [owner for other in KINDS for owner in other.owners if owner.kind == kind.name]
         self._array_paths = {owner.value_in[1] for owner in rows if owner.value_in}
-        self._fields = {_stored_name(theirs) for owner in rows for _, theirs in owner.must_match}
+        self._fields = {stored_name(theirs) for owner in rows for _, theirs in owner.must_match}
         self._fields |= {field for owner in rows for field in owner.copies}
         self._projected_fields = self._fields | self._array_paths
 
     async def load(self, keys: set[str]) -> None:
-        """Makes `keys` known, with one query to each source for those that are not."""
+        """Load the owners with these keys that are not cached: one query to staging, one to the
+        catalog."""
         missing = keys - self._entries.keys()
         for key in keys - missing:
             self._entries.move_to_end(key)
@@ -38,7 +40,9 @@ class OwnerCache:
             self._entries.popitem(last=False)
 
     async def _query(self, keys: set[str]) -> dict[str, Document]:
-        found = await self._staging.find_members(self._kind, sorted(keys), self._projected_fields)
+        found = await self._staging.find_members(
+            self._kind.name, sorted(keys), self._projected_fields
+        )
         rest = sorted(keys - {document["_id"] for document in found})
         if rest:
             projection = dict.fromkeys({"_id", *self._projected_fields}, 1)
@@ -48,16 +52,23 @@ class OwnerCache:
         return {document["_id"]: self._extract_facts(document) for document in found}
 
     def get(self, key: str) -> Document | None:
-        """What is known of an owner, None when there is none."""
+        """Return the facts about a loaded owner, or None if there is no such owner."""
         return self._entries[key]
 
     def _extract_facts(self, document: Document) -> Document:
-        facts = {field: document.get(field) for field in self._fields}
+        defaults = self._kind.defaults
+        facts = {field: document.get(field, defaults.get(field)) for field in self._fields}
         return facts | {path: frozenset(values_at(document, path)) for path in self._array_paths}
 
 
 def values_at(document: Document, path: str) -> list[Any]:
-    """The values at a path: one, those of an array, or those of a field of an array's objects."""
+    """Return the values at a path: a field's, or those of all items where it is an array.
+
+    >>> values_at({"floor_id": "f1"}, "floor_id")
+    ['f1']
+    >>> values_at({"floors": [{"id": "f1"}, {"id": "f2"}]}, "floors.id")
+    ['f1', 'f2']
+    """
     field, _, rest = path.partition(".")
     value = document.get(field)
     if rest:
@@ -68,25 +79,17 @@ def values_at(document: Document, path: str) -> list[Any]:
 
 
 def is_consistent(owner: Owner, document: Document, facts: Document) -> bool:
-    """Whether a member may belong to an owner of which these facts are known."""
+    """Return whether a member may belong to the owner with these facts."""
     return next(iter(find_mismatches(owner, document, facts)), None) is None
 
 
 def find_mismatches(owner: Owner, document: Document, facts: Document) -> Iterator[str]:
-    """What is wrong between a member and its owner, each as a clause about the owner."""
-    for mine, theirs in owner.must_match:
-        wanted, found = document[_stored_name(mine)], facts[_stored_name(theirs)]
-        if found != wanted:
-            yield f"has {theirs} {_to_json(found)}, not {_to_json(wanted)}"
+    """Yield the mismatches between a member and its owner, each as a predicate of the owner."""
+    for field, owner_field in owner.must_match:
+        expected, actual = document[stored_name(field)], facts[stored_name(owner_field)]
+        if actual != expected:
+            yield f"has {owner_field} {quote_json(actual)}, not {quote_json(expected)}"
     if owner.value_in:
         field, path = owner.value_in
         if document[field] not in facts[path]:
-            yield f"has no {field} {_to_json(document[field])}"
-
-
-def _stored_name(field: str) -> str:
-    return "_id" if field == "id" else field
-
-
-def _to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+            yield f"has no {field} {quote_json(document[field])}"

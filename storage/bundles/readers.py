@@ -1,4 +1,4 @@
-"""The files of an import, one after another: members in batches, bytes counted."""
+"""Reading the bundles of an import one after another, in batches of members."""
 
 import io
 import sys
@@ -12,24 +12,23 @@ from storage.errors import BundleError
 
 STANDARD_INPUT = "-"
 BundleSource: TypeAlias = Path | str | bytes
-"""A bundle: the path of its file, `-` for standard input, or its very text in UTF-8."""
+"""A bundle: the path of its file, `-` for standard input, or its content as UTF-8 bytes."""
 MAX_BATCH_MEMBERS = 1000
 MAX_BATCH_CHARACTERS = 4 << 20
 
 
 class MemberBatch(NamedTuple):
-    """Members of one bundle, whose drawings lie in `directory`; `done` bytes are read by now.
-
-    A bundle that is no file has no directory: its drawings are data URLs.
-    """
+    """Some members of one bundle."""
 
     members: list[BundleMember]
     directory: Path | None
+    """Where the drawings of the bundle are; None if it is not a file, so all are data URLs."""
     bytes_read: int
+    """Bytes of all bundles read so far."""
 
 
 class _CountingReader(io.RawIOBase):
-    """A stream that counts what is read from it."""
+    """A stream that counts the bytes read from it."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -45,7 +44,7 @@ class _CountingReader(io.RawIOBase):
 
 
 def count_total_bytes(bundles: Sequence[BundleSource]) -> int | None:
-    """How much there is to read; None when standard input is among it."""
+    """Return the size of all bundles in bytes, or None if standard input is one of them."""
     if any(str(bundle) == STANDARD_INPUT for bundle in bundles):
         return None
     return sum(map(_size_bytes, bundles))
@@ -58,8 +57,8 @@ def _size_bytes(bundle: BundleSource) -> int:
 
 
 def read_batches(bundles: Sequence[BundleSource], violations: Violations) -> Iterator[MemberBatch]:
-    """The members of every bundle, some at a time. Raises BundleError."""
-    before = 0
+    """Yield the members of all bundles in batches. Raises BundleError."""
+    finished_bytes = 0
     for bundle in bundles:
         name, directory = _name_and_directory(bundle)
         with _open_source(bundle) as stream:
@@ -67,12 +66,12 @@ def read_batches(bundles: Sequence[BundleSource], violations: Violations) -> Ite
             for batch in _split_into_batches(
                 read_members(cast(BinaryIO, counted), name, violations)
             ):
-                yield MemberBatch(batch, directory, before + counted.bytes_read)
-            before += counted.bytes_read
+                yield MemberBatch(batch, directory, finished_bytes + counted.bytes_read)
+            finished_bytes += counted.bytes_read
 
 
 def _name_and_directory(bundle: BundleSource) -> tuple[str, Path | None]:
-    """How complaints call a bundle, and the directory of its drawings."""
+    """Return the name of a bundle for messages, and the directory of its drawings."""
     if isinstance(bundle, bytes):
         return "bundle", None
     name = "standard input" if str(bundle) == STANDARD_INPUT else str(bundle)
@@ -90,10 +89,10 @@ def _open_source(bundle: BundleSource) -> BinaryIO:
         raise BundleError([f"{bundle}: {error.strerror}"]) from error
 
 
-def _split_into_batches(found: Iterator[BundleMember]) -> Iterator[list[BundleMember]]:
+def _split_into_batches(members: Iterator[BundleMember]) -> Iterator[list[BundleMember]]:
     batch: list[BundleMember] = []
     size = 0
-    for member in found:
+    for member in members:
         batch.append(member)
         size += member.text_length
         if len(batch) == MAX_BATCH_MEMBERS or size > MAX_BATCH_CHARACTERS:

@@ -1,7 +1,7 @@
-"""When a member was made and last changed: kept, given by the bundle, or now.
+"""Timestamps of imported members: from the bundle, from the live record, or the time of import.
 
-Members are compared without their timestamps, those of their nested items included: an unchanged
-one keeps all of its own.
+Members are compared without timestamps, those of nested items included. An unchanged member or
+item keeps the live ones.
 """
 
 from typing import Any, NamedTuple
@@ -10,12 +10,11 @@ import msgspec
 
 from storage.catalog import KINDS
 from storage.records.kinds import Document, Kind
-
-CREATED_AT, UPDATED_AT = TIMESTAMP_FIELDS = ("created_at", "updated_at")
+from storage.records.timestamps import CREATED_AT, TIMESTAMP_FIELDS, UPDATED_AT
 
 
 class TimestampedArray(NamedTuple):
-    """An array of a record whose items have timestamps; `identity` tells the items apart."""
+    """An array field with timestamps in its items; `identity_field` identifies an item."""
 
     field: str
     identity_field: str
@@ -40,19 +39,19 @@ def _find_timestamped_arrays(kind: Kind[Any]) -> tuple[TimestampedArray, ...]:
 
 
 def _find_plain_fields(kind: Kind[Any]) -> tuple[str, ...]:
-    apart = {*TIMESTAMP_FIELDS, *(nested.field for nested in TIMESTAMPED_ARRAYS[kind.name])}
-    return tuple(field for field in kind.stored_fields if field not in apart)
+    excluded = {*TIMESTAMP_FIELDS, *(nested.field for nested in TIMESTAMPED_ARRAYS[kind.name])}
+    return tuple(field for field in kind.stored_fields if field not in excluded)
 
 
 TIMESTAMPED_ARRAYS = {kind.name: _find_timestamped_arrays(kind) for kind in KINDS}
-"""The arrays of each kind's records whose items have timestamps of their own."""
+"""By kind, the array fields with timestamps in their items."""
 
 PLAIN_FIELDS = {kind.name: _find_plain_fields(kind) for kind in KINDS}
-"""The other fields of each kind that are no timestamps."""
+"""By kind, the other fields that are no timestamps."""
 
 
 def has_same_content(kind: Kind[Any], document: Document, live: Document) -> bool:
-    """Whether two documents of a kind differ in nothing but timestamps."""
+    """Return whether two documents are equal except for timestamps."""
     return all(document.get(field) == live.get(field) for field in PLAIN_FIELDS[kind.name]) and all(
         [_content_of(nested, item) for item in document[nested.field]]
         == [_content_of(nested, item) for item in live.get(nested.field, ())]
@@ -61,7 +60,7 @@ def has_same_content(kind: Kind[Any], document: Document, live: Document) -> boo
 
 
 def set_timestamps(kind: Kind[Any], document: Document, live: Document | None, now: str) -> None:
-    """Fills in the timestamps of a document that is new (`live` is None) or changed."""
+    """Set the timestamps of a document that is new (`live` is None) or changed, in place."""
     if CREATED_AT in document:
         _set_own_timestamps(document, live, now)
     for nested in TIMESTAMPED_ARRAYS[kind.name]:
@@ -80,7 +79,7 @@ def _set_own_timestamps(document: Document, live: Document | None, now: str) -> 
         updated = given_updated or now
         created = given_created or updated
     else:
-        # Stored timestamps compare as text: all are in UTC and of one form.
+        # Stored timestamps compare as text: all are UTC in the same format.
         updated = given_updated if given_updated > live[UPDATED_AT] else now
         created = given_created or live[CREATED_AT]
     document[CREATED_AT], document[UPDATED_AT] = created, updated

@@ -1,18 +1,15 @@
-"""What a staged member must satisfy beside its shape, and what it changes in the catalog.
+"""Validation of staged members against each other and against the catalog.
 
-Owners must exist, staged or live, and agree with the member (`storage.records.kinds.Owner`); fields that
-never change must not; what live records need of their owners must stay. The same reading serves
-twice: for the check, and, since applying repeats it, for the changes themselves.
+Owners must exist, staged or live, and match the member (`storage.records.kinds.Owner`). Immutable
+fields must not change, nor what live records depend on in their owners.
 """
 
-import json
-from collections.abc import AsyncIterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from storage.bundles.owners import OwnerCache, find_mismatches, is_consistent, values_at
+from storage.bundles.planning import PlannedBatch
 from storage.bundles.staging import ORIGIN_FIELD, SHOWN_UNITS_FIELD, Staging, describe_record
-from storage.bundles.timestamps import has_same_content, set_timestamps
-from storage.bundles.violations import Violations
+from storage.bundles.violations import Violations, quote_json
 from storage.catalog import KINDS, KINDS_BY_NAME
 from storage.maps import MAPS, NETWORK_FIELD, PATHFINDING_TAG
 from storage.mongo import driver
@@ -22,215 +19,154 @@ from storage.units import UNITS
 MAX_IDS_IN_NOTE = 5
 
 
-class MemberChange(NamedTuple):
-    """What one staged member does to the catalog; unchanged members have `fields` None."""
-
-    key: str
-    live: Document | None
-    fields: Document | None
-
-
 class BundleValidator:
-    """Reads the staged members of one import against each other and against the catalog.
+    """Adds to `violations` what is wrong with planned batches.
 
-    Without complaints to add to, what may be wrong is not looked at: that was done before.
+    Pass it all batches of a kind, in their order, and the owner caches of the planner.
     """
 
     def __init__(
         self,
         database: driver.Database,
         staging: Staging,
-        now: str,
-        violations: Violations | None = None,
+        owner_caches: dict[str, OwnerCache],
+        violations: Violations,
     ) -> None:
         self._database = database
         self._staging = staging
-        self._now = now
+        self._owner_caches = owner_caches
         self._violations = violations
-        self._owners = {kind.name: OwnerCache(database, staging, kind) for kind in KINDS}
+        self._previous = ("", "")
+        """Key and origin of the last document with a single-valued key."""
 
-    async def plan_changes(self, kind: Kind[Any]) -> AsyncIterator[list[MemberChange]]:
-        """What the staged members of a kind change, batch by batch, in the order of their keys."""
-        stored = kind.stored_fields
-        taken = ("", "")
-        async for batch in self._staging.iter_batches(kind):
-            places = [document.pop(ORIGIN_FIELD) for document in batch]
-            await self._resolve_owners(kind, batch, places)
-            if kind.single_valued_flag:
-                taken = self._rekey_single_valued(kind, batch, places, taken)
-            live = await self._load_live(kind, batch, stored)
-            if self._violations and live:
-                for document, place in zip(batch, places, strict=True):
-                    if before := live.get(document["_id"]):
-                        await self._validate_against_live(
-                            kind, document, before, place, self._violations
-                        )
-            yield [self._plan_change(kind, document, live, stored) for document in batch]
-
-    async def collect_notes(self) -> list[str]:
-        """What may be meant and yet deserves a look.
-
-        Drawings of units that there are not, and maps said to be routable that are not.
-        """
-        notes = []
-        units = self._owners[UNITS.name]
-        async for batch in self._staging.iter_batches(MAPS):
-            notes += await self._note_unroutable_maps(batch)
-            for document in batch:
-                shown = document.get(SHOWN_UNITS_FIELD, ())
-                await units.load(set(shown))
-                if unknown := [key for key in shown if units.get(key) is None]:
-                    named = ", ".join(map(_to_json, unknown[:MAX_IDS_IN_NOTE]))
-                    notes.append(
-                        f"{document[ORIGIN_FIELD]}.source: the drawing shows {len(unknown)} units that"
-                        f" there are not: {named}" + ", ..." * (len(unknown) > MAX_IDS_IN_NOTE)
-                    )
-        return notes
-
-    async def _note_unroutable_maps(self, batch: list[Document]) -> list[str]:
-        said = {
-            each["_id"]: each[ORIGIN_FIELD]
-            for each in batch
-            if PATHFINDING_TAG in each.get("tags", ())
-        }
-        where = {"_id": {"$in": [*said]}, NETWORK_FIELD: {"$exists": True}}
-        found = self._database[MAPS.name].find(where, {"_id": 1}) if said else None
-        routable = {each["_id"] for each in await found.to_list(None)} if found else set()
-        return [
-            f"{place}.tags: the map is said to be {PATHFINDING_TAG}, and is not routable here before"
-            " it is processed"
-            for key, place in said.items()
-            if key not in routable
-        ]
-
-    async def _resolve_owners(
-        self, kind: Kind[Any], batch: list[Document], places: list[str]
-    ) -> None:
-        """Checks what the members say of their owners, and fills in what the owners lend."""
+    async def validate_batch(self, kind: Kind[Any], batch: PlannedBatch) -> None:
+        """Validate one batch. Raises BundleError once there are too many violations."""
         for owner in kind.owners:
-            if not self._violations and not owner.copies:
-                continue
-            known = self._owners[owner.kind]
-            named = [values_at(document, owner.field) for document in batch]
-            await known.load({key for keys in named for key in keys})
-            for document, place, keys in zip(batch, places, named, strict=True):
-                for key in keys:
-                    facts = known.get(key)
-                    if self._violations and (
-                        facts is None or not is_consistent(owner, document, facts)
-                    ):
-                        self._add_owner_violations(owner, key, document, place, facts)
-                    for field in owner.copies:
-                        document[field] = facts and facts[field]
+            await self._validate_owners(owner, batch)
+        if kind.single_valued_flag:
+            self._validate_unique_keys(batch)
+        for document, origin in zip(batch.documents, batch.origins, strict=True):
+            if live := batch.live.get(document["_id"]):
+                self._validate_immutable_fields(kind, document, live, origin)
+                await self._validate_owned_records(kind, document, live, origin)
+
+    async def _validate_owners(self, owner: Owner, batch: PlannedBatch) -> None:
+        cache = self._owner_caches[owner.kind]
+        keys_by_document = [values_at(document, owner.field) for document in batch.documents]
+        await cache.load({key for keys in keys_by_document for key in keys})
+        for document, origin, keys in zip(
+            batch.documents, batch.origins, keys_by_document, strict=True
+        ):
+            for key in keys:
+                facts = cache.get(key)
+                if facts is None or not is_consistent(owner, document, facts):
+                    self._add_owner_violations(owner, key, document, origin, facts)
 
     def _add_owner_violations(
         self, owner: Owner, key: str, document: Document, origin: str, facts: Document | None
     ) -> None:
-        assert self._violations
-        named = describe_record(KINDS_BY_NAME[owner.kind], key)
-        wrongs = (
-            [f"there is no {named}, neither in the bundle nor in the catalog"]
+        name = describe_record(KINDS_BY_NAME[owner.kind], key)
+        messages = (
+            [f"there is no {name}, neither in the bundle nor in the catalog"]
             if facts is None
-            else [f"{named} {wrong}" for wrong in find_mismatches(owner, document, facts)]
+            else [f"{name} {mismatch}" for mismatch in find_mismatches(owner, document, facts)]
         )
-        for wrong in wrongs:
-            self._violations.add(f"{origin}.{owner.field}", wrong)
+        for message in messages:
+            self._violations.add(f"{origin}.{owner.field}", message)
 
-    def _rekey_single_valued(
-        self, kind: Kind[Any], batch: list[Document], places: list[str], taken: tuple[str, str]
-    ) -> tuple[str, str]:
-        """Gives members the keys that they have in the catalog, of which none may come twice.
-
-        Members whose keys become the same follow each other. `taken` is the key and place of the
-        last one before the batch; returns those of its last one.
-        """
-        for document, place in zip(batch, places, strict=True):
-            document["_id"] = key = kind.key_of(document)
-            if key == taken[0] and self._violations:
+    def _validate_unique_keys(self, batch: PlannedBatch) -> None:
+        # Sorted by their staged keys, so documents with the same single-valued key are neighbours.
+        for document, origin in zip(batch.documents, batch.origins, strict=True):
+            key, (previous_key, previous_origin) = document["_id"], self._previous
+            if key == previous_key:
                 self._violations.add(
-                    place, f"the unit already has an attribute of this group at {taken[1]}"
+                    origin, f"the unit already has an attribute of this group at {previous_origin}"
                 )
-            taken = (key, place)
-        return taken
+            self._previous = (key, origin)
 
-    async def _load_live(
-        self, kind: Kind[Any], batch: list[Document], stored: tuple[str, ...]
-    ) -> dict[str, Document]:
-        keys = [document["_id"] for document in batch]
-        projection = dict.fromkeys(stored, 1)
-        found = (
-            await self._database[kind.name].find({"_id": {"$in": keys}}, projection).to_list(None)
-        )
-        return {document["_id"]: document for document in found}
-
-    async def _validate_against_live(
-        self,
-        kind: Kind[Any],
-        document: Document,
-        live: Document,
-        place: str,
-        complaints: Violations,
+    def _validate_immutable_fields(
+        self, kind: Kind[Any], document: Document, live: Document, origin: str
     ) -> None:
         for field in kind.immutable_fields:
             if document[field] != live[field]:
-                complaints.add(
-                    f"{place}.{field}",
-                    f"{describe_record(kind, live['_id'])} belongs to {_to_json(live[field])} and cannot"
-                    f" move to {_to_json(document[field])}",
+                self._violations.add(
+                    f"{origin}.{field}",
+                    f"{describe_record(kind, live['_id'])} belongs to {quote_json(live[field])} and"
+                    f" cannot move to {quote_json(document[field])}",
                 )
-        for other in KINDS:
-            for owner in other.owners:
-                if owner.kind == kind.name and (owner.value_in or owner.copies):
-                    await self._validate_owned_records(
-                        other, owner, document, live, place, complaints
-                    )
 
     async def _validate_owned_records(
-        self,
-        kind: Kind[Any],
-        owner: Owner,
-        document: Document,
-        live: Document,
-        place: str,
-        complaints: Violations,
+        self, kind: Kind[Any], document: Document, live: Document, origin: str
     ) -> None:
-        """What live records of `kind` need of their owner must stay as long as there are any."""
-        mine = {owner.field: document["_id"]}
+        """What live records depend on in their owner must not change."""
+        for owned_kind in KINDS:
+            for owner in owned_kind.owners:
+                if owner.kind == kind.name:
+                    await self._validate_copied_fields(owned_kind, owner, document, live, origin)
+                    await self._validate_dropped_values(owned_kind, owner, document, live, origin)
+
+    async def _validate_copied_fields(
+        self, owned_kind: Kind[Any], owner: Owner, document: Document, live: Document, origin: str
+    ) -> None:
+        owned_records = self._database[owned_kind.name]
         for field in owner.copies:
-            if document[field] != live[field] and await self._database[kind.name].find_one(mine):
-                complaints.add(
-                    f"{place}.{field}",
-                    f"it cannot change from {_to_json(live[field])} while there are {kind.name}",
+            if document[field] != live[field] and await owned_records.find_one(
+                {owner.field: document["_id"]}
+            ):
+                self._violations.add(
+                    f"{origin}.{field}",
+                    f"cannot change from {quote_json(live[field])} while there are"
+                    f" {owned_kind.name}",
                 )
-        if owner.value_in:
-            field, path = owner.value_in
-            dropped = set(values_at(live, path)) - set(values_at(document, path))
-            orphan = dropped and await self._database[kind.name].find_one(
-                {**mine, field: {"$in": sorted(dropped)}}
+
+    async def _validate_dropped_values(
+        self, owned_kind: Kind[Any], owner: Owner, document: Document, live: Document, origin: str
+    ) -> None:
+        if not owner.value_in:
+            return
+        field, path = owner.value_in
+        dropped = set(values_at(live, path)) - set(values_at(document, path))
+        orphan = dropped and await self._database[owned_kind.name].find_one(
+            {owner.field: document["_id"], field: {"$in": sorted(dropped)}}
+        )
+        if orphan:
+            self._violations.add(
+                f"{origin}.{path}",
+                f"{quote_json(orphan[field])} cannot be removed while {owned_kind.name} refer"
+                " to it",
             )
-            if orphan:
-                complaints.add(
-                    f"{place}.{path}",
-                    f"{_to_json(orphan[field])} cannot go while there are {kind.name} of it",
-                )
 
-    def _plan_change(
-        self,
-        kind: Kind[Any],
-        document: Document,
-        found: dict[str, Document],
-        stored: tuple[str, ...],
-    ) -> MemberChange:
-        key = document.pop("_id")
-        live = found.get(key)
-        fields = {field: document.get(field) for field in stored}
-        if live is not None and kind.keep_on_import:
-            fields |= kind.keep_on_import(fields, live)
-        if live is not None and has_same_content(kind, fields, live):
-            return MemberChange(key, live, None)
-        set_timestamps(kind, fields, live, self._now)
-        return MemberChange(key, live, fields)
+    async def collect_notes(self) -> list[str]:
+        """Return warnings: drawings that show unknown units, maps tagged routable that are not."""
+        notes = []
+        units = self._owner_caches[UNITS.name]
+        async for batch in self._staging.iter_batches(MAPS):
+            notes += await self._note_unroutable_maps(batch)
+            for document in batch:
+                unit_ids = document.get(SHOWN_UNITS_FIELD, ())
+                await units.load(set(unit_ids))
+                if unknown := [unit_id for unit_id in unit_ids if units.get(unit_id) is None]:
+                    examples = ", ".join(map(quote_json, unknown[:MAX_IDS_IN_NOTE]))
+                    more = ", ..." if len(unknown) > MAX_IDS_IN_NOTE else ""
+                    notes.append(
+                        f"{document[ORIGIN_FIELD]}.source: the drawing shows {len(unknown)} unknown"
+                        f" units: {examples}{more}"
+                    )
+        return notes
 
-
-def _to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    async def _note_unroutable_maps(self, batch: list[Document]) -> list[str]:
+        tagged = {
+            document["_id"]: document[ORIGIN_FIELD]
+            for document in batch
+            if PATHFINDING_TAG in document.get("tags", ())
+        }
+        if not tagged:
+            return []
+        where = {"_id": {"$in": [*tagged]}, NETWORK_FIELD: {"$exists": True}}
+        routable = set(await self._database[MAPS.name].distinct("_id", where))
+        return [
+            f"{origin}.tags: the map is tagged {PATHFINDING_TAG} but is not routable until it is"
+            " processed"
+            for key, origin in tagged.items()
+            if key not in routable
+        ]

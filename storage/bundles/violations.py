@@ -1,4 +1,7 @@
-"""What is wrong with a bundle, gathered so that one run shows more than the first fault."""
+"""Validation errors of an import, collected so that one run reports many of them."""
+
+import json
+from typing import Any
 
 from storage.errors import BundleError
 
@@ -6,18 +9,30 @@ MAX_VIOLATIONS = 20
 
 
 class Violations:
-    """Collects complaints; gives up at `MOST` of them."""
+    """Collects violations and gives up at MAX_VIOLATIONS.
+
+    >>> violations = Violations()
+    >>> violations.add("$.units[0].name", "Expected `str`, got `int`")
+    >>> violations.raise_if_any()
+    Traceback (most recent call last):
+    storage.errors.BundleError: $.units[0].name: Expected `str`, got `int`
+    """
 
     def __init__(self) -> None:
         self._lines: list[str] = []
 
     def add(self, origin: str, message: str) -> None:
-        """Notes one complaint. Raises BundleError when there are enough."""
+        """Add a violation. Raises BundleError if that makes MAX_VIOLATIONS."""
         self._lines.append(f"{origin}: {message}")
         if len(self._lines) >= MAX_VIOLATIONS:
-            raise BundleError([*self._lines, f"These are the first {MAX_VIOLATIONS} complaints."])
+            raise BundleError([*self._lines, f"These are the first {MAX_VIOLATIONS} errors."])
 
     def raise_if_any(self) -> None:
-        """Raises BundleError when there is any complaint."""
+        """Raise BundleError if there are violations."""
         if self._lines:
             raise BundleError(self._lines)
+
+
+def quote_json(value: Any) -> str:
+    """Return a value as JSON, to quote it in a message."""
+    return json.dumps(value, ensure_ascii=False)

@@ -18,12 +18,11 @@ from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-from pymongo.errors import PyMongoError
-
 from storage import keys
 from storage.cache.write_counter import WriteCounter
 from storage.catalog import KINDS
 from storage.mongo import driver
+from storage.mongo.driver import PyMongoError
 from storage.mongo.tasks import cancel_and_wait
 
 POLL_MS = 200
@@ -34,7 +33,7 @@ FOLLOWED_COLLECTIONS = (*(kind.name for kind in KINDS), keys.KEYS_COLLECTION)
 logger = logging.getLogger("floorgate.changes")
 
 _IN_FOLLOWED_COLLECTIONS = {"$in": list(FOLLOWED_COLLECTIONS)}
-_PIPELINE = [
+_PIPELINE: list[dict[str, Any]] = [
     {
         "$match": {
             "$or": [

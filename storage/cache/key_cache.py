@@ -11,13 +11,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-from pymongo.errors import PyMongoError
-
 from storage import keys
 from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
 from storage.errors import UnavailableError
 from storage.keys import ApiKey, KeyDigest
 from storage.mongo import driver
+from storage.mongo.driver import PyMongoError
 from storage.mongo.tasks import cancel_and_wait
 
 FLUSH_INTERVAL_SECONDS = 5.0

@@ -1,15 +1,16 @@
-"""The embedded MongoDB: one mongod for everybody who names the same data directory.
+"""The embedded MongoDB: one mongod, shared by all processes that use the same data directory.
 
-Below `<data directory>/mongod` lie three locks, all held by the kernel on behalf of processes:
+`<data directory>/mongod` contains three lock files. The kernel releases the lock of a process that
+dies, so there is no other state (reference counts, pid files) that could become stale:
 
-| file          | held                                                                      |
-|---------------|---------------------------------------------------------------------------|
-| `users.lock`  | shared by every user; exclusively by the keeper while it stops the server |
-| `start.lock`  | exclusively by the one who starts the server or looks whether it runs     |
-| `server.lock` | exclusively for as long as a keeper or its mongod lives                   |
+| file          | held                                                                       |
+|---------------|----------------------------------------------------------------------------|
+| `users.lock`  | shared by each user; exclusively by the supervisor while it stops mongod    |
+| `start.lock`  | exclusively by the process that starts mongod or checks whether it runs     |
+| `server.lock` | exclusively while the supervisor or mongod runs                             |
 
-There is no other state to go stale: nothing counts users, and no process id is written down. The
-database lies in a directory named after its replica set; `port` remembers where it listened last.
+The database is in a directory named after its replica set; `port` holds the last port used.
+See docs/decisions/embedded-mongod.md.
 """
 
 import logging
@@ -35,7 +36,7 @@ _READY_TIMEOUT_SECONDS = 90
 _POLL_SECONDS = 0.01
 _RETRY_SECONDS = 5
 _MAX_STARTS = 2
-# Below the range from which Linux lends ports to outgoing connections, so that ours stays free.
+# Below the ephemeral ports of Linux, so that no outgoing connection takes ours.
 _PORT_RANGE = range(20_000, 30_000)
 
 logger = logging.getLogger(__name__)
@@ -43,24 +44,24 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def run_embedded_mongo(data_dir: Path) -> Iterator[str]:
-    """The address of the MongoDB that serves `data_dir`, started if it does not run yet.
+    """Yield the URL of the MongoDB that serves `data_dir`; start it if it is not running.
 
-    The last user to leave stops it. Should the server die while in use, a thread of one of its
-    users starts it again, at the same address. A process forked inside the context, and not yet
-    replaced by exec, is a user too for as long as it lives.
+    It stops when the last user leaves this context. If it dies before, a thread of one of its
+    users restarts it at the same address. A process forked inside the context counts as a user
+    until it execs or ends.
 
-    Raises EmbeddedServerError when the directory cannot be used or mongod does not start.
+    Raises EmbeddedServerError if the directory cannot be used or mongod does not start.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         with _explain_os_errors(data_dir):
             home = data_dir.resolve() / "mongod"
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            users = held.enter_context(locks.open_lock_file(home / supervisor.USERS_LOCK))
+            users = stack.enter_context(locks.open_lock_file(home / supervisor.USERS_LOCK))
             deadline = time.monotonic() + _READY_TIMEOUT_SECONDS
             _lock_or_raise(deadline, users, locks.SHARED, f"The MongoDB in {home} does not stop")
             url = _ensure_primary(home, deadline)
         closed = threading.Event()
-        held.callback(closed.set)
+        stack.callback(closed.set)
         threading.Thread(target=_restart_when_down, args=(home, closed), daemon=True).start()
         yield url
 
@@ -82,16 +83,16 @@ def _lock_or_raise(deadline: float, descriptor: int, kind: int, message: str) ->
 
 
 def _ensure_primary(home: Path, deadline: float) -> str:
-    """Wait for the server to be primary, one caller at a time; start it if nobody has yet."""
+    """Start the server if it is not running and wait until it is primary; return its URL."""
     with locks.open_lock_file(home / _START_LOCK) as starting:
         _lock_or_raise(
-            deadline, starting, locks.EXCLUSIVE, f"Others in {home} do not get it started"
+            deadline, starting, locks.EXCLUSIVE, f"Another process in {home} fails to start it"
         )
         database_dir = _ensure_database_dir(home)
         starts = 0
         while time.monotonic() < deadline:
             with locks.open_lock_file(home / supervisor.SERVER_LOCK) as server:
-                if locks.try_lock(server, locks.EXCLUSIVE):  # no keeper lives, and no mongod
+                if locks.try_lock(server, locks.EXCLUSIVE):  # nothing runs
                     if starts == _MAX_STARTS:
                         raise EmbeddedServerError(_describe_failure(home))
                     _start_supervisor(home, database_dir, server)
@@ -107,15 +108,19 @@ def _ensure_primary(home: Path, deadline: float) -> str:
 
 
 def _ensure_database_dir(home: Path) -> Path:
-    """Where the files of the database are; a name of its own keeps two sets from being mixed up."""
-    found = sorted(home.glob("floorgate-*"))
-    database_dir = found[0] if found else home / f"floorgate-{uuid.uuid4().hex[:12]}"
+    """Return the directory of the database, created with a random name at the first start.
+
+    The name is that of the replica set, so that a server of another directory is not mistaken
+    for ours.
+    """
+    existing = sorted(home.glob("floorgate-*"))
+    database_dir = existing[0] if existing else home / f"floorgate-{uuid.uuid4().hex[:12]}"
     database_dir.mkdir(exist_ok=True)
     return database_dir
 
 
 def _start_supervisor(home: Path, database_dir: Path, server_lock: int) -> None:
-    """Leave a keeper behind that runs mongod; it inherits the lock, and nothing else of ours."""
+    """Start a supervisor process that runs mongod and inherits the server lock."""
     port = _pick_free_port(_read_port(home))
     _write_port(home, port)
     subprocess.run(
@@ -123,13 +128,13 @@ def _start_supervisor(home: Path, database_dir: Path, server_lock: int) -> None:
             *(sys.executable, "-I", "-S", supervisor.__file__, str(home), str(server_lock)),
             *mongod.build_command(database_dir, port, database_dir.name),
         ],
-        check=False,  # the lock tells whether it lives
+        check=False,  # whether it runs shows in the server lock
         cwd="/",
         env=os.environ | {"LC_ALL": "C"},  # mongod refuses to start under an unknown locale
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # out of reach of Ctrl-C at the terminal
+        start_new_session=True,  # not interrupted by Ctrl-C in the terminal
         pass_fds=[server_lock],
         umask=0o077,
     )
@@ -151,9 +156,9 @@ def _read_port(home: Path) -> int | None:
 
 
 def _write_port(home: Path, port: int) -> None:
-    draft = home / f"{_PORT_FILE}.new"
-    draft.write_text(f"{port}\n")
-    draft.replace(home / _PORT_FILE)
+    new_file = home / f"{_PORT_FILE}.new"
+    new_file.write_text(f"{port}\n")
+    new_file.replace(home / _PORT_FILE)
 
 
 def _pick_free_port(preferred: int | None) -> int:
@@ -174,7 +179,7 @@ def _is_free(port: int) -> bool:
 
 
 def _restart_when_down(home: Path, closed: threading.Event) -> None:
-    """Start the server again whenever it dies before we have left."""
+    """Restart the server whenever it dies before the context is left."""
     while True:
         try:
             locks.wait_for_release(home / supervisor.SERVER_LOCK)

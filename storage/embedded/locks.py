@@ -1,4 +1,4 @@
-"""Advisory locks on files, held by the kernel: a process that dies, however it dies, lets go."""
+"""Advisory file locks (flock), which the kernel releases when a process ends in any manner."""
 
 import fcntl
 import os
@@ -15,7 +15,7 @@ _POLL_SECONDS = 0.01
 
 @contextmanager
 def open_lock_file(path: Path) -> Iterator[int]:
-    """A descriptor of the lock file; closing it gives up whatever lock it holds."""
+    """Yield a descriptor of a lock file; leaving the context releases its lock."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         yield descriptor
@@ -24,7 +24,7 @@ def open_lock_file(path: Path) -> Iterator[int]:
 
 
 def try_lock(descriptor: int, mode: int) -> bool:
-    """Take the lock if nobody holds one against it."""
+    """Lock the file in this mode unless another descriptor holds a conflicting lock."""
     try:
         fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -33,7 +33,7 @@ def try_lock(descriptor: int, mode: int) -> bool:
 
 
 def wait_for_lock(descriptor: int, mode: int, deadline: float) -> bool:
-    """Wait for the lock; False when it is not ours before `time.monotonic()` reaches `deadline`."""
+    """Wait for a lock; False if `time.monotonic()` reaches `deadline` first."""
     while not try_lock(descriptor, mode):
         if time.monotonic() > deadline:
             return False
@@ -42,6 +42,6 @@ def wait_for_lock(descriptor: int, mode: int, deadline: float) -> bool:
 
 
 def wait_for_release(path: Path) -> None:
-    """Sleep in the kernel for as long as somebody holds an exclusive lock on the file."""
+    """Block until no exclusive lock is held on the file."""
     with open_lock_file(path) as descriptor:
         fcntl.flock(descriptor, SHARED)

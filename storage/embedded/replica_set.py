@@ -1,37 +1,30 @@
-"""Making one mongod the primary of a replica set of its own."""
+"""Making a mongod the primary of a single-member replica set, which transactions require."""
 
 import socket
 import time
 from typing import Any
 
-from pymongo import MongoClient
-from pymongo.errors import OperationFailure, PyMongoError
+from storage.mongo.direct import DirectClient, OperationFailure, PyMongoError, connect_directly
 
 HOST = "127.0.0.1"
 
 _CONNECT_TIMEOUT_SECONDS = 0.2
-_SERVER_SELECTION_TIMEOUT_MS = (
-    500  # short: a server that was just killed may accept, and never answer
-)
-_SOCKET_TIMEOUT_MS = 10_000
 _POLL_SECONDS = 0.005
 _ALREADY_INITIALIZED = 23
 _NOT_YET_INITIALIZED = 94
 
-SyncClient = MongoClient[dict[str, Any]]
-
 
 def make_primary(name: str, port: int, deadline: float) -> bool:
-    """Bring the mongod at `port` to accept writes as the only member of the replica set `name`.
+    """Make the mongod at `port` the primary and only member of the replica set `name`.
 
-    A set without configuration is initiated; one that knows its member by a port that was taken
-    meanwhile is reconfigured. Doing it again changes nothing. False when the server is gone, is
-    another one, or took until `deadline`, a time of `time.monotonic()`.
+    Initiates a set without configuration and reconfigures one whose member has another port.
+    Idempotent. Returns False if the server is gone, belongs to another set, or is not primary
+    when `time.monotonic()` reaches `deadline`.
     """
     if not _is_listening(port):
         return False
     try:
-        with _connect(port) as client:
+        with connect_directly(HOST, port) as client:
             if not _is_member_of(client, name):
                 return False
             while not _is_primary(client, port):
@@ -45,33 +38,23 @@ def make_primary(name: str, port: int, deadline: float) -> bool:
 
 
 def _is_listening(port: int) -> bool:
-    """Whether anything accepts connections there; far cheaper than asking with a driver."""
+    """Return whether anything accepts connections; far cheaper than a driver connection."""
     with socket.socket() as connection:
         connection.settimeout(_CONNECT_TIMEOUT_SECONDS)
         return connection.connect_ex((HOST, port)) == 0
 
 
-def _connect(port: int) -> SyncClient:
-    return SyncClient(
-        HOST,
-        port,
-        directConnection=True,
-        serverSelectionTimeoutMS=_SERVER_SELECTION_TIMEOUT_MS,
-        socketTimeoutMS=_SOCKET_TIMEOUT_MS,
-    )
-
-
-def _is_member_of(client: SyncClient, name: str) -> bool:
+def _is_member_of(client: DirectClient, name: str) -> bool:
     options = client.admin.command("getCmdLineOpts")["parsed"]
     return bool(options.get("replication", {}).get("replSet") == name)
 
 
-def _is_primary(client: SyncClient, port: int) -> bool:
+def _is_primary(client: DirectClient, port: int) -> bool:
     hello = client.admin.command("hello")
     return bool(hello["isWritablePrimary"] and hello["me"] == f"{HOST}:{port}")
 
 
-def _configure(client: SyncClient, name: str, port: int) -> None:
+def _configure(client: DirectClient, name: str, port: int) -> None:
     member = {"_id": 0, "host": f"{HOST}:{port}"}
     try:
         config = client.admin.command("replSetGetConfig")["config"]
@@ -85,11 +68,11 @@ def _configure(client: SyncClient, name: str, port: int) -> None:
         client.admin.command("replSetReconfig", config, force=True)
 
 
-def _initiate(client: SyncClient, config: dict[str, Any]) -> None:
+def _initiate(client: DirectClient, config: dict[str, Any]) -> None:
     try:
         client.admin.command("replSetInitiate", config)
     except OperationFailure as failure:
-        # The server has a configuration and is still loading it: look for itself in there can
-        # take it half a minute, when another program holds its old port and does not answer.
+        # The server has a configuration and is still loading it. It looks for itself among the
+        # members, which takes half a minute if a program at its old port does not answer.
         if failure.code != _ALREADY_INITIALIZED:
             raise

@@ -1,14 +1,15 @@
-"""The keeper: a small process that runs a server for as long as anybody uses it.
+"""The supervisor: a small process that runs a server as long as it has users.
 
-    python -I -S keeper.py DIRECTORY SERVER_LOCK_DESCRIPTOR COMMAND...
+    python -I -S supervisor.py DIRECTORY SERVER_LOCK_DESCRIPTOR COMMAND...
 
-Users of the server hold a shared lock on `DIRECTORY/users.lock`. The keeper waits for an exclusive
-one, which the kernel grants when the last user has left or was killed, and then stops the server;
-a newcomer waits meanwhile. `DIRECTORY/server.lock`, taken by whoever starts the keeper, is handed
-down as an open descriptor and stays taken until keeper and server are both gone.
+Users of the server hold a shared lock on `DIRECTORY/users.lock`. The supervisor waits for an
+exclusive lock, which it gets once the last user has left or died, and then stops the server; new
+users wait until it has stopped. The process that starts the supervisor locks
+`DIRECTORY/server.lock` and passes the open descriptor on; the lock is held until both supervisor
+and server have ended.
 
-What the server prints goes to `DIRECTORY/mongod.log`: a new file for every start, of bounded size.
-The keeper is started in isolated mode, so it imports the standard library alone and stays small.
+The server's output goes to `DIRECTORY/mongod.log`, a new file for each start, of bounded size.
+The supervisor runs in isolated mode and imports only the standard library, to use little memory.
 """
 
 import ctypes
@@ -34,10 +35,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 def supervise(directory: Path, server_lock: int, command: list[str]) -> None:
-    """Run `command` until it ends by itself or until its last user has left."""
+    """Run `command` until it ends by itself or its last user has left."""
     log = _open_log(directory / LOG_NAME)
     try:
-        # PDEATHSIG fires when the thread that forked ends: this is the main thread.
+        # PDEATHSIG fires when the thread that forked ends, so fork from the main thread.
         server = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -60,38 +61,38 @@ def supervise(directory: Path, server_lock: int, command: list[str]) -> None:
 
 
 def _open_log(path: Path) -> logging.Logger:
-    logging.raiseExceptions = False  # a full disk must not end the server
+    logging.raiseExceptions = False  # a full disk must not stop the server
     handler = RotatingFileHandler(
         path, maxBytes=_MAX_LOG_BYTES, backupCount=_MAX_OLDER_LOGS, delay=True
     )
     if path.exists():
         handler.doRollover()
-    log = logging.Logger("keeper")
+    log = logging.Logger("supervisor")
     log.addHandler(handler)
     return log
 
 
 def _stop_after_last_user(directory: Path, server: subprocess.Popen[str]) -> None:
-    # Never closed: newcomers wait until this process has ended, and the server before it.
+    # Never closed: new users wait until this process, and the server before it, has ended.
     users = os.open(directory / USERS_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(users, fcntl.LOCK_EX)
     server.terminate()
     try:
         server.wait(_STOP_TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
-        server.kill()  # loses nothing acknowledged: the journal is replayed on the next start
+        server.kill()  # loses no acknowledged write: the next start replays the journal
 
 
 def _die_with_parent(parent: int) -> Callable[[], None]:
-    """What the forked child calls before it becomes the server: ask to be stopped with `parent`."""
+    """Return a `preexec_fn` that has the kernel stop the server when `parent` dies."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
 
-    def ask() -> None:
+    def set_death_signal() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        if os.getppid() != parent:  # it died before we could ask
+        if os.getppid() != parent:  # it died before the call
             os._exit(1)
 
-    return ask
+    return set_death_signal
 
 
 def _describe_status(status: int) -> str:
@@ -99,7 +100,7 @@ def _describe_status(status: int) -> str:
 
 
 def main() -> None:
-    """Leave the process that started us, so that it has no child to wait for, and keep."""
+    """Detach from the starting process, so that it has no child to wait for, and supervise."""
     if os.fork():
         os._exit(0)
     directory, server_lock, *command = sys.argv[1:]

@@ -1,4 +1,7 @@
-"""Where the catalog is. Loads no driver: the command line reads its options long before it asks."""
+"""Connection settings and their validation.
+
+Does not import the driver, so that the command line can parse options without loading it.
+"""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ _DATABASE_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """Where the catalog is: at `mongo_url`, else in the embedded server of `data_dir`."""
+    """Which MongoDB to use: the one at `mongo_url`, or the embedded one in `data_dir`."""
 
     data_dir: Path
     mongo_url: str | None = None
@@ -21,8 +24,12 @@ class ConnectionSettings:
 
 
 def validate_mongo_url(url: str) -> str:
-    """The address of a MongoDB. Raises ValueError with what would be right."""
-    if not url.startswith("mongodb+srv://"):  # whose parsing would ask the name server
+    """Return `url` if it is a MongoDB connection string. Raises ValueError.
+
+    >>> validate_mongo_url("mongodb://db.example:27017/?replicaSet=rs")
+    'mongodb://db.example:27017/?replicaSet=rs'
+    """
+    if not url.startswith("mongodb+srv://"):  # parsing such a URL takes a DNS query
         from pymongo.errors import PyMongoError
         from pymongo.uri_parser import parse_uri
 
@@ -34,7 +41,7 @@ def validate_mongo_url(url: str) -> str:
 
 
 def validate_database_name(name: str) -> str:
-    """The name of a database. Raises ValueError with what would be right."""
+    """Return `name` if it can be the name of a database. Raises ValueError."""
     if _DATABASE_NAME.fullmatch(name) is None:
         raise ValueError("it must have 1 to 63 letters, digits, hyphens or underscores")
     return name

@@ -1,50 +1,88 @@
-"""The one module that knows the MongoDB driver: Motor, or PyMongo's own asyncio client.
+"""The MongoDB driver, Motor or PyMongo's own asyncio client, behind one set of functions.
 
-Both offer the same collections and cursors; where they differ (what must be awaited), the
-functions here hide it. Everything above speaks to MongoDB through them.
+Both offer the same collections and cursors (`storage.mongo.protocols`). Where they differ in what
+has to be awaited, the functions here hide it. Modules outside `storage.mongo` import from here
+what they need of the driver.
 """
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar, cast
 
 import pymongo
 from motor.motor_asyncio import AsyncIOMotorClient
-from pymongo import AsyncMongoClient
+from pymongo import AsyncMongoClient, DeleteMany, DeleteOne, IndexModel, UpdateOne
 from pymongo.errors import (
     AutoReconnect,
+    BulkWriteError,
+    CollectionInvalid,
     ConnectionFailure,
     ExecutionTimeout,
     NetworkTimeout,
+    OperationFailure,
     PyMongoError,
 )
 
 from storage.errors import UnavailableError
 from storage.mongo.connection import DriverName
+from storage.mongo.protocols import (
+    Client,
+    Collection,
+    Cursor,
+    Database,
+    Pipeline,
+    Session,
+    WriteOperation,
+)
+from storage.records.kinds import Document
 
-Client: TypeAlias = Any
-Database: TypeAlias = Any
-Collection: TypeAlias = Any
-Session: TypeAlias = Any
+__all__ = [
+    "Client",
+    "Collection",
+    "Cursor",
+    "Database",
+    "DeleteMany",
+    "DeleteOne",
+    "IndexModel",
+    "PyMongoError",
+    "Session",
+    "UpdateOne",
+    "WriteOperation",
+    "aggregate_documents",
+    "close",
+    "connect",
+    "create_collection",
+    "find_documents",
+    "insert_absent",
+    "open_snapshot_session",
+    "ping",
+    "run_in_transaction",
+    "tail_changes",
+    "translate_errors",
+]
+
 T = TypeVar("T")
 
+_DUPLICATE_KEY_CODE = 11000
+_NAMESPACE_EXISTS_CODE = 48
 _REPLY_SLACK_SECONDS = 5.0
 _MAJORITY_READ = {"readConcern": {"level": "majority"}}
 UNREACHABLE_ERRORS = (ConnectionFailure, NetworkTimeout, ExecutionTimeout)
 
 
 def connect(url: str, driver_name: DriverName = "motor", timeout_seconds: float = 3.0) -> Client:
-    """A client that acknowledges by majority, retries once, and gives up in bounded time.
+    """Return a client with majority writes and reads, one retry and a timeout per operation.
 
-    It reads from the primary, whatever the address says: changes are followed there, and a
-    secondary may answer with what was before them.
+    Options here override those in `url`. Reads go to the primary, because the change stream
+    follows the primary and a secondary may return data from before a reported change.
     """
-    create: Callable[..., Client] = {"motor": AsyncIOMotorClient, "pymongo": AsyncMongoClient}[
-        driver_name
-    ]
-    return create(
+    drivers: dict[DriverName, Callable[..., Any]] = {
+        "motor": AsyncIOMotorClient,
+        "pymongo": AsyncMongoClient,
+    }
+    client = drivers[driver_name](
         url,
         appname="floorgate",
         w="majority",
@@ -57,16 +95,17 @@ def connect(url: str, driver_name: DriverName = "motor", timeout_seconds: float 
         serverSelectionTimeoutMS=2000,
         timeoutMS=round(timeout_seconds * 1000),
     )
+    return cast(Client, client)
 
 
 async def ping(client: Client, timeout_seconds: float) -> None:
-    """Whether MongoDB answers. Raises Unavailable, however patient the client is otherwise."""
+    """Check that MongoDB answers within `timeout_seconds`. Raises UnavailableError."""
     with translate_errors(), pymongo.timeout(timeout_seconds):
         await client.admin.command("ping")
 
 
 async def close(client: Client) -> None:
-    """Closes the client's connections."""
+    """Close the connections of a client."""
     await _await_if_needed(client.close())
 
 
@@ -79,15 +118,16 @@ async def find_documents(
     limit: int,
     skip: int = 0,
     sort: Mapping[str, Any] | None = None,
-) -> list[Any]:
-    """The first documents of a collection that match: one command, whose reply is the list.
+) -> list[Document]:
+    """Return up to `limit` matching documents with one `find` command.
 
-    A cursor of the driver costs more than the documents of a short list. It takes over where it is
-    needed: to try again, and to read what one reply, of at most 16 MB, cannot hold.
+    For short lists a driver cursor costs more than the query, so this sends the command itself.
+    It falls back to a cursor to retry after a lost connection and when the result exceeds one
+    reply (16 MB).
     """
-    most = max(limit, 1)  # MongoDB reads 0 as no limit
+    limit = max(limit, 1)  # 0 means no limit to MongoDB
     order = {"sort": sort} if sort else {}
-    options = {"skip": skip, "limit": most, "batchSize": most, **order, **_MAJORITY_READ}
+    options = {"skip": skip, "limit": limit, "batchSize": limit, **order, **_MAJORITY_READ}
     command = {"find": collection, "filter": where, "projection": projection, **options}
     try:
         reply = await database.command(command)
@@ -95,51 +135,74 @@ async def find_documents(
         if error.timeout:
             raise
     else:
-        if not (rest := reply["cursor"]["id"]):
-            found: list[Any] = reply["cursor"]["firstBatch"]
-            return found
-        await database.command("killCursors", collection, cursors=[rest])
-    cursor = database[collection].find(where, projection, skip=skip, limit=most, batch_size=most)
-    again: list[Any] = await (cursor.sort([*sort.items()]) if sort else cursor).to_list(None)
-    return again
+        if not (cursor_id := reply["cursor"]["id"]):
+            documents: list[Document] = reply["cursor"]["firstBatch"]
+            return documents
+        await database.command("killCursors", collection, cursors=[cursor_id])
+    cursor = database[collection].find(where, projection, skip=skip, limit=limit, batch_size=limit)
+    return await (cursor.sort([*sort.items()]) if sort else cursor).to_list(None)
 
 
 async def aggregate_documents(
-    collection: Collection, pipeline: list[Any], **options: Any
-) -> list[Any]:
-    """All documents that the pipeline gives."""
+    collection: Collection, pipeline: Pipeline, **options: Any
+) -> list[Document]:
+    """Return all documents that an aggregation produces."""
     cursor = await _await_if_needed(collection.aggregate(pipeline, **options))
-    found: list[Any] = await cursor.to_list(None)
-    return found
+    return await cursor.to_list(None)
+
+
+async def insert_absent(collection: Collection, documents: Sequence[Document]) -> list[Document]:
+    """Insert documents, skipping those with a unique key that is taken; return the skipped."""
+    try:
+        await collection.insert_many(documents, ordered=False)
+    except BulkWriteError as error:
+        write_errors = error.details["writeErrors"] if error.details else []
+        if not write_errors or any(e["code"] != _DUPLICATE_KEY_CODE for e in write_errors):
+            raise
+        return [write_error["op"] for write_error in write_errors]
+    return []
+
+
+async def create_collection(database: Database, name: str, validator: Document) -> None:
+    """Create a collection, unless another process has just created it."""
+    try:
+        await database.create_collection(name, validator=validator)
+    except CollectionInvalid:  # the driver looked and found it
+        pass
+    except OperationFailure as error:  # created between that look and the command
+        if error.code != _NAMESPACE_EXISTS_CODE:
+            raise
 
 
 @asynccontextmanager
 async def tail_changes(
-    database: Database, pipeline: list[Any], wait_ms: int
-) -> AsyncIterator[AsyncIterator[list[Any]]]:
-    """The batches of a change stream on a database, each as soon as there is one.
+    database: Database, pipeline: Pipeline, wait_ms: int
+) -> AsyncIterator[AsyncIterator[list[Document]]]:
+    """Open a change stream on a database and yield an iterator over its batches of events.
 
-    An empty one says that for `wait_ms` nothing has changed. What ends the stream, raises: nothing
-    is resumed, so that whoever follows it knows that changes may have been missed.
+    A batch is empty if nothing changed for `wait_ms`. Errors end the stream and are raised, not
+    resumed from, so that the caller knows that events may have been missed.
 
-    Every read that begins after the stream was opened sees all writes before the stream's start,
-    and the stream reports all others. That takes a start of our own choice: MongoDB's default is
-    the primary's newest write, which majority reads do not see until a majority has it. After a
-    failover that can take long, and the stream would never report such a write.
+    Every read that begins after the stream has opened sees all writes before the stream's start
+    time; the stream reports all later writes. To guarantee that, the start time is chosen here.
+    MongoDB's default is the time of the primary's newest write, which majority reads do not see
+    until it has been replicated. After a failover that can take long, and such a write would
+    neither be seen by a read nor be reported.
     """
-    # With causal consistency the driver would add the session's own time to each command.
+    # Causal consistency would make the driver add the session's cluster time to each command.
     async with await _await_if_needed(
         database.client.start_session(causal_consistency=False)
     ) as session:
-        # The operation time of a majority read is the newest that a majority has: no need to wait.
+        # The operation time of a majority read is the newest majority-committed time.
         read = await database.command("find", "any", limit=1, session=session, **_MAJORITY_READ)
-        start = read.get("operationTime")  # none outside a replica set, which has no streams
+        start = read.get("operationTime")  # absent on a standalone, which has no change streams
         opened = await database.command(
             "aggregate",
             1,
             pipeline=[{"$changeStream": {"startAtOperationTime": start}}, *pipeline],
             cursor={"batchSize": 0},
-            # Answered once majority reads on this server see `start`, also if another told it.
+            # Makes the server reply only once its majority reads include `start`, even if that
+            # time came from another member.
             readConcern={"level": "majority", "afterClusterTime": start},
             session=session,
         )
@@ -147,16 +210,20 @@ async def tail_changes(
 
 
 async def _iter_batches(
-    database: Database, session: Session, cursor: Any, wait_ms: int
-) -> AsyncIterator[list[Any]]:
-    name = cursor["ns"].partition(".")[2]
+    database: Database, session: Session, cursor: Document, wait_ms: int
+) -> AsyncIterator[list[Document]]:
+    collection = cursor["ns"].partition(".")[2]
     while cursor["id"]:
         try:
-            # Under a timeout of its own the driver would make that the time to wait.
+            # Turns off the client's timeoutMS, which the driver would send as maxTimeMS.
             with pymongo.timeout(0):
                 async with asyncio.timeout(wait_ms / 1000 + _REPLY_SLACK_SECONDS):
                     reply = await database.command(
-                        "getMore", cursor["id"], collection=name, maxTimeMS=wait_ms, session=session
+                        "getMore",
+                        cursor["id"],
+                        collection=collection,
+                        maxTimeMS=wait_ms,
+                        session=session,
                     )
         except TimeoutError as error:
             raise NetworkTimeout("the change stream does not answer") from error
@@ -165,22 +232,21 @@ async def _iter_batches(
 
 
 async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
-    """Runs `work` in a transaction, again and again while MongoDB calls its failure transient."""
+    """Run `work` in a transaction; run it again after an error that MongoDB calls transient."""
     async with await _await_if_needed(client.start_session()) as session:
-        result: T = await session.with_transaction(work)
-        return result
+        return await session.with_transaction(work)
 
 
 @asynccontextmanager
 async def open_snapshot_session(client: Client) -> AsyncIterator[Session]:
-    """A session whose reads all see the database as it is at the first of them."""
+    """Open a session in which all reads see the database as of the first read."""
     async with await _await_if_needed(client.start_session(snapshot=True)) as session:
         yield session
 
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Turns the driver's way of saying that MongoDB is away into `Unavailable`."""
+    """Raise UnavailableError for driver errors that mean that MongoDB cannot be reached."""
     try:
         yield
     except PyMongoError as error:
@@ -189,5 +255,5 @@ def translate_errors() -> Iterator[None]:
         raise
 
 
-async def _await_if_needed(value: Any) -> Any:
+async def _await_if_needed(value: T | Awaitable[T]) -> T:
     return await value if inspect.isawaitable(value) else value

@@ -1,7 +1,7 @@
-"""Walking a whole collection in the order of its keys, or of another unique field.
+"""Iterating over a whole collection in the order of `_id` or another unique field.
 
-Each batch is a query of its own, which begins behind the last key. One long-lived cursor would be
-simpler, but MongoDB counts all that it ever does against one time limit.
+Each batch is a query of its own that continues after the last key. A single long-lived cursor
+would be simpler, but MongoDB's time limit applies to all work of a cursor together.
 """
 
 from collections.abc import AsyncIterator
@@ -16,24 +16,27 @@ async def iter_batches(
     collection: driver.Collection,
     where: Document | None = None,
     projection: Document | None = None,
-    session: driver.Session = None,
+    session: driver.Session | None = None,
     order_by: str = "_id",
 ) -> AsyncIterator[list[Document]]:
-    """The documents that match, `BATCH` at a time."""
+    """Yield the matching documents, up to BATCH_DOCUMENTS at a time.
+
+    `order_by` must be unique in the collection and part of the projection.
+    """
     conditions = [where] if where else []
     while True:
-        found = collection.find(
+        cursor = collection.find(
             {"$and": conditions} if conditions else {},
             projection,
             session=session,
             limit=BATCH_DOCUMENTS,
             batch_size=BATCH_DOCUMENTS,
         )
-        batch: list[Document] = await found.sort(order_by, 1).to_list(None)
-        full = len(batch) == BATCH_DOCUMENTS
-        if full:
+        batch = await cursor.sort(order_by, 1).to_list(None)
+        is_full = len(batch) == BATCH_DOCUMENTS
+        if is_full:
             conditions = [{order_by: {"$gt": batch[-1][order_by]}}, *([where] if where else [])]
         if batch:
             yield batch
-        if not full:
+        if not is_full:
             return

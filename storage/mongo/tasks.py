@@ -1,4 +1,4 @@
-"""Ending background tasks that speak to MongoDB."""
+"""Stopping background tasks that use the MongoDB driver."""
 
 import asyncio
 from typing import Any
@@ -7,13 +7,13 @@ CANCEL_RETRY_SECONDS = 0.1
 
 
 async def cancel_and_wait(task: asyncio.Task[Any]) -> None:
-    """Cancels a task until it has ended; what it raised is nobody's concern any more.
+    """Cancel a task and wait until it has ended. Its result or exception is discarded.
 
-    Once is not enough: PyMongo's asyncio client loses a cancellation that arrives while it waits
-    for a server.
+    The cancellation is repeated, because PyMongo's asyncio client swallows one that arrives while
+    it waits for a server.
     """
     while not task.done():
         task.cancel()
         await asyncio.wait([task], timeout=CANCEL_RETRY_SECONDS)
     if not task.cancelled():
-        task.exception()
+        task.exception()  # else asyncio logs that it was never retrieved

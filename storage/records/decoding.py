@@ -1,12 +1,12 @@
-"""From documents to records, by code made once for each kind of record.
+"""Decoding MongoDB documents into records, by a function generated for each record type.
 
-MongoDB's validators have held every document to its record's types when it was written. Checking
-again, or handing over each document as keyword arguments, costs four times as much as reading.
+Documents are not checked: MongoDB's validators (`storage.setup.validators`) have checked them when
+they were written. msgspec.convert, which checks again, takes four times as long.
 """
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.inspect import Field, ListType, StructType
@@ -14,53 +14,80 @@ from msgspec.inspect import Field, ListType, StructType
 from storage.records.fields import Record
 
 R = TypeVar("R", bound=Record)
+Documents: TypeAlias = Sequence[dict[str, Any]]
 
 
-def decode_records(record: type[R], documents: Sequence[dict[str, Any]]) -> list[R]:
-    """The records that documents hold, in their order."""
+def decode_records(record_type: type[R], documents: Documents) -> list[R]:
+    """Return the records in documents, in the same order.
+
+    Fields that a document lacks, because it was written before they were added, get their default.
+    Raises KeyError if a field without default is missing.
+    """
     try:
-        return _compile_decoder(record)(documents)
-    except KeyError:  # written before a field was added, whose default stands in
-        stored = {field.name: stored_name(field.name) for field in msgspec.structs.fields(record)}
-        return [
-            msgspec.convert(
-                {name: each[at] for name, at in stored.items() if at in each}, type=record
-            )
-            for each in documents
-        ]
+        return _compile_decoder(record_type)(documents)
+    except KeyError:
+        return _compile_decoder(record_type, lenient=True)(documents)
 
 
 def stored_name(field: str) -> str:
-    """What a record's field is called in its document."""
+    """Return the name of a record's field in its document.
+
+    >>> stored_name("id"), stored_name("name")
+    ('_id', 'name')
+    """
     return "_id" if field == "id" else field
 
 
 @cache
-def _compile_decoder(record: type[R]) -> Callable[[Sequence[dict[str, Any]]], list[R]]:
-    info = msgspec.inspect.type_info(record)
+def _compile_decoder(record_type: type[R], lenient: bool = False) -> Callable[[Documents], list[R]]:
+    """Generate `lambda documents: [Unit(id=document['_id'], ...) for document in documents]`.
+
+    Generated, because a loop over the fields or `Unit(**document)` costs more than everything else
+    that is done with a document. The source is made of the names in our own record types alone.
+    """
+    info = msgspec.inspect.type_info(record_type)
     assert isinstance(info, StructType)
-    names: dict[str, Any] = {}
-    made = _constructor_expression(info, "each", names, stored_name)
-    reader: Callable[[Sequence[dict[str, Any]]], list[R]] = eval(
-        f"lambda documents: [{made} for each in documents]", names
+    generator = _Generator(lenient)
+    record = generator.record_expression(info, "document", stored_name)
+    decoder: Callable[[Documents], list[R]] = eval(
+        f"lambda documents: [{record} for document in documents]", generator.names
     )
-    return reader
+    return decoder
 
 
-def _constructor_expression(
-    info: StructType, source: str, names: dict[str, Any], stored: Callable[[str], str] = str
-) -> str:
-    """The expression that makes a record of the document that `source` names."""
-    names[info.cls.__name__] = info.cls
-    members = [
-        f"{field.name}={_value_expression(field, f'{source}[{stored(field.name)!r}]', names)}"
-        for field in info.fields
-    ]
-    return f"{info.cls.__name__}({', '.join(members)})"
+class _Generator:
+    """Builds Python expressions, and collects in `names` what they refer to."""
+
+    def __init__(self, lenient: bool) -> None:
+        self.names: dict[str, Any] = {}
+        self._lenient = lenient
+
+    def record_expression(
+        self, info: StructType, source: str, to_stored: Callable[[str], str] = str
+    ) -> str:
+        """Return a call that constructs a record from the document that `source` names."""
+        name = info.cls.__name__
+        self.names[name] = info.cls
+        arguments = [
+            f"{field.name}={self._field_expression(name, field, source, to_stored(field.name))}"
+            for field in info.fields
+        ]
+        return f"{name}({', '.join(arguments)})"
+
+    def _field_expression(self, record: str, field: Field, source: str, stored: str) -> str:
+        value = f"{source}[{stored!r}]"
+        if isinstance(field.type, ListType) and isinstance(field.type.item_type, StructType):
+            item = self.record_expression(field.type.item_type, field.name)
+            value = f"[{item} for {field.name} in {value}]"
+        if not self._lenient or field.required:
+            return value
+        make_default = f"default_{record}_{field.name}"
+        self.names[make_default] = lambda: default_of(field)
+        return f"{value} if {stored!r} in {source} else {make_default}()"
 
 
-def _value_expression(field: Field, source: str, names: dict[str, Any]) -> str:
-    if isinstance(field.type, ListType) and isinstance(field.type.item_type, StructType):
-        made = _constructor_expression(field.type.item_type, field.name, names)
-        return f"[{made} for {field.name} in {source}]"
-    return source
+def default_of(field: Field) -> Any:
+    """Return the default of a field that has one; each call returns a list of its own."""
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.default_factory()
+    return field.default

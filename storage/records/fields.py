@@ -1,11 +1,11 @@
-"""The constrained types that records are made of, and the base class of every record."""
+"""Base classes of records, and the constrained types of their fields."""
 
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
 TEXT_PATTERN = r"\A[^\x00\ud800-\udfff]*\Z"
-"""No NUL (ids are joined by it) and no lone surrogate (UTF-8 has no form for it)."""
+"""No NUL, which joins ids in keys, and no lone surrogate, which UTF-8 cannot encode."""
 
 Id: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255, pattern=TEXT_PATTERN)]
 """An opaque, case-sensitive id: 1 to 255 characters."""
@@ -16,33 +16,34 @@ Text: TypeAlias = Annotated[str, Meta(max_length=2048, pattern=TEXT_PATTERN)]
 MapTag: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=255, pattern=r"\A[^\x00\ud800-\udfff,]*\Z")
 ]
-"""A map's tag: no comma, which separates tags in a filter."""
+"""A tag of a map; a comma separates tags in a filter."""
 
 ReferenceKey: TypeAlias = Annotated[
     str, Meta(min_length=2, max_length=255, pattern=r"\A[a-z][a-z0-9-]{1,254}\Z")
 ]
-"""Names a third-party system."""
+"""The name of a third-party system."""
 
 Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 
 Timestamp: TypeAlias = Annotated[
     str, Meta(pattern=r"\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?\Z")
 ]
-"""ISO 8601 with an offset. Stored as it is served: in UTC, `2026-01-31T12:00:00+00:00`."""
+"""ISO 8601 with an offset. Stored in the form in which it is served: UTC,
+`2026-01-31T12:00:00+00:00` (docs/decisions/timestamps-are-text.md)."""
 
 NO_TIMESTAMP = ""
-"""The timestamp of a member whose bundle gives none; writing replaces it."""
+"""Placeholder for a timestamp missing in a bundle; the import replaces it."""
 
 
 class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """What one MongoDB document holds and one member of a bundle gives.
+    """Base class of records: one MongoDB document, one member of a bundle.
 
-    Records hold no cycles; the garbage collector need not look at a page of a thousand.
+    `gc=False`, because records contain no reference cycles and pages have thousands of them.
     """
 
 
 class TimestampedRecord(Record, frozen=True, kw_only=True):
-    """A record that knows when it was made and last changed."""
+    """A record with the times of its creation and last change."""
 
     created_at: Timestamp = NO_TIMESTAMP
     updated_at: Timestamp = NO_TIMESTAMP

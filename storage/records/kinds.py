@@ -1,6 +1,7 @@
-"""What the catalog knows of a kind of record: its collection, key, owners and indexes."""
+"""Kinds of records in the catalog: collection, key, owners, indexes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -19,19 +20,18 @@ KEY_SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A field that must name an existing record of another kind.
-
-    `field` is a path (`floors.id` looks into an array). `same` pairs a field of the owned record
-    with one of the owner that must be equal: a unit's floor is a floor of the unit's asset.
-    `holds` names a field whose value must be among the owner's: an attribute is one of its group.
-    `lends` are fields of the owner that the document repeats, so that reads need no join.
-    """
+    """A reference: a field that must name an existing record of another kind."""
 
     field: str
+    """Path of the field; `floors.id` is the `id` of each item of the array `floors`."""
     kind: str
     must_match: tuple[tuple[str, str], ...] = ()
+    """Pairs of a field here and one of the owner that must be equal, such as both `asset_id`."""
     value_in: tuple[str, str] | None = None
+    """A field here, and a path in the owner to the array that must contain its value: an
+    assigned attribute is one of its group's."""
     copies: tuple[str, ...] = ()
+    """Fields of the owner that are copied into the document, so that reads need no join."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +44,40 @@ class Kind(Generic[R]):
     key_fields: tuple[str, ...] = ("id",)
     owners: tuple[Owner, ...] = ()
     immutable_fields: tuple[str, ...] = ("asset_id",)
-    """Fields that never change once written: members do not move between owners."""
+    """Fields that cannot change once written, so that records do not move between owners."""
     indexes: tuple[tuple[str, ...], ...] = ()
     scope_field: str = "asset_id"
-    """The field that says whose the record is; empty: every key sees it."""
+    """Field with the asset that a record belongs to; empty if every API key may read the kind."""
     single_valued_flag: str = ""
-    """A lent flag: where it is true the last key field does not count, so that MongoDB's own
-    unique `_id` lets a unit hold one attribute of such a group, whoever writes at the same time."""
+    """Name of a boolean copied from the owner. When true, `_id` omits the last key field, so the
+    unique index allows one attribute per unit and group even under concurrent writes."""
 
     derived_fields: tuple[str, ...] = ()
-    """Fields that a document has beside the record's and the lent ones."""
+    """Fields of the document that are neither in the record nor copied from an owner."""
     derive: Callable[[Document], Document] | None = None
-    """Computes derived fields from the record's, whenever a document is made."""
+    """Computes derived fields from those of the record."""
     keep_on_import: Callable[[Document, Document], Document] | None = None
-    """From a new document and the live one: the fields that importing must not take away."""
+    """Given a new document and the live one, returns the fields that an import must preserve."""
 
     def key_of(self, document: Document) -> str:
-        """The `_id` of a document: its id, or its key fields joined."""
+        """Return the `_id` of a document: its id, or its key fields joined.
+
+        With a `single_valued_flag`, the fields copied from the owner must be filled in.
+        """
         fields = self.key_fields[:-1] if document.get(self.single_valued_flag) else self.key_fields
         return KEY_SEPARATOR.join([document[field] for field in fields])
 
     def decode(self, documents: Sequence[Document]) -> list[R]:
-        """Records from their documents."""
+        """Return the records in documents."""
         return decoding.decode_records(self.record_type, documents)
 
-    def to_document(self, record: R) -> Document:
-        """A record's document, without the fields that owners lend; its key is that of no group
-        in particular: `key_of` tells it once the lent fields are known."""
-        document: Document = msgspec.to_builtins(record)
+    def to_document(self, record: R, owner_fields: Document | None = None) -> Document:
+        """Return a record's document with the fields copied from its owners.
+
+        Without `owner_fields` the `_id` of a kind with a `single_valued_flag` is provisional until
+        they are filled in; then call `key_of`.
+        """
+        document: Document = msgspec.to_builtins(record) | (owner_fields or {})
         key = self.key_of(document)
         document.pop("id", None)
         derived = self.derive(document) if self.derive else {}
@@ -79,22 +85,47 @@ class Kind(Generic[R]):
 
     @property
     def stored_fields(self) -> tuple[str, ...]:
-        """Every field of a document but its key: the record's, the lent and the derived ones."""
-        own = (
-            field.name for field in msgspec.structs.fields(self.record_type) if field.name != "id"
-        )
-        return (
-            *own,
-            *(field for owner in self.owners for field in owner.copies),
-            *self.derived_fields,
-        )
+        """All fields of a document except `_id`."""
+        return _list_stored_fields(self)
 
     @property
     def projection(self) -> dict[str, int]:
-        """Exactly the record's fields: what else a document holds is for the database."""
-        return _build_projection(self.record_type)
+        """The MongoDB projection of the record's own fields."""
+        return dict.fromkeys(_list_record_fields(self.record_type), 1)
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """The defaults of the fields that have one, by stored name."""
+        return _build_defaults(self.record_type)
+
+    def fill_defaults(self, document: Document) -> Document:
+        """Return a document with the defaults of fields that were added after it was written."""
+        missing = self.defaults.keys() - document.keys()
+        return document | {name: copy(self.defaults[name]) for name in missing}
 
 
 @cache
-def _build_projection(record: type[Record]) -> dict[str, int]:
-    return {decoding.stored_name(field.name): 1 for field in msgspec.structs.fields(record)}
+def _list_record_fields(record_type: type[Record]) -> tuple[str, ...]:
+    fields = msgspec.structs.fields(record_type)
+    return tuple(decoding.stored_name(field.name) for field in fields)
+
+
+def _list_stored_fields(kind: Kind[Any]) -> tuple[str, ...]:
+    record_type: type[Record] = kind.record_type
+    own = (name for name in _list_record_fields(record_type) if name != "_id")
+    return (
+        *own,
+        *(field for owner in kind.owners for field in owner.copies),
+        *kind.derived_fields,
+    )
+
+
+@cache
+def _build_defaults(record_type: type[Record]) -> Mapping[str, Any]:
+    info = msgspec.inspect.type_info(record_type)
+    assert isinstance(info, msgspec.inspect.StructType)
+    return {
+        decoding.stored_name(field.encode_name): decoding.default_of(field)
+        for field in info.fields
+        if not field.required
+    }

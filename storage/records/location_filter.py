@@ -1,4 +1,4 @@
-"""The filter language of locations: terms about tags, joined by commas, all of which must hold.
+"""The filter language of locations: conditions on tags, separated by commas, all required.
 
     filter  = term *( "," term )
     term    = [ "-" ] key [ "==" value ]
@@ -6,8 +6,8 @@
     value   = 1*character
     character = any but "," "=" "\\" | "\\," | "\\=" | "\\-" | "\\\\"
 
-`key`: has a tag with this key. `-key`: has none. `key==value`: has a tag with this key and this
-value; `-key==value`: has none. Keys and values compare exactly, but for case.
+`key` matches locations with a tag of this key, `key==value` those with a tag of this key and
+value; `-` negates. Keys and values are compared as a whole, ignoring case.
 """
 
 import re
@@ -25,11 +25,11 @@ _ESCAPE = re.compile(r"\\(.)", re.S)
 
 
 class InvalidTermError(ValueError):
-    """A term that the language does not have; the message quotes it."""
+    """A term that does not follow the grammar; the message quotes it."""
 
 
 class FilterTerm(NamedTuple):
-    """One condition; `value` None asks for the key alone."""
+    """One condition; without a `value`, on the key alone."""
 
     key: str
     value: str | None = None
@@ -37,34 +37,40 @@ class FilterTerm(NamedTuple):
 
     @property
     def indexed_word(self) -> str:
-        """The indexed word that the term is about."""
+        """The indexed word to look up for this term."""
         return index_word(self.key, self.value)
 
 
 def parse_filter(text: str) -> list[FilterTerm]:
-    """The terms of a filter. Raises InvalidTerm."""
+    """Parse a filter. Raises InvalidTermError.
+
+    >>> for term in parse_filter("svc:amenity==pool,-closed"):
+    ...     print(term)
+    FilterTerm(key='svc:amenity', value='pool', negated=False)
+    FilterTerm(key='closed', value=None, negated=True)
+    """
     terms = [_parse_term(part) for part in _split_terms(text)]
     if len(terms) > MAX_TERMS:
         raise InvalidTermError(f"must have at most {MAX_TERMS} terms, not {len(terms)}")
     return terms
 
 
-def build_condition(wanted: Sequence[str], unwanted: Sequence[str] = ()) -> Document:
-    """The MongoDB condition on a location's indexed words.
+def build_condition(required: Sequence[str], excluded: Sequence[str] = ()) -> Document:
+    """Build the MongoDB condition on a location's indexed words.
 
-    MongoDB looks up the first of the wanted words in the index and filters by the others: the
-    rarest should stand first.
+    Put the rarest required word first: MongoDB looks that one up in the index and filters by the
+    others.
     """
     conditions: Document = {}
-    if wanted:
-        conditions["$all"] = list(wanted)
-    if unwanted:
-        conditions["$nin"] = list(unwanted)
+    if required:
+        conditions["$all"] = list(required)
+    if excluded:
+        conditions["$nin"] = list(excluded)
     return {"words": conditions}
 
 
 def index_words(tags: list[Document]) -> list[str]:
-    """What is indexed of a location's tags: each key, and each key with its value."""
+    """Return the words to index for a location's tags: each key, and each key with its value."""
     return sorted(
         {index_word(tag["key"]) for tag in tags}
         | {index_word(tag["key"], tag["value"]) for tag in tags}
@@ -72,7 +78,7 @@ def index_words(tags: list[Document]) -> list[str]:
 
 
 def index_word(key: str, value: str | None = None) -> str:
-    """One indexed word; no key holds the separator, so that the two forms never meet."""
+    """Return one indexed word. Keys cannot contain the separator, so the two forms are distinct."""
     if value is None:
         return key.casefold()
     return f"{key.casefold()}{KEY_SEPARATOR}{value.casefold()}"

@@ -1,4 +1,7 @@
-"""Page numbers outside, keys inside: a slice of a list and the page that answers it."""
+"""Paging: page numbers for clients, keys and cursors for MongoDB.
+
+See docs/decisions/page-numbers-over-keys.md.
+"""
 
 import base64
 import binascii
@@ -19,7 +22,7 @@ INT32_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """Which page this is; `next` continues exactly behind its last record."""
+    """The position of a page; the cursor `next` continues right after its last record."""
 
     per_page: int
     current_page: int
@@ -27,34 +30,38 @@ class Paging:
 
     @property
     def has_next(self) -> bool:
-        """Whether a page follows."""
+        """Whether there is a next page."""
         return self.next is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """One page of a list, in the order of the records' keys."""
+    """One page of a list, sorted by key."""
 
     paging: Paging
     data: list[T]
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True):
-    """Where a page ended; it counts only for the page and size that it was made for."""
+    """The end of a page; valid only for the page number and size that it was created for."""
 
     page: int
     per_page: int
     last_key: str
 
     def encode(self) -> str:
-        """An opaque, address-safe token."""
+        """Return an opaque token that is safe in URLs.
+
+        >>> _decode_cursor(Cursor(2, 100, "unit-7").encode())
+        Cursor(page=2, per_page=100, last_key='unit-7')
+        """
         token = base64.urlsafe_b64encode(msgspec.msgpack.encode(self))
         return token.rstrip(b"=").decode("ascii")
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """The part of a list that is asked for."""
+    """A request for a page: its number and size, or the key to continue after."""
 
     page: int
     per_page: int
@@ -64,9 +71,9 @@ class PageRequest:
     def from_arguments(
         cls, page: int | None, per_page: int | None, after: str | None = None
     ) -> "PageRequest":
-        """Checked; a larger page than the largest is served as the largest.
+        """Validate arguments from a client. `per_page` is capped at MAX_PER_PAGE.
 
-        Raises InvalidSlice.
+        Raises InvalidPageRequestError.
         """
         page = _parse_positive("page", page, 1)
         per_page = min(_parse_positive("perPage", per_page, DEFAULT_PER_PAGE), MAX_PER_PAGE)
@@ -77,19 +84,19 @@ class PageRequest:
 
     @property
     def skip(self) -> int:
-        """How many records to pass over, where no key says where to begin."""
+        """How many records to skip; 0 if the page continues after a key."""
         return 0 if self.after_key is not None else (self.page - 1) * self.per_page
 
     @property
     def limit(self) -> int:
-        """One more than the page holds: whether there is one tells if a page follows."""
+        """How many records to read: one more than the page, to see whether another follows."""
         return self.per_page + 1
 
-    def build_paging(self, found: Sequence[T], key_of: Callable[[T], str]) -> Paging:
-        """The paging of a page, from the up to `limit` members that were found."""
-        if len(found) <= self.per_page or self.page == INT32_MAX:
+    def build_paging(self, records: Sequence[T], key_of: Callable[[T], str]) -> Paging:
+        """Return the paging of a page, given the records read for it, up to `limit`."""
+        if len(records) <= self.per_page or self.page == INT32_MAX:
             return Paging(self.per_page, self.page, None)
-        after = Cursor(self.page + 1, self.per_page, key_of(found[self.per_page - 1]))
+        after = Cursor(self.page + 1, self.per_page, key_of(records[self.per_page - 1]))
         return Paging(self.per_page, self.page, after.encode())
 
 
@@ -109,6 +116,6 @@ def _decode_cursor(token: str) -> Cursor:
         cursor.last_key.encode()
     except (UnicodeError, binascii.Error, msgspec.DecodeError) as error:
         raise InvalidPageRequestError(
-            "after", "is not a cursor of this service; leave it out or take it from a page"
+            "after", "is not a cursor of this service; use `next` of a page, or leave it out"
         ) from error
     return cursor

@@ -1,4 +1,4 @@
-"""Whose records a caller may see: a required argument of every read."""
+"""Which records a caller may see: a required argument of every read."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,19 +8,23 @@ from storage.records.kinds import Document, Kind
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The assets that a caller may see; None means all of them, also those to come."""
+    """The assets that a caller may see; None means all, including future ones.
+
+    >>> Scope(frozenset({"a"})).allows("b")
+    False
+    """
 
     asset_ids: frozenset[str] | None
 
     def restrict(self, kind: Kind[Any], where: Document) -> Document:
-        """`where` restricted to what is visible; every condition holds beside the others."""
+        """Return a condition that matches what `where` matches and the scope allows."""
         if self.asset_ids is None or not kind.scope_field:
             return where
         visible = {kind.scope_field: {"$in": sorted(self.asset_ids)}}
         return {"$and": [where, visible]} if where else visible
 
     def allows(self, asset_id: str) -> bool:
-        """Whether the asset is one of those that the caller was given."""
+        """Return whether the caller may see this asset."""
         return self.asset_ids is None or asset_id in self.asset_ids
 
 

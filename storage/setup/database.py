@@ -1,4 +1,4 @@
-"""Opening the database: the embedded one or another, made ready to serve."""
+"""Opening the database: the embedded MongoDB or another, prepared for this release."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
@@ -9,16 +9,16 @@ from storage.mongo.connection import ConnectionSettings
 from storage.setup import preparation
 
 PING_TIMEOUT_SECONDS = 3.0
-"""How long a MongoDB may take to answer at all; work on it may take longer."""
+"""Limit for the first reply; `timeout_seconds` then applies to each operation."""
 
 
 @asynccontextmanager
 async def open_database(
     settings: ConnectionSettings, timeout_seconds: float = 3.0
 ) -> AsyncIterator[driver.Client]:
-    """A client whose database has its collections and indexes.
+    """Connect to MongoDB, starting the embedded one if need be, and prepare the database.
 
-    Raises EmbeddedServerError and Unavailable.
+    Raises EmbeddedServerError, UnavailableError and MigrationRunningError.
     """
     server = (
         nullcontext(settings.mongo_url)

@@ -1,60 +1,50 @@
-"""Collections, validators and indexes: made when missing, left alone when right."""
+"""Preparing a database: collections, validators, indexes and migrations."""
 
 from typing import Any
-
-from pymongo import IndexModel
-from pymongo.errors import CollectionInvalid, OperationFailure
 
 from storage import keys
 from storage.catalog import KINDS
 from storage.mongo import driver
 from storage.records.kinds import Document, Kind
+from storage.setup import migrations
 from storage.setup.validators import build_validator
 
-NAMESPACE_EXISTS_CODE = 48
-
-
-KEY_INDEXES = [IndexModel([("digest", 1)], unique=True)]
+KEY_INDEXES = [driver.IndexModel([("digest", 1)], unique=True)]
 
 
 async def prepare_database(database: driver.Database) -> None:
-    """Makes the database ready to serve.
+    """Create what is missing, update validators that differ, run new migrations.
 
-    Idempotent, and safe while other gateways do the same: MongoDB makes each collection and index
-    once, whoever asks first, and a validator is only set when it differs.
+    Idempotent, and safe while other gateways do the same. Raises UnavailableError.
     """
     with driver.translate_errors():
-        existing = {info["name"]: info for info in await _list_collections(database)}
+        existing = await _list_collections(database)
         for kind in KINDS:
             await _prepare_collection(database, kind, existing.get(kind.name))
         await database[keys.KEYS_COLLECTION].create_indexes(KEY_INDEXES)
+        is_new = not existing.keys() & {kind.name for kind in KINDS}
+        # After the validators: those of an earlier version may refuse what migrations write.
+        if is_new:
+            await migrations.skip_all(database)
+        await migrations.run_pending(database)
 
 
-async def _list_collections(database: driver.Database) -> list[Any]:
+async def _list_collections(database: driver.Database) -> dict[str, Document]:
+    # All are in the first batch, which `listCollections` fills up to 16 MB. If one were missed,
+    # `driver.create_collection` would do no harm.
     reply = await database.command("listCollections")
-    batch: list[Any] = reply["cursor"]["firstBatch"]
-    return batch
+    return {collection["name"]: collection for collection in reply["cursor"]["firstBatch"]}
 
 
 async def _prepare_collection(
     database: driver.Database, kind: Kind[Any], existing: Document | None
 ) -> None:
-    rule = build_validator(kind)
+    validator = build_validator(kind)
     if existing is None:
-        await _create_collection(database, kind, rule)
-    elif existing["options"].get("validator") != rule:
-        await database.command("collMod", kind.name, validator=rule)
+        await driver.create_collection(database, kind.name, validator)
+    elif existing["options"].get("validator") != validator:
+        await database.command("collMod", kind.name, validator=validator)
     if kind.indexes:
         await database[kind.name].create_indexes(
-            [IndexModel([(field, 1) for field in index]) for index in kind.indexes]
+            [driver.IndexModel([(field, 1) for field in index]) for index in kind.indexes]
         )
-
-
-async def _create_collection(database: driver.Database, kind: Kind[Any], rule: Document) -> None:
-    try:
-        await database.create_collection(kind.name, validator=rule)
-    except CollectionInvalid:
-        pass  # another gateway was faster
-    except OperationFailure as error:
-        if error.code != NAMESPACE_EXISTS_CODE:
-            raise

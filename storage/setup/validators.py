@@ -1,31 +1,33 @@
-"""MongoDB's own guard: a `$jsonSchema` for each kind, made from its record's types."""
+"""MongoDB's own validation: a `$jsonSchema` for each kind, built from its record type."""
 
 from typing import Any
 
 import msgspec
 
+from storage.records.decoding import stored_name
 from storage.records.kinds import Document, Kind
 
 
 def build_validator(kind: Kind[Any]) -> Document:
-    """What `collMod` and `create` take as validator: types and required fields of the record.
+    """Return the `validator` option of a kind's collection: types of fields, required fields.
 
-    Derived fields, which only the database sees, are allowed beside them.
+    Only fields without default are required, so that a field added later does not make older
+    documents invalid: MongoDB validates the whole document on every update. Fields that the
+    record lacks (derived ones, or those of a newer version) are allowed.
     """
     info = msgspec.inspect.type_info(kind.record_type)
     assert isinstance(info, msgspec.inspect.StructType)
     schema = _object_schema(info)
     properties = schema["properties"]
-    if "id" in properties:
-        properties["_id"] = properties.pop("id")
-        schema["required"] = ["_id" if name == "id" else name for name in schema["required"]]
+    schema["properties"] = {stored_name(name): rule for name, rule in properties.items()}
+    schema["required"] = [stored_name(name) for name in schema["required"]]
     return {"$jsonSchema": schema}
 
 
 def _object_schema(info: msgspec.inspect.StructType) -> Document:
     return {
         "bsonType": "object",
-        "required": [field.encode_name for field in info.fields],
+        "required": [field.encode_name for field in info.fields if field.required],
         "properties": {field.encode_name: _property_schema(field.type) for field in info.fields},
     }
 
@@ -39,6 +41,7 @@ def _property_schema(info: msgspec.inspect.Type) -> Document:
         case msgspec.inspect.IntType():
             return {"bsonType": ["int", "long"]}
         case msgspec.inspect.FloatType():
+            # The drivers store a Python int as an integer, also in a float field.
             return {"bsonType": ["double", "int", "long"]}
         case msgspec.inspect.ListType():
             return {"bsonType": "array", "items": _property_schema(info.item_type)}

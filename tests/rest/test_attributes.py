@@ -228,7 +228,7 @@ async def test_the_same_through_graphql(own_world: World) -> None:
         body = await ask(client, mutation, {"data": [given | {"unitId": "nope"}]})
         assert body["errors"][0]["extensions"] == {
             "code": "INVALID_INPUT",
-            "fields": {"data[0].unit_id": ["names no unit that this key sees"]},
+            "fields": {"data[0].unit_id": ["names no unit visible to this key"]},
         }
         removal = mutation.replace("assignUnit", "unassignUnit").split("{\n")[0]
         removal += '{ unassignUnitAttributes(groupId: "view", data: $data) }'

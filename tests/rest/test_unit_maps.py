@@ -120,4 +120,4 @@ async def test_a_broken_drawing_stops_the_import(own_world: World, tmp_path: Pat
     async with connected(own_world) as database:
         with pytest.raises(BundleError, match=r"drawn\.json.*maps\[0\]\.source.*line 2"):
             await import_catalog(database, [drawn(tmp_path, "<svg>\n<")])
-        assert await database.maps.find_one({"_id": "drawn/1"}) is None
+        assert await database["maps"].find_one({"_id": "drawn/1"}) is None

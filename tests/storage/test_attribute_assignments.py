@@ -64,7 +64,7 @@ def giving(attribute: str, unit: str = "u0", group: str = "one", asset: str = "a
 
 
 async def held(database: driver.Database, group: str) -> set[tuple[str, str]]:
-    found = await database.attribute_assignments.find({"group_id": group}).to_list(None)
+    found = await database["attribute_assignments"].find({"group_id": group}).to_list(None)
     return {(document["unit_id"], document["attribute_id"]) for document in found}
 
 
@@ -148,7 +148,7 @@ async def test_racing_gateways_never_give_a_unit_two_attributes(
     seen = 0
     while any(writer.is_alive() for writer in writers):
         async with driver.open_snapshot_session(client) as session:
-            cursor = database.attribute_assignments.find({"group_id": "one"}, session=session)
+            cursor = database["attribute_assignments"].find({"group_id": "one"}, session=session)
             found = [(each["unit_id"], each["attribute_id"]) for each in await cursor.to_list(None)]
         if found:
             assert sorted(unit for unit, _ in found) == UNITS

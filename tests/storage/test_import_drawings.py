@@ -38,7 +38,7 @@ async def test_a_drawing_beside_the_bundle_is_kept_and_parsed(database: Any, dra
     assert await files.read_file(database, found["source"]) == SVG
     assert await files.read_file(database, found["parsed"]) == SVG.upper()
     assert summary.notes == [
-        f'{drawn}: $.maps[0].source: the drawing shows 1 units that there are not: "nobody"'
+        f'{drawn}: $.maps[0].source: the drawing shows 1 unknown units: "nobody"'
     ]
 
 
@@ -64,12 +64,12 @@ async def test_a_drawing_may_lie_within_the_bundle(database: Any, path: Path) ->
 @pytest.mark.parametrize(
     ("source", "complaint"),
     [
-        ("missing.svg", '"missing.svg" beside the bundle: No such file or directory'),
-        ("../am.svg", '"../am.svg" leads out of the directory of the bundle'),
-        ("/etc/passwd", '"/etc/passwd" leads out of the directory of the bundle'),
-        ("link.svg", '"link.svg" leads out of the directory of the bundle'),
+        ("missing.svg", '"missing.svg" next to the bundle: No such file or directory'),
+        ("../am.svg", '"../am.svg" is outside the directory of the bundle'),
+        ("/etc/passwd", '"/etc/passwd" is outside the directory of the bundle'),
+        ("link.svg", '"link.svg" is outside the directory of the bundle'),
         (".", '"." is not a file'),
-        ("data:text/plain,x", "a data URL of a drawing begins with data:image/svg+xml;base64,"),
+        ("data:text/plain,x", "a data URL of a drawing must begin with data:image/svg+xml;base64,"),
         ("data:image/svg+xml;base64,!", "the data URL is damaged: Only base64 data is allowed"),
         ("broken.svg", "line 1, column 1: not well-formed"),
     ],
@@ -107,13 +107,13 @@ async def test_a_map_said_to_be_routable_that_is_not_is_noted(
     bundle = write_arrays(tmp_path / "said.json", said)
     summary = await import_bundles(database, [bundle])
     assert summary.notes == [
-        f"{bundle}: $.maps[0].tags: the map is said to be pathfinding, and is not routable here"
-        " before it is processed"
+        f"{bundle}: $.maps[0].tags: the map is tagged pathfinding but is not routable until it is"
+        " processed"
     ]
     map_id = said["maps"][0]["id"]
     await networks.publish_network(database, map_id, b"network", "foot_routing", {}, [])
     again = await import_bundles(database, [bundle])
     assert (again.notes, again.total.written) == ([], 0)  # a bundle says nothing of the tier
-    assert await networks.withdraw(database, map_id, {})
-    assert not await networks.withdraw(database, map_id, {})
+    assert await networks.withdraw_network(database, map_id, {})
+    assert not await networks.withdraw_network(database, map_id, {})
     assert (await import_bundles(database, [bundle])).notes == summary.notes

@@ -101,14 +101,14 @@ async def test_members_must_agree_with_their_owners_and_each_other(
             "attribute_groups",
             1,
             {"attributes": SMALL["attribute_groups"][1]["attributes"][1:]},
-            '$.attribute_groups[1].attributes.attribute_id: "view" cannot go while there are'
-            " attribute_assignments of it",
+            '$.attribute_groups[1].attributes.attribute_id: "view" cannot be removed while'
+            " attribute_assignments refer to it",
         ),
         (
             "attribute_groups",
             0,
             {"one_attribute_per_unit": False},
-            "$.attribute_groups[0].one_attribute_per_unit: it cannot change from true while there"
+            "$.attribute_groups[0].one_attribute_per_unit: cannot change from true while there"
             " are attribute_assignments",
         ),
     ],

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from storage.bundles.importing import ImportCounts, finish_interrupted_import, import_bundles
+from storage.bundles.importing import ImportCounts, import_bundles
+from storage.bundles.recovery import finish_interrupted_import
 from storage.bundles.staging import STAGING_PREFIX
 from tests.storage.catalogs import SMALL, contents, small, write_lines
 
@@ -25,7 +26,7 @@ MEMBERS = sum(len(array) for array in SMALL.values()) + UNITS
 
 IMPORT = """
 import asyncio, os, signal, sys
-from storage import driver, lease
+from storage.mongo import driver, lease
 from storage.errors import ImportInterruptedError
 from storage.bundles.importing import import_bundles
 

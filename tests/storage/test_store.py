@@ -18,7 +18,7 @@ from storage.records.kinds import Kind
 from storage.records.paging import PageRequest
 from storage.records.visibility import ALL_ASSETS, NO_ASSETS, Scope
 from storage.setup.preparation import prepare_database
-from storage.store import MAX_UNION_STAGES, Store
+from storage.store import MAX_UNION_BRANCHES, Store
 from storage.units import UNITS, Unit
 
 pytestmark = pytest.mark.anyio
@@ -254,7 +254,7 @@ async def test_long_lists_are_tried_to_be_read_whole_but_once(store: Store) -> N
 
 
 async def test_owners_beyond_one_command_are_answered_too(store: Store) -> None:
-    owners = [f"a{number:03}" for number in range(2 * MAX_UNION_STAGES + 1)]
+    owners = [f"a{number:03}" for number in range(2 * MAX_UNION_BRANCHES + 1)]
     await fill(store, FLOORS, [floor(f"{owner}-1", owner) for owner in owners])
     wheres = [{"asset_id": owner} for owner in owners]
     pages = await store.load_pages(FLOORS, ALL_ASSETS, wheres, PageRequest(1, 2))

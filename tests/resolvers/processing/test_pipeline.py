@@ -43,9 +43,10 @@ async def everything(store: Store) -> list[dict[str, Any]]:
 
 async def updated_at(store: Store) -> str:
     """When the tower last changed; from then on it counts as changed long ago."""
-    found = await store.database.maps.find_one_and_update(
+    found = await store.database["maps"].find_one_and_update(
         {"_id": "tower"}, {"$set": {"updated_at": LONG_AGO}}
     )
+    assert found is not None
     at: str = found["updated_at"]
     return at
 
@@ -61,7 +62,7 @@ async def test_a_map_is_updated_when_what_it_publishes_is_different(
         assert await updated_at(store) == LONG_AGO
         await process_and_publish(store, ProcessingRequest("tower", {}, feet_per_unit=1.25))
         assert await updated_at(store) > LONG_AGO
-        await store.database.locations.delete_one({"processed": True})
+        await store.database["locations"].delete_one({"processed": True})
         await process_and_publish(store, ProcessingRequest("tower", {}, feet_per_unit=1.25))
         assert await updated_at(store) > LONG_AGO
 
@@ -77,7 +78,7 @@ async def test_processing_again_changes_nothing_and_importing_keeps_it(
         assert await everything(store) == before
         summary = await import_catalog(store.database, [tmp_path / "tower.json"])
         assert summary.total.written == 0
-        kept = await store.database.maps.find_one({"_id": "tower"})
+        kept = await store.database["maps"].find_one({"_id": "tower"})
         assert kept is not None
         assert kept["tags"] == ["ils", "pathfinding"]
         assert kept["routing_tier"] == "wheelchair_routing"
@@ -102,7 +103,8 @@ def given(svg: str) -> ProcessingRequest:
 
 
 async def tags_and_tier(store: Store) -> tuple[list[str], str]:
-    found = await store.database.maps.find_one({"_id": "tower"})
+    found = await store.database["maps"].find_one({"_id": "tower"})
+    assert found is not None
     return found["tags"], found["routing_tier"]
 
 
@@ -159,7 +161,7 @@ async def test_a_plan_by_which_nobody_reaches_anything_withdraws_the_network(
         assert outcome.report["refusal"] == "no two locations reach each other"
         assert await everything(store) == before
         await process_and_publish(store, ProcessingRequest("tower", {}))
-        located = await store.database.locations.find({}).to_list(None)
+        located = await store.database["locations"].find({}).to_list(None)
         await updated_at(store)
         outcome = await process_and_publish(store, nothing)
         assert not outcome.published
@@ -167,7 +169,7 @@ async def test_a_plan_by_which_nobody_reaches_anything_withdraws_the_network(
         assert await tags_and_tier(store) == (["ils"], "no_routing")
         assert await updated_at(store) > LONG_AGO
         assert not await is_processed(store, "tower")
-        assert await store.database.locations.find({}).to_list(None) == located
+        assert await store.database["locations"].find({}).to_list(None) == located
     async with serving(own_world.settings(), own_world.keys.full) as client:
         client.headers.update(FLAGS)
         assert await up_the_tower(client) == ("euclidean", 0)

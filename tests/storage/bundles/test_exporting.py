@@ -32,51 +32,45 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "b.json"
 
 
-async def test_an_empty_catalog_is_an_empty_bundle(client: Any, database_name: str) -> None:
-    exported = json.loads(await text_of(export_bundle(client, database_name)))
+async def test_an_empty_catalog_is_an_empty_bundle(database: Any) -> None:
+    exported = json.loads(await text_of(export_bundle(database)))
     assert exported == {kind.name: [] for kind in KINDS}
-    assert await text_of(export_bundle(client, database_name, lines=True)) == b""
+    assert await text_of(export_bundle(database, lines=True)) == b""
 
 
-async def test_members_have_the_fields_of_their_resource(
-    client: Any, database: Any, path: Path
-) -> None:
+async def test_members_have_the_fields_of_their_resource(database: Any, path: Path) -> None:
     await load(database, path, small())
-    exported = json.loads(await text_of(export_bundle(client, database.name)))
+    exported = json.loads(await text_of(export_bundle(database)))
     unit = exported["units"][0]
     assert unit.pop("created_at") == unit.pop("updated_at")
     assert unit == SMALL["units"][0]
     assert exported["attribute_assignments"][-1] == SMALL["attribute_assignments"][0]
 
 
-async def test_members_come_in_the_order_of_their_keys(
-    client: Any, database: Any, path: Path
-) -> None:
+async def test_members_come_in_the_order_of_their_keys(database: Any, path: Path) -> None:
     ids = ["b", "a", "\N{GRINNING FACE}", "\uffee", "A", "a/"]
     await load(database, path, {"assets": [{"id": id, "name": ""} for id in ids]})
-    exported = json.loads(await text_of(export_bundle(client, database.name)))
+    exported = json.loads(await text_of(export_bundle(database)))
     assert [asset["id"] for asset in exported["assets"]] == sorted(ids)
 
 
 @pytest.mark.parametrize("lines", [False, True])
-async def test_an_export_goes_back_in_unchanged(
-    client: Any, database: Any, path: Path, lines: bool
-) -> None:
+async def test_an_export_goes_back_in_unchanged(database: Any, path: Path, lines: bool) -> None:
     await load(database, path, small())
-    path.write_bytes(await text_of(export_bundle(client, database.name, lines=lines)))
+    path.write_bytes(await text_of(export_bundle(database, lines=lines)))
     assert (await import_bundles(database, [path])).total == ImportCounts(unchanged=MEMBERS)
 
 
-async def test_a_scope_exports_what_it_sees(client: Any, database: Any, path: Path) -> None:
+async def test_a_scope_exports_what_it_sees(database: Any, path: Path) -> None:
     await load(database, path, small())
     scope = Scope(frozenset({"b"}))
-    exported = json.loads(await text_of(export_bundle(client, database.name, scope)))
+    exported = json.loads(await text_of(export_bundle(database, scope)))
     assert [asset["id"] for asset in exported["assets"]] == ["b"]
     assert [unit["id"] for unit in exported["units"]] == ["v1"]
 
 
 async def test_an_export_sees_nothing_of_what_is_written_meanwhile(
-    client: Any, database: Any, path: Path
+    database: Any, path: Path
 ) -> None:
     bundle = small()
     bundle["units"] += [
@@ -84,7 +78,7 @@ async def test_an_export_sees_nothing_of_what_is_written_meanwhile(
         for number in range(9000)  # more than one piece
     ]
     await load(database, path, bundle)
-    parts = export_bundle(client, database.name)
+    parts = export_bundle(database)
     first = await anext(parts)
     await database["locations"].delete_many({})
     await database["units"].update_many({}, {"$set": {"name": "after"}})
@@ -105,7 +99,7 @@ async def test_drawings_travel_with_an_export(
     bundle["maps"][0]["source"] = "am.svg"
     path = write_arrays(tmp_path / "b.json", bundle)
     await import_bundles(database, [path], parse_source=shout)
-    exported = await text_of(export_bundle(client, database.name))
+    exported = await text_of(export_bundle(database))
     path.write_bytes(exported)
     (tmp_path / "am.svg").unlink()
     again = await import_bundles(database, [path], parse_source=shout)
@@ -113,7 +107,7 @@ async def test_drawings_travel_with_an_export(
     elsewhere = client[f"{database_name}-elsewhere"]
     try:
         await import_bundles(elsewhere, [path], parse_source=shout)
-        assert await text_of(export_bundle(client, elsewhere.name)) == exported
+        assert await text_of(export_bundle(elsewhere)) == exported
     finally:
         await client.drop_database(elsewhere.name)
 
@@ -233,11 +227,11 @@ async def test_any_catalog_survives_export_and_import(
     path = tmp_path / "b"
     try:
         await load(here, path, bundle)
-        exported = await text_of(export_bundle(client, here.name, lines=lines))
+        exported = await text_of(export_bundle(here, lines=lines))
         path.write_bytes(exported)
         size = sum(len(array) for array in bundle.values())
         assert (await import_bundles(there, [path])).total == ImportCounts(inserted=size)
-        assert await text_of(export_bundle(client, there.name, lines=lines)) == exported
+        assert await text_of(export_bundle(there, lines=lines)) == exported
         assert await load(here, path, bundle) == ImportCounts(unchanged=size)
     finally:
         await client.drop_database(here.name)

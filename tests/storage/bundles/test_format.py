@@ -103,8 +103,8 @@ def test_where_the_stream_is_cut_does_not_matter(chunk: int, pad: str, name: str
         ({"floor_id": 3}, "$.units[0].floor_id: Expected `str`, got `int`"),
         (
             {"flor": "x"},
-            "$.units[0]: Object contains unknown field `flor`; there are created_at, updated_at,"
-            " id, asset_id, floor_id, name, map_ids",
+            "$.units[0]: Object contains unknown field `flor`; known fields: created_at,"
+            " updated_at, id, asset_id, floor_id, name, map_ids",
         ),
         ({"id": ""}, "$.units[0].id: Expected `str` of length >= 1"),
         ({"id": "x" * 256}, "$.units[0].id: Expected `str` of length <= 255"),
@@ -154,7 +154,7 @@ def test_an_unknown_field_of_a_nested_object_is_told_the_fields_there() -> None:
     tag = {"map_id": "m", "key": "k", "name": "n", "values": [{"name": "x", "value": "y", "id": 1}]}
     assert complaints(json.dumps({"level_tags": [tag]}).encode()) == [
         "b.json: $.level_tags[0].values[0]: Object contains unknown field `id`;"
-        " there are name, value, created_at, updated_at"
+        " known fields: name, value, created_at, updated_at"
     ]
 
 
@@ -197,17 +197,17 @@ def test_an_unknown_type_is_told_the_right_ones() -> None:
         (b"[]", "line 1, column 1: a bundle is one JSON object of arrays, or one member a line"),
         (b'{"units": {}}', "line 1, column 11: \"units\" must be an array: expected '[', not '{'"),
         (b'{"units": [', "line 1, column 12: Expecting value"),
-        (b'{"units": []', "line 1, column 13: expected ',' or '}' behind the array, the text ends"),
+        (b'{"units": []', "line 1, column 13: expected ',' or '}' after the array, the text ends"),
         (b'{"units": [],}', "line 1, column 14: expected the name of an array in \"\", not '}'"),
         (b'{"units": [], "units": []}', 'line 1, column 15: the array "units" is given twice'),
         (b'{\n"units": [\n  {"id" 1}]}', "line 3, column 9: Expecting ':' delimiter"),
-        (b'{"units": []} {}', "line 1, column 15: text behind the bundle"),
+        (b'{"units": []} {}', "line 1, column 15: text after the bundle"),
         (b'{"assets": [{"id": "\xff"}]}', "line 1, column 21: byte 0xff is not UTF-8"),
         (b"\xff\xfe{\x00", "line 1, column 1: byte 0xff is not UTF-8"),
         (b'{"assets": [' + b"[" * 100_000, "line 1, column 13: values are nested too deeply"),
         (b'{"type": "unit"\n', "line 1, column 16: Expecting ',' delimiter"),
         (b'{"type": "asset", "id": "\xff"}', "line 1, column 26: byte 0xff is not UTF-8"),
-        (b'{"type": "unit"} {}', "line 1, column 17: more text behind the member"),
+        (b'{"type": "unit"} {}', "line 1, column 17: more text after the member"),
     ],
 )
 def test_text_that_is_no_bundle_is_told_its_line_and_column(content: bytes, complaint: str) -> None:
@@ -219,7 +219,7 @@ def test_a_fault_deep_within_a_large_file_is_told_its_line() -> None:
     lines = [json.dumps(UNIT | {"id": f"u{number}"}) for number in range(20_000)]
     content = '{"units": [\n' + ",\n".join(lines) + "\n;]}"
     assert complaints(content.encode()) == [
-        "b.json: line 20002, column 1: expected ',' or ']' behind $.units[19999], not ';'"
+        "b.json: line 20002, column 1: expected ',' or ']' after $.units[19999], not ';'"
     ]
 
 
@@ -244,7 +244,7 @@ def test_each_faulty_line_is_told() -> None:
 def test_complaints_end_at_a_number() -> None:
     found = complaints(units(*({"name": 1} for _ in range(1000))))
     assert len(found) == MAX_VIOLATIONS + 1
-    assert found[-1] == f"These are the first {MAX_VIOLATIONS} complaints."
+    assert found[-1] == f"These are the first {MAX_VIOLATIONS} errors."
 
 
 def test_a_member_that_no_document_could_hold_is_told() -> None:

@@ -11,10 +11,10 @@ import pytest
 from storage.bundles.importing import (
     ImportCounts,
     ImportProgress,
-    finish_interrupted_import,
     import_bundles,
 )
-from storage.bundles.lease import Lease
+from storage.bundles.lease import ImportLease
+from storage.bundles.recovery import finish_interrupted_import
 from storage.errors import ImportRunningError
 from storage.setup.preparation import prepare_database
 from tests.storage.catalogs import (
@@ -209,7 +209,7 @@ async def test_imports_at_once_go_one_after_the_other(database: Any, tmp_path: P
 
 
 async def test_an_import_waits_for_its_turn_only_so_long(database: Any, bundle: Path) -> None:
-    lease = Lease(database)
+    lease = ImportLease(database)
     assert await lease.try_acquire()
     async with lease.keep_alive():
         assert not await finish_interrupted_import(database)

@@ -45,7 +45,7 @@ def test_without_the_wheel_the_error_names_the_other_ways(monkeypatch: pytest.Mo
             '/d/mongod.lock (Permission denied)."}}\nmongod ended with status 100\n',
             r"mongod\.lock \(Permission denied\).*status 100.*writable for this user",
         ),
-        ('{"s":"I","msg":"Opening WiredTiger"}\n', "says no more"),
+        ('{"s":"I","msg":"Opening WiredTiger"}\n', "its log has no error"),
     ],
 )
 def test_a_failure_is_told_from_the_log_with_its_remedy(
@@ -57,4 +57,4 @@ def test_a_failure_is_told_from_the_log_with_its_remedy(
 
 
 def test_no_log_is_no_crash(tmp_path: Path) -> None:
-    assert mongod.describe_failure(tmp_path / "mongod.log") == "it left no log"
+    assert mongod.describe_failure(tmp_path / "mongod.log") == "it wrote no log"

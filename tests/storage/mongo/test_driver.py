@@ -105,3 +105,23 @@ async def test_an_address_cannot_ask_for_reads_from_secondaries(
     client = driver.connect(url, name)
     assert client["any"]["things"].read_preference == ReadPreference.PRIMARY
     await driver.close(client)
+
+
+async def test_documents_whose_key_is_taken_are_returned(database: Any) -> None:
+    await database["things"].insert_one({"_id": 2, "old": True})
+    taken = await driver.insert_absent(
+        database["things"], [{"_id": number, "old": False} for number in (1, 2, 3)]
+    )
+    assert taken == [{"_id": 2, "old": False}]
+    assert [found["old"] async for found in database["things"].find().sort("_id", 1)] == [
+        False,
+        True,
+        False,
+    ]
+
+
+async def test_a_collection_that_exists_is_no_error(database: Any) -> None:
+    for _ in range(2):
+        await driver.create_collection(database, "things", {"name": {"$type": "string"}})
+    await asyncio.gather(*(driver.create_collection(database, "others", {}) for _ in range(5)))
+    assert sorted(await database.list_collection_names()) == ["others", "things"]

@@ -1,0 +1,218 @@
+"""The steps of one import: stage, validate, apply, clean up."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from storage import files
+from storage.bundles.format import BundleMember
+from storage.bundles.lease import ImportLease
+from storage.bundles.pipelining import PipelinedWriter
+from storage.bundles.planning import ChangePlanner, MemberChange
+from storage.bundles.readers import BundleSource, count_total_bytes, read_batches
+from storage.bundles.sources import SourceError, read_source
+from storage.bundles.staging import SHOWN_UNITS_FIELD, Staging
+from storage.bundles.validation import BundleValidator
+from storage.bundles.violations import Violations
+from storage.catalog import KINDS
+from storage.maps import MAPS, NETWORK_FIELD
+from storage.mongo import driver
+from storage.records.kinds import Document
+
+MAP_FILE_FIELDS = ("source", "parsed", NETWORK_FIELD)
+"""Fields of a map that hold the digest of a file."""
+
+
+class ImportProgress(NamedTuple):
+    """How far an import is. `done` and `total` are bytes while reading, else members."""
+
+    phase: str
+    done: int
+    total: int | None
+
+
+ImportProgressCallback: TypeAlias = Callable[[ImportProgress], None]
+
+
+class ImportCounts(msgspec.Struct):
+    """How many members of one kind were inserted, updated or already as given."""
+
+    inserted: int = 0
+    updated: int = 0
+    unchanged: int = 0
+
+    @property
+    def written(self) -> int:
+        """Number of members that are written.
+
+        >>> ImportCounts(inserted=2, updated=1, unchanged=40).written
+        3
+        """
+        return self.inserted + self.updated
+
+
+class ImportSummary(msgspec.Struct):
+    """What an import changed, or would change; kinds without members are left out."""
+
+    kinds: dict[str, ImportCounts] = {}
+    total: ImportCounts = msgspec.field(default_factory=ImportCounts)
+    notes: list[str] = []
+    """Warnings: valid, but probably a mistake."""
+
+
+class ParsedSource(NamedTuple):
+    """A parsed drawing: its JSON, and the ids of the units in it."""
+
+    parsed: bytes
+    unit_ids: Sequence[str] = ()
+
+
+SourceParser: TypeAlias = Callable[[bytes], Awaitable[ParsedSource]]
+"""Parses a drawing. Raises SourceError."""
+
+
+def ignore_progress(progress: ImportProgress) -> None:
+    """Report to nowhere."""
+
+
+class ImportRun:
+    """One import, or the rest of an interrupted one."""
+
+    def __init__(
+        self, database: driver.Database, lease: ImportLease, progress: ImportProgressCallback
+    ) -> None:
+        self._database = database
+        self._lease = lease
+        self._progress = progress
+        self._staging = Staging(database, lease.import_id)
+        self._planner = ChangePlanner(database, self._staging, lease.import_time)
+        self._member_count = 0
+
+    async def stage(
+        self, bundles: Sequence[BundleSource], parse_source: SourceParser | None
+    ) -> None:
+        """Read the bundles into the staging collections. Raises BundleError."""
+        violations = Violations()
+        writer = PipelinedWriter()
+        total = count_total_bytes(bundles)
+        batches = read_batches(bundles, violations)
+        try:
+            while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+                self._lease.check_held()
+                for member in batch.members:
+                    if member.document.get("source") is not None:
+                        await self._store_drawing(member, batch.directory, parse_source, violations)
+                await writer.submit(self._staging.add_members(batch.members, violations))
+                self._member_count += len(batch.members)
+                self._progress(ImportProgress("reading", batch.bytes_read, total))
+        finally:
+            await writer.drain()
+        violations.raise_if_any()
+
+    async def _store_drawing(
+        self,
+        member: BundleMember,
+        directory: Path | None,
+        parse_source: SourceParser | None,
+        violations: Violations,
+    ) -> None:
+        """Store a map's drawing and its parsed form as files; the map gets their digests."""
+        document = member.document
+        try:
+            content = await asyncio.to_thread(read_source, document["source"], directory)
+            document["source"] = await files.write_file(self._database, content)
+            if parse_source is not None:
+                drawing = await parse_source(content)
+                document["parsed"] = await files.write_file(self._database, drawing.parsed)
+                document[SHOWN_UNITS_FIELD] = list(drawing.unit_ids)
+        except SourceError as error:
+            violations.add(f"{member.origin}.source", str(error))
+
+    async def validate(self) -> ImportSummary:
+        """Validate the staged members and count what they change. Raises BundleError."""
+        violations = Violations()
+        validator = BundleValidator(
+            self._database, self._staging, self._planner.owner_caches, violations
+        )
+        summary = ImportSummary()
+        done = 0
+        for kind in KINDS:
+            counts = ImportCounts()
+            async for batch in self._planner.plan_batches(kind):
+                self._lease.check_held()
+                await validator.validate_batch(kind, batch)
+                for change in batch.changes:
+                    _count_change(counts, change)
+                    _count_change(summary.total, change)
+                done += len(batch.changes)
+                self._progress(ImportProgress("checking", done, self._member_count))
+            if counts != ImportCounts():
+                summary.kinds[kind.name] = counts
+        violations.raise_if_any()
+        summary.notes = await validator.collect_notes()
+        return summary
+
+    async def apply(self, total: int | None) -> None:
+        """Write the changes of the staged members. Repeating it changes nothing more."""
+        writer = PipelinedWriter()
+        done = 0
+        try:
+            for kind in KINDS:
+                async for batch in self._planner.plan_batches(kind):
+                    await writer.submit(
+                        self._write_changes(self._database[kind.name], batch.changes)
+                    )
+                    done += sum(change.fields is not None for change in batch.changes)
+                    self._progress(ImportProgress("writing", done, total))
+                # Owners must be visible before the members that refer to them.
+                await writer.drain()
+        finally:
+            await writer.drain()
+
+    async def _write_changes(
+        self, collection: driver.Collection, changes: list[MemberChange]
+    ) -> None:
+        new, updates = _build_writes(changes)
+        if new:
+            self._lease.check_held()
+            # Records that an assignment request has created since become updates.
+            taken = await driver.insert_absent(collection, new)
+            updates += [
+                driver.UpdateOne({"_id": document.pop("_id")}, {"$set": document})
+                for document in taken
+            ]
+        if updates:
+            self._lease.check_held()
+            await collection.bulk_write(updates, ordered=False)
+
+    async def clean_up(self) -> None:
+        """Drop the staged members and the files that no map refers to; end the import."""
+        self._lease.check_held()
+        await self._staging.drop_all()
+        maps = self._database[MAPS.name]
+        used = [digest for field in MAP_FILE_FIELDS for digest in await maps.distinct(field)]
+        await files.delete_unused_files(self._database, used)
+        await self._lease.finish()
+
+
+def _count_change(counts: ImportCounts, change: MemberChange) -> None:
+    if change.fields is None:
+        counts.unchanged += 1
+    elif change.is_new:
+        counts.inserted += 1
+    else:
+        counts.updated += 1
+
+
+def _build_writes(changes: list[MemberChange]) -> tuple[list[Document], list[driver.UpdateOne]]:
+    new = []
+    updates = []
+    for key, is_new, fields in changes:
+        if fields is not None and is_new:
+            new.append({"_id": key, **fields})
+        elif fields is not None:
+            updates.append(driver.UpdateOne({"_id": key}, {"$set": fields}))
+    return new, updates

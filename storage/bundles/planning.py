@@ -1,0 +1,98 @@
+"""What the staged members change in the catalog, batch by batch.
+
+Importing plans twice: to validate and count, then to apply. Both give the same changes, because
+applying repeats them after a crash and a written member is unchanged.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, NamedTuple
+
+from storage.bundles.owners import OwnerCache, values_at
+from storage.bundles.staging import ORIGIN_FIELD, Staging
+from storage.bundles.timestamps import has_same_content, set_timestamps
+from storage.catalog import KINDS
+from storage.mongo import driver
+from storage.records.kinds import Document, Kind
+
+
+class MemberChange(NamedTuple):
+    """The change that one staged member makes; `fields` is None if it is unchanged."""
+
+    key: str
+    is_new: bool
+    fields: Document | None
+
+
+class PlannedBatch(NamedTuple):
+    """Staged documents with the fields copied from their owners, and their changes."""
+
+    documents: list[Document]
+    origins: list[str]
+    """Where in the bundle each document came from."""
+    live: dict[str, Document]
+    """The records in the catalog that they replace, by key."""
+    changes: list[MemberChange]
+
+
+class ChangePlanner:
+    """Compares the staged members of one import with the catalog."""
+
+    def __init__(self, database: driver.Database, staging: Staging, import_time: str) -> None:
+        self._database = database
+        self._staging = staging
+        self._import_time = import_time
+        self.owner_caches = {kind.name: OwnerCache(database, staging, kind) for kind in KINDS}
+
+    async def plan_batches(self, kind: Kind[Any]) -> AsyncIterator[PlannedBatch]:
+        """Yield the changes of all staged members of a kind."""
+        stored_fields = kind.stored_fields
+        async for documents in self._staging.iter_batches(kind):
+            origins = [document.pop(ORIGIN_FIELD) for document in documents]
+            await self._copy_owner_fields(kind, documents)
+            if kind.single_valued_flag:
+                for document in documents:
+                    document["_id"] = kind.key_of(document)
+            live = await self._load_live(kind, documents, stored_fields)
+            changes = [
+                self._plan_change(kind, document, live.get(document["_id"]), stored_fields)
+                for document in documents
+            ]
+            yield PlannedBatch(documents, origins, live, changes)
+
+    async def _copy_owner_fields(self, kind: Kind[Any], documents: list[Document]) -> None:
+        for owner in kind.owners:
+            if not owner.copies:
+                continue
+            cache = self.owner_caches[owner.kind]
+            keys_by_document = [values_at(document, owner.field) for document in documents]
+            await cache.load({key for keys in keys_by_document for key in keys})
+            for document, keys in zip(documents, keys_by_document, strict=True):
+                for key in keys:
+                    facts = cache.get(key)
+                    for field in owner.copies:
+                        document[field] = facts and facts[field]
+
+    async def _load_live(
+        self, kind: Kind[Any], documents: list[Document], stored_fields: Sequence[str]
+    ) -> dict[str, Document]:
+        keys = [document["_id"] for document in documents]
+        projection = dict.fromkeys(stored_fields, 1)
+        collection = self._database[kind.name]
+        live = await collection.find({"_id": {"$in": keys}}, projection).to_list(None)
+        return {document["_id"]: kind.fill_defaults(document) for document in live}
+
+    def _plan_change(
+        self,
+        kind: Kind[Any],
+        document: Document,
+        live: Document | None,
+        stored_fields: Sequence[str],
+    ) -> MemberChange:
+        key = document["_id"]
+        fields = {field: document.get(field) for field in stored_fields}
+        if live is not None and kind.keep_on_import:
+            fields |= kind.keep_on_import(fields, live)
+        if live is not None and has_same_content(kind, fields, live):
+            return MemberChange(key, False, None)
+        set_timestamps(kind, fields, live, self._import_time)
+        return MemberChange(key, live is None, fields)

@@ -1,0 +1,122 @@
+"""A lease: one process at a time does a piece of work, and a dead holder is replaced.
+
+The lease is one document: `holder` says who has it, `expires` until when without a heartbeat, by
+the server's clock. The holder may keep other fields in it, such as how far its work is.
+"""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+
+from pymongo import ReturnDocument
+
+from storage.errors import LeaseLostError, StorageError
+from storage.mongo.driver import Collection, PyMongoError
+from storage.mongo.tasks import cancel_and_wait
+from storage.records.kinds import Document
+
+LEASE_SECONDS = 10.0
+HEARTBEAT_SECONDS = 2.0
+POLL_SECONDS = 0.25
+
+
+class Lease:
+    """One process's claim to the lease document `lease_id` of a collection."""
+
+    EXPIRED_AT = datetime.fromtimestamp(0, UTC)
+
+    def __init__(self, collection: Collection, lease_id: str = "current") -> None:
+        self.holder = uuid.uuid4().hex
+        self.document: Document = {}
+        """The lease document as of the last acquisition, update or heartbeat."""
+        self._collection = collection
+        self._filter = {"_id": lease_id}
+        self._valid_until = 0.0
+
+    async def try_acquire(self) -> bool:
+        """Take the lease unless another process holds it; `document` shows what that one left."""
+        await self._collection.update_one(
+            self._filter, {"$setOnInsert": {"expires": self.EXPIRED_AT}}, upsert=True
+        )
+        sent_at = time.monotonic()
+        document = await self._collection.find_one_and_update(
+            {**self._filter, "$expr": {"$lt": ["$expires", "$$NOW"]}},
+            [{"$set": {"holder": self.holder, "expires": _expiry_expression()}}],
+            return_document=ReturnDocument.AFTER,
+        )
+        if document is None:
+            return False
+        self._set_held(document, sent_at)
+        return True
+
+    async def acquire(self, wait_seconds: float, on_wait: Callable[[], None] | None = None) -> bool:
+        """Wait for the lease, calling `on_wait` each time it is taken; False after the timeout."""
+        deadline = time.monotonic() + wait_seconds
+        while not await self.try_acquire():
+            if time.monotonic() > deadline:
+                return False
+            if on_wait is not None:
+                on_wait()
+            await asyncio.sleep(POLL_SECONDS)
+        return True
+
+    async def update(self, fields: Document) -> None:
+        """Set fields of the lease document and renew the lease. Raises `lost_error()`."""
+        sent_at = time.monotonic()
+        document = await self._collection.find_one_and_update(
+            {**self._filter, "holder": self.holder},
+            [{"$set": {**fields, "expires": _expiry_expression()}}],
+            return_document=ReturnDocument.AFTER,
+        )
+        if document is None:
+            self._valid_until = 0.0
+            raise self.lost_error()
+        self._set_held(document, sent_at)
+
+    async def release(self) -> None:
+        """Let another process acquire the lease at once."""
+        await self._collection.update_one(
+            {**self._filter, "holder": self.holder}, {"$set": {"expires": self.EXPIRED_AT}}
+        )
+
+    def check_held(self) -> None:
+        """Raise `lost_error()` if another process may have acquired the lease.
+
+        Call it right before every write: a process that was suspended (SIGSTOP, a sleeping
+        laptop) must not write when it resumes.
+        """
+        if time.monotonic() > self._valid_until:
+            raise self.lost_error()
+
+    def lost_error(self) -> StorageError:
+        """Return the error to raise when the lease is lost."""
+        return LeaseLostError(f"no heartbeat for more than {LEASE_SECONDS:.0f} seconds")
+
+    @asynccontextmanager
+    async def keep_alive(self) -> AsyncIterator[None]:
+        """Renew the lease in the background while the context lasts, then release it."""
+        heartbeat = asyncio.create_task(self._renew_periodically())
+        try:
+            yield
+        finally:
+            await cancel_and_wait(heartbeat)
+            await self.release()
+
+    async def _renew_periodically(self) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+            # Not an error yet: the holder notices in `check_held` if renewal keeps failing.
+            with suppress(StorageError, PyMongoError):
+                await self.update({})
+
+    def _set_held(self, document: Document, sent_at: float) -> None:
+        # Counted from before the command, so that this deadline passes before the server's.
+        self._valid_until = sent_at + LEASE_SECONDS
+        self.document = document
+
+
+def _expiry_expression() -> Document:
+    return {"$add": ["$$NOW", round(LEASE_SECONDS * 1000)]}

@@ -1,0 +1,73 @@
+"""A lease has one holder at a time, and a dead one is replaced."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from storage.errors import LeaseLostError
+from storage.mongo import lease
+from storage.mongo.lease import Lease
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_one_of_many_acquires_it(database: Any) -> None:
+    leases = [Lease(database["leases"]) for _ in range(5)]
+    assert sorted(await asyncio.gather(*(each.try_acquire() for each in leases))) == [0, 0, 0, 0, 1]
+
+
+async def test_the_next_holder_reads_what_the_last_one_left(database: Any) -> None:
+    first, second = Lease(database["leases"]), Lease(database["leases"])
+    assert await first.try_acquire()
+    await first.update({"done": 3})
+    await first.release()
+    assert await second.try_acquire()
+    assert second.document["done"] == 3
+
+
+async def test_waiting_ends_when_it_is_released(database: Any) -> None:
+    first, second = Lease(database["leases"]), Lease(database["leases"])
+    assert await first.try_acquire()
+    waited: list[bool] = []
+
+    def release() -> None:
+        if not waited:
+            waited.append(True)
+            releases.append(asyncio.ensure_future(first.release()))
+
+    releases: list[Any] = []
+    assert await second.acquire(60, release)
+    assert waited
+
+
+async def test_waiting_ends_after_a_time(database: Any) -> None:
+    first, second = Lease(database["leases"]), Lease(database["leases"])
+    assert await first.try_acquire()
+    assert not await second.acquire(0)
+
+
+async def test_a_holder_that_was_replaced_learns_it(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = Lease(database["leases"]), Lease(database["leases"])
+    with monkeypatch.context() as patch:
+        patch.setattr(lease, "LEASE_SECONDS", 0.0)
+        assert await first.try_acquire()
+    assert await second.acquire(60)
+    with pytest.raises(LeaseLostError):
+        await first.update({"done": 3})
+    with pytest.raises(LeaseLostError):
+        first.check_held()
+    assert "done" not in (await database["leases"].find_one())
+
+
+async def test_heartbeats_keep_it(database: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "HEARTBEAT_SECONDS", 0.01)
+    held = Lease(database["leases"])
+    assert await held.try_acquire()
+    expires = held.document["expires"]
+    async with held.keep_alive():
+        while held.document["expires"] == expires:
+            await asyncio.sleep(0.01)
+    assert await Lease(database["leases"]).try_acquire()

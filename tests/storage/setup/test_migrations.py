@@ -1,0 +1,120 @@
+"""Migrations run once, in order, whatever starts at the same time or dies in the middle."""
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from storage.maps import FOOT_ROUTING, NO_ROUTING, WHEELCHAIR_ROUTING
+from storage.mongo import lease
+from storage.setup.migrations import (
+    MIGRATIONS,
+    MIGRATIONS_COLLECTION,
+    Migration,
+    run_pending,
+)
+from storage.setup.preparation import prepare_database
+
+pytestmark = pytest.mark.anyio
+
+
+class Recorder:
+    """Makes migrations that record their runs."""
+
+    def __init__(self) -> None:
+        self.runs: list[int] = []
+
+    def migration(self, number: int, error: Exception | None = None) -> Migration:
+        async def run(database: Any) -> str:
+            self.runs.append(number)
+            await asyncio.sleep(0.01)
+            if error is not None:
+                raise error
+            return f"{number} things"
+
+        return Migration(number, f"number {number}", run)
+
+
+def test_migrations_are_numbered_in_order() -> None:
+    assert [migration.number for migration in MIGRATIONS] == [*range(1, len(MIGRATIONS) + 1)]
+
+
+async def test_each_runs_once_and_logs_a_line(
+    database: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder = Recorder()
+    first, second = recorder.migration(1), recorder.migration(2)
+    with caplog.at_level(logging.INFO, "floorgate.migrations"):
+        await run_pending(database, [first])
+        await run_pending(database, [first, second])
+        await run_pending(database, [first, second])
+    assert recorder.runs == [1, 2]
+    assert caplog.messages == [
+        "migration 1, number 1: 1 things",
+        "migration 2, number 2: 2 things",
+    ]
+
+
+async def test_gateways_starting_together_run_each_once(database: Any) -> None:
+    recorder = Recorder()
+    migrations = [recorder.migration(1), recorder.migration(2)]
+    await asyncio.gather(*(run_pending(database, migrations) for _ in range(5)))
+    assert recorder.runs == [1, 2]
+
+
+async def test_one_that_fails_runs_again_and_those_before_it_do_not(database: Any) -> None:
+    recorder = Recorder()
+    first, failing = recorder.migration(1), recorder.migration(2, OSError("disk"))
+    with pytest.raises(OSError, match="disk"):
+        await run_pending(database, [first, failing])
+    await run_pending(database, [first, recorder.migration(2)])
+    assert recorder.runs == [1, 2, 2]
+
+
+async def test_one_whose_gateway_was_killed_runs_again(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "LEASE_SECONDS", 0.5)
+    dead = lease.Lease(database[MIGRATIONS_COLLECTION])
+    assert await dead.try_acquire()  # and never renewed, released or advanced
+    recorder = Recorder()
+    await run_pending(database, [recorder.migration(1)])
+    assert recorder.runs == [1]
+
+
+async def test_an_older_release_ignores_newer_migrations(database: Any) -> None:
+    recorder = Recorder()
+    first, second = recorder.migration(1), recorder.migration(2)
+    await run_pending(database, [first, second])
+    await run_pending(database, [first])
+    state = await database[MIGRATIONS_COLLECTION].find_one()
+    assert (recorder.runs, state["number"]) == ([1, 2], 2)
+
+
+async def test_a_new_database_needs_none(database: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "floorgate.migrations"):
+        await prepare_database(database)
+    state = await database[MIGRATIONS_COLLECTION].find_one()
+    assert (state["number"], caplog.messages) == (MIGRATIONS[-1].number, [])
+
+
+async def test_maps_published_without_a_tier_get_one(database: Any) -> None:
+    old = {"asset_id": "a", "name": "Plates", "updated_at": "2020-01-31T12:00:00+00:00"}
+    await database["maps"].insert_many(
+        [
+            {"_id": "published", "network": "digest", "routing_tier": NO_ROUTING, **old},
+            {"_id": "on foot", "network": "digest", "routing_tier": FOOT_ROUTING, **old},
+            {"_id": "plain", "network": None, "routing_tier": NO_ROUTING, **old},
+        ]
+    )
+    await prepare_database(database)
+    maps = {found["_id"]: found async for found in database["maps"].find()}
+    tiers = {key: found["routing_tier"] for key, found in maps.items()}
+    assert tiers == {
+        "published": WHEELCHAIR_ROUTING,
+        "on foot": FOOT_ROUTING,
+        "plain": NO_ROUTING,
+    }
+    changed = {key for key, found in maps.items() if found["updated_at"] != old["updated_at"]}
+    assert changed == {"published"}

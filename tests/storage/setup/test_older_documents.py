@@ -1,0 +1,107 @@
+"""A database written by an earlier release, whose records had fewer fields."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.attribute_assignments import assign_attributes
+from storage.attributes import Assignment
+from storage.bundles.importing import ImportCounts, import_bundles
+from storage.catalog import KINDS
+from storage.maps import MAPS, WHEELCHAIR_ROUTING
+from storage.networks import publish_network
+from storage.records.visibility import ALL_ASSETS
+from storage.setup.preparation import prepare_database
+from storage.setup.validators import build_validator
+from storage.store import Store
+from storage.units import UNITS
+from tests.storage.catalogs import SMALL, contents, small, write_arrays
+
+pytestmark = pytest.mark.anyio
+
+LATER_FIELDS = {
+    "units": ("map_ids",),
+    "maps": ("feet_per_unit", "routing_tier"),
+    "floors": ("short_label", "updated_at"),
+    "attribute_groups": ("one_attribute_per_unit",),
+}
+"""Optional fields that the earlier release did not have."""
+
+
+def earlier_validator(kind: Any) -> dict[str, Any]:
+    """The validator of release 1.0.0, which required all the fields that it knew."""
+    validator = build_validator(kind)
+    schema = validator["$jsonSchema"]
+    for field in LATER_FIELDS.get(kind.name, ()):
+        schema["properties"].pop(field, None)
+    schema["required"] = [*schema["properties"]]
+    return validator
+
+
+@pytest.fixture
+async def earlier(database: Any, bundle: Path) -> Any:
+    """The small catalog as the earlier release has left it, with one map that is published."""
+    await import_bundles(database, [bundle])
+    for name, fields in LATER_FIELDS.items():
+        await database[name].update_many(
+            {}, {"$unset": dict.fromkeys(fields, "")}, bypass_document_validation=True
+        )
+    await database["maps"].update_one({"_id": "am"}, {"$set": {"network": "digest"}})
+    for kind in KINDS:
+        await database.command("collMod", kind.name, validator=earlier_validator(kind))
+    await database.drop_collection("migrations")
+    return database
+
+
+async def test_the_catalog_can_be_updated_after_a_start(
+    earlier: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "floorgate.migrations"):
+        await prepare_database(earlier)
+        await prepare_database(earlier)
+    assert caplog.messages == ["migration 1, routing tiers of published maps: 1 maps changed"]
+    for kind in KINDS:
+        result = await earlier[kind.name].update_many({}, {"$set": {"note": "x"}})
+        assert result.modified_count == len(SMALL[kind.name])
+    await publish_network(earlier, "bm", b"network", WHEELCHAIR_ROUTING, {}, [])
+    published = await earlier["maps"].find_one({"_id": "bm"})
+    assert published["routing_tier"] == WHEELCHAIR_ROUTING
+
+
+async def test_records_are_read_with_defaults(client: Any, earlier: Any) -> None:
+    await prepare_database(earlier)
+    store = Store(client, earlier.name)
+    units = await store.load_records(UNITS, ALL_ASSETS, ["u1", "u2"])
+    assert [unit.map_ids for unit in units.values()] == [None, None]
+    maps = await store.load_records(MAPS, ALL_ASSETS, ["am", "bm"])
+    assert [found.routing_tier for found in maps.values()] == ["wheelchair_routing", "no_routing"]
+
+
+async def test_attributes_are_assigned_in_a_group_without_the_flag(earlier: Any) -> None:
+    await prepare_database(earlier)
+    await assign_attributes(
+        earlier,
+        ALL_ASSETS,
+        "extras",
+        [Assignment(group_id="extras", attribute_id="view", asset_id="a", unit_id="u2")],
+    )
+    keys = await earlier["attribute_assignments"].distinct("_id", {"unit_id": "u2"})
+    assert keys == ["extras\0u2\0view"]
+
+
+async def test_importing_the_same_bundle_adds_the_fields_that_it_gives(
+    earlier: Any, tmp_path: Path
+) -> None:
+    """Members whose later fields have their defaults are unchanged."""
+    given = small()
+    for group in given["attribute_groups"]:
+        group.pop("one_attribute_per_unit", None)
+    del given["attribute_assignments"]
+    summary = await import_bundles(earlier, [write_arrays(tmp_path / "again.json", given)])
+    assert summary.kinds["attribute_groups"] == ImportCounts(unchanged=2)
+    assert summary.kinds["units"] == ImportCounts(updated=1, unchanged=2)  # u1 has map_ids
+    floors = (await contents(earlier))["floors"]
+    assert json.dumps(floors).count("short_label") == len(SMALL["floors"])
