@@ -10,7 +10,7 @@ from graphql import GraphQLSchema
 
 from rest import examples, inputs, parsed_maps, responses
 from rest.json_schemas import Selected, Undescribed, hoisted
-from rest.overview import DESCRIPTION, TAGS
+from rest.overview import DESCRIPTION, LICENSE, TAGS
 from rest.shapes import JsonSchema
 from rest.table import ROWS, Row
 from schema.execution import Executor, Operation
@@ -101,10 +101,7 @@ class _Writer:
                 "summary": "An indoor-map and unit-directory service.",
                 "description": DESCRIPTION,
                 "contact": {"name": "The operator of this service"},
-                "license": {
-                    "name": "GNU General Public License v3.0 or later",
-                    "identifier": "GPL-3.0-or-later",
-                },
+                "license": LICENSE,
             },
             "servers": [],
             "security": [{name: []} for name in inputs.SECURITY_SCHEMES],
