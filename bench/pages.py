@@ -10,7 +10,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PERFORMANCE = ROOT / "docs" / "performance.md"
-README = ROOT / "README.md"
 CHART = ROOT / "docs" / "pictures" / "performance.svg"
 
 

@@ -42,7 +42,6 @@ def write(results: Results) -> None:
     """Every table and the chart into the documentation. Raises MissingMarkers."""
     ratios, *others = sheets(results)
     shown = f"{ratios.markdown()}\n\n{_conditions(results)}"
-    pages.rewrite(pages.README, "ratios", shown)
     pages.rewrite(pages.PERFORMANCE, "ratios", f"{shown}\n\n{PICTURE}")
     details = [f"### {sheet.title}\n\n{sheet.markdown()}" for sheet in others]
     pages.rewrite(pages.PERFORMANCE, "details", "\n\n".join([*details, *results.left_out]))

@@ -177,16 +177,9 @@ def test_a_page_without_markers_is_not_written(tmp_path: Path) -> None:
     assert page.read_text() == "nothing"
 
 
-@pytest.mark.parametrize(
-    ("page", "names"),
-    [
-        (pages.README, ("ratios",)),
-        (pages.PERFORMANCE, ("ratios", "details", "staleness", "growth")),
-    ],
-)
-def test_the_pages_have_room_for_all_figures(page: Path, names: tuple[str, ...]) -> None:
-    for name in names:
-        pages.replaced(page.read_text(), name, "", page.name)
+@pytest.mark.parametrize("name", ["ratios", "details", "staleness", "growth"])
+def test_the_page_has_room_for_all_figures(name: str) -> None:
+    pages.replaced(pages.PERFORMANCE.read_text(), name, "", pages.PERFORMANCE.name)
 
 
 def test_the_chart_has_a_bar_for_each_peer_the_quickest_first() -> None:
