@@ -21,6 +21,8 @@ from bench.profiling import summed
 from bench.serving import PeerError, Reply, Server, agree
 from bench.shapes import LIST, NESTED, NOT_MODIFIED, SHAPES, Shape
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).parents[2]
 NOWHERE = Directory("", 0, "", "", [], [], Path())
 

@@ -22,6 +22,8 @@ from gateway.errors import StartError
 from gateway.server import bind, security_headers
 from gateway.worker import FORCED
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 30
 PROGRAM = """

@@ -19,7 +19,7 @@ from gateway.worker import Service
 from storage import changes, keys
 from tests.world import HIDDEN, SEEN, World, connected, make_key
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PATIENCE_SECONDS = 30
 PATHS = ("/v1/units", "/v1/units/unit-1", "/v1/units?per-page=2&page=2", "/v1/maps/plan%2Fone")

@@ -15,7 +15,7 @@ from storage.connection import DriverName
 from storage.setup import prepare
 from storage.visibility import EVERYTHING, Scope
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 UNITS = [f"u{number}" for number in range(4)]
 ATTRIBUTES = [

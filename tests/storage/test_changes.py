@@ -11,7 +11,7 @@ from storage import changes, driver, setup, tally
 from storage.changes import Changes, Mark, is_same
 from storage.tally import Place, Tally
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PATIENCE_SECONDS = 30
 

@@ -12,7 +12,7 @@ from pymongo.uri_parser import parse_uri
 from storage import driver
 from storage.connection import DriverName
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 DRIVERS: tuple[DriverName, ...] = ("motor", "pymongo")
 

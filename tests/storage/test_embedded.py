@@ -21,6 +21,8 @@ from storage import mongod
 from storage.embedded import running
 from storage.errors import EmbeddedServerError
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 60
 

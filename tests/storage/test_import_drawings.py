@@ -11,7 +11,7 @@ from storage.importing import Counts, Drawing, import_bundles
 from storage.sources import SourceFault, to_data_url
 from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'

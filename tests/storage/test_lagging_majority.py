@@ -15,7 +15,7 @@ from tests.storage.replica_set_of_three import ReplicaSet, running
 from tests.storage.test_changes import known, until
 from tests.storage.test_lookups import Directory
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

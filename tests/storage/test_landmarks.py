@@ -18,7 +18,7 @@ from storage.units import UNITS, Unit
 from storage.visibility import EVERYTHING, NOTHING, Scope
 from tests.storage.test_changes import known, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 STRIDE = 10
 SCOPES = (EVERYTHING, Scope(frozenset({"a"})), NOTHING)

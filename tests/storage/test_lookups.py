@@ -13,7 +13,7 @@ from storage.lookups import Lookup, Lookups
 from storage.visibility import EVERYTHING, NOTHING, Scope
 from tests.storage.test_changes import known, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 STAMPS = {"created_at": "2026-01-01T00:00:00+00:00", "updated_at": "2026-01-01T00:00:00+00:00"}
 OAK = Scope(frozenset(["oak"]))

@@ -11,7 +11,7 @@ from storage.catalog import KINDS
 from storage.setup import prepare
 from storage.validators import validator
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PREPARE = """
 import asyncio, sys

@@ -11,7 +11,7 @@ from storage.members import read_member
 from storage.setup import prepare
 from tests.storage.catalogs import SMALL
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 def document(kind_name: str) -> dict[str, Any]:

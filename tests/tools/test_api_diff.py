@@ -168,6 +168,7 @@ def test_graphql_changes_are_judged_by_graphql_core() -> None:
     ]
 
 
+@pytest.mark.slow
 @in_a_clone
 def test_the_command_compares_with_a_commit() -> None:
     result = CliRunner().invoke(main, ["HEAD"])
