@@ -13,7 +13,7 @@ from storage.cache.write_counter import Slot, WriteCounter
 from storage.mongo import driver
 from storage.setup import preparation
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PATIENCE_SECONDS = 30
 

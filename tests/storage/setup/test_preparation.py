@@ -11,7 +11,7 @@ from storage.catalog import KINDS
 from storage.setup.preparation import prepare_database
 from storage.setup.validators import build_validator
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PREPARE = """
 import asyncio, sys
