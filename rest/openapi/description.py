@@ -17,7 +17,7 @@ from rest.openapi.inputs import (
     describe_parameters,
 )
 from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
-from rest.openapi.overview import DESCRIPTION, TAG_DESCRIPTIONS
+from rest.openapi.overview import DESCRIPTION, LICENSE, TAG_DESCRIPTIONS
 from rest.parameters import EndpointInputs
 from rest.table import ENDPOINTS, Endpoint
 from schema.execution import Executor, Operation
@@ -117,10 +117,7 @@ class _DescriptionBuilder:
                 "summary": "An indoor-map and unit-directory service.",
                 "description": DESCRIPTION,
                 "contact": {"name": "The operator of this service"},
-                "license": {
-                    "name": "GNU General Public License v3.0 or later",
-                    "identifier": "GPL-3.0-or-later",
-                },
+                "license": LICENSE,
             },
             "servers": [],
             "security": [{name: []} for name in SECURITY_SCHEMES],

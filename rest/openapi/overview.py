@@ -46,3 +46,6 @@ TAG_DESCRIPTIONS: Final = {
     "Distances": "Distances and routes between the locations of a map.",
 }
 """Descriptions of the groups of operations, in their order in the description."""
+
+LICENSE: Final = {"name": "MIT License", "identifier": "MIT"}
+"""Of the service, as in `LICENSE` and pyproject.toml (SPDX identifier)."""
