@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway import pages
-from gateway.authentication import Authenticator, service_unavailable_error
+from gateway.authentication import Authenticator
 from gateway.cache.fast_path import FastPath, FastResponse, RawHeaders
 from gateway.cache.response_cache import ResponseCache
 from gateway.errors import StartError
@@ -33,7 +33,7 @@ from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from rest import endpoints
 from rest.endpoints import CacheKey, RestService
-from rest.errors import not_found_error
+from rest.errors import not_found_error, service_unavailable_error
 from rest.openapi import description
 from rest.path_routing import PathRoute, PathRouter
 from schema.execution import Executor, Operation, OperationResult

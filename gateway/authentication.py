@@ -1,6 +1,5 @@
 """From a request to its caller: the key where the specification says, the flags beside it."""
 
-import math
 import time
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +11,13 @@ from gateway.middleware.access_log import SCOPE_API_KEY, SCOPE_KEY_ID
 from gateway.middleware.load_shedding import RateLimiter
 from resolvers.request.caller import FLAGS as KNOWN_FLAGS
 from resolvers.request.caller import Caller
-from rest.errors import RETRY_AFTER_HEADERS, HttpError
+from rest.errors import (
+    duplicate_key_error,
+    invalid_key_error,
+    missing_key_error,
+    rate_limit_error,
+    service_unavailable_error,
+)
 from storage.cache.key_cache import KeyCache
 from storage.errors import UnavailableError
 
@@ -20,7 +25,6 @@ API_KEY_HEADER: Final = b"api-key"
 API_KEY_PARAMETER: Final = "api-key"
 FLAGS_HEADER: Final = b"experimental-flags"
 _KNOWN_FLAGS: Final = frozenset(KNOWN_FLAGS)
-AUTHENTICATE_HEADERS: Final = {"WWW-Authenticate": 'Key realm="floorgate"'}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +42,11 @@ class Authenticator:
         except UnavailableError as error:
             raise service_unavailable_error() from error
         if record is None:
-            raise HttpError(403, "Invalid authentication credentials", "FORBIDDEN")
+            raise invalid_key_error()
         request.scope[SCOPE_API_KEY], request.scope[SCOPE_KEY_ID] = record, record.id
         wait_seconds = self.rate_limiter.check(record.id, time.monotonic())
         if wait_seconds is not None:
-            raise _rate_limit_error(wait_seconds)
+            raise rate_limit_error(wait_seconds)
         return Caller(record.id, record.scope, frozenset(record.permissions), parse_flags(request))
 
 
@@ -62,11 +66,11 @@ def get_api_key(request: Request) -> str:
         if unquote_plus(name) == API_KEY_PARAMETER
     ]
     if len(headers) > 1 or len(parameters) > 1:
-        raise _unauthenticated_error("Duplicate API key found")
+        raise duplicate_key_error()
     for key in (*headers, *parameters):
         if key.strip():
             return key.strip()
-    raise _unauthenticated_error("No API key found in request")
+    raise missing_key_error()
 
 
 def parse_flags(request: Request) -> frozenset[str]:
@@ -76,18 +80,3 @@ def parse_flags(request: Request) -> frozenset[str]:
     ]
     given = {flag.strip(" \t") for value in values for flag in value.split(",")}
     return _KNOWN_FLAGS & given
-
-
-def service_unavailable_error() -> HttpError:
-    """The answer while MongoDB is away."""
-    return HttpError(503, "Service unavailable", "SERVICE_UNAVAILABLE", headers=RETRY_AFTER_HEADERS)
-
-
-def _rate_limit_error(wait_seconds: float) -> HttpError:
-    # whole seconds (RFC 9110, 10.2.3), rounded up: earlier would be refused again
-    headers = {"Retry-After": str(math.ceil(wait_seconds))}
-    return HttpError(429, "API rate limit exceeded", "RATE_LIMITED", headers=headers)
-
-
-def _unauthenticated_error(message: str) -> HttpError:
-    return HttpError(401, message, "UNAUTHENTICATED", headers=AUTHENTICATE_HEADERS)

@@ -1,15 +1,20 @@
-"""Assets, and the asset that a record belongs to."""
+"""Resolvers of assets, and of the asset that a record belongs to."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Annotated, Protocol, TypeAlias
 
 import strawberry
 
-from resolvers.request.arguments import validate_id
+from resolvers.request.arguments import DEFAULT_PER_PAGE, AfterCursor, PageNumber, PageSize
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info
+from resolvers.request.inputs import ID, argument
 from storage.assets import ASSETS, Asset
 from storage.records.paging import Page
+
+AssetId: TypeAlias = Annotated[
+    strawberry.ID, argument("Id of the asset.", ID, example="alder-court")
+]
 
 
 class HasAssetId(Protocol):
@@ -20,15 +25,18 @@ class HasAssetId(Protocol):
 
 
 async def list_assets(
-    info: Info, page: int | None = 1, per_page: int | None = 100, after: str | None = None
+    info: Info,
+    page: PageNumber = 1,
+    per_page: PageSize = DEFAULT_PER_PAGE,
+    after: AfterCursor = None,
 ) -> Page[Asset]:
-    """The assets that the key sees."""
+    """List the assets that the API key sees."""
     return await info.context.list_page(ASSETS, {}, page, per_page, after)
 
 
-async def get_asset(info: Info, id: strawberry.ID) -> Asset | None:
-    """One asset."""
-    return await info.context.load(ASSETS, validate_id("id", id))
+async def get_asset(info: Info, id: AssetId) -> Asset | None:
+    """Get an asset."""
+    return await info.context.load(ASSETS, id)
 
 
 @batch_resolver

@@ -1,13 +1,21 @@
-"""Unit attributes: their groups, and which unit has which."""
+"""Resolvers of unit attributes: their groups, and which unit has which."""
 
 from collections.abc import Sequence
+from typing import Annotated, TypeAlias
 
 import strawberry
 
-from resolvers.request.arguments import validate_id
+from resolvers.request.arguments import (
+    DEFAULT_PER_PAGE,
+    AfterCursor,
+    AssetFilter,
+    PageNumber,
+    PageSize,
+)
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
 from resolvers.request.errors import InvalidInputError, NotFoundError
+from resolvers.request.inputs import ID, Items, argument, required_input_field
 from resolvers.request.listing import list_resolver
 from storage import attribute_assignments
 from storage.attribute_assignments import AttributeGroupNotFoundError, InvalidAssignmentsError
@@ -26,12 +34,32 @@ from storage.records.visibility import Scope
 MAX_ASSIGNMENTS = 10_000
 
 
-@strawberry.input(description="A unit and the attribute that it is to have, or to lose.")
+@strawberry.input(description="A unit, and the attribute to assign to it or to remove from it.")
 class AssignmentInput:
-    group_id: strawberry.ID
-    attribute_id: strawberry.ID
-    asset_id: strawberry.ID
-    unit_id: strawberry.ID
+    group_id: strawberry.ID = required_input_field("The attribute group.", ID)
+    attribute_id: strawberry.ID = required_input_field("An attribute of the group.", ID)
+    asset_id: strawberry.ID = required_input_field("The asset of the unit.", ID)
+    unit_id: strawberry.ID = required_input_field("The unit.", ID)
+
+
+GroupId: TypeAlias = Annotated[
+    strawberry.ID, argument("Id of the attribute group.", ID, example="floor-plan")
+]
+Assignments: TypeAlias = Annotated[
+    list[AssignmentInput],
+    argument(
+        "The assignments, all of this group.",
+        Items(1, MAX_ASSIGNMENTS, "assignments"),
+        example=[
+            {
+                "group_id": "floor-plan",
+                "attribute_id": "floor-plan-one-bedroom",
+                "asset_id": "alder-court",
+                "unit_id": "ugwo2tfiznm",
+            }
+        ],
+    ),
+]
 
 
 def _group_condition(group_id: str, asset_id: str) -> Document:
@@ -44,29 +72,31 @@ ASSIGNMENTS_OF_UNIT = Relation(ASSIGNMENTS, lambda unit_id: {"unit_id": unit_id}
 
 
 async def list_attribute_groups(
-    info: Info, page: int | None = 1, per_page: int | None = 100, after: str | None = None
+    info: Info,
+    page: PageNumber = 1,
+    per_page: PageSize = DEFAULT_PER_PAGE,
+    after: AfterCursor = None,
 ) -> Page[AttributeGroup]:
-    """The attribute groups with their attributes."""
+    """List attribute groups with their attributes."""
     return await info.context.list_page(ATTRIBUTE_GROUPS, {}, page, per_page, after)
 
 
-async def get_attribute_group(info: Info, id: strawberry.ID) -> AttributeGroup | None:
-    """One attribute group."""
-    return await info.context.load(ATTRIBUTE_GROUPS, validate_id("id", id))
+async def get_attribute_group(info: Info, id: GroupId) -> AttributeGroup | None:
+    """Get an attribute group."""
+    return await info.context.load(ATTRIBUTE_GROUPS, id)
 
 
 @batch_resolver
 async def list_assignments_of_group(
     parents: Sequence[AttributeGroup],
     info: Info,
-    page: int | None = 1,
-    per_page: int | None = 100,
-    after: str | None = None,
-    asset: strawberry.ID | None = None,
+    page: PageNumber = 1,
+    per_page: PageSize = DEFAULT_PER_PAGE,
+    after: AfterCursor = None,
+    asset: AssetFilter = None,
 ) -> list[Page[Assignment]]:
-    """Which unit has which attribute of a group, ordered by unit, then attribute."""
-    asset_id = "" if asset is None else validate_id("asset", asset)
-    keys = [(parent.group_id, asset_id) for parent in parents]
+    """List which unit has which attribute of a group, ordered by unit, then attribute."""
+    keys = [(parent.group_id, asset or "") for parent in parents]
     return await info.context.load_pages(ASSIGNMENTS_IN_GROUP, keys, page, per_page, after)
 
 
@@ -89,21 +119,19 @@ async def attribute_of_assignment(
 
 def _find_attribute(group: AttributeGroup | None, attribute_id: str) -> Attribute | None:
     attributes = group.attributes if group else []
-    return next((each for each in attributes if each.attribute_id == attribute_id), None)
+    return next((item for item in attributes if item.attribute_id == attribute_id), None)
 
 
-async def assign_attributes(
-    info: Info, group_id: strawberry.ID, data: list[AssignmentInput]
-) -> list[Assignment]:
-    """Gives units attributes of a group: all of them, or none when anything is wrong.
+async def assign_attributes(info: Info, group_id: GroupId, data: Assignments) -> list[Assignment]:
+    """Assign attributes of a group to units: all of them, or none if any is invalid.
 
-    Where the group allows one attribute per unit, an earlier one is replaced. Answers with the
-    assignments given.
+    In a group with one attribute per unit, this replaces the unit's earlier assignment. Returns
+    the assignments of the request.
     """
-    assignments = _parse_assignments(data)
+    assignments = [*map(_to_assignment, data)]
     try:
         await attribute_assignments.assign_attributes(
-            *_database_and_scope(info), validate_id("groupId", group_id), assignments
+            *_database_and_scope(info), group_id, assignments
         )
     except AttributeGroupNotFoundError as error:
         raise NotFoundError from error
@@ -112,17 +140,15 @@ async def assign_attributes(
     return assignments
 
 
-async def unassign_attributes(
-    info: Info, group_id: strawberry.ID, data: list[AssignmentInput]
-) -> bool:
-    """Takes attributes of a group from units: all of them, or none when anything is wrong.
+async def unassign_attributes(info: Info, group_id: GroupId, data: Assignments) -> bool:
+    """Remove attributes of a group from units: all of them, or none if any is invalid.
 
-    What a unit does not have is no error.
+    Removing an attribute that a unit does not have is not an error.
     """
-    assignments = _parse_assignments(data)
+    assignments = [*map(_to_assignment, data)]
     try:
         await attribute_assignments.unassign_attributes(
-            *_database_and_scope(info), validate_id("groupId", group_id), assignments
+            *_database_and_scope(info), group_id, assignments
         )
     except AttributeGroupNotFoundError as error:
         raise NotFoundError from error
@@ -135,25 +161,14 @@ def _database_and_scope(info: Info) -> tuple[driver.Database, Scope]:
     return info.context.untracked_store.database, info.context.caller.scope
 
 
-def check_count(count: int) -> None:
-    """Whether so many assignments may be given at once. Raises InvalidInput."""
-    if not 1 <= count <= MAX_ASSIGNMENTS:
-        raise InvalidInputError(data=f"must hold 1 to {MAX_ASSIGNMENTS} assignments, not {count}")
-
-
-def _parse_assignments(data: list[AssignmentInput]) -> list[Assignment]:
-    check_count(len(data))
-    return [
-        Assignment(**{name: validate_id(f"data[{position}].{name}", value) for name, value in each})
-        for position, each in enumerate(map(_field_values, data))
-    ]
-
-
-def _field_values(assignment: AssignmentInput) -> list[tuple[str, str]]:
-    return [(name, getattr(assignment, name)) for name in Assignment.__struct_fields__]
+def _to_assignment(assignment: AssignmentInput) -> Assignment:
+    return Assignment(**vars(assignment))
 
 
 def _to_invalid_input(error: InvalidAssignmentsError) -> InvalidInputError:
     return InvalidInputError(
-        **{f"data[{fault.position}].{fault.field}": fault.message for fault in error.violations}
+        **{
+            f"data[{violation.position}].{violation.field}": violation.message
+            for violation in error.violations
+        }
     )

@@ -1,15 +1,20 @@
-"""Backgrounds of a map."""
+"""Resolvers of the backgrounds of a map."""
 
 from collections.abc import Sequence
+from typing import Annotated, TypeAlias
 
 import strawberry
 
-from resolvers.request.arguments import validate_id
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
+from resolvers.request.inputs import ID, argument
 from resolvers.request.listing import list_resolver
 from storage.backgrounds import BACKGROUNDS, Background
 from storage.maps import Map
+
+BackgroundId: TypeAlias = Annotated[
+    strawberry.ID, argument("Id of the background.", ID, example="alder-court-daylight")
+]
 
 BACKGROUNDS_OF_MAP = Relation(BACKGROUNDS, lambda map_id: {"unit_map_id": map_id})
 
@@ -19,11 +24,14 @@ list_backgrounds_of_map = list_resolver(BACKGROUNDS_OF_MAP, "The backgrounds of 
 
 @batch_resolver
 async def get_background_of_map(
-    parents: Sequence[Map], info: Info, id: strawberry.ID
+    parents: Sequence[Map], info: Info, id: BackgroundId
 ) -> list[Background | None]:
     """One background of a map."""
-    found = await info.context.load(BACKGROUNDS, validate_id("id", id))
-    return [found if found and found.unit_map_id == parent.id else None for parent in parents]
+    background = await info.context.load(BACKGROUNDS, id)
+    return [
+        background if background and background.unit_map_id == parent.id else None
+        for parent in parents
+    ]
 
 
 @batch_resolver

@@ -1,4 +1,4 @@
-"""Importing catalog bundles, with the drawings of their maps."""
+"""Import of catalog bundles, with the drawings of their maps."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -28,14 +28,17 @@ async def import_catalog(
     dry_run: bool = False,
     progress: ImportProgressCallback = ignore_progress,
 ) -> ImportSummary:
-    """Loads bundles: all of them, or nothing. Raises BundleError, ImportRunning, Unavailable."""
+    """Import bundles: all of them, or nothing.
+
+    Raises BundleError, ImportRunningError and UnavailableError.
+    """
     return await import_bundles(
         database, bundles, parse_source=_parse_source, dry_run=dry_run, progress=progress
     )
 
 
 class ImportedKind(NamedTuple):
-    """What became of the members of one kind."""
+    """How many members of one kind were inserted, updated or unchanged."""
 
     kind: str
     inserted: int
@@ -44,16 +47,16 @@ class ImportedKind(NamedTuple):
 
 
 class ImportResult(NamedTuple):
-    """What an import did, or would do."""
+    """Result of an import or of a dry run."""
 
     kinds: list[ImportedKind]
     notes: list[str]
 
 
 async def import_catalog_text(info: Info, bundle: str, dry_run: bool = False) -> ImportResult:
-    """Loads a bundle given as text, JSON or newline-delimited: all of it, or nothing.
+    """Import a bundle from its text, JSON or newline-delimited: all of it, or nothing.
 
-    Drawings of maps come within it, as data URLs.
+    Drawings of maps are in the bundle, as data URLs.
     """
     database = info.context.untracked_store.database
     try:
@@ -76,14 +79,14 @@ async def _parse_source(svg: bytes) -> ParsedSource:
 
 
 def _shown_unit_ids(element: dict[str, Any]) -> set[str]:
-    """The units that a parsed map shows: as units, and as what its hit areas lead to."""
-    found = set()
+    """Return the units of a parsed map: those drawn, and the targets of hit areas."""
+    unit_ids = set()
     pending = [element]
     while pending:
-        each = pending.pop()
-        pending += each.get("elements", ())
-        if each["type"] == "Unit":
-            found.add(each["id"])
-        elif each["type"] == "HitArea" and each["target"]["type"] == "Unit":
-            found.add(each["target"]["id"])
-    return found
+        current = pending.pop()
+        pending += current.get("elements", ())
+        if current["type"] == "Unit":
+            unit_ids.add(current["id"])
+        elif current["type"] == "HitArea" and current["target"]["type"] == "Unit":
+            unit_ids.add(current["target"]["id"])
+    return unit_ids

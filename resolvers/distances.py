@@ -1,7 +1,8 @@
-"""E18: how far it is from some waypoints of a map to others."""
+"""Resolver of the distance matrix (E18): from some waypoints of a map to others."""
 
 import math
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import strawberry
@@ -9,6 +10,15 @@ from msgspec import Struct
 
 from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError
+from resolvers.request.inputs import (
+    InputError,
+    Items,
+    JsonSchema,
+    OneOf,
+    argument,
+    input_field,
+    together,
+)
 from resolvers.waypoints import Waypoint, WaypointInput, resolve_waypoints, to_waypoint_ref
 from routing.costing import Costing, TravelMode
 from routing.search.euclidean import euclidean_distances
@@ -22,21 +32,46 @@ PATHFINDING_METHOD: Final = "pathfinding"
 EUCLIDEAN_METHOD: Final = "euclidean"
 DISTANCE_METHODS = (DEFAULT_METHOD, PATHFINDING_METHOD, EUCLIDEAN_METHOD)
 ROUNDING_TOLERANCE = 1e-6
-"""Thousandths by which floating point may exceed a number, so that it is not rounded up."""
+"""In thousandths: floating-point noise up to this does not round a number up."""
 
 
-@strawberry.input
+TRAVEL_MODES = OneOf(*(mode.value for mode in TravelMode))
+
+
+@strawberry.input(description="Options of the costing `pedestrian`.")
 class PedestrianOptions:
-    mode: str | None = TravelMode.FOOT.value
+    mode: str | None = input_field("How to travel.", TRAVEL_MODES, default=TravelMode.FOOT.value)
 
 
-@strawberry.input
+@strawberry.input(description="Options by costing.")
 class CostingOptions:
-    pedestrian: PedestrianOptions | None = None
+    pedestrian: PedestrianOptions | None = input_field("Of `pedestrian`.", default=None)
+
+
+Mode: TypeAlias = Annotated[
+    str | None, argument("How to travel.", TRAVEL_MODES, example=TravelMode.WHEELCHAIR.value)
+]
+
+
+class MaxPairs:
+    """Joint rule of a matrix: at most `MAX_PAIRS` sources times targets."""
+
+    def check(self, values: Mapping[str, Any]) -> InputError | None:
+        """Return the error, or None."""
+        pairs = len(values["sources"]) * len(values["targets"])
+        if pairs <= MAX_PAIRS:
+            return None
+        return InputError(
+            "sources", f"times targets must be at most {MAX_PAIRS} pairs, not {pairs}"
+        )
+
+    def json_schema(self) -> JsonSchema:
+        """Return nothing: JSON Schema has no products."""
+        return {}
 
 
 class MatrixTarget(Struct, frozen=True):
-    """Where it leads, how far (feet) and how long (seconds); None where no path does."""
+    """A target: distance in feet, time in seconds; None if there is no path."""
 
     location_id: str | None
     name: str | None
@@ -49,7 +84,7 @@ class MatrixTarget(Struct, frozen=True):
 
 
 class MatrixSource(Struct, frozen=True):
-    """From where."""
+    """A source with every target."""
 
     location_id: str | None
     name: str | None
@@ -61,14 +96,14 @@ class MatrixSource(Struct, frozen=True):
 
 
 class DistanceMatrix(NamedTuple):
-    """All distances, by the method that was used."""
+    """All distances, and the method used."""
 
     distance_method: str
     sources: list[MatrixSource]
 
 
 class MatrixRequest(NamedTuple):
-    """A request whose waypoints are known."""
+    """A request with its waypoints resolved."""
 
     unit_map: Map
     sources: list[Waypoint]
@@ -76,27 +111,45 @@ class MatrixRequest(NamedTuple):
     mode: TravelMode
 
 
+@together(MaxPairs())
 async def get_distance_matrix(
     parent: strawberry.Parent[Map],
     info: Info,
-    sources: list[WaypointInput],
-    targets: list[WaypointInput],
-    costing: str | None = PEDESTRIAN_COSTING,
-    costing_options: CostingOptions | None = None,
-    distance_method: str | None = DEFAULT_METHOD,
+    sources: Annotated[
+        list[WaypointInput],
+        argument("Where to start.", Items(1, MAX_PAIRS), example=[{"id": "lvx7jztptwu"}]),
+    ],
+    targets: Annotated[
+        list[WaypointInput],
+        argument(
+            "Where to go.",
+            Items(1, MAX_PAIRS),
+            example=[{"x": 437.5, "y": 350.0, "floor_id": "alder-court-floor-1"}],
+        ),
+    ],
+    costing: Annotated[
+        str | None, argument("What to minimize the cost of.", OneOf(PEDESTRIAN_COSTING))
+    ] = PEDESTRIAN_COSTING,
+    costing_options: Annotated[
+        CostingOptions | None,
+        argument("Options by costing.", example={"pedestrian": {"mode": "wheelchair"}}),
+    ] = None,
+    distance_method: Annotated[
+        str | None, argument("How to measure.", OneOf(*DISTANCE_METHODS))
+    ] = DEFAULT_METHOD,
 ) -> DistanceMatrix:
-    """Distances in feet and times in seconds from each source to each target.
+    """Calculate distances in feet and times in seconds from each source to each target.
 
-    `pathfinding` follows the walkable space, `euclidean` ignores it; `default` is pathfinding
-    where the map has been processed and every waypoint is on it, else euclidean.
+    `pathfinding` follows the walkable space, `euclidean` ignores it. `default` means pathfinding
+    if the map has been processed and every waypoint is on it, else euclidean.
     """
-    validate_matrix_size(len(sources), len(targets))
-    mode = parse_costing_mode(costing, costing_options)
-    method = parse_distance_method(distance_method)
+    pedestrian = costing_options.pedestrian if costing_options else None
+    mode = to_travel_mode(pedestrian.mode if pedestrian else None)
+    method = distance_method or DEFAULT_METHOD
     routable = await info.context.load_routable_map(parent.id)
-    given = [(f"sources[{index}]", each) for index, each in enumerate(sources)]
-    given += [(f"targets[{index}]", each) for index, each in enumerate(targets)]
-    waypoints = await resolve_waypoints(info.context, parent, routable, given)
+    named_inputs = [(f"sources[{index}]", point) for index, point in enumerate(sources)]
+    named_inputs += [(f"targets[{index}]", point) for index, point in enumerate(targets)]
+    waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
     request = MatrixRequest(parent, waypoints[: len(sources)], waypoints[len(sources) :], mode)
     if routable is None and method == PATHFINDING_METHOD:
         raise InvalidInputError(
@@ -106,67 +159,33 @@ async def get_distance_matrix(
         router = routable.router
         stops = [to_waypoint_ref(router, parent, waypoint) for waypoint in waypoints]
         if method == PATHFINDING_METHOD or router.are_attached(stops, mode):
-            found = router.matrix(stops[: len(sources)], stops[len(sources) :], mode)
-            return _build_matrix(PATHFINDING_METHOD, request, found)
+            matrix = router.matrix(stops[: len(sources)], stops[len(sources) :], mode)
+            return _build_matrix(PATHFINDING_METHOD, request, matrix)
     return _build_matrix(EUCLIDEAN_METHOD, request, _measure_euclidean(request))
 
 
-def parse_costing_mode(costing: str | None, options: CostingOptions | None) -> TravelMode:
-    """How people travel. Raises InvalidInput."""
-    if costing not in (None, PEDESTRIAN_COSTING):
-        raise InvalidInputError(costing=f"must be {PEDESTRIAN_COSTING}, not {costing!r}")
-    name = options.pedestrian.mode if options and options.pedestrian else None
-    return parse_travel_mode("costingOptions.pedestrian.mode", name)
-
-
-def parse_travel_mode(argument: str, name: str | None) -> TravelMode:
-    """A mode by its name. Raises InvalidInput."""
-    try:
-        return TravelMode.FOOT if name is None else TravelMode(name)
-    except ValueError as error:
-        modes = " or ".join(mode.value for mode in TravelMode)
-        raise InvalidInputError(**{argument: f"must be {modes}, not {name!r}"}) from error
-
-
-def validate_matrix_size(sources: int, targets: int) -> None:
-    """Whether a matrix may be this large. Raises InvalidInput."""
-    for name, count in (("sources", sources), ("targets", targets)):
-        if not count:
-            raise InvalidInputError(**{name: "must hold at least one waypoint"})
-    if sources * targets > MAX_PAIRS:
-        raise InvalidInputError(
-            sources=f"times targets must be at most {MAX_PAIRS} pairs, not {sources * targets}"
-        )
-
-
-def parse_distance_method(method: str | None) -> str:
-    """How to measure. Raises InvalidInput."""
-    if method is None:
-        return DEFAULT_METHOD
-    if method not in DISTANCE_METHODS:
-        raise InvalidInputError(
-            distanceMethod=f"must be among {', '.join(DISTANCE_METHODS)}, not {method!r}"
-        )
-    return method
+def to_travel_mode(name: str | None) -> TravelMode:
+    """Return the mode of this name; on foot by default."""
+    return TravelMode.FOOT if name is None else TravelMode(name)
 
 
 def _measure_euclidean(request: MatrixRequest) -> TravelMatrix:
     scale = request.unit_map.feet_per_unit
     if scale is None:
         raise InvalidInputError(
-            distanceMethod="cannot be euclidean: nobody has said how many feet a unit of this "
-            "map is (feet_per_unit)"
+            distanceMethod="cannot be euclidean: the map has no feet_per_unit, so its scale is "
+            "unknown"
         )
     return euclidean_distances(
-        [(way.x * scale, way.y * scale) for way in request.sources],
-        [(way.x * scale, way.y * scale) for way in request.targets],
+        [(point.x * scale, point.y * scale) for point in request.sources],
+        [(point.x * scale, point.y * scale) for point in request.targets],
         Costing().feet_per_second(request.mode),
     )
 
 
-def _build_matrix(method: str, request: MatrixRequest, found: TravelMatrix) -> DistanceMatrix:
+def _build_matrix(method: str, request: MatrixRequest, matrix: TravelMatrix) -> DistanceMatrix:
     targets = [target.response_fields for target in request.targets]
-    all_feet, all_seconds = _round_cells(found)
+    all_feet, all_seconds = _round_cells(matrix)
     rows = zip(request.sources, all_feet, all_seconds, strict=True)
     return DistanceMatrix(
         method,
@@ -186,17 +205,20 @@ def _build_matrix(method: str, request: MatrixRequest, found: TravelMatrix) -> D
     )
 
 
-def _round_cells(found: TravelMatrix) -> list[list[list[float | None]]]:
-    """Rows of feet and rows of seconds, as `rounded` makes them; None for NaN."""
-    numbers = np.array(found, dtype=float)
-    cells = (np.ceil(numbers * 1000 - ROUNDING_TOLERANCE) / 1000 + 0.0).astype(
-        object
-    )  # 0, never -0
+def _round_cells(matrix: TravelMatrix) -> list[list[list[float | None]]]:
+    """Return rows of feet and rows of seconds, rounded as `round_up` does; None for NaN."""
+    numbers = np.array(matrix, dtype=float)
+    rounded = np.ceil(numbers * 1000 - ROUNDING_TOLERANCE) / 1000 + 0.0  # turns -0.0 into 0.0
+    cells = rounded.astype(object)
     cells[np.isnan(numbers)] = None
     rows: list[list[list[float | None]]] = cells.tolist()
     return rows
 
 
 def round_up(number: float) -> float:
-    """To a thousandth, upwards: no distance may fall below the straight line."""
+    """Round up to a thousandth: no distance may fall below the straight line.
+
+    >>> round_up(1.00049)
+    1.001
+    """
     return math.ceil(number * 1000 - ROUNDING_TOLERANCE) / 1000

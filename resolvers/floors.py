@@ -1,16 +1,21 @@
-"""Floors of an asset, and the floor of a unit."""
+"""Resolvers of the floors of an asset, and of the floor of a unit."""
 
 from collections.abc import Sequence
+from typing import Annotated, TypeAlias
 
 import strawberry
 
-from resolvers.request.arguments import validate_id
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
+from resolvers.request.inputs import ID, argument
 from resolvers.request.listing import list_resolver
 from storage.assets import Asset
 from storage.floors import FLOORS, Floor
 from storage.units import Unit
+
+FloorId: TypeAlias = Annotated[
+    strawberry.ID, argument("Id of the floor.", ID, example="alder-court-floor-1")
+]
 
 FLOORS_OF_ASSET = Relation(FLOORS, lambda asset_id: {"asset_id": asset_id})
 
@@ -20,10 +25,10 @@ list_floors_of_asset = list_resolver(FLOORS_OF_ASSET, "The floors of an asset.")
 
 @batch_resolver
 async def get_floor_of_asset(
-    parents: Sequence[Asset], info: Info, id: strawberry.ID
+    parents: Sequence[Asset], info: Info, id: FloorId
 ) -> list[Floor | None]:
     """One floor of an asset."""
-    floor = await info.context.load(FLOORS, validate_id("id", id))
+    floor = await info.context.load(FLOORS, id)
     return [floor if floor and floor.asset_id == parent.id else None for parent in parents]
 
 

@@ -1,11 +1,18 @@
-"""Making and ending API keys."""
+"""Resolvers that create, list and revoke API keys, for operators."""
 
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import strawberry
 
-from resolvers.request.arguments import parse_page_request, validate_id
+from resolvers.request.arguments import (
+    DEFAULT_PER_PAGE,
+    AfterCursor,
+    PageNumber,
+    PageSize,
+    parse_page_request,
+    validate_id,
+)
 from resolvers.request.caller import PERMISSIONS
 from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError, NotFoundError
@@ -15,7 +22,7 @@ from storage.records.paging import Page
 
 
 class CreatedApiKey(NamedTuple):
-    """A new key with its text."""
+    """A new API key with its text."""
 
     id: str
     key: str
@@ -29,7 +36,7 @@ async def create_api_key(
     all_assets: bool = False,
     expires: str | None = None,
 ) -> CreatedApiKey:
-    """Makes a key; its text is in the answer and nowhere else."""
+    """Create an API key. The response is the only place that ever shows its text."""
     if all_assets and asset_ids:
         raise InvalidInputError(allAssets="must not be given beside assetIds")
     record, key = await keys.create_api_key(
@@ -43,23 +50,26 @@ async def create_api_key(
 
 
 async def revoke_api_key(info: Info, id: strawberry.ID) -> str:
-    """Ends a key, on every gateway within a second."""
+    """Revoke an API key; every gateway rejects it within a second."""
     if not await keys.revoke_api_key(info.context.untracked_store.database, validate_id("id", id)):
         raise NotFoundError(f"There is no key with the id {id!r}")
     return id
 
 
 async def list_api_keys(
-    info: Info, page: int | None = 1, per_page: int | None = 100, after: str | None = None
+    info: Info,
+    page: PageNumber = 1,
+    per_page: PageSize = DEFAULT_PER_PAGE,
+    after: AfterCursor = None,
 ) -> Page[ApiKey]:
-    """All keys, ended ones included; never their text."""
-    slice = parse_page_request(page, per_page, after)
-    known = sorted(
+    """List all API keys, revoked ones included; never their text."""
+    request = parse_page_request(page, per_page, after)
+    records = sorted(
         await keys.list_api_keys(info.context.untracked_store.database), key=lambda key: key.id
     )
-    following = [key for key in known if slice.after_key is None or key.id > slice.after_key]
-    found = following[slice.skip : slice.skip + slice.limit]
-    return Page(slice.build_paging(found, lambda key: key.id), found[: slice.per_page])
+    rest = [key for key in records if request.after_key is None or key.id > request.after_key]
+    on_page = rest[request.skip : request.skip + request.limit]
+    return Page(request.build_paging(on_page, lambda key: key.id), on_page[: request.per_page])
 
 
 def _validate_permissions(permissions: list[str]) -> list[str]:
@@ -75,7 +85,7 @@ def _parse_expiry(text: str) -> datetime:
     example = "2027-01-31T12:00:00+00:00"
     try:
         time = datetime.fromisoformat(text)
-        # A date, or a time without offset, is meant in UTC.
+        # Without an offset, the time is in UTC.
         time = (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidInputError(

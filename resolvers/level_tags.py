@@ -1,4 +1,4 @@
-"""Level tags of a map."""
+"""Resolver of the level tags of a map."""
 
 from resolvers.request.context import Relation
 from resolvers.request.listing import list_resolver

@@ -1,20 +1,20 @@
-"""Locations on a map, filtered by their tags."""
+"""Resolvers of the locations on a map, filtered by their tags."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from functools import lru_cache
+from typing import Annotated, TypeAlias
 
 import strawberry
 
-from resolvers.request.arguments import validate_id
+from resolvers.request.arguments import DEFAULT_PER_PAGE, AfterCursor, PageNumber, PageSize
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Context, Info, Relation
-from resolvers.request.errors import InvalidInputError
+from resolvers.request.inputs import ID, Length, Syntax, argument
 from storage.floors import FLOORS, Floor
 from storage.locations import LOCATIONS, Location, LocationFloor
 from storage.maps import MAPS, Map
 from storage.records import location_filter
 from storage.records.kinds import Document
-from storage.records.location_filter import InvalidTermError
 from storage.records.paging import Page
 from storage.units import UNITS, Unit
 
@@ -22,9 +22,43 @@ Words: TypeAlias = tuple[str, ...]
 
 MAX_FILTER_CHARACTERS = 2048
 MAX_COUNTED_RECORDS = 2_000
-"""How far words are counted to find the rarest."""
+"""Where counting a word's locations stops: planning needs to know only the rarest words."""
 UNIT_ID_TAG = "svc:id"
 """The tag whose value is the id of the unit that a location stands for."""
+
+
+@lru_cache(maxsize=256)  # parsed by the check of the input, then by the resolver
+def parse_terms(tags: str) -> tuple[Words, Words]:
+    """Return the words that a location must have, and those that it must not have.
+
+    Raises InvalidTermError.
+
+    >>> parse_terms("svc:amenity,-amenity")
+    (('svc:amenity',), ('amenity',))
+    """
+    terms = location_filter.parse_filter(tags)
+    wanted = sorted({term.indexed_word for term in terms if not term.negated})
+    unwanted = sorted({term.indexed_word for term in terms if term.negated})
+    return tuple(wanted), tuple(unwanted)
+
+
+_ESCAPED = r"\\[,=\-\\]"
+_FIRST_CHARACTER = rf"([^,=\\\x00-]|{_ESCAPED})"
+_CHARACTER = rf"([^,=\\\x00]|{_ESCAPED})"
+_TERM = f"-?{_FIRST_CHARACTER}{_CHARACTER}*(=={_CHARACTER}+)?"
+_TERMS = f"^{_TERM}(,{_TERM}){{0,{location_filter.MAX_TERMS - 1}}}$"
+
+LocationTags: TypeAlias = Annotated[
+    str | None,
+    argument(
+        "Terms separated by commas, all of which must hold: `key` (has a tag with this key), "
+        "`-key` (has none), `key==value`, `-key==value`. Keys and values match exactly, except "
+        "for case; `\\,` `\\=` `\\-` `\\\\` stand for the characters themselves.",
+        Length(0, MAX_FILTER_CHARACTERS),
+        Syntax(parse_terms, _TERMS),
+        example="svc:amenity==yes,-amenity",
+    ),
+]
 
 
 def _on_map_condition(map_id: str, wanted: Words = (), unwanted: Words = ()) -> Document:
@@ -38,7 +72,7 @@ def _of_unit_condition(unit_id: str, asset_id: str, map_id: str) -> Document:
     where: Document = {
         "asset_id": asset_id,
         "words": location_filter.index_word(UNIT_ID_TAG, unit_id),
-        # Words are alike but for case; ids are not.
+        # Indexed words ignore case; ids do not.
         "tags": {"$elemMatch": {"key": UNIT_ID_TAG, "value": {"$eq": unit_id}}},
     }
     return where | {"unit_map_id": map_id} if map_id else where
@@ -52,31 +86,32 @@ LOCATIONS_OF_UNIT = Relation(LOCATIONS, _of_unit_condition)
 async def list_locations_on_map(
     parents: Sequence[Map],
     info: Info,
-    page: int | None = 1,
-    per_page: int | None = 100,
-    after: str | None = None,
-    tags: str | None = None,
+    page: PageNumber = 1,
+    per_page: PageSize = DEFAULT_PER_PAGE,
+    after: AfterCursor = None,
+    tags: LocationTags = None,
 ) -> list[Page[Location]]:
-    """The locations on a map whose tags meet every term, such as `svc:amenity==yes,-amenity`."""
-    sought = await _build_filters(info.context, [parent.id for parent in parents], tags)
-    return await info.context.load_pages(LOCATIONS_ON_MAP, sought, page, per_page, after)
+    """List the locations on a map; `tags` filters them."""
+    keys = await _build_filters(info.context, [parent.id for parent in parents], tags)
+    return await info.context.load_pages(LOCATIONS_ON_MAP, keys, page, per_page, after)
 
 
 async def find_matching_ids(
     context: Context, map_id: str, tags: str | None, limit: int
 ) -> list[str]:
-    """The ids of up to `most` locations on a map whose tags meet every term."""
-    [sought] = await _build_filters(context, [map_id], tags)
-    return await context.list_keys(LOCATIONS, _on_map_condition(*sought), limit)
+    """Return the ids of up to `limit` locations on a map whose tags meet every term."""
+    [key] = await _build_filters(context, [map_id], tags)
+    return await context.list_keys(LOCATIONS, _on_map_condition(*key), limit)
 
 
 @batch_resolver
 async def location_of_unit(
-    parents: Sequence[Unit], info: Info, map: strawberry.ID | None = None
+    parents: Sequence[Unit],
+    info: Info,
+    map: Annotated[strawberry.ID | None, argument("Only on the map with this id.", ID)] = None,
 ) -> list[Location | None]:
-    """Where a unit is: on one map, or on the first of its maps that says so."""
-    map_id = "" if map is None else validate_id("map", map)
-    keys = [(parent.id, parent.asset_id, map_id) for parent in parents]
+    """Get the location that stands for a unit: on one map, or the first on any map."""
+    keys = [(parent.id, parent.asset_id, map or "") for parent in parents]
     pages = await info.context.load_pages(LOCATIONS_OF_UNIT, keys, 1, 1, None)
     return [page.data[0] if page.data else None for page in pages]
 
@@ -89,7 +124,7 @@ async def map_of_location(parents: Sequence[Location], info: Info) -> list[Map |
 
 @batch_resolver
 async def unit_of_location(parents: Sequence[Location], info: Info) -> list[Unit | None]:
-    """The unit that a location stands for, if it does."""
+    """The unit that a location stands for, or null."""
     return await info.context.load_aligned(UNITS, [*map(_unit_id_of, parents)])
 
 
@@ -112,26 +147,11 @@ async def _build_filters(
 
 
 async def _order_by_rarity(context: Context, map_ids: Sequence[str], words: Words) -> list[Words]:
-    """The words in the best order for each map."""
+    """Return the words for each map, the rarest first: MongoDB looks up the first in the index."""
     if len(words) < 2:
         return [words] * len(map_ids)
-    sought = [(map_id, (word,)) for map_id in map_ids for word in words]
-    counts = iter(await context.count_lists(LOCATIONS_ON_MAP, sought, MAX_COUNTED_RECORDS))
+    keys = [(map_id, (word,)) for map_id in map_ids for word in words]
+    counts = iter(await context.count_lists(LOCATIONS_ON_MAP, keys, MAX_COUNTED_RECORDS))
     return [
         tuple(word for _, word in sorted((next(counts), word) for word in words)) for _ in map_ids
     ]
-
-
-def parse_terms(tags: str) -> tuple[Words, Words]:
-    """The words that a location must have, and those that it must not. Raises InvalidInput."""
-    if len(tags) > MAX_FILTER_CHARACTERS:
-        raise InvalidInputError(
-            tags=f"must have at most {MAX_FILTER_CHARACTERS} characters, not {len(tags)}"
-        )
-    try:
-        parsed = location_filter.parse_filter(tags)
-    except InvalidTermError as error:
-        raise InvalidInputError(tags=str(error)) from error
-    wanted = sorted({term.indexed_word for term in parsed if not term.negated})
-    unwanted = sorted({term.indexed_word for term in parsed if term.negated})
-    return tuple(wanted), tuple(unwanted)

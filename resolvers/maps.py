@@ -1,13 +1,20 @@
-"""Unit maps: all of them, those of an asset, those that a unit is on."""
+"""Resolvers of unit maps: all of them, those of an asset, those that a unit is on."""
 
 from collections.abc import Sequence
+from typing import Annotated, TypeAlias
 
 import strawberry
 
-from resolvers.request.arguments import validate_id
+from resolvers.request.arguments import (
+    DEFAULT_PER_PAGE,
+    AfterCursor,
+    AssetFilter,
+    PageNumber,
+    PageSize,
+)
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
-from resolvers.request.errors import InvalidInputError
+from resolvers.request.inputs import ID, Length, Syntax, argument
 from resolvers.request.listing import list_resolver
 from storage.backgrounds import Background
 from storage.maps import MAPS, Map
@@ -16,6 +23,30 @@ from storage.records.paging import Page
 from storage.units import Unit
 
 MAX_TAGS_CHARACTERS = 255
+_TAG_PATTERN = r"[^,\x00]*[^,\s\x1c-\x1f\x85\x00][^,\x00]*"
+
+
+def _parse_tags(text: str) -> list[str]:
+    tags = [tag.strip() for tag in text.split(",")]
+    if not all(tags):
+        raise ValueError(f"must be tags separated by commas, such as ils,mls, not {text!r}")
+    if error := next(filter(None, map(ID.check, tags)), None):
+        raise ValueError(error)
+    return tags
+
+
+MapId: TypeAlias = Annotated[
+    strawberry.ID, argument("Id of the unit map.", ID, example="alder-court-floor-plates")
+]
+MapTags: TypeAlias = Annotated[
+    str | None,
+    argument(
+        "Tags separated by commas; a map is listed when it carries every one.",
+        Length(0, MAX_TAGS_CHARACTERS),
+        Syntax(_parse_tags, f"^{_TAG_PATTERN}(,{_TAG_PATTERN})*$"),
+        example="ils,mls",
+    ),
+]
 
 MAPS_OF_ASSET = Relation(MAPS, lambda asset_id: {"asset_id": asset_id})
 
@@ -30,24 +61,24 @@ MAPS_OF_UNIT = Relation(MAPS, _of_unit_condition)
 
 async def list_maps(
     info: Info,
-    page: int | None = 1,
-    per_page: int | None = 100,
-    after: str | None = None,
-    asset: strawberry.ID | None = None,
-    tags: str | None = None,
+    page: PageNumber = 1,
+    per_page: PageSize = DEFAULT_PER_PAGE,
+    after: AfterCursor = None,
+    asset: AssetFilter = None,
+    tags: MapTags = None,
 ) -> Page[Map]:
     """The maps that the key sees: of one asset, or that carry every one of the tags."""
     where: Document = {}
     if asset is not None:
-        where["asset_id"] = validate_id("asset", asset)
+        where["asset_id"] = asset
     if tags is not None:
         where["tags"] = {"$all": _parse_tags(tags)}
     return await info.context.list_page(MAPS, where, page, per_page, after)
 
 
-async def get_map(info: Info, id: strawberry.ID) -> Map | None:
+async def get_map(info: Info, id: MapId) -> Map | None:
     """One map."""
-    return await info.context.load(MAPS, validate_id("id", id))
+    return await info.context.load(MAPS, id)
 
 
 list_maps_of_asset = list_resolver(MAPS_OF_ASSET, "The maps of an asset.")
@@ -57,9 +88,9 @@ list_maps_of_asset = list_resolver(MAPS_OF_ASSET, "The maps of an asset.")
 async def list_maps_of_unit(
     parents: Sequence[Unit],
     info: Info,
-    page: int | None = 1,
-    per_page: int | None = 100,
-    after: str | None = None,
+    page: PageNumber = 1,
+    per_page: PageSize = DEFAULT_PER_PAGE,
+    after: AfterCursor = None,
 ) -> list[Page[Map]]:
     """The maps that a unit is on: those it names, else every map of its asset."""
     keys = [
@@ -73,16 +104,3 @@ async def list_maps_of_unit(
 async def map_of_background(parents: Sequence[Background], info: Info) -> list[Map | None]:
     """The map that a background is for."""
     return await info.context.load_aligned(MAPS, [parent.unit_map_id for parent in parents])
-
-
-def _parse_tags(text: str) -> list[str]:
-    if len(text) > MAX_TAGS_CHARACTERS:
-        raise InvalidInputError(
-            tags=f"must have at most {MAX_TAGS_CHARACTERS} characters, not {len(text)}"
-        )
-    tags = [tag.strip() for tag in text.split(",")]
-    if not all(tags):
-        raise InvalidInputError(
-            tags=f"must be tags separated by commas, such as ils,mls, not {text!r}"
-        )
-    return [validate_id("tags", tag) for tag in tags]

@@ -1,18 +1,33 @@
-"""References of assets and units to third-party systems."""
+"""Resolvers of references: ids of assets and units in third-party systems."""
 
-import re
+from typing import Annotated, TypeAlias
 
-import strawberry
-
-from resolvers.request.arguments import validate_id
+from resolvers.request.arguments import (
+    DEFAULT_PER_PAGE,
+    AfterCursor,
+    AssetFilter,
+    PageNumber,
+    PageSize,
+)
 from resolvers.request.context import Info, Relation
-from resolvers.request.errors import InvalidInputError
+from resolvers.request.inputs import Length, Pattern, argument
 from resolvers.request.listing import list_resolver
 from storage.records.kinds import Document
 from storage.records.paging import Page
 from storage.references import ASSET_REFERENCES, UNIT_REFERENCES, AssetReference, UnitReference
 
-REFERENCE_KEY_REGEX = re.compile(r"[a-z][a-z0-9-]{1,254}\Z")
+ReferenceKey: TypeAlias = Annotated[
+    str | None,
+    argument(
+        "Only references to the third-party system that this key names.",
+        Pattern(
+            "[a-z][a-z0-9-]{1,254}",
+            "a lowercase letter, then 1 to 254 lowercase letters, digits or hyphens",
+        ),
+        Length(2, 255),
+        example="rentwell",
+    ),
+]
 
 REFERENCES_OF_ASSET = Relation(ASSET_REFERENCES, lambda asset_id: {"asset_id": asset_id})
 REFERENCES_OF_UNIT = Relation(UNIT_REFERENCES, lambda unit_id: {"unit_id": unit_id})
@@ -20,11 +35,11 @@ REFERENCES_OF_UNIT = Relation(UNIT_REFERENCES, lambda unit_id: {"unit_id": unit_
 
 async def list_asset_references(
     info: Info,
-    page: int | None = 1,
-    per_page: int | None = 100,
-    after: str | None = None,
-    asset: strawberry.ID | None = None,
-    key: str | None = None,
+    page: PageNumber = 1,
+    per_page: PageSize = DEFAULT_PER_PAGE,
+    after: AfterCursor = None,
+    asset: AssetFilter = None,
+    key: ReferenceKey = None,
 ) -> Page[AssetReference]:
     """The asset references that the key may access: of one asset, or to one system."""
     return await info.context.list_page(
@@ -34,11 +49,11 @@ async def list_asset_references(
 
 async def list_unit_references(
     info: Info,
-    page: int | None = 1,
-    per_page: int | None = 100,
-    after: str | None = None,
-    asset: strawberry.ID | None = None,
-    key: str | None = None,
+    page: PageNumber = 1,
+    per_page: PageSize = DEFAULT_PER_PAGE,
+    after: AfterCursor = None,
+    asset: AssetFilter = None,
+    key: ReferenceKey = None,
 ) -> Page[UnitReference]:
     """The unit references that the key may access: of one asset's units, or to one system."""
     return await info.context.list_page(
@@ -57,12 +72,7 @@ list_references_of_unit = list_resolver(
 def _build_condition(asset: str | None, key: str | None) -> Document:
     where: Document = {}
     if asset is not None:
-        where["asset_id"] = validate_id("asset", asset)
+        where["asset_id"] = asset
     if key is not None:
-        if not REFERENCE_KEY_REGEX.match(key):
-            raise InvalidInputError(
-                key="must be a lowercase letter, then 1 to 254 lowercase letters, digits or "
-                f"hyphens, not {key[:300]!r}"
-            )
         where["key"] = key
     return where

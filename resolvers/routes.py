@@ -1,25 +1,31 @@
-"""The way from one waypoint of a map to another, and which locations are nearest to one."""
+"""Resolvers of the route between two waypoints of a map, and of the nearest locations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import strawberry
 
-from resolvers.distances import parse_travel_mode, round_up
-from resolvers.locations import find_matching_ids
+from resolvers.distances import Mode, round_up, to_travel_mode
+from resolvers.locations import LocationTags, find_matching_ids
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
+from resolvers.request.inputs import Range, argument
 from resolvers.waypoints import WaypointInput, resolve_waypoints, to_waypoint_ref
-from routing.search.route import Leg as Found
-from routing.search.route import Route as Way
-from routing.search.route import WalkLeg
+from routing.costing import TravelMode
+from routing.search.route import Leg, WalkLeg
+from routing.search.route import Route as RoutingRoute
 from storage.locations import LOCATIONS, Location
 from storage.maps import Map
 
 MAX_NEAREST = 100
+DEFAULT_NEAREST = 10
 MAX_CANDIDATES = 10_000
+
+Start: TypeAlias = Annotated[
+    WaypointInput, argument("Where to start.", name="from", example={"id": "l4xusy2pgwt"})
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,7 @@ class RouteLeg:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The fastest way, leg by leg."""
+    """The fastest route, leg by leg."""
 
     mode: str
     feet: float
@@ -48,7 +54,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class NearLocation:
-    """A location, and how far it is by the fastest way."""
+    """A location with its distance in feet and time in seconds by the fastest route."""
 
     location: Location
     distance: float
@@ -58,32 +64,36 @@ class NearLocation:
 async def find_route(
     parent: strawberry.Parent[Map],
     info: Info,
-    source: Annotated[WaypointInput, strawberry.argument(name="from")],
-    target: Annotated[WaypointInput, strawberry.argument(name="to")],
-    mode: str | None = None,
+    source: Start,
+    target: Annotated[
+        WaypointInput, argument("Where to go.", name="to", example={"id": "l4xusy2pgwt"})
+    ],
+    mode: Mode = TravelMode.FOOT.value,
 ) -> Route | None:
-    """The fastest way from one waypoint to another; null where no path leads."""
-    travel = parse_travel_mode("mode", mode)
+    """Find the fastest route from one waypoint to another; null if there is no path."""
+    travel_mode = to_travel_mode(mode)
     routable = await info.context.load_routable_map(parent.id)
-    named = [("from", source), ("to", target)]
-    waypoints = await resolve_waypoints(info.context, parent, routable, named)
+    named_inputs = [("from", source), ("to", target)]
+    waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
     router = _require_routable_map(parent, routable).router
     start, end = (to_waypoint_ref(router, parent, waypoint) for waypoint in waypoints)
-    way = router.route(start, end, travel)
-    return None if way is None else _to_route(way, travel.value, parent.feet_per_unit or 1.0)
+    route = router.route(start, end, travel_mode)
+    scale = parent.feet_per_unit or 1.0
+    return None if route is None else _to_route(route, travel_mode.value, scale)
 
 
 async def find_nearest_locations(
     parent: strawberry.Parent[Map],
     info: Info,
-    source: Annotated[WaypointInput, strawberry.argument(name="from")],
-    tags: str | None = None,
-    limit: int | None = 10,
-    mode: str | None = None,
+    source: Start,
+    tags: LocationTags = None,
+    limit: Annotated[
+        int | None, argument("How many locations to return.", Range(1, MAX_NEAREST), example=3)
+    ] = DEFAULT_NEAREST,
+    mode: Mode = TravelMode.FOOT.value,
 ) -> list[NearLocation]:
-    """The locations whose tags meet every term, nearest first by walking time."""
-    travel = parse_travel_mode("mode", mode)
-    most = parse_limit(limit)
+    """List the nearest locations by walking time, nearest first; `tags` filters them."""
+    count = DEFAULT_NEAREST if limit is None else limit
     routable = await info.context.load_routable_map(parent.id)
     [waypoint] = await resolve_waypoints(info.context, parent, routable, [("from", source)])
     candidates = await find_matching_ids(info.context, parent.id, tags, MAX_CANDIDATES)
@@ -92,23 +102,14 @@ async def find_nearest_locations(
             tags=f"must leave fewer than {MAX_CANDIDATES} locations; add a term"
         )
     router = _require_routable_map(parent, routable).router
-    known = [key for key in candidates if router.has_location(key) and key != waypoint.id]
-    found = (
-        router.nearest(to_waypoint_ref(router, parent, waypoint), known, most, travel)
-        if known
-        else []
-    )
+    routable_ids = [key for key in candidates if router.has_location(key) and key != waypoint.id]
+    if not routable_ids:
+        return []
+    start = to_waypoint_ref(router, parent, waypoint)
+    nearest = router.nearest(start, routable_ids, count, to_travel_mode(mode))
     return await _to_near_locations(
-        info.context, [(n.location_id, n.feet, n.seconds) for n in found]
+        info.context, [(near.location_id, near.feet, near.seconds) for near in nearest]
     )
-
-
-def parse_limit(limit: int | None) -> int:
-    """How many locations to name. Raises InvalidInput."""
-    most = 10 if limit is None else limit
-    if not 1 <= most <= MAX_NEAREST:
-        raise InvalidInputError(limit=f"must be from 1 to {MAX_NEAREST}, not {most}")
-    return most
 
 
 def _require_routable_map(parent: Map, routable: RoutableMap | None) -> RoutableMap:
@@ -118,22 +119,22 @@ def _require_routable_map(parent: Map, routable: RoutableMap | None) -> Routable
 
 
 async def _to_near_locations(
-    context: Context, found: Sequence[tuple[str, float, float]]
+    context: Context, nearest: Sequence[tuple[str, float, float]]
 ) -> list[NearLocation]:
-    locations = await context.load_many(LOCATIONS, [key for key, _, _ in found])
+    locations = await context.load_many(LOCATIONS, [key for key, _, _ in nearest])
     return [
         NearLocation(locations[key], round_up(feet), round_up(seconds))
-        for key, feet, seconds in found
+        for key, feet, seconds in nearest
         if key in locations
     ]
 
 
-def _to_route(way: Way, mode: str, scale: float) -> Route:
-    legs = [_to_leg(leg, scale) for leg in way.legs]
-    return Route(mode, round_up(way.feet), round_up(way.seconds), legs)
+def _to_route(route: RoutingRoute, mode: str, scale: float) -> Route:
+    legs = [_to_leg(leg, scale) for leg in route.legs]
+    return Route(mode, round_up(route.feet), round_up(route.seconds), legs)
 
 
-def _to_leg(leg: Found, scale: float) -> RouteLeg:
+def _to_leg(leg: Leg, scale: float) -> RouteLeg:
     feet, seconds = round_up(leg.feet), round_up(leg.seconds)
     if isinstance(leg, WalkLeg):
         points = [[round(x / scale, 3), round(y / scale, 3)] for x, y in leg.points]

@@ -1,7 +1,7 @@
-"""Unit maps as their designers draw them: parsing, and what a map's drawing was parsed to."""
+"""Resolvers of drawings: parsing the SVG of a unit map, and the parsed drawing of a map."""
 
 from collections.abc import Sequence
-from typing import NewType
+from typing import Annotated, NewType
 from urllib.parse import quote
 
 import orjson
@@ -14,6 +14,7 @@ from resolvers.request import process_pool
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info
 from resolvers.request.errors import MalformedDocumentError, RefusedDocumentError
+from resolvers.request.inputs import argument
 from storage.maps import Map
 
 SvgDocument = NewType("SvgDocument", bytes)
@@ -22,13 +23,18 @@ PARSE_TIMEOUT_SECONDS = 20.0
 PARSED_PATH = "/v1/maps/{}/parsed"
 
 
-async def parse_unit_map(info: Info, svg: SvgDocument) -> orjson.Fragment:
-    """What a unit map's SVG describes, in the form that viewers draw from."""
+async def parse_unit_map(
+    info: Info, svg: Annotated[SvgDocument, argument("The SVG data of a unit map.")]
+) -> orjson.Fragment:
+    """Parse the SVG of a unit map to the form that viewers draw from."""
     return orjson.Fragment((await parse_drawing(svg)).json)
 
 
 async def parse_drawing(svg: bytes) -> ParsedMap:
-    """A drawing parsed in another process. Raises MalformedDocument, RefusedDocument."""
+    """Parse a drawing in another process.
+
+    Raises MalformedDocumentError and RefusedDocumentError.
+    """
     try:
         return await process_pool.run_in_process_pool(parse_svg, PARSE_TIMEOUT_SECONDS, svg)
     except DocumentRejectedError as error:
@@ -43,14 +49,14 @@ async def parse_drawing(svg: bytes) -> ParsedMap:
 
 @batch_resolver
 async def parsed_drawing_of_map(parents: Sequence[Map], info: Info) -> list[orjson.Fragment | None]:
-    """What the map's drawing describes; null when it has none."""
-    drawn = [parent.id if parent.source else None for parent in parents]
-    contents = await info.context.load_drawings(drawn)
+    """The parsed drawing of a map; null if it has none."""
+    map_ids = [parent.id if parent.source else None for parent in parents]
+    contents = await info.context.load_drawings(map_ids)
     return [None if content is None else orjson.Fragment(content) for content in contents]
 
 
 def url_of_map(parent: strawberry.Parent[Map], info: Info) -> str | None:
-    """Address of the map file: of its parsed drawing, if it has one."""
+    """URL of the map file: of its parsed drawing, if it has one."""
     if parent.source is None:
         return parent.url
     return info.context.base_url + PARSED_PATH.format(quote(parent.id, safe=""))

@@ -1,18 +1,21 @@
-"""Units: all of them, and those of an asset, a floor or a map."""
+"""Resolvers of units: all of them, and those of an asset, a floor or a map."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Annotated, Protocol, TypeAlias
 
 import strawberry
 
-from resolvers.request.arguments import validate_id
+from resolvers.request.arguments import DEFAULT_PER_PAGE, AfterCursor, PageNumber, PageSize
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
+from resolvers.request.inputs import ID, argument
 from resolvers.request.listing import list_resolver
 from storage.maps import Map
 from storage.records.kinds import Document
 from storage.records.paging import Page
 from storage.units import UNITS, Unit
+
+UnitId: TypeAlias = Annotated[strawberry.ID, argument("Id of the unit.", ID, example="ugwo2tfiznm")]
 
 
 class HasUnitId(Protocol):
@@ -35,15 +38,18 @@ UNITS_ON_MAP = Relation(UNITS, _on_map_condition)
 
 
 async def list_units(
-    info: Info, page: int | None = 1, per_page: int | None = 100, after: str | None = None
+    info: Info,
+    page: PageNumber = 1,
+    per_page: PageSize = DEFAULT_PER_PAGE,
+    after: AfterCursor = None,
 ) -> Page[Unit]:
     """The units that the key sees."""
     return await info.context.list_page(UNITS, {}, page, per_page, after)
 
 
-async def get_unit(info: Info, id: strawberry.ID) -> Unit | None:
+async def get_unit(info: Info, id: UnitId) -> Unit | None:
     """One unit."""
-    return await info.context.load(UNITS, validate_id("id", id))
+    return await info.context.load(UNITS, id)
 
 
 @batch_resolver
@@ -58,11 +64,9 @@ list_units_on_map = list_resolver(UNITS_ON_MAP, "The units on a map.", "id", "as
 
 
 @batch_resolver
-async def get_unit_on_map(
-    parents: Sequence[Map], info: Info, id: strawberry.ID
-) -> list[Unit | None]:
+async def get_unit_on_map(parents: Sequence[Map], info: Info, id: UnitId) -> list[Unit | None]:
     """One unit on a map."""
-    unit = await info.context.load(UNITS, validate_id("id", id))
+    unit = await info.context.load(UNITS, id)
     return [unit if unit and _is_on_map(parent, unit) else None for parent in parents]
 
 

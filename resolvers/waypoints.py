@@ -1,14 +1,23 @@
-"""Waypoints: as clients give them, completed from locations, and as routing knows them."""
+"""Waypoints: as clients send them, completed from locations, and in the form of routing."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import strawberry
 from msgspec import Struct
 
 from resolvers.networks.routable_maps import Placement, RoutableMap, placement_of
-from resolvers.request.arguments import describe_id_error
 from resolvers.request.context import Context
 from resolvers.request.errors import InvalidInputError
+from resolvers.request.inputs import (
+    ID,
+    InputError,
+    JsonSchema,
+    Length,
+    Range,
+    input_field,
+    together,
+)
 from routing.search.router import Router
 from routing.search.stops import Position
 from routing.search.stops import WaypointRef as Stop
@@ -18,21 +27,51 @@ from storage.maps import Map
 
 MAX_NAME_CHARACTERS = 2048
 MAX_COORDINATE = 1e9
-"""The largest coordinate, as for locations; NaN is not smaller, nor is what has no end."""
-COORDINATE_RANGE_MESSAGE = f"must be from -{MAX_COORDINATE:.0f} to {MAX_COORDINATE:.0f}"
+"""As for the coordinates of locations."""
 
 
-@strawberry.input(description="A location of the map, or a place on one of its floors, or both.")
+class LocationOrPosition:
+    """Joint rule of a waypoint: it has the id of a location, or a complete position."""
+
+    def check(self, values: Mapping[str, Any]) -> InputError | None:
+        """Return the error, or None."""
+        if (values["x"] is None) != (values["y"] is None):
+            return InputError("", "must have both x and y, or neither")
+        if values["id"] is None and (values["x"] is None or values["floor_id"] is None):
+            return InputError("", "must have the id of a location, or x, y and a floor")
+        return None
+
+    def json_schema(self) -> JsonSchema:
+        """Return `anyOf` and `dependentRequired`."""
+        return {
+            "anyOf": [{"required": ["id"]}, {"required": ["x", "y", "floor_id"]}],
+            "dependentRequired": {"x": ["y"], "y": ["x"]},
+        }
+
+
+@together(LocationOrPosition())
+@strawberry.input(
+    description="The id of a location of the map, or x, y and a floor. With both, the coordinates "
+    "count and the response repeats the id."
+)
 class WaypointInput:
-    id: strawberry.ID | None = None
-    name: str | None = None
-    x: float | None = None
-    y: float | None = None
-    floor_id: strawberry.ID | None = None
+    id: strawberry.ID | None = input_field("Id of a location of the map.", ID, default=None)
+    name: str | None = input_field(
+        "Repeated in the response; the location's name by default.",
+        Length(0, MAX_NAME_CHARACTERS),
+        default=None,
+    )
+    x: float | None = input_field(
+        "In the map's own coordinates.", Range(-MAX_COORDINATE, MAX_COORDINATE), default=None
+    )
+    y: float | None = input_field(
+        "In the map's own coordinates.", Range(-MAX_COORDINATE, MAX_COORDINATE), default=None
+    )
+    floor_id: strawberry.ID | None = input_field("Id of a floor of the map.", ID, default=None)
 
 
 class Waypoint(Struct, frozen=True):
-    """A waypoint as it was given, completed from its location."""
+    """A waypoint of a request, completed from its location."""
 
     id: str | None
     name: str | None
@@ -40,11 +79,11 @@ class Waypoint(Struct, frozen=True):
     y: float
     floor_id: str
     is_location: bool
-    """Whether it is where the location `id` is, and not merely named after one."""
+    """Whether it is at the position of the location `id`, and does not only repeat its id."""
 
     @property
     def response_fields(self) -> tuple[str | None, str | None, float, float, str]:
-        """What a response repeats of it."""
+        """The fields that a response repeats."""
         return self.id, self.name, self.x, self.y, self.floor_id
 
 
@@ -52,101 +91,79 @@ async def resolve_waypoints(
     context: Context,
     parent: Map,
     routable: RoutableMap | None,
-    named: Sequence[tuple[str, WaypointInput]],
+    named_inputs: Sequence[tuple[str, WaypointInput]],
 ) -> list[Waypoint]:
-    """The waypoints, in their order, each given with its name. Raises InvalidInput."""
-    for place, way in named:
-        validate_waypoint(place, way.id, way.name, way.x, way.y, way.floor_id)
-    ids = {way.id for _, way in named if way.id is not None}
-    floor_ids = {way.floor_id for _, way in named if way.floor_id is not None}
+    """Return the waypoints in their order; each input comes with its name for error messages.
+
+    Raises InvalidInputError with every location and floor that is not the map's.
+    """
+    ids = {point.id for _, point in named_inputs if point.id is not None}
+    floor_ids = {point.floor_id for _, point in named_inputs if point.floor_id is not None}
     placements = await _load_placements(context, parent, routable, ids)
-    floors = await _load_floor_ids(context, parent, routable, floor_ids)
-    faults: dict[str, str] = {}
-    found = []
-    for place, way in named:
-        placement = placements.get(way.id or "")
-        is_placed = way.x is not None and way.floor_id is not None
-        if way.floor_id is not None and way.floor_id not in floors:
-            faults[f"{place}.floorId"] = f"is no floor of this map: {way.floor_id!r}"
-        elif is_placed or (placement is not None and way.floor_id in (None, *placement.floor_ids)):
-            found.append(_complete_waypoint(way, placement))
+    known_floor_ids = await _load_floor_ids(context, parent, routable, floor_ids)
+    errors: dict[str, str] = {}
+    waypoints = []
+    for name, point in named_inputs:
+        placement = placements.get(point.id or "")
+        has_position = point.x is not None and point.floor_id is not None
+        if point.floor_id is not None and point.floor_id not in known_floor_ids:
+            errors[f"{name}.floorId"] = f"is no floor of this map: {point.floor_id!r}"
+        elif has_position or (
+            placement is not None and point.floor_id in (None, *placement.floor_ids)
+        ):
+            waypoints.append(_complete_waypoint(point, placement))
         elif placement is None:
-            faults[f"{place}.id"] = f"is no location of this map: {way.id!r}"
+            errors[f"{name}.id"] = f"is no location of this map: {point.id!r}"
         else:
-            faults[f"{place}.floorId"] = f"is no floor of the location {way.id!r}"
-    if faults:
-        raise InvalidInputError(**faults)
-    return found
+            errors[f"{name}.floorId"] = f"is no floor of the location {point.id!r}"
+    if errors:
+        raise InvalidInputError(**errors)
+    return waypoints
 
 
 def to_waypoint_ref(router: Router, parent: Map, waypoint: Waypoint) -> Stop:
-    """A waypoint as routing knows it: a location by id, else a position in feet."""
+    """Return the waypoint for routing: the id of a location, else a position in feet."""
     if waypoint.is_location and waypoint.id is not None and router.has_location(waypoint.id):
         return waypoint.id
     scale = parent.feet_per_unit or 1.0
     return Position(waypoint.floor_id, waypoint.x * scale, waypoint.y * scale)
 
 
-def validate_waypoint(
-    argument: str,
-    waypoint_id: str | None = None,
-    name: str | None = None,
-    x: float | None = None,
-    y: float | None = None,
-    floor_id: str | None = None,
-) -> None:
-    """Whether a waypoint has the form of one. Raises InvalidInput."""
-    part = ""
-    if waypoint_id is not None and (fault := describe_id_error(waypoint_id)):
-        part = ".id"
-    elif floor_id is not None and (fault := describe_id_error(floor_id)):
-        part = ".floorId"
-    elif x is not None and not abs(x) <= MAX_COORDINATE:
-        part, fault = ".x", COORDINATE_RANGE_MESSAGE
-    elif y is not None and not abs(y) <= MAX_COORDINATE:
-        part, fault = ".y", COORDINATE_RANGE_MESSAGE
-    elif name is not None and len(name) > MAX_NAME_CHARACTERS:
-        part, fault = ".name", f"must have at most {MAX_NAME_CHARACTERS} characters"
-    elif (x is None) != (y is None):
-        fault = "must have both x and y, or neither"
-    elif waypoint_id is None and (x is None or floor_id is None):
-        fault = "must have the id of a location, or x, y and a floor"
-    else:
-        return
-    raise InvalidInputError(**{f"{argument}{part}": fault})
-
-
 async def _load_placements(
     context: Context, parent: Map, routable: RoutableMap | None, ids: Iterable[str]
 ) -> Mapping[str, Placement]:
-    """The map's locations among `ids`; only those it was not processed with are read."""
+    """Return the map's locations among `ids`; read those that its network does not know."""
     known = routable.placements if routable else {}
     read = await context.load_many(LOCATIONS, [key for key in ids if key not in known])
     if not read:
         return known
-    others = {key: each for key, each in read.items() if each.unit_map_id == parent.id}
-    return {**known, **{key: placement_of(each) for key, each in others.items()}}
+    others = {
+        key: placement_of(location)
+        for key, location in read.items()
+        if location.unit_map_id == parent.id
+    }
+    return {**known, **others}
 
 
 async def _load_floor_ids(
     context: Context, parent: Map, routable: RoutableMap | None, floor_ids: Iterable[str]
 ) -> set[str]:
-    """Which of `floor_ids` are floors of the map's asset; only those off the map are read."""
+    """Return which of `floor_ids` are floors of the map's asset; read those not in its network."""
     known = {key for key in floor_ids if routable and routable.router.has_level(key)}
     read = await context.load_many(FLOORS, [key for key in floor_ids if key not in known])
     return known | {key for key, floor in read.items() if floor.asset_id == parent.asset_id}
 
 
-def _complete_waypoint(given: WaypointInput, placement: Placement | None) -> Waypoint:
-    """On another of its floors, too, a location is a place like any other."""
+def _complete_waypoint(point: WaypointInput, placement: Placement | None) -> Waypoint:
+    # A location on several floors counts as itself only on the floor where routing has it.
     if placement is None:
-        assert given.x is not None
-        assert given.y is not None
-        return Waypoint(given.id, given.name, given.x, given.y, given.floor_id or "", False)
-    name = placement.name if given.name is None else given.name
-    x = placement.x if given.x is None else given.x
-    y = placement.y if given.y is None else given.y
+        assert point.x is not None
+        assert point.y is not None
+        return Waypoint(point.id, point.name, point.x, point.y, point.floor_id or "", False)
+    name = placement.name if point.name is None else point.name
+    x = placement.x if point.x is None else point.x
+    y = placement.y if point.y is None else point.y
     own_floor_id = placement.floor_id
-    floor_id = given.floor_id or own_floor_id
-    is_there = x == placement.x and y == placement.y and floor_id == own_floor_id
-    return Waypoint(given.id, name, x, y, floor_id, is_there)
+    floor_id = point.floor_id or own_floor_id
+    is_location = x == placement.x and y == placement.y and floor_id == own_floor_id
+    return Waypoint(point.id, name, x, y, floor_id, is_location)

@@ -1,7 +1,9 @@
-"""From the table to routes: one handler serves every row."""
+"""Routes made from the table of endpoints: one handler serves every row."""
 
+import re
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
@@ -11,9 +13,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from rest import parameters
-from rest.bodies import UNIT_MAP_BODY, read_request_body
+from rest.bodies import UNIT_MAP_BODY, RequestBody, read_request_body
 from rest.envelopes import RequestUrl
-from rest.errors import from_graphql_error, not_found_error
+from rest.errors import from_graphql_error, invalid_input_error, not_found_error
+from rest.parameters import EndpointInputs
 from rest.path_routing import Handler, PathRoute
 from rest.table import ENDPOINTS, Endpoint
 from schema.execution import Caller, Context, Executor, Operation, OperationResult, RequestError
@@ -24,12 +27,12 @@ SORT_KEYS = orjson.OPT_SORT_KEYS
 RESPONSE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": VARY}
 
 CacheKey: TypeAlias = tuple[Hashable, ...]
-"""What an answer depends on, beside the data."""
+"""What a response depends on besides the data."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestService:
-    """What the endpoints need of the gateway around them."""
+    """What the endpoints need from the gateway."""
 
     executor: Executor
     authenticate: Callable[[Request], Awaitable[Caller]]
@@ -37,61 +40,74 @@ class RestService:
     create_context: Callable[[Caller, Request], Context]
     base_url: Callable[[Request], str]
     run_operation: Callable[[Operation, dict[str, Any], Context], Awaitable[OperationResult]]
-    """Runs an operation."""
     get_or_create_response: Callable[
         [CacheKey, Context, Callable[[], Awaitable[Response]]], Awaitable[ASGIApp]
     ]
-    """The answer kept under a key, else the one that a function makes with the context."""
+    """Returns the cached response, or builds and caches it; the context knows what was read."""
 
 
 class EndpointHandler:
-    """One row, its operation prepared once."""
+    """The handler of one endpoint; its operation is prepared once, at start-up."""
 
     def __init__(self, endpoint: Endpoint, service: RestService) -> None:
         self.endpoint = endpoint
         self.service = service
         self.operation: Operation = service.executor.prepare(endpoint.document, needs_places=False)
-        self.argument_names = {
-            parameter.variable: parameter.name for parameter in endpoint.query_parameters
+        self.inputs = EndpointInputs.read(service.executor.schema, endpoint, self.operation)
+        self.parameter_names = {
+            parameter.input.variable: parameter.name for parameter in self.inputs.query
         }
-        # A drawing is its own key: keeping what it was parsed to would keep the drawing.
+        body = endpoint.body
+        self.parse_body = body.build_parser(self.inputs.body) if body is not None else None
+        # The cache key holds the variables: caching a parsed drawing would keep the drawing too.
         self.is_cacheable = self.operation.is_query and endpoint.body is not UNIT_MAP_BODY
 
     async def __call__(self, request: Request) -> ASGIApp:
-        """Answers a request: key, flag, permission, input, existence, in this order."""
+        """Respond to a request. Check key, flag, permission, input, existence, in this order."""
         caller = await self.service.authenticate(request)
         self._check_requirements(caller)
-        row = self.endpoint
         variables, filters = parameters.parse_query(
-            row.query_parameters, parameters.split_query_string(request.scope["query_string"])
+            self.inputs.query, parameters.split_query_string(request.scope["query_string"])
         )
-        if row.body is not None:
-            variables |= row.body.parse(
-                await read_request_body(request, row.body.media_type, row.body.max_bytes)
-            )
+        if self.endpoint.body is not None:
+            variables |= await self._read_body(request, self.endpoint.body)
         variables |= self._path_variables(request)
-        address = RequestUrl(self.service.base_url(request) + self._quoted_path(request), filters)
+        request_url = RequestUrl(
+            self.service.base_url(request) + self._quoted_path(request), filters
+        )
         context = self.service.create_context(caller, request)
 
-        async def make() -> Response:
-            return self._build_response(await self._run_operation(variables, context), address)
+        async def make_response() -> Response:
+            return self._build_response(await self._run_operation(variables, context), request_url)
 
         if not self.is_cacheable:
-            return await make()
-        key = (row.path, orjson.dumps(variables, option=SORT_KEYS), caller.scope, address.url)
-        return await self.service.get_or_create_response(key, context, make)
-
-    def _build_response(self, data: dict[str, Any], address: RequestUrl) -> Response:
-        row = self.endpoint
-        shaped = row.envelope.wrap(data, address)
-        headers = (
-            RESPONSE_HEADERS
-            if shaped.link_header is None
-            else {**RESPONSE_HEADERS, "Link": shaped.link_header}
+            return await make_response()
+        key = (
+            self.endpoint.path,
+            orjson.dumps(variables, option=SORT_KEYS),
+            caller.scope,
+            request_url.url,
         )
-        content = b"" if row.success_status == 204 else orjson.dumps(shaped.body)
-        media_type = None if row.success_status == 204 else row.media_type
-        return Response(content, row.success_status, headers, media_type)
+        return await self.service.get_or_create_response(key, context, make_response)
+
+    async def _read_body(self, request: Request, body: RequestBody) -> dict[str, Any]:
+        content = await read_request_body(request, body.media_type, body.max_bytes)
+        assert self.parse_body is not None
+        variables = self.parse_body(content)
+        # The operation checks its input too, but only after it has looked for what the path names.
+        if error := self.inputs.operation.find_error(variables):
+            raise invalid_input_error({body.to_path(error.path): [error.message]})
+        return variables
+
+    def _build_response(self, data: dict[str, Any], request_url: RequestUrl) -> Response:
+        status = self.endpoint.success_status
+        enveloped = self.endpoint.envelope.wrap(data, request_url)
+        if status == HTTPStatus.NO_CONTENT:
+            return Response(b"", status, RESPONSE_HEADERS)
+        headers = RESPONSE_HEADERS
+        if enveloped.link_header is not None:
+            headers = {**headers, "Link": enveloped.link_header}
+        return Response(orjson.dumps(enveloped.body), status, headers, self.endpoint.media_type)
 
     def _check_requirements(self, caller: Caller) -> None:
         try:
@@ -114,11 +130,12 @@ class EndpointHandler:
         return result.data
 
     def _rename_argument(self, argument: str) -> str:
-        """What a request calls an argument, or the part of it that is at fault."""
+        """Return where a request has an argument, or a part of one."""
+        name = re.split(r"[.\[]", argument, maxsplit=1)[0]
         if self.endpoint.body is not None:
-            return self.endpoint.body.rename(argument)
-        name = argument.partition(".")[0]
-        return self.argument_names.get(name, argument)
+            is_in_body = any(name == each.variable for each in self.inputs.body)
+            return self.endpoint.body.to_path(argument) if is_in_body else argument
+        return self.parameter_names.get(name, argument)
 
     def _quoted_path(self, request: Request) -> str:
         quoted = {name: quote(value, safe="") for name, value in request.path_params.items()}
@@ -128,11 +145,12 @@ class EndpointHandler:
 def build_routes(
     service: RestService, endpoints: Iterable[Endpoint] = ENDPOINTS
 ) -> list[PathRoute]:
-    """A route for each path.
+    """Return a route for each path.
 
-    Raises InvalidOperation at start-up where a row's document does not fit the schema.
+    Raises InvalidOperationError at start-up if a document does not fit the schema.
     """
     handlers: dict[str, dict[str, Handler]] = {}
-    for row in endpoints:
-        handlers.setdefault(row.path, {})[row.method] = EndpointHandler(row, service)
+    for endpoint in endpoints:
+        handler = EndpointHandler(endpoint, service)
+        handlers.setdefault(endpoint.path, {})[endpoint.method] = handler
     return [PathRoute(path, by_method) for path, by_method in handlers.items()]

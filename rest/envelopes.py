@@ -1,4 +1,4 @@
-"""From an operation's result to the response: where the resource is, and what surrounds it."""
+"""Envelopes: from an operation's result to the body of the response."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -8,31 +8,37 @@ from rest.errors import not_found_error
 
 JsonSchema: TypeAlias = dict[str, Any]
 
+OPTIONAL_WAYPOINT_MEMBERS = frozenset({"id", "name"})
+
 PAGE_URL_SCHEMAS: dict[str, JsonSchema] = {
     "prev_url": {
         "type": ["string", "null"],
         "format": "uri",
-        "description": "Absolute address of the previous page; null on the first page.",
+        "description": "Absolute URL of the previous page; null on the first page.",
     },
     "next_url": {
         "type": ["string", "null"],
         "format": "uri",
-        "description": "Absolute address of the next page; null when there is none. Follow it as "
-        "it is: walking a list by it costs the same for every page.",
+        "description": "Absolute URL of the next page; null if there is none. Follow it unchanged: "
+        "then every page costs the same, however far it is.",
     },
 }
 
 
 @dataclass(frozen=True, slots=True)
 class RequestUrl:
-    """Where a request went, for the addresses of its other pages."""
+    """The URL of a request, for the URLs of other pages of the same list."""
 
     url: str
     """Absolute, without a query."""
     filters: list[tuple[str, str]]
 
     def for_page(self, page: int, per_page: int, after: str | None = None) -> str:
-        """The address of another page of the same list."""
+        """Return the URL of another page.
+
+        >>> RequestUrl("https://maps.example/v1/maps", [("tags", "ils")]).for_page(2, 20)
+        'https://maps.example/v1/maps?per-page=20&page=2&tags=ils'
+        """
         query = [("per-page", str(per_page)), ("page", str(page)), *self.filters]
         if after is not None:
             query.append(("after", after))
@@ -41,7 +47,7 @@ class RequestUrl:
 
 @dataclass(frozen=True, slots=True)
 class EnvelopedBody:
-    """A response's body, and the `Link` to other pages."""
+    """The body of a response, and its header `Link` (RFC 8288)."""
 
     body: Any
     link_header: str | None = None
@@ -49,12 +55,12 @@ class EnvelopedBody:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What of a result is the resource: the names on the way to it."""
+    """The response names that lead to the resource in a result, and the form of the body."""
 
     result_path: tuple[str, ...]
 
     def get_resource(self, data: dict[str, Any]) -> Any:
-        """The resource. Raises HttpError 404 where anything on the way is null."""
+        """Return the resource. Raises HttpError 404 if anything on the path is null."""
         value: Any = data
         for name in self.result_path:
             value = value[name]
@@ -63,11 +69,11 @@ class Envelope:
         return value
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
-        """The response's body: the resource itself."""
+        """Return the body: the resource itself."""
         return EnvelopedBody(self.get_resource(data))
 
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
-        """The JSON schema of what `apply` returns, from that of what `pick` does.
+        """Return the JSON schema of the body, from that of the resource.
 
         Schemas with a title become components under that name.
         """
@@ -79,22 +85,22 @@ class SingleResource(Envelope):
 
 
 class UnpagedList(Envelope):
-    """`{data: [...]}`: a list that is never split into pages."""
+    """`{data: [...]}`: a list without pages."""
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
-        """The list without its paging."""
+        """Return the list without its paging."""
         return EnvelopedBody({"data": self.get_resource(data)["data"]})
 
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
-        """The list envelope without paging."""
+        """Return the schema of a list without paging."""
         return _list_schema(resource_schema["properties"]["data"])
 
 
 class PagedList(Envelope):
-    """`{paging, data}`: one page of a list, with the addresses of its neighbours."""
+    """`{paging, data}`: one page of a list, with the URLs of the pages before and after it."""
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
-        """The list envelope of the specification."""
+        """Return the page with its paging."""
         page = self.get_resource(data)
         paging = page["paging"]
         number, per_page, after = paging["current_page"], paging["per_page"], paging["next"]
@@ -111,7 +117,7 @@ class PagedList(Envelope):
         )
 
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
-        """The list envelope of the specification."""
+        """Return the schema of a page."""
         paging, resources = (resource_schema["properties"][name] for name in ("paging", "data"))
         numbers = {name: paging["properties"][name] for name in ("per_page", "current_page")}
         return _object_schema(
@@ -122,79 +128,98 @@ class PagedList(Envelope):
 
 
 class LinkPagedList(PagedList):
-    """`{data: [...]}`: one page of a list whose neighbours are told by `Link` alone."""
+    """`{data: [...]}`: one page of a list, with the header `Link` but no `paging`."""
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
-        """The page without its paging."""
-        shaped = PagedList.wrap(self, data, request_url)
-        return EnvelopedBody({"data": shaped.body["data"]}, shaped.link_header)
+        """Return the page without its paging."""
+        page = super().wrap(data, request_url)
+        return EnvelopedBody({"data": page.body["data"]}, page.link_header)
 
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
-        """The list envelope without paging."""
+        """Return the schema of a list without paging."""
         return _list_schema(resource_schema["properties"]["data"])
 
 
 class DataList(Envelope):
-    """`{data: [...]}`: the resources that were written."""
+    """`{data: [...]}`: a complete list, such as the resources written."""
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
-        """The list in its envelope."""
+        """Return the list."""
         return EnvelopedBody({"data": self.get_resource(data)})
 
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
-        """The list envelope without paging."""
+        """Return the schema of a list without paging."""
         return _list_schema(resource_schema)
 
 
 class NullableData(Envelope):
-    """`{data: …}`: an answer that may be that there is none."""
+    """`{data: ...}`: a resource or null."""
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
-        """The answer in its envelope."""
-        *way, last = self.result_path
-        return EnvelopedBody({"data": Envelope(tuple(way)).get_resource(data)[last]})
+        """Return the resource or null. Raises HttpError 404 if its parent is null."""
+        *parents, last = self.result_path
+        return EnvelopedBody({"data": Envelope(tuple(parents)).get_resource(data)[last]})
 
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
-        """The envelope, whose content may be null."""
+        """Return the schema of the resource or null."""
         return _object_schema(
             f"{resource_schema['title']}Answer", data={"oneOf": [resource_schema, {"type": "null"}]}
         )
 
 
 class DistanceMatrixData(Envelope):
-    """`{data: {distance_method, sources}}`, without the ids and names that nobody gave."""
+    """`{data: {distance_method, sources}}`; waypoints without id or name lack these members."""
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
-        """The matrix in its envelope."""
+        """Return the matrix without members `id` and `name` that are null."""
         matrix = self.get_resource(data)
-        for source in matrix["sources"]:
-            for waypoint in (source, *source["targets"]):
-                for name in ("id", "name"):
-                    if waypoint.get(name, "") is None:
-                        del waypoint[name]
-        return EnvelopedBody({"data": matrix})
+        sources = [
+            {
+                **_drop_missing_names(source),
+                "targets": [_drop_missing_names(target) for target in source["targets"]],
+            }
+            for source in matrix["sources"]
+        ]
+        return EnvelopedBody({"data": {**matrix, "sources": sources}})
 
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
-        """The envelope, in whose waypoints id and name may be missing."""
+        """Return the schema of the matrix; `id` and `name` of its waypoints are not required."""
         return _object_schema(
-            f"{resource_schema['title']}Answer", data=_make_ids_optional(resource_schema)
+            f"{resource_schema['title']}Answer", data=_make_names_optional(resource_schema)
         )
 
 
 class NoContent(Envelope):
-    """No content."""
+    """No body."""
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
-        """Nothing, whatever the operation answered."""
+        """Return no body; the result of the operation does not matter."""
         return EnvelopedBody(None)
 
 
-def _make_ids_optional(schema: JsonSchema) -> JsonSchema:
-    source = schema["properties"]["sources"]["items"]
-    target = source["properties"]["targets"]["items"]
-    for waypoint in (source, target):
-        waypoint["required"] = [name for name in waypoint["required"] if name not in ("id", "name")]
-    return schema
+def _drop_missing_names(waypoint: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in waypoint.items()
+        if value is not None or name not in OPTIONAL_WAYPOINT_MEMBERS
+    }
+
+
+def _make_names_optional(schema: JsonSchema) -> JsonSchema:
+    """Return the schema of objects that may lack `id` and `name`, in all its parts."""
+    changed = {
+        name: {key: _make_names_optional(value) for key, value in part.items()}
+        if name == "properties"
+        else _make_names_optional(part)
+        if name == "items"
+        else part
+        for name, part in schema.items()
+    }
+    if "required" in changed:
+        changed["required"] = [
+            name for name in changed["required"] if name not in OPTIONAL_WAYPOINT_MEMBERS
+        ]
+    return changed
 
 
 def _list_schema(resources: JsonSchema) -> JsonSchema:

@@ -1,5 +1,6 @@
-"""What a request is answered with instead of a resource: one shape, one table of statuses."""
+"""Error responses: one body for every status, and one table from error codes to statuses."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -7,6 +8,7 @@ import orjson
 from graphql import GraphQLError
 from starlette.responses import Response
 
+from rest.request_body import BodyTooLargeError
 from schema.execution import RequestError
 
 STATUS_BY_CODE = {
@@ -23,15 +25,16 @@ STATUS_BY_CODE = {
 """The status of every code that an operation can end with."""
 
 Rename: TypeAlias = Callable[[str], str]
-"""From what an operation calls its input to what the endpoint calls it."""
+"""From an operation's name of an input to the endpoint's name."""
 
 RETRY_AFTER_HEADERS = {"Retry-After": "1"}
+AUTHENTICATE_HEADERS = {"WWW-Authenticate": 'Key realm="floorgate"'}
 
 
 class HttpError(Exception):
-    """A request that is answered with an error.
+    """A request that ends with an error response.
 
-    `code` names the failure in GraphQL; `fields` maps an input's name to what is wrong with it.
+    `code` is the error's code in GraphQL; `fields` maps an input's name to what is wrong with it.
     """
 
     def __init__(
@@ -50,41 +53,97 @@ class HttpError(Exception):
         self.headers = dict(headers or {})
         self.fields = fields
 
-    def to_response(self) -> Response:
-        """`{"message": ...}`, with `fields` where there are any."""
+    @property
+    def body(self) -> dict[str, object]:
+        """`{"message": ...}`, with `fields` if there are any."""
         body: dict[str, object] = {"message": self.message}
-        if self.fields:
-            body["fields"] = self.fields
-        return Response(orjson.dumps(body), self.status, self.headers, "application/json")
+        return {**body, "fields": self.fields} if self.fields else body
+
+    def to_response(self) -> Response:
+        """Return the response, always JSON."""
+        return Response(orjson.dumps(self.body), self.status, self.headers, "application/json")
+
+
+def missing_key_error() -> HttpError:
+    """Return the 401 for a request without API key."""
+    return _unauthenticated_error("No API key found in request")
+
+
+def duplicate_key_error() -> HttpError:
+    """Return the 401 for a request with more than one API key in one place."""
+    return _unauthenticated_error("Duplicate API key found")
+
+
+def _unauthenticated_error(message: str) -> HttpError:
+    return HttpError(401, message, "UNAUTHENTICATED", headers=AUTHENTICATE_HEADERS)
+
+
+def invalid_key_error() -> HttpError:
+    """Return the 403 for a key that is unknown, revoked, expired or malformed."""
+    return HttpError(403, "Invalid authentication credentials", "FORBIDDEN")
+
+
+def rate_limit_error(wait_seconds: float) -> HttpError:
+    """Return the 429, with the whole seconds to wait (RFC 9110, 10.2.3), rounded up."""
+    headers = {"Retry-After": str(math.ceil(wait_seconds))}
+    return HttpError(429, "API rate limit exceeded", "RATE_LIMITED", headers=headers)
+
+
+def service_unavailable_error() -> HttpError:
+    """Return the 503 while MongoDB is unreachable."""
+    return HttpError(503, "Service unavailable", "SERVICE_UNAVAILABLE", headers=RETRY_AFTER_HEADERS)
+
+
+def server_error() -> HttpError:
+    """Return the 500, which never has details."""
+    return HttpError(500, "Server error", "SERVER_ERROR")
 
 
 def not_found_error() -> HttpError:
-    """The answer to what does not exist, and to what the key may not see."""
+    """Return the 404 for what does not exist or is not visible to the key."""
     return HttpError(404, "Not found", "NOT_FOUND")
 
 
 def method_not_allowed_error(allowed: Sequence[str]) -> HttpError:
-    """The answer to a method that the path does not have."""
+    """Return the 405 of a path with other methods."""
     return HttpError(
         405, "Method not allowed", "METHOD_NOT_ALLOWED", headers={"Allow": ", ".join(allowed)}
     )
 
 
+def body_too_large_error(error: BodyTooLargeError) -> HttpError:
+    """Return the 413; its message names the limit."""
+    return HttpError(413, str(error), "BODY_TOO_LARGE")
+
+
+def url_too_long_error(max_bytes: int) -> HttpError:
+    """Return the 414; its message names the limit."""
+    return HttpError(414, f"The address must not be over {max_bytes} bytes", "URI_TOO_LONG")
+
+
+def headers_too_large_error(max_bytes: int) -> HttpError:
+    """Return the 431; its message names the limit."""
+    return HttpError(431, f"Headers must not be over {max_bytes} bytes in all", "HEADERS_TOO_LARGE")
+
+
+def unsupported_media_type_error(media_type: str) -> HttpError:
+    """Return the 415; its message names the right `Content-Type`."""
+    return HttpError(415, f"Content-Type must be {media_type}", "UNSUPPORTED_MEDIA_TYPE")
+
+
 def invalid_input_error(fields: Mapping[str, Sequence[str]]) -> HttpError:
-    """The answer to input that cannot be, with every complaint."""
-    message = "; ".join(
-        f"{name} {complaint}" for name, complaints in fields.items() for complaint in complaints
-    )
+    """Return the 422 with every validation error, by the name of the input."""
+    message = "; ".join(f"{name} {error}" for name, errors in fields.items() for error in errors)
     return HttpError(422, message, "INVALID_INPUT", fields=fields)
 
 
 def from_graphql_error(error: GraphQLError | RequestError, rename: Rename = str) -> HttpError:
-    """The answer to a failed operation."""
+    """Return the error response of a failed operation."""
     extensions = error.extensions or {}
     code = extensions.get("code", "SERVER_ERROR")
     if "fields" in extensions:
         return invalid_input_error(
-            {rename(name): text for name, text in extensions["fields"].items()}
+            {rename(name): errors for name, errors in extensions["fields"].items()}
         )
     status = STATUS_BY_CODE.get(code, 500)
     message = error.message if isinstance(error, GraphQLError) else str(error)

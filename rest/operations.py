@@ -1,71 +1,93 @@
 """The GraphQL operations behind the endpoints.
 
-Aliases give every field its REST name, so that an operation's result already is the response; the
-fragments are the resources of the specification, under their names in the OpenAPI description.
+Aliases give every field its REST name, so an operation's result already is the response. The
+fragments are the resources of the specification: the fields of a GraphQL type in snake_case.
 """
 
-FRAGMENTS = {
-    "Asset": """fragment Asset on Asset {
-        id market name created_at: createdAt updated_at: updatedAt
-    }""",
-    "Floor": """fragment Floor on Floor {
-        id asset_id: assetId name label short_label: shortLabel sort
-        created_at: createdAt updated_at: updatedAt
-    }""",
-    "Unit": """fragment Unit on Unit {
-        id asset_id: assetId floor_id: floorId name created_at: createdAt updated_at: updatedAt
-    }""",
-    "Map": """fragment Map on Map {
-        id asset_id: assetId background_id: backgroundId name style style_type: styleType tags
-        routing_tier: routingTier geojson_url: geojsonUrl url
-        created_at: createdAt updated_at: updatedAt
-    }""",
-    "Background": """fragment Background on Background {
-        id unit_map_id: unitMapId name created_at: createdAt updated_at: updatedAt
-    }""",
-    "LevelTag": """fragment LevelTag on LevelTag {
-        name key created_at: createdAt updated_at: updatedAt
-        values { name value created_at: createdAt updated_at: updatedAt }
-    }""",
-    "AssetReference": """fragment AssetReference on AssetReference {
-        id asset_id: assetId key value created_at: createdAt updated_at: updatedAt
-    }""",
-    "UnitReference": """fragment UnitReference on UnitReference {
-        group_id: groupId asset_id: assetId unit_id: unitId key value
-        created_at: createdAt updated_at: updatedAt
-    }""",
-    "AttributeGroup": """fragment AttributeGroup on AttributeGroup {
-        group_id: groupId group_name: groupName one_attribute_per_unit: oneAttributePerUnit
-        attributes {
-            attribute_id: attributeId attribute_name: attributeName attribute_key: attributeKey
-        }
-    }""",
-    "Assignment": """fragment Assignment on Assignment {
-        group_id: groupId attribute_id: attributeId asset_id: assetId unit_id: unitId
-    }""",
-    "DistanceMatrix": """fragment DistanceMatrix on DistanceMatrix {
-        distance_method: distanceMethod
-        sources {
-            id: locationId name x y floor_id: floorId index
-            targets { id: locationId name x y floor_id: floorId index distance time }
-        }
-    }""",
-    "Route": """fragment Route on Route {
-        mode feet seconds
-        legs {
-            floor_id: floorId to_floor_id: toFloorId feet seconds points
-            connector_id: connectorId connector_kind: connectorKind connector_name: connectorName
-        }
-    }""",
-    "NearLocation": """fragment NearLocation on NearLocation {
-        distance time location { ...Location }
-    }""",
-    "Location": """fragment Location on Location {
-        id asset_id: assetId unit_map_id: unitMapId name x y floors { id: floorId }
-        tags { key value created_at: createdAt updated_at: updatedAt }
-        created_at: createdAt updated_at: updatedAt
-    }""",
-}
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+from graphql import GraphQLField, GraphQLObjectType, get_named_type, is_leaf_type
+from strawberry.types.field import StrawberryField
+
+from rest.names import to_snake_case
+from schema.root import GRAPHQL_SCHEMA
+
+TIMESTAMPS: Final = ("createdAt", "updatedAt")
+
+
+def _build_fragment(
+    type_name: str,
+    *,
+    exclude: Collection[str] = (),
+    include: Sequence[str] = (),
+    last: Collection[str] = (),
+    aliases: Mapping[str, str] | None = None,
+) -> str:
+    """Return the fragment of all fields that a type's records hold, named as the type.
+
+    Fields with a resolver are left out unless `include` names them. The fields in `last` go to the
+    end, after those in `include`. `aliases` has the REST names that are not snake_case.
+    """
+    object_type = _get_object_type(type_name)
+    stored = [name for name, field in object_type.fields.items() if _is_stored(field)]
+    names = [name for name in stored if name not in exclude and name not in last]
+    names += [*include, *(name for name in stored if name in last)]
+    selections = " ".join(_select_fields(object_type, names, aliases or {}))
+    return f"fragment {type_name} on {type_name} {{ {selections} }}"
+
+
+def _select_fields(
+    parent: GraphQLObjectType, names: Sequence[str], aliases: Mapping[str, str]
+) -> Iterator[str]:
+    for name in names:
+        rest_name = aliases.get(name, to_snake_case(name))
+        selection = name if name == rest_name else f"{rest_name}: {name}"
+        field_type = get_named_type(parent.fields[name].type)
+        if is_leaf_type(field_type):
+            yield selection
+        elif field_type.name in FRAGMENTS:
+            yield f"{selection} {{ ...{field_type.name} }}"
+        else:
+            nested = _get_object_type(field_type.name)
+            stored = [name for name, field in nested.fields.items() if _is_stored(field)]
+            yield f"{selection} {{ {' '.join(_select_fields(nested, stored, aliases))} }}"
+
+
+def _get_object_type(name: str) -> GraphQLObjectType:
+    object_type = GRAPHQL_SCHEMA.get_type(name)
+    assert isinstance(object_type, GraphQLObjectType)
+    return object_type
+
+
+def _is_stored(field: GraphQLField) -> bool:
+    definition = field.extensions.get("strawberry-definition")
+    return isinstance(definition, StrawberryField) and definition.base_resolver is None
+
+
+FRAGMENTS: Final[dict[str, str]] = {}
+"""By type; a fragment may spread those before it."""
+FRAGMENTS.update(
+    (name, _build_fragment(name))
+    for name in (
+        "Asset",
+        "Floor",
+        "Unit",
+        "Background",
+        "LevelTag",
+        "AssetReference",
+        "UnitReference",
+        "AttributeGroup",
+        "Assignment",
+        "Route",
+    )
+)
+FRAGMENTS["Map"] = _build_fragment(
+    "Map", exclude=("feetPerUnit",), include=("url",), last=TIMESTAMPS
+)
+FRAGMENTS["Location"] = _build_fragment("Location", aliases={"floorId": "id"})
+FRAGMENTS["NearLocation"] = _build_fragment("NearLocation", last=("location",))
+FRAGMENTS["DistanceMatrix"] = _build_fragment("DistanceMatrix", aliases={"locationId": "id"})
 
 PAGING_FIELDS = "paging { per_page: perPage current_page: currentPage next }"
 PAGE_ARGUMENTS = "page: $page, perPage: $perPage, after: $after"
@@ -74,9 +96,9 @@ REFERENCE_FILTER_VARIABLES = "$asset: ID, $key: String"
 
 
 def with_fragments(operation: str) -> str:
-    """An operation followed by the fragments that it spreads, and those that they do."""
+    """Append the fragments that an operation spreads, and those that they spread."""
     text = operation
-    for name, fragment in FRAGMENTS.items():
+    for name, fragment in reversed(FRAGMENTS.items()):
         if f"...{name} " in text:
             text += f"\n{fragment}"
     return text
@@ -106,8 +128,8 @@ GET_UNIT = with_fragments("""query GetUnit($unit: ID!) {
     unit(id: $unit) { ...Unit }
 }""")
 
-LIST_MAPS = with_fragments(f"""query ListMaps({PAGE_VARIABLES}, $asset: ID, $tags: String) {{
-    maps({PAGE_ARGUMENTS}, asset: $asset, tags: $tags) {{ {PAGING_FIELDS} data {{ ...Map }} }}
+LIST_MAPS = with_fragments(f"""query ListMaps({PAGE_VARIABLES}, $tags: String, $asset: ID) {{
+    maps({PAGE_ARGUMENTS}, tags: $tags, asset: $asset) {{ {PAGING_FIELDS} data {{ ...Map }} }}
 }}""")
 
 GET_MAP = with_fragments("""query GetMap($map: ID!) {
@@ -134,37 +156,51 @@ GET_MAP_UNIT = with_fragments("""query GetMapUnit($map: ID!, $unit: ID!) {
     map(id: $map) { unit(id: $unit) { ...Unit } }
 }""")
 
-LIST_ASSET_REFERENCES = with_fragments(f"""query ListAssetReferences({PAGE_VARIABLES}, {REFERENCE_FILTER_VARIABLES}) {{
+LIST_ASSET_REFERENCES = with_fragments(f"""query ListAssetReferences(
+    {PAGE_VARIABLES}, {REFERENCE_FILTER_VARIABLES}
+) {{
     assetReferences({PAGE_ARGUMENTS}, asset: $asset, key: $key) {{
         {PAGING_FIELDS} data {{ ...AssetReference }}
     }}
 }}""")
 
-LIST_UNIT_REFERENCES = with_fragments(f"""query ListUnitReferences({PAGE_VARIABLES}, {REFERENCE_FILTER_VARIABLES}) {{
+LIST_UNIT_REFERENCES = with_fragments(f"""query ListUnitReferences(
+    {PAGE_VARIABLES}, {REFERENCE_FILTER_VARIABLES}
+) {{
     unitReferences({PAGE_ARGUMENTS}, asset: $asset, key: $key) {{
         {PAGING_FIELDS} data {{ ...UnitReference }}
     }}
 }}""")
 
-LIST_LOCATIONS = with_fragments(f"""query ListLocations($map: ID!, {PAGE_VARIABLES}, $tags: String) {{
-    map(id: $map) {{ locations({PAGE_ARGUMENTS}, tags: $tags) {{ {PAGING_FIELDS} data {{ ...Location }} }} }}
+LIST_LOCATIONS = with_fragments(f"""query ListLocations(
+    $map: ID!, {PAGE_VARIABLES}, $tags: String
+) {{
+    map(id: $map) {{
+        locations({PAGE_ARGUMENTS}, tags: $tags) {{ {PAGING_FIELDS} data {{ ...Location }} }}
+    }}
 }}""")
 
 LIST_ATTRIBUTE_GROUPS = with_fragments("""query ListAttributeGroups {
     attributeGroups(perPage: 10000) { data { ...AttributeGroup } }
 }""")
 
-LIST_ASSIGNMENTS = with_fragments(f"""query ListAssignments($group: ID!, {PAGE_VARIABLES}, $asset: ID) {{
+LIST_ASSIGNMENTS = with_fragments(f"""query ListAssignments(
+    $group: ID!, {PAGE_VARIABLES}, $asset: ID
+) {{
     attributeGroup(id: $group) {{
         assignments({PAGE_ARGUMENTS}, asset: $asset) {{ {PAGING_FIELDS} data {{ ...Assignment }} }}
     }}
 }}""")
 
-ASSIGN_ATTRIBUTES = with_fragments("""mutation AssignUnitAttributes($group: ID!, $data: [AssignmentInput!]!) {
+ASSIGN_ATTRIBUTES = with_fragments("""mutation AssignUnitAttributes(
+    $group: ID!, $data: [AssignmentInput!]!
+) {
     assignUnitAttributes(groupId: $group, data: $data) { ...Assignment }
 }""")
 
-UNASSIGN_ATTRIBUTES = with_fragments("""mutation UnassignUnitAttributes($group: ID!, $data: [AssignmentInput!]!) {
+UNASSIGN_ATTRIBUTES = with_fragments("""mutation UnassignUnitAttributes(
+    $group: ID!, $data: [AssignmentInput!]!
+) {
     unassignUnitAttributes(groupId: $group, data: $data)
 }""")
 

@@ -1,7 +1,7 @@
-"""Routes matched on the path as it was sent.
+"""Routing by the path as the client sent it.
 
-An id may hold any character. Servers decode a path before routing, which would make two segments of
-an id with `/` in it; here the path is split first and decoded after.
+An id may contain any character. Servers decode a path before routing, which splits an id with `/`
+in it into two segments; here the path is split first and decoded after.
 """
 
 import re
@@ -15,15 +15,15 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rest.errors import HttpError, method_not_allowed_error
+from schema.inputs import is_id
 
 Handler = Callable[[Request], Awaitable[ASGIApp]]
 
 SegmentTree: TypeAlias = dict[Any, Any]
-"""From a segment to the tree of what may follow it; from `END` to the route that ends there."""
+"""From a segment to the tree of following segments; from `END_OF_PATH` to a route."""
 
 ANY_SEGMENT = object()
 END_OF_PATH = None
-MAX_ID_CHARACTERS = 255
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
@@ -39,16 +39,16 @@ class PathRoute:
         self.allowed_methods = sorted([*self.handlers, "OPTIONS"])
 
     def build_scope(self, path_segments: Sequence[str | None]) -> Scope:
-        """What a request for this path adds to its scope."""
+        """Return what to add to the scope of a request for this path."""
         parameters = {
-            wanted[1:-1]: text
-            for wanted, text in zip(self.segments, path_segments, strict=True)
-            if wanted.startswith("{")
+            segment[1:-1]: text
+            for segment, text in zip(self.segments, path_segments, strict=True)
+            if segment.startswith("{")
         }
         return {"route": self, "path_params": parameters, "floorgate.route": self.path}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers with the method's handler."""
+        """Respond with the method's handler."""
         request = Request(scope, receive, send)
         handler = self.handlers.get(request.method)
         response: ASGIApp
@@ -67,7 +67,7 @@ class PathRoute:
 
 
 class PathRouter(BaseRoute):
-    """Many paths in one tree of their segments: finding one costs the same, however many."""
+    """All paths in one tree of segments: routing costs the same for any number of paths."""
 
     def __init__(self, routes: Iterable[PathRoute]) -> None:
         self._tree: SegmentTree = {}
@@ -78,22 +78,22 @@ class PathRouter(BaseRoute):
             branch[END_OF_PATH] = route
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """A full match when every segment fits; the method decides later."""
+        """Return a full match if the path fits; `PathRoute.handle` looks at the method."""
         if scope["type"] != "http":
             return Match.NONE, {}
-        sent = [decode_segment(raw) for raw in split_raw_path(scope)]
-        route = _find_route(self._tree, sent, 0)
-        return (Match.NONE, {}) if route is None else (Match.FULL, route.build_scope(sent))
+        segments = [decode_segment(raw) for raw in split_raw_path(scope)]
+        route = _find_route(self._tree, segments, 0)
+        return (Match.NONE, {}) if route is None else (Match.FULL, route.build_scope(segments))
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers with the route that matched."""
+        """Respond with the route that matched."""
         await scope["route"].handle(scope, receive, send)
 
 
 def _find_route(
     tree: SegmentTree, path_segments: list[str | None], position: int
 ) -> PathRoute | None:
-    """The route whose segments fit; one that says a segment goes before one that takes any."""
+    """Return the route that fits; a literal segment goes before a parameter."""
     if position == len(path_segments):
         return tree.get(END_OF_PATH)
     for segment in (path_segments[position], ANY_SEGMENT):
@@ -105,13 +105,17 @@ def _find_route(
 
 
 def split_raw_path(scope: Scope) -> list[bytes]:
-    """The path's segments as they were sent, still encoded."""
+    """Return the path's segments as sent, still percent-encoded."""
     raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
     return raw.split(b"/")
 
 
 def decode_segment(segment: bytes) -> str | None:
-    """A segment's text, or None when it cannot be an id (RFC 3986, 2.1; UTF-8)."""
+    """Return a segment's text, or None if it cannot be an id (RFC 3986, 2.1; UTF-8).
+
+    >>> decode_segment(b"plan%2Fone")
+    'plan/one'
+    """
     try:
         if b"%" not in segment:
             text = segment.decode()
@@ -121,4 +125,5 @@ def decode_segment(segment: bytes) -> str | None:
             text = unquote_to_bytes(segment).decode()
     except UnicodeDecodeError:
         return None
-    return text if len(text) <= MAX_ID_CHARACTERS and "\0" not in text else None
+    # Empty segments become 404 in the handler; here they are part of paths such as `/v1/`.
+    return text if not text or is_id(text) else None

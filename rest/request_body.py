@@ -1,10 +1,10 @@
-"""Reading a request body without trusting its size."""
+"""Read a request body with a limit on its size."""
 
 from starlette.types import Receive
 
 
 class BodyTooLargeError(Exception):
-    """The body is over `limit_bytes`; the message names the limit. Answered with 413."""
+    """The body is over `max_bytes`: status 413. The message names the limit."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__(f"The request body must not be over {max_bytes} bytes")
@@ -12,17 +12,17 @@ class BodyTooLargeError(Exception):
 
 
 class ClientDisconnectedError(Exception):
-    """The client closed the connection before its body was complete: nobody is left to answer."""
+    """The client closed the connection before its body was complete; no response can be sent."""
 
 
 async def receive_body(
     receive: Receive, max_bytes: int, content_length: bytes | None = None
 ) -> bytes:
-    """The whole body, at most `limit_bytes` long.
+    """Return the whole body.
 
-    A `Content-Length` over the limit raises `BodyTooLarge` before a byte is asked for, so that
-    a client waiting for `100 Continue` never sends it; a chunked body raises as soon as the
-    bytes counted exceed the limit. `ClientGone` when the client closes early.
+    Raises BodyTooLargeError for a `Content-Length` over the limit before reading, so a client
+    that waits for `100 Continue` never sends the body (RFC 9110, 10.1.1), and for a chunked body
+    once it exceeds the limit. Raises ClientDisconnectedError if the client closes early.
     """
     if content_length is not None and _exceeds_limit(content_length, max_bytes):
         raise BodyTooLargeError(max_bytes)
@@ -42,7 +42,7 @@ async def receive_body(
 
 
 def _exceeds_limit(content_length: bytes, max_bytes: int) -> bool:
-    """Whether the header promises too much; what is no number is left to the counting."""
+    """Return whether the header announces too much. Without a number in it, counting decides."""
     digits = content_length.strip().lstrip(b"0")
     if not digits.isdigit():
         return False

@@ -1,12 +1,16 @@
-"""Every `/v1` endpoint: one row each, read by the router, the handler and the OpenAPI description.
+"""Every `/v1` endpoint, one row each: read by the router, the handler and the OpenAPI description.
 
-A row names the GraphQL operation that does the work, which inputs become its variables (path
-parameters by their own names), and which part of its result is the response. What an endpoint
-demands (flag, permission) stands on the fields that its operation selects.
+A row names the GraphQL operation that does the work and the part of its result that is the
+response. Path parameters are variables of the operation; its other variables are the members of
+the body if there is one, else query parameters. Flags and permissions stand on the fields that the
+operation selects.
 """
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from itertools import chain
+from typing import Any, Final, Literal
 
 from rest import operations
 from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
@@ -21,25 +25,14 @@ from rest.envelopes import (
     SingleResource,
     UnpagedList,
 )
-from rest.parameters import (
-    ASSET_ID,
-    FROM,
-    LIMIT,
-    LOCATION_TAGS,
-    MAP_TAGS,
-    MODE,
-    PAGE_PARAMETERS,
-    REFERENCE_KEY,
-    TO,
-    QueryParameter,
-)
 
 Method = Literal["GET", "POST", "PUT"]
+PARSED_MAP_MEDIA_TYPE: Final = "application/vnd.map+json"
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One endpoint; `number` is the specification's, or an X where it has none."""
+    """One endpoint; `number` is the specification's, or an X for an extension."""
 
     number: str
     method: Method
@@ -48,281 +41,123 @@ class Endpoint:
     envelope: Envelope
     tag: str
     summary: str
-    query_parameters: tuple[QueryParameter, ...] = ()
     body: RequestBody | None = None
     success_status: int = 200
-    """Of success; 204 has no content."""
+    """204 has no content."""
     media_type: str = "application/json"
     """Of the response."""
     description: str = ""
-    """Markdown, where the description of the GraphQL field does not say enough."""
+    """Markdown, in place of the description of the GraphQL field."""
+
+    @property
+    def path_parameters(self) -> list[str]:
+        """The names of the path's parameters."""
+        return re.findall(r"{(.*?)}", self.path)
 
 
-ENDPOINTS = (
-    Endpoint(
-        "E1",
-        "GET",
-        "/v1/assets",
-        operations.LIST_ASSETS,
-        PagedList(("assets",)),
-        "Assets",
-        "List assets",
-        PAGE_PARAMETERS,
-    ),
-    Endpoint(
-        "E2",
-        "GET",
-        "/v1/assets/{asset}",
-        operations.GET_ASSET,
-        SingleResource(("asset",)),
-        "Assets",
-        "Get an asset",
-    ),
-    Endpoint(
-        "E3",
-        "GET",
-        "/v1/assets/{asset}/floors",
-        operations.LIST_FLOORS,
-        PagedList(("asset", "floors")),
-        "Floors",
-        "List the floors of an asset",
-        PAGE_PARAMETERS,
-    ),
-    Endpoint(
-        "E4",
-        "GET",
-        "/v1/assets/{asset}/floors/{floor}",
-        operations.GET_FLOOR,
-        SingleResource(("asset", "floor")),
-        "Floors",
-        "Get a floor",
-    ),
-    Endpoint(
-        "E5",
-        "GET",
-        "/v1/assets/references",
-        operations.LIST_ASSET_REFERENCES,
-        PagedList(("assetReferences",)),
-        "References",
-        "List asset references",
-        (*PAGE_PARAMETERS, ASSET_ID, REFERENCE_KEY),
-    ),
-    Endpoint(
-        "E6",
-        "GET",
-        "/v1/units",
-        operations.LIST_UNITS,
-        PagedList(("units",)),
-        "Units",
-        "List units",
-        PAGE_PARAMETERS,
-    ),
-    Endpoint(
-        "E7",
-        "GET",
-        "/v1/units/{unit}",
-        operations.GET_UNIT,
-        SingleResource(("unit",)),
-        "Units",
-        "Get a unit",
-    ),
-    Endpoint(
-        "E8",
-        "GET",
-        "/v1/units/references",
-        operations.LIST_UNIT_REFERENCES,
-        PagedList(("unitReferences",)),
-        "References",
-        "List unit references",
-        (*PAGE_PARAMETERS, ASSET_ID, REFERENCE_KEY),
-    ),
-    Endpoint(
-        "E9",
-        "GET",
-        "/v1/maps",
-        operations.LIST_MAPS,
-        PagedList(("maps",)),
-        "Maps",
-        "List unit maps",
-        (*PAGE_PARAMETERS, MAP_TAGS, ASSET_ID),
-    ),
-    Endpoint(
-        "E10",
-        "POST",
-        "/v1/maps/parse",
-        operations.PARSE_MAP,
-        SingleResource(("parsedUnitMap",)),
-        "Maps",
-        "Parse the SVG of a unit map",
-        body=UNIT_MAP_BODY,
-        media_type="application/vnd.map+json",
-    ),
-    Endpoint(
-        "E11",
-        "GET",
-        "/v1/maps/{map}",
-        operations.GET_MAP,
-        SingleResource(("map",)),
-        "Maps",
-        "Get a unit map",
-    ),
-    Endpoint(
-        "X1",
-        "GET",
-        "/v1/maps/{map}/parsed",
-        operations.GET_PARSED_MAP,
-        SingleResource(("map", "parsed")),
-        "Maps",
-        "Get a unit map as a viewer draws it",
-        media_type="application/vnd.map+json",
-        description="The parsed drawing of a map: where the map's `url` leads.",
-    ),
-    Endpoint(
-        "E12",
-        "GET",
-        "/v1/maps/{map}/backgrounds",
-        operations.LIST_BACKGROUNDS,
-        PagedList(("map", "backgrounds")),
-        "Maps",
-        "List the backgrounds of a unit map",
-        PAGE_PARAMETERS,
-    ),
-    Endpoint(
-        "E13",
-        "GET",
-        "/v1/maps/{map}/backgrounds/{background}",
-        operations.GET_BACKGROUND,
-        SingleResource(("map", "background")),
-        "Maps",
-        "Get a background",
-    ),
-    Endpoint(
-        "E14",
-        "GET",
-        "/v1/maps/{map}/levels/tags",
-        operations.LIST_LEVEL_TAGS,
-        UnpagedList(("map", "levelTags")),
-        "Maps",
-        "List the level tags of a unit map",
-    ),
-    Endpoint(
-        "E15",
-        "GET",
-        "/v1/maps/{map}/units",
-        operations.LIST_MAP_UNITS,
-        PagedList(("map", "units")),
-        "Maps",
-        "List the units on a unit map",
-        PAGE_PARAMETERS,
-    ),
-    Endpoint(
-        "E16",
-        "GET",
-        "/v1/maps/{map}/units/{unit}",
-        operations.GET_MAP_UNIT,
-        SingleResource(("map", "unit")),
-        "Maps",
-        "Get a unit on a unit map",
-    ),
-    Endpoint(
-        "E17",
-        "GET",
-        "/v1/unitmaps/{unitMapId}/locations",
-        operations.LIST_LOCATIONS,
-        LinkPagedList(("map", "locations")),
-        "Locations",
-        "List the locations on a unit map",
-        (*PAGE_PARAMETERS, LOCATION_TAGS),
-    ),
-    Endpoint(
-        "E17",
-        "GET",
-        "/v1/maps/{map}/locations",
-        operations.LIST_LOCATIONS.replace("ListLocations", "ListMapLocations"),
-        LinkPagedList(("map", "locations")),
-        "Locations",
-        "List the locations on a unit map, as at /v1/unitmaps",
-        (*PAGE_PARAMETERS, LOCATION_TAGS),
-    ),
-    Endpoint(
-        "E18",
-        "POST",
-        "/v1/unitmaps/{unitMapId}/distance-matrix",
-        operations.CALCULATE_DISTANCES,
-        DistanceMatrixData(("map", "distanceMatrix")),
-        "Distances",
-        "Calculate distances between waypoints",
-        body=DISTANCES_BODY,
-    ),
-    Endpoint(
-        "E18",
-        "POST",
-        "/v1/maps/{map}/distance-matrix",
-        operations.CALCULATE_DISTANCES.replace("CalculateDistances", "CalculateMapDistances"),
-        DistanceMatrixData(("map", "distanceMatrix")),
-        "Distances",
-        "Calculate distances between waypoints, as at /v1/unitmaps",
-        body=DISTANCES_BODY,
-    ),
-    Endpoint(
-        "X2",
-        "GET",
-        "/v1/maps/{map}/route",
-        operations.FIND_ROUTE,
-        NullableData(("map", "route")),
-        "Distances",
-        "Find the fastest way between two waypoints",
-        (FROM, TO, MODE),
-        description="`data` is null where no path leads.",
-    ),
-    Endpoint(
-        "X3",
-        "GET",
-        "/v1/maps/{map}/nearest",
-        operations.FIND_NEAREST,
-        DataList(("map", "nearest")),
-        "Distances",
-        "Find the nearest locations by walking time",
-        (FROM, LOCATION_TAGS, LIMIT, MODE),
-    ),
-    Endpoint(
-        "E19",
-        "GET",
-        "/v1/units/attribute-groups",
-        operations.LIST_ATTRIBUTE_GROUPS,
-        UnpagedList(("attributeGroups",)),
-        "Unit attributes",
-        "List attribute groups",
-    ),
-    Endpoint(
-        "E20",
-        "GET",
-        "/v1/units/attribute-groups/{group-id}/assignments",
-        operations.LIST_ASSIGNMENTS,
-        PagedList(("attributeGroup", "assignments")),
-        "Unit attributes",
-        "List the assignments of a group",
-        (*PAGE_PARAMETERS, ASSET_ID),
-    ),
-    Endpoint(
-        "E21",
-        "PUT",
-        "/v1/units/attribute-groups/{group-id}/assignments",
-        operations.ASSIGN_ATTRIBUTES,
-        DataList(("assignUnitAttributes",)),
-        "Unit attributes",
-        "Assign attributes to units",
-        body=ASSIGNMENTS_BODY,
-    ),
-    Endpoint(
-        "E22",
-        "POST",
-        "/v1/units/attribute-groups/{group-id}/assignments/remove",
-        operations.UNASSIGN_ATTRIBUTES,
-        NoContent(("unassignUnitAttributes",)),
-        "Unit attributes",
-        "Unassign attributes from units",
-        body=ASSIGNMENTS_BODY,
-        success_status=204,
-    ),
-)
+def _endpoints(
+    number: str,
+    method: Method,
+    paths: str | tuple[str, ...],
+    document: str,
+    envelope: Envelope,
+    tag: str,
+    summary: str,
+    **options: Any,
+) -> Iterator[Endpoint]:
+    """Make an endpoint of each path; the operations of further paths get names of their own."""
+    first, *others = (paths,) if isinstance(paths, str) else paths
+    yield Endpoint(number, method, first, document, envelope, tag, summary, **options)
+    for path in others:
+        noun = path.split("/")[2].removesuffix("s").capitalize()
+        renamed = re.sub(r"\A(query [A-Z][a-z]+)", rf"\1{noun}", document)
+        as_at = f"{summary}, as at {'/'.join(first.split('/')[:3])}"
+        yield Endpoint(number, method, path, renamed, envelope, tag, as_at, **options)
+
+
+def _get(number: str, paths: str | tuple[str, ...], *columns: Any, **options: Any) -> Any:
+    return _endpoints(number, "GET", paths, *columns, **options)
+
+
+def _post(number: str, paths: str | tuple[str, ...], *columns: Any, **options: Any) -> Any:
+    return _endpoints(number, "POST", paths, *columns, **options)
+
+
+def _put(number: str, paths: str | tuple[str, ...], *columns: Any, **options: Any) -> Any:
+    return _endpoints(number, "PUT", paths, *columns, **options)
+
+
+def _single(*path: str) -> Envelope:
+    return SingleResource(path)
+
+
+def _paged(*path: str) -> Envelope:
+    return PagedList(path)
+
+
+# fmt: off
+_MATRIX_PATHS = ("/v1/unitmaps/{unitMapId}/distance-matrix", "/v1/maps/{map}/distance-matrix")
+_LOCATION_PATHS = ("/v1/unitmaps/{unitMapId}/locations", "/v1/maps/{map}/locations")
+_ASSIGNMENTS_PATH = "/v1/units/attribute-groups/{group-id}/assignments"
+
+ENDPOINTS: Final[tuple[Endpoint, ...]] = tuple(chain(
+    _get("E1", "/v1/assets", operations.LIST_ASSETS, _paged("assets"),
+         "Assets", "List assets"),
+    _get("E2", "/v1/assets/{asset}", operations.GET_ASSET, _single("asset"),
+         "Assets", "Get an asset"),
+    _get("E3", "/v1/assets/{asset}/floors", operations.LIST_FLOORS, _paged("asset", "floors"),
+         "Floors", "List the floors of an asset"),
+    _get("E4", "/v1/assets/{asset}/floors/{floor}", operations.GET_FLOOR, _single("asset", "floor"),
+         "Floors", "Get a floor"),
+    _get("E5", "/v1/assets/references", operations.LIST_ASSET_REFERENCES, _paged("assetReferences"),
+         "References", "List asset references"),
+    _get("E6", "/v1/units", operations.LIST_UNITS, _paged("units"),
+         "Units", "List units"),
+    _get("E7", "/v1/units/{unit}", operations.GET_UNIT, _single("unit"),
+         "Units", "Get a unit"),
+    _get("E8", "/v1/units/references", operations.LIST_UNIT_REFERENCES, _paged("unitReferences"),
+         "References", "List unit references"),
+    _get("E9", "/v1/maps", operations.LIST_MAPS, _paged("maps"),
+         "Maps", "List unit maps"),
+    _post("E10", "/v1/maps/parse", operations.PARSE_MAP, _single("parsedUnitMap"),
+          "Maps", "Parse the SVG of a unit map",
+          body=UNIT_MAP_BODY, media_type=PARSED_MAP_MEDIA_TYPE),
+    _get("E11", "/v1/maps/{map}", operations.GET_MAP, _single("map"),
+         "Maps", "Get a unit map"),
+    _get("X1", "/v1/maps/{map}/parsed", operations.GET_PARSED_MAP, _single("map", "parsed"),
+         "Maps", "Get a unit map as a viewer draws it", media_type=PARSED_MAP_MEDIA_TYPE,
+         description="The parsed drawing of a map, to which the map's `url` leads."),
+    _get("E12", "/v1/maps/{map}/backgrounds", operations.LIST_BACKGROUNDS,
+         _paged("map", "backgrounds"), "Maps", "List the backgrounds of a unit map"),
+    _get("E13", "/v1/maps/{map}/backgrounds/{background}", operations.GET_BACKGROUND,
+         _single("map", "background"), "Maps", "Get a background"),
+    _get("E14", "/v1/maps/{map}/levels/tags", operations.LIST_LEVEL_TAGS,
+         UnpagedList(("map", "levelTags")), "Maps", "List the level tags of a unit map"),
+    _get("E15", "/v1/maps/{map}/units", operations.LIST_MAP_UNITS, _paged("map", "units"),
+         "Maps", "List the units on a unit map"),
+    _get("E16", "/v1/maps/{map}/units/{unit}", operations.GET_MAP_UNIT, _single("map", "unit"),
+         "Maps", "Get a unit on a unit map"),
+    _get("E17", _LOCATION_PATHS, operations.LIST_LOCATIONS, LinkPagedList(("map", "locations")),
+         "Locations", "List the locations on a unit map"),
+    _post("E18", _MATRIX_PATHS, operations.CALCULATE_DISTANCES,
+          DistanceMatrixData(("map", "distanceMatrix")),
+          "Distances", "Calculate distances between waypoints", body=DISTANCES_BODY),
+    _get("X2", "/v1/maps/{map}/route", operations.FIND_ROUTE, NullableData(("map", "route")),
+         "Distances", "Find the fastest route between two waypoints",
+         description="`data` is null if there is no path."),
+    _get("X3", "/v1/maps/{map}/nearest", operations.FIND_NEAREST, DataList(("map", "nearest")),
+         "Distances", "Find the nearest locations by walking time"),
+    _get("E19", "/v1/units/attribute-groups", operations.LIST_ATTRIBUTE_GROUPS,
+         UnpagedList(("attributeGroups",)), "Unit attributes", "List attribute groups"),
+    _get("E20", _ASSIGNMENTS_PATH, operations.LIST_ASSIGNMENTS,
+         _paged("attributeGroup", "assignments"),
+         "Unit attributes", "List the assignments of a group"),
+    _put("E21", _ASSIGNMENTS_PATH, operations.ASSIGN_ATTRIBUTES,
+         DataList(("assignUnitAttributes",)),
+         "Unit attributes", "Assign attributes to units", body=ASSIGNMENTS_BODY),
+    _post("E22", f"{_ASSIGNMENTS_PATH}/remove", operations.UNASSIGN_ATTRIBUTES,
+          NoContent(("unassignUnitAttributes",)),
+          "Unit attributes", "Unassign attributes from units",
+          body=ASSIGNMENTS_BODY, success_status=204),
+))
+# fmt: on

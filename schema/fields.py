@@ -6,6 +6,7 @@ from typing import Any
 
 import strawberry
 
+from resolvers.request.input_checks import check_inputs
 from schema.permissions import RequirementExtension
 
 
@@ -17,7 +18,7 @@ def resolver_field(
     Resolvers are annotated with storage records; the schema alone knows the GraphQL types.
     """
     return strawberry.field(
-        resolver=resolver,
+        resolver=check_inputs(resolver),
         graphql_type=graphql_type,
         description=inspect.getdoc(resolver),
         extensions=list(requirements),

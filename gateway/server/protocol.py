@@ -25,6 +25,7 @@ from gateway.middleware.access_log import (
     new_request_id,
 )
 from gateway.server.backpressure import BackpressureProtocol
+from rest.errors import headers_too_large_error, url_too_long_error
 
 _HOST = re.compile(rb"[0-9A-Za-z._~%!$&'()*+,;=:\[\]-]*\Z")  # RFC 3986, 3.2.2 and 3.2.3
 
@@ -249,14 +250,10 @@ class HttpProtocol(BackpressureProtocol):
         raise refusal
 
     def _url_too_long_error(self) -> _ProtocolError:
-        return _ProtocolError(
-            414, f"The address must not be over {self.limits.max_url_bytes} bytes"
-        )
+        return _ProtocolError(414, url_too_long_error(self.limits.max_url_bytes).message)
 
     def _headers_too_large_error(self) -> _ProtocolError:
-        return _ProtocolError(
-            431, f"Headers must not be over {self.limits.max_header_bytes} bytes in all"
-        )
+        return _ProtocolError(431, headers_too_large_error(self.limits.max_header_bytes).message)
 
     # Answers that the application does not make
 

@@ -1,43 +1,71 @@
-"""Checks of arguments that many fields share."""
+"""Arguments that many fields share."""
 
-import re
+from typing import Annotated, TypeAlias
+
+import strawberry
 
 from resolvers.request.errors import InvalidInputError
+from resolvers.request.inputs import ID, Length, Range, Syntax, argument
 from storage.errors import InvalidPageRequestError
-from storage.records.fields import TEXT_PATTERN
-from storage.records.paging import DEFAULT_PER_PAGE, MAX_PER_PAGE, PageRequest
+from storage.records.paging import DEFAULT_PER_PAGE, INT32_MAX, MAX_PER_PAGE, PageRequest
 
 __all__ = [
     "DEFAULT_PER_PAGE",
     "MAX_PER_PAGE",
-    "describe_id_error",
+    "AfterCursor",
+    "AssetFilter",
+    "PageNumber",
+    "PageSize",
     "parse_page_request",
     "validate_id",
 ]
 
-MAX_ID_CHARACTERS = 255
-_TEXT_REGEX = re.compile(TEXT_PATTERN)
+MAX_CURSOR_CHARACTERS = 4096
 
 
-def validate_id(argument: str, value: str) -> str:
-    """An id as the specification allows it. Raises InvalidInput."""
-    if fault := describe_id_error(value):
-        raise InvalidInputError(**{argument: fault})
+def validate_id(name: str, value: str) -> str:
+    """Return an id, or what has the form of one. Raises InvalidInputError."""
+    if error := ID.check(value):
+        raise InvalidInputError(**{name: error})
     return value
 
 
-def describe_id_error(value: str) -> str:
-    """What is wrong with an id; empty: nothing."""
-    if not 1 <= len(value) <= MAX_ID_CHARACTERS:
-        return f"must have 1 to {MAX_ID_CHARACTERS} characters, not {len(value)}"
-    if not value.isprintable() and not _TEXT_REGEX.match(value):
-        return "must not hold NUL or half a surrogate pair"
-    return ""
-
-
 def parse_page_request(page: int | None, per_page: int | None, after: str | None) -> PageRequest:
-    """The slice of a list. Raises InvalidInput."""
+    """Return the slice of a list. Raises InvalidInputError."""
     try:
         return PageRequest.from_arguments(page, per_page, after)
     except InvalidPageRequestError as error:
         raise InvalidInputError(**{error.argument: str(error)}) from error
+
+
+def _parse_cursor(text: str) -> None:
+    try:
+        PageRequest.from_arguments(None, None, text)
+    except InvalidPageRequestError as error:
+        raise ValueError(str(error)) from error
+
+
+PageNumber: TypeAlias = Annotated[
+    int | None, argument("The page to return, from 1.", Range(1, INT32_MAX), example=1)
+]
+PageSize: TypeAlias = Annotated[
+    int | None,
+    argument(
+        f"How many resources a page holds. More than {MAX_PER_PAGE} is served as {MAX_PER_PAGE}.",
+        Range(1, INT32_MAX),
+        example=20,
+    ),
+]
+AfterCursor: TypeAlias = Annotated[
+    str | None,
+    argument(
+        "Opaque, from `paging.next` or `next_url`: with it, following pages cost the same however "
+        "far they are.",
+        Length(0, MAX_CURSOR_CHARACTERS),
+        Syntax(_parse_cursor),
+    ),
+]
+AssetFilter: TypeAlias = Annotated[
+    strawberry.ID | None,
+    argument("Only what belongs to the asset with this id.", ID, example="alder-court"),
+]

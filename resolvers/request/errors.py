@@ -87,7 +87,8 @@ class TooManyRecordsError(RequestError):
 
     def __init__(self, max_records: int) -> None:
         super().__init__(
-            f"The operation returns more than {max_records} records; ask for smaller pages with perPage"
+            f"The operation returns more than {max_records} records; "
+            "ask for smaller pages with perPage"
         )
 
 

@@ -4,30 +4,34 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
+from resolvers.request.arguments import DEFAULT_PER_PAGE, AfterCursor, PageNumber, PageSize
 from resolvers.request.batching import Resolver, batch_resolver
 from resolvers.request.context import Info, ParentKey, Relation
 from storage.records.paging import Page
 
 
 def list_resolver(relation: Relation[Any], description: str, *fields: str) -> Resolver:
-    """A page of the parent's list; `fields` of the parent (`id` unless given) pick it out."""
-    pick = _key_getter(*(fields or ("id",)))
+    """Return the resolver of a page of the parent's list.
 
-    async def each(
+    The values of the parent's `fields` (by default `id`) become the arguments of
+    `relation.where`.
+    """
+    key_of = _build_key_getter(*(fields or ("id",)))
+
+    async def list_records(
         parents: Sequence[Any],
         info: Info,
-        page: int | None = 1,
-        per_page: int | None = 100,
-        after: str | None = None,
+        page: PageNumber = 1,
+        per_page: PageSize = DEFAULT_PER_PAGE,
+        after: AfterCursor = None,
     ) -> list[Page[Any]]:
-        return await info.context.load_pages(relation, [*map(pick, parents)], page, per_page, after)
+        keys = [*map(key_of, parents)]
+        return await info.context.load_pages(relation, keys, page, per_page, after)
 
-    each.__doc__ = description
-    return batch_resolver(each)
+    list_records.__doc__ = description
+    return batch_resolver(list_records)
 
 
-def _key_getter(*fields: str) -> Callable[[Any], ParentKey]:
-    if len(fields) > 1:
-        return attrgetter(*fields)
-    pick = attrgetter(*fields)
-    return lambda parent: (pick(parent),)
+def _build_key_getter(*fields: str) -> Callable[[Any], ParentKey]:
+    getter = attrgetter(*fields)
+    return getter if len(fields) > 1 else lambda parent: (getter(parent),)

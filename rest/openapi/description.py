@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 description, made from the table of endpoints and the GraphQL schema."""
+"""Build the OpenAPI 3.1 description from the table of endpoints and the GraphQL schema."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -9,9 +9,16 @@ import yaml
 from graphql import GraphQLSchema
 
 from rest.envelopes import JsonSchema
-from rest.openapi import examples, inputs, parsed_maps, responses
+from rest.openapi import examples, parsed_maps, responses
+from rest.openapi.inputs import (
+    HEADER_PARAMETERS,
+    SECURITY_SCHEMES,
+    describe_body,
+    describe_parameters,
+)
 from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
 from rest.openapi.overview import DESCRIPTION, LICENSE, TAG_DESCRIPTIONS
+from rest.parameters import EndpointInputs
 from rest.table import ENDPOINTS, Endpoint
 from schema.execution import Executor, Operation
 
@@ -24,9 +31,9 @@ OpenApiObject = dict[str, Any]
 def build_description(
     source: Executor | GraphQLSchema, base_url: str | None = None
 ) -> OpenApiObject:
-    """The description of every endpoint, to be read only.
+    """Return the description of every endpoint. Do not change it: most of it is cached.
 
-    `base_url` is the address that clients use; without it, the one they read this from.
+    `base_url` is the URL of the service; by default, the one that serves the description.
     """
     schema = source.schema if isinstance(source, Executor) else source
     described = _describe_all(schema)
@@ -34,7 +41,7 @@ def build_description(
 
 
 def to_yaml(description: OpenApiObject) -> str:
-    """The description as YAML, its keys in the order of the description."""
+    """Return the description as YAML, with its keys in the same order."""
     return yaml.dump(
         description, Dumper=_YamlDumper, sort_keys=False, allow_unicode=True, width=100
     )
@@ -59,11 +66,14 @@ def _describe_all(schema: GraphQLSchema) -> OpenApiObject:
 
 
 def describe_endpoints(schema: GraphQLSchema, endpoints: Iterable[Endpoint]) -> OpenApiObject:
-    """The description of some endpoints, without servers. Raises Undescribed."""
-    writer = _DescriptionBuilder(schema)
-    for row in endpoints:
-        writer.add_endpoint(row)
-    return writer.build()
+    """Return the description of some endpoints, without servers.
+
+    Raises MissingDescriptionError.
+    """
+    builder = _DescriptionBuilder(schema)
+    for endpoint in endpoints:
+        builder.add_endpoint(endpoint)
+    return builder.build()
 
 
 class _DescriptionBuilder:
@@ -73,28 +83,28 @@ class _DescriptionBuilder:
         self.schemas: dict[str, JsonSchema] = {}
         self.tags: set[str] = set()
         self.statuses: set[int] = set()
-        self.operation_ids: set[str] = set()
 
     def add_endpoint(self, endpoint: Endpoint) -> None:
-        """Describes one endpoint."""
+        """Add an endpoint."""
         operation = self.executor.prepare(endpoint.document)
-        selected = ResultSchemaReader(self.executor.schema, operation)
+        inputs = EndpointInputs.read(self.executor.schema, endpoint, operation)
+        results = ResultSchemaReader(self.executor.schema, operation)
         self.tags.add(endpoint.tag)
         described = {
             "operationId": self._operation_id(endpoint, operation),
             "summary": endpoint.summary,
-            "description": _endpoint_description(endpoint, operation, selected),
+            "description": _endpoint_description(endpoint, operation, results),
             "tags": [endpoint.tag],
             **_permission_extension(operation),
             **({} if endpoint.number.startswith("E") else {"x-extension": True}),
-            "parameters": inputs.describe_parameters(endpoint, _required_flags(operation)),
-            **inputs.describe_body(endpoint.body, self.schemas),
-            "responses": self._describe_responses(endpoint, operation, selected),
+            "parameters": describe_parameters(endpoint, inputs, _required_flags(operation)),
+            **describe_body(endpoint.body, inputs, self.schemas),
+            "responses": self._describe_responses(endpoint, operation, inputs, results),
         }
         self.paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = described
 
     def build(self) -> OpenApiObject:
-        """Everything that was added."""
+        """Return the description of everything added."""
         if unknown := self.tags - {*TAG_DESCRIPTIONS}:
             raise MissingDescriptionError(
                 f"rest.openapi.overview.TAG_DESCRIPTIONS does not describe {', '.join(unknown)}"
@@ -110,7 +120,7 @@ class _DescriptionBuilder:
                 "license": LICENSE,
             },
             "servers": [],
-            "security": [{name: []} for name in inputs.SECURITY_SCHEMES],
+            "security": [{name: []} for name in SECURITY_SCHEMES],
             "tags": [
                 {"name": name, "description": text}
                 for name, text in TAG_DESCRIPTIONS.items()
@@ -120,9 +130,9 @@ class _DescriptionBuilder:
             "components": {
                 "schemas": self._schemas(),
                 "responses": responses.response_components(self.statuses),
-                "parameters": inputs.HEADER_PARAMETERS,
+                "parameters": HEADER_PARAMETERS,
                 "headers": responses.HEADER_COMPONENTS,
-                "securitySchemes": inputs.SECURITY_SCHEMES,
+                "securitySchemes": SECURITY_SCHEMES,
             },
         }
 
@@ -130,65 +140,73 @@ class _DescriptionBuilder:
         elements = parsed_maps.COMPONENT_SCHEMAS if "ParsedMap" in self.schemas else {}
         return {**dict(sorted(self.schemas.items())), **elements, **responses.ERROR_SCHEMAS}
 
-    def _operation_id(self, endpoint: Endpoint, operation: Operation) -> str:
-        """The GraphQL operation's name; a second path of the same operation gets a longer one."""
+    @staticmethod
+    def _operation_id(endpoint: Endpoint, operation: Operation) -> str:
+        """Return the GraphQL operation's name in camelCase."""
         name = operation.name or endpoint.number
-        identifier = name[0].lower() + name[1:]
-        if identifier in self.operation_ids:
-            identifier += "Of" + endpoint.path.split("/")[2].capitalize()
-        self.operation_ids.add(identifier)
-        return identifier
+        return name[0].lower() + name[1:]
 
     def _describe_responses(
-        self, row: Endpoint, operation: Operation, selected: ResultSchemaReader
+        self,
+        endpoint: Endpoint,
+        operation: Operation,
+        inputs: EndpointInputs,
+        results: ResultSchemaReader,
     ) -> OpenApiObject:
-        statuses = sorted(_error_statuses(row, operation))
+        statuses = sorted(_error_statuses(endpoint, operation))
         self.statuses.update(statuses)
         return {
-            str(row.success_status): self._describe_success(row, selected),
+            str(endpoint.success_status): self._describe_success(endpoint, inputs, results),
             **{str(status): responses.response_reference(status) for status in statuses},
         }
 
-    def _describe_success(self, row: Endpoint, selected: ResultSchemaReader) -> OpenApiObject:
+    def _describe_success(
+        self, endpoint: Endpoint, inputs: EndpointInputs, results: ResultSchemaReader
+    ) -> OpenApiObject:
         caching = ("Cache-Control", "Vary")
-        if row.success_status == HTTPStatus.NO_CONTENT:
+        if endpoint.success_status == HTTPStatus.NO_CONTENT:
             return {
-                "description": f"{row.summary}.",
+                "description": f"{endpoint.summary}.",
                 "headers": responses.header_references(*caching),
             }
-        picked = selected.read_schema(row.envelope.result_path)
-        shaped = examples.build_example_response(row.envelope, picked, row.path)
-        tags = ("ETag",) if row.method == "GET" else ()
-        links = ("Link",) if shaped.link_header else ()
-        schema = hoist_titled(row.envelope.json_schema(picked), self.schemas)
+        resource = results.read_schema(endpoint.envelope.result_path)
+        path = endpoint.path.format_map(
+            {name: source.definition.example for name, source in inputs.path.items()}
+        )
+        example = examples.build_example_response(endpoint.envelope, resource, path)
+        tags = ("ETag",) if endpoint.method == "GET" else ()
+        links = ("Link",) if example.link_header else ()
+        schema = hoist_titled(endpoint.envelope.json_schema(resource), self.schemas)
         return {
-            "description": f"{row.summary}.",
+            "description": f"{endpoint.summary}.",
             "headers": responses.header_references(*links, *tags, *caching),
-            "content": {row.media_type: {"schema": schema, "example": shaped.body}},
+            "content": {endpoint.media_type: {"schema": schema, "example": example.body}},
         }
 
 
 def _error_statuses(endpoint: Endpoint, operation: Operation) -> set[int]:
-    failures = {*responses.COMMON_STATUSES}
+    statuses = {*responses.COMMON_STATUSES}
     if endpoint.method == "GET":
-        failures.add(304)
+        statuses.add(304)
     if "{" in endpoint.path:
-        failures.add(404)
+        statuses.add(404)
     if _required_flags(operation):
-        failures.add(400)
+        statuses.add(400)
     if endpoint.body is not None:
-        failures |= {400, 413, 415}
-    return failures
+        statuses |= {400, 413, 415}
+    return statuses
 
 
 def _required_flags(operation: Operation) -> list[str]:
-    return sorted({demand.flag for demand in operation.requirements if demand.flag})
+    return sorted({requirement.flag for requirement in operation.requirements if requirement.flag})
 
 
 def _permission_extension(operation: Operation) -> OpenApiObject:
-    # Roles of an API key belong into `security` (OpenAPI 3.1, 4.8.30), where linters refuse them.
-    needed = sorted({demand.permission for demand in operation.requirements if demand.permission})
-    return {"x-permission": ", ".join(needed)} if needed else {}
+    # OpenAPI 3.1 (4.8.30) wants the roles of an API key in `security`; linters reject them there.
+    permissions = sorted(
+        {requirement.permission for requirement in operation.requirements if requirement.permission}
+    )
+    return {"x-permission": ", ".join(permissions)} if permissions else {}
 
 
 def _endpoint_description(
@@ -196,8 +214,8 @@ def _endpoint_description(
 ) -> str:
     field, _ = result_schema.find_field(endpoint.envelope.result_path)
     sentences = [endpoint.description or field.description or f"{endpoint.summary}."]
-    if needed := _permission_extension(operation):
-        sentences.append(f"The key needs the permission `{needed['x-permission']}`.")
+    if permission := _permission_extension(operation):
+        sentences.append(f"The key needs the permission `{permission['x-permission']}`.")
     if flags := _required_flags(operation):
         sentences.append(
             f"Experimental: the header `Experimental-Flags` must include `{flags[0]}`."

@@ -1,6 +1,6 @@
-"""Examples of responses and parameters: what the demo property answers.
+"""Examples of responses, from the demo property.
 
-Each is given once, for a fragment; whole responses are put together by the code that serves them.
+Each stands once, by fragment; the envelopes that serve responses make whole examples of them.
 """
 
 from typing import Any, Final
@@ -180,17 +180,6 @@ RESOURCE_EXAMPLES: Final[dict[str, dict[str, Any]]] = {
 
 _PAGING: Final = {"per_page": 20, "current_page": 1, "next": "kwIUq3VjM3FudXBrNmky"}
 
-PATH_ID_EXAMPLES: Final = {
-    "asset": RESOURCE_EXAMPLES["Asset"]["id"],
-    "floor": RESOURCE_EXAMPLES["Floor"]["id"],
-    "unit": RESOURCE_EXAMPLES["Unit"]["id"],
-    "map": RESOURCE_EXAMPLES["Map"]["id"],
-    "unitMapId": RESOURCE_EXAMPLES["Map"]["id"],
-    "group-id": RESOURCE_EXAMPLES["Assignment"]["group_id"],
-    "background": RESOURCE_EXAMPLES["Background"]["id"],
-}
-"""By path parameter."""
-
 RESOURCE_EXAMPLES["NearLocation"] = {
     "distance": 121.4,
     "time": 26.121,
@@ -201,16 +190,18 @@ RESOURCE_EXAMPLES["NearLocation"] = {
 def build_example_response(
     envelope: Envelope, resource_schema: JsonSchema, path: str
 ) -> EnvelopedBody:
-    """What an endpoint answers, from the schema of the resource that its shape picks."""
+    """Return an example of a response at a path, from the schema of its resource."""
     data = _build_example(resource_schema)
     for name in reversed(envelope.result_path):
         data = {name: data}
-    return envelope.wrap(data, RequestUrl(BASE_URL + path.format_map(PATH_ID_EXAMPLES), []))
+    return envelope.wrap(data, RequestUrl(BASE_URL + path, []))
 
 
 def _build_example(schema: JsonSchema) -> Any:
     if schema.get("title") in RESOURCE_EXAMPLES:
-        return RESOURCE_EXAMPLES[schema["title"]]
+        # A nullable member without an example is shown as null.
+        optional = {name: None for name, member in schema["properties"].items() if _is_null(member)}
+        return {**optional, **RESOURCE_EXAMPLES[schema["title"]]}
     match schema:
         case {"properties": members}:
             return {
@@ -224,6 +215,10 @@ def _build_example(schema: JsonSchema) -> Any:
     )
 
 
+def _is_null(schema: JsonSchema) -> bool:
+    return isinstance(schema.get("type"), list) and "null" in schema["type"]
+
+
 SVG_EXAMPLE: Final = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 172">
   <g data-type="Level" data-tags="building=alder-court-main;floor=alder-court-floor-1">
     <g data-type="UnitLayer">
@@ -232,4 +227,4 @@ SVG_EXAMPLE: Final = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240
   </g>
 </svg>
 """
-"""A unit map that parses to the example of a parsed map."""
+"""It parses to the example of a parsed map."""

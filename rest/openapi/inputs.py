@@ -1,14 +1,19 @@
-"""What a request carries: keys, parameters, bodies, each described for OpenAPI."""
+"""OpenAPI descriptions of requests: security schemes, parameters and bodies."""
 
 from collections.abc import Iterable
 from typing import Any, Final
 
 from rest.bodies import RequestBody
 from rest.envelopes import JsonSchema
-from rest.openapi import examples
+from rest.openapi.input_schemas import (
+    build_body_example,
+    build_body_schema,
+    describe_parameter_value,
+)
 from rest.openapi.json_schemas import hoist_titled
-from rest.parameters import ID_SCHEMA, QueryParameter
+from rest.parameters import EndpointInputs
 from rest.table import Endpoint
+from schema.inputs import Input
 
 OpenApiObject = dict[str, Any]
 
@@ -23,46 +28,37 @@ SECURITY_SCHEMES: Final[dict[str, OpenApiObject]] = {
         "type": "apiKey",
         "in": "query",
         "name": "api-key",
-        "description": "For where headers cannot be set; histories and logs may keep the address.",
+        "description": "For clients that cannot set headers. Browser histories and logs may keep "
+        "the URL.",
     },
-}
-
-PATH_ID_DESCRIPTIONS: Final = {
-    "asset": "Id of the asset.",
-    "floor": "Id of the floor.",
-    "unit": "Id of the unit.",
-    "map": "Id of the unit map.",
-    "unitMapId": "Id of the unit map.",
-    "background": "Id of the background.",
-    "group-id": "Id of the attribute group.",
 }
 
 HEADER_PARAMETERS: Final[dict[str, OpenApiObject]] = {
     "IfNoneMatch": {
         "name": "If-None-Match",
         "in": "header",
-        "description": "Entity tags of the copies that the client has.",
+        "description": "Entity tags of the responses that the client has cached.",
         "schema": {"type": "string"},
     },
     "RequestId": {
         "name": "X-Request-Id",
         "in": "header",
-        "description": "An id of the client's own for the request.",
+        "description": "The client's own id of the request.",
         "schema": {"type": "string"},
     },
 }
 
 
 def describe_body(
-    request_body: RequestBody | None, components: dict[str, JsonSchema]
+    request_body: RequestBody | None, inputs: EndpointInputs, components: dict[str, JsonSchema]
 ) -> OpenApiObject:
-    """The request body, if there is one; its titled schemas go to `components`."""
+    """Describe the request body, if there is one; its titled schemas go to `components`."""
     if request_body is None:
         return {}
     limit = f"At most {request_body.max_bytes} bytes."
     media = {
-        "schema": hoist_titled(dict(request_body.schema), components),
-        "example": request_body.example,
+        "schema": hoist_titled(build_body_schema(request_body, inputs.body), components),
+        "example": build_body_example(request_body, inputs.body),
     }
     return {
         "requestBody": {
@@ -73,13 +69,14 @@ def describe_body(
     }
 
 
-def describe_parameters(endpoint: Endpoint, flags: Iterable[str]) -> list[OpenApiObject]:
-    """The parameters of an endpoint that demands these flags."""
-    names = [part[1:-1] for part in endpoint.path.split("/") if part.startswith("{")]
+def describe_parameters(
+    endpoint: Endpoint, inputs: EndpointInputs, flags: Iterable[str]
+) -> list[OpenApiObject]:
+    """Describe the parameters of an endpoint that requires these flags."""
     conditional = [_parameter_reference("IfNoneMatch")] if endpoint.method == "GET" else []
     return [
-        *(_describe_path_parameter(name) for name in names),
-        *(_describe_query_parameter(parameter) for parameter in endpoint.query_parameters),
+        *(_describe_parameter(name, "path", source) for name, source in inputs.path.items()),
+        *(_describe_parameter(each.name, "query", each.input) for each in inputs.query),
         *(_describe_flag_parameter(flag) for flag in flags),
         *conditional,
         _parameter_reference("RequestId"),
@@ -90,27 +87,9 @@ def _parameter_reference(name: str) -> OpenApiObject:
     return {"$ref": f"#/components/parameters/{name}"}
 
 
-def _describe_path_parameter(name: str) -> OpenApiObject:
-    return {
-        "name": name,
-        "in": "path",
-        "required": True,
-        "description": PATH_ID_DESCRIPTIONS[name],
-        "schema": dict(ID_SCHEMA),
-        "example": examples.PATH_ID_EXAMPLES[name],
-    }
-
-
-def _describe_query_parameter(parameter: QueryParameter) -> OpenApiObject:
-    example = {} if parameter.example is None else {"example": parameter.example}
-    return {
-        "name": parameter.name,
-        "in": "query",
-        "required": parameter.is_required,
-        "description": parameter.description,
-        "schema": dict(parameter.schema),
-        **example,
-    }
+def _describe_parameter(name: str, place: str, source: Input) -> OpenApiObject:
+    value = describe_parameter_value(source)
+    return {"name": name, "in": place, "required": source.is_required, **value}
 
 
 def _describe_flag_parameter(flag: str) -> OpenApiObject:

@@ -1,7 +1,7 @@
-"""JSON schemas of responses, read off the GraphQL operations that make them.
+"""JSON schemas of responses, derived from GraphQL operations.
 
-An operation's aliases give the names, the schema's types and descriptions the rest; a fragment
-becomes a component of the OpenAPI description under the fragment's name. Nothing is written twice.
+Names come from an operation's aliases, types and descriptions from the schema. A fragment becomes
+a component of the OpenAPI description under the fragment's name.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,11 +40,11 @@ SCALAR_JSON_SCHEMAS: dict[str, JsonSchema] = {
 
 
 class MissingDescriptionError(Exception):
-    """A response holds what no JSON schema is known for; the message names it."""
+    """Part of a response has no JSON schema, example or description; the message names it."""
 
 
 class ResultSchemaReader:
-    """The fields that an operation selects, with their types."""
+    """The fields that an operation selects, and their types."""
 
     def __init__(self, schema: GraphQLSchema, operation: Operation) -> None:
         self.schema = schema
@@ -57,17 +57,17 @@ class ResultSchemaReader:
         }
 
     def find_field(self, path: Sequence[str]) -> tuple[GraphQLField, SelectionSetNode | None]:
-        """The field at the end of a way of response names, and what is selected of it."""
-        *way, last = path
+        """Return the field at a path of response names, and its selection."""
+        *parents, last = path
         parent: Any = self.root
         selection: SelectionSetNode | None = self.selection
-        for name in way:
+        for name in parents:
             field, selection = dict(self._iter_fields(parent, selection))[name]
             parent = get_named_type(field.type)
         return dict(self._iter_fields(parent, selection))[last]
 
     def read_schema(self, path: Sequence[str]) -> JsonSchema:
-        """What the value at the end of a way looks like where it is not null."""
+        """Return the schema of the value at a path of response names when it is not null."""
         field, selection = self.find_field(path)
         return self._non_null_schema(_strip_non_null(field.type), selection)
 
@@ -128,19 +128,25 @@ class ResultSchemaReader:
 
 
 def hoist_titled(schema: Any, components: dict[str, JsonSchema]) -> Any:
-    """The schema with everything that has a title moved to `components`, by that title.
+    """Move each schema with a title to `components`, and refer to it.
 
-    Raises Undescribed where two different schemas have one title.
+    Raises MissingDescriptionError if two different schemas have the same title.
+
+    >>> components = {}
+    >>> hoist_titled({"items": {"title": "Unit", "type": "object"}}, components)
+    {'items': {'$ref': '#/components/schemas/Unit'}}
+    >>> components
+    {'Unit': {'type': 'object'}}
     """
     if isinstance(schema, list):
         return [hoist_titled(item, components) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {name: hoist_titled(value, components) for name, value in schema.items()}
+    hoisted = {name: hoist_titled(value, components) for name, value in schema.items()}
     if not isinstance(schema.get("title"), str):
-        return kept
-    title = kept.pop("title")
-    if components.setdefault(title, kept) != kept:
+        return hoisted
+    title = hoisted.pop("title")
+    if components.setdefault(title, hoisted) != hoisted:
         raise MissingDescriptionError(f"two different schemas are titled {title}")
     return {"$ref": COMPONENTS_PREFIX + title}
 

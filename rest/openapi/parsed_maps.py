@@ -1,4 +1,4 @@
-"""The JSON schemas of a parsed unit map: a tree of elements, told apart by their `type`."""
+"""JSON schemas of a parsed unit map: a tree of elements with different `type`s."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ GEOMETRY_ATTRIBUTES: Final = {
     "Ellipse": ("cx", "cy", "rx", "ry"),
     "Rect": ("x", "y", "width", "height", "rx", "ry"),
 }
-"""The shapes, with the attributes of SVG that each has besides the styling ones."""
+"""The geometry attributes of each shape (SVG 2, chapters 9 and 10)."""
 
 STYLE_ATTRIBUTES: Final = (
     "fill",
@@ -59,7 +59,7 @@ def _graphic_schema(kind: str) -> JsonSchema:
         for name in (*GEOMETRY_ATTRIBUTES[kind], *STYLE_ATTRIBUTES)
     }
     return _element_schema(
-        f"SVG's {kind.lower()}, its attributes as they were written.", kind, attributes
+        f"A `{kind.lower()}` of SVG; its attributes are as in the source.", kind, attributes
     )
 
 
@@ -147,7 +147,7 @@ COMPONENT_SCHEMAS: Final[dict[str, JsonSchema]] = {
     **{f"Map{kind}": schema for kind, schema in ELEMENT_SCHEMAS.items()},
     "MapShape": _SHAPE_SCHEMA,
 }
-"""What the schema of a parsed map refers to."""
+"""The schemas that the schema of a parsed map refers to."""
 
 PARSED_MAP_SCHEMA: Final[JsonSchema] = {
     "title": "ParsedMap",

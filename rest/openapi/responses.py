@@ -1,30 +1,48 @@
-"""What every endpoint can answer besides its resource: headers and errors, each described once."""
+"""OpenAPI descriptions of response headers and of errors.
 
-from collections.abc import Container
+Examples of errors are made by the code that sends them.
+"""
+
+from collections.abc import Callable, Container
 from typing import Any, Final, NamedTuple
 
+from rest import errors
+from rest.bodies import (
+    ASSIGNMENTS_BODY,
+    DISTANCES_BODY,
+    UNIT_MAP_BODY,
+    parse_json,
+)
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, VARY
 from rest.envelopes import JsonSchema
+from rest.errors import HttpError
 from rest.openapi.json_schemas import COMPONENTS_PREFIX
+from rest.operations import LIST_ASSETS
+from rest.parameters import EndpointInputs, parse_query
+from rest.request_body import BodyTooLargeError
+from rest.table import ENDPOINTS
+from schema.errors import FlagRequiredError, PermissionRequiredError
+from schema.execution import Executor
+from schema.root import GRAPHQL_SCHEMA
 
 OpenApiObject = dict[str, Any]
 
 ERROR_SCHEMAS: Final[dict[str, JsonSchema]] = {
     "Error": {
         "type": "object",
-        "description": "What went wrong.",
+        "description": "An error.",
         "required": ["message"],
         "properties": {"message": {"type": "string", "description": "A sentence for people."}},
     },
     "InvalidInput": {
         "type": "object",
-        "description": "What is wrong with the input, and where.",
+        "description": "Validation errors.",
         "required": ["message"],
         "properties": {
             "message": {"type": "string", "description": "A sentence for people."},
             "fields": {
                 "type": "object",
-                "description": "From the name of an input to what is wrong with it.",
+                "description": "From the name of an input to its errors.",
                 "additionalProperties": {"type": "array", "items": {"type": "string"}},
             },
         },
@@ -46,35 +64,58 @@ HEADER_COMPONENTS: Final[dict[str, OpenApiObject]] = {
         "A strong validator of the body, for `If-None-Match`.", '"5ekc2mdr7kt4nhqxw3vh6zlyqy"'
     ),
     "Cache-Control": _describe_header(
-        "Only the caller may keep the response, and asks before using it again.",
+        "Only the caller may cache the response, and must revalidate it before using it again.",
         RESPONSE_HEADERS["Cache-Control"],
     ),
     "Vary": _describe_header("The request headers that the response depends on.", VARY),
     "Link": _describe_header(
-        "Addresses of the next and the previous page (RFC 8288); absent when there is neither.",
+        "URLs of the next and the previous page (RFC 8288); absent if there is neither.",
         '<https://localhost:8443/v1/units?per-page=20&page=2>; rel="next"',
     ),
     "WWW-Authenticate": _describe_header("How to authenticate.", 'Key realm="floorgate"'),
     "Retry-After": _describe_header(
-        "After how many seconds to try again.", 1, type="integer", minimum=0, format="int32"
+        "Seconds to wait before the next attempt.", 1, type="integer", minimum=0, format="int32"
     ),
 }
 
 
 def header_references(*names: str) -> OpenApiObject:
-    """References to headers, with the one that every response has."""
+    """Return references to headers, and to the one that every response has."""
     return {name: {"$ref": f"#/components/headers/{name}"} for name in (*names, "X-Request-Id")}
 
 
 class ErrorResponse(NamedTuple):
-    """A status that requests can be answered with instead of a resource."""
+    """A status that requests can end with instead of a resource."""
 
     name: str
     description: str
-    messages: dict[str, str]
-    """Examples by name."""
+    examples: dict[str, HttpError]
+    """By a name of the example."""
     headers: tuple[str, ...] = ()
-    fields: dict[str, list[str]] | None = None
+
+
+def _malformed_body_error() -> HttpError:
+    return _raised_by(lambda: parse_json(b'{"data": ]}'))
+
+
+def _invalid_page_error() -> HttpError:
+    """Return the error of the first page parameter, out of its range."""
+    (endpoint,) = (row for row in ENDPOINTS if row.document == LIST_ASSETS)
+    operation = Executor(GRAPHQL_SCHEMA).prepare(endpoint.document)
+    inputs = EndpointInputs.read(GRAPHQL_SCHEMA, endpoint, operation)
+    return _raised_by(lambda: parse_query(inputs.query, [("page", "0")]))
+
+
+def _raised_by(call: Callable[[], object]) -> HttpError:
+    try:
+        call()
+    except HttpError as error:
+        return error
+    raise AssertionError("the example of an error is valid")
+
+
+def _too_large_error(max_bytes: int) -> HttpError:
+    return errors.body_too_large_error(BodyTooLargeError(max_bytes))
 
 
 ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
@@ -82,103 +123,103 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
         "BadRequest",
         "An experimental flag is missing, or the body is malformed.",
         {
-            "flag": "Experimental-Flags header must include references",
-            "body": "The body is not JSON: unexpected character (line 1, column 1)",
+            "flag": errors.from_graphql_error(FlagRequiredError("references")),
+            "body": _malformed_body_error(),
         },
     ),
     401: ErrorResponse(
         "Unauthorized",
         "No API key, or more than one.",
-        {"missing": "No API key found in request", "duplicate": "Duplicate API key found"},
+        {"missing": errors.missing_key_error(), "duplicate": errors.duplicate_key_error()},
         ("WWW-Authenticate",),
     ),
     403: ErrorResponse(
         "Forbidden",
         "The key is unknown, revoked or expired, or lacks a permission.",
         {
-            "key": "Invalid authentication credentials",
-            "permission": "Access denied: this key lacks the permission "
-            "service.distances.calculate",
+            "key": errors.invalid_key_error(),
+            "permission": errors.from_graphql_error(
+                PermissionRequiredError("service.distances.calculate")
+            ),
         },
     ),
     404: ErrorResponse(
-        "NotFound", "It does not exist, or the key may not see it.", {"id": "Not found"}
+        "NotFound",
+        "It does not exist, or is not visible to the key.",
+        {"id": errors.not_found_error()},
     ),
     413: ErrorResponse(
         "ContentTooLarge",
         "The body is over its limit.",
-        {"body": "The request body must not be over 1048576 bytes"},
+        {
+            "distances": _too_large_error(DISTANCES_BODY.max_bytes),
+            "assignments": _too_large_error(ASSIGNMENTS_BODY.max_bytes),
+            "drawing": _too_large_error(UNIT_MAP_BODY.max_bytes),
+        },
     ),
     414: ErrorResponse(
-        "UriTooLong",
-        "The address is too long.",
-        {"address": "The address must not be over 8192 bytes"},
+        "UriTooLong", "The URL is too long.", {"address": errors.url_too_long_error(8192)}
     ),
     415: ErrorResponse(
         "UnsupportedMediaType",
-        "The body's media type is another than the documented one.",
-        {"type": "The Content-Type must be application/json"},
+        "The body's media type is not the documented one.",
+        {"type": errors.unsupported_media_type_error(DISTANCES_BODY.media_type)},
     ),
     422: ErrorResponse(
-        "UnprocessableContent",
-        "An input is invalid.",
-        {"page": "page must be from 1 to 2147483647, not 0"},
-        fields={"page": ["must be from 1 to 2147483647, not 0"]},
+        "UnprocessableContent", "An input is invalid.", {"page": _invalid_page_error()}
     ),
     429: ErrorResponse(
         "TooManyRequests",
         "The key's rate limit is exceeded.",
-        {"rate": "API rate limit exceeded"},
+        {"rate": errors.rate_limit_error(1)},
         ("Retry-After",),
     ),
     431: ErrorResponse(
         "HeadersTooLarge",
         "The headers are too long.",
-        {"headers": "Headers must not be over 32768 bytes in all"},
+        {"headers": errors.headers_too_large_error(32_768)},
     ),
-    500: ErrorResponse("ServerError", "A fault of the service.", {"fault": "Server error"}),
+    500: ErrorResponse("ServerError", "The service failed.", {"fault": errors.server_error()}),
     503: ErrorResponse(
         "ServiceUnavailable",
-        "The service cannot answer at the moment.",
-        {"database": "Service unavailable"},
+        "The service cannot respond at the moment.",
+        {"database": errors.service_unavailable_error()},
         ("Retry-After",),
     ),
 }
 COMMON_STATUSES: Final = (401, 403, 414, 422, 429, 431, 500, 503)
-"""What any request can come to."""
+"""The statuses that any request can end with."""
 
 
 def response_reference(status: int) -> OpenApiObject:
-    """Where the response of a status is described."""
+    """Return the reference to the response of a status."""
     name = ERROR_RESPONSES[status].name if status in ERROR_RESPONSES else "NotModified"
     return {"$ref": f"#/components/responses/{name}"}
 
 
 def response_components(statuses: Container[int]) -> OpenApiObject:
-    """The responses that `reference` points to for these statuses."""
+    """Return the responses that `response_reference` points to for these statuses."""
     not_modified = {
-        "description": "The client's copy, whose tag it sent in `If-None-Match`, is still right.",
+        "description": "The response that the client has cached under the tag in "
+        "`If-None-Match` is current.",
         "headers": header_references("ETag", "Cache-Control", "Vary"),
     }
-    failures = {
-        failure.name: _describe_error(failure)
-        for status, failure in ERROR_RESPONSES.items()
+    error_responses = {
+        response.name: _describe_error(response)
+        for status, response in ERROR_RESPONSES.items()
         if status in statuses
     }
-    return {"NotModified": not_modified, **failures}
+    return {"NotModified": not_modified, **error_responses}
 
 
-def _describe_error(failure: ErrorResponse) -> OpenApiObject:
-    schema = "InvalidInput" if failure.fields else "Error"
-    extra = {"fields": failure.fields} if failure.fields else {}
-    examples = {
-        name: {"value": {"message": message, **extra}} for name, message in failure.messages.items()
-    }
+def _describe_error(response: ErrorResponse) -> OpenApiObject:
+    schema = "InvalidInput" if response.name == "UnprocessableContent" else "Error"
+    examples = {name: {"value": error.body} for name, error in response.examples.items()}
     content = {
         JSON_MEDIA_TYPE: {"schema": {"$ref": COMPONENTS_PREFIX + schema}, "examples": examples}
     }
     return {
-        "description": failure.description,
-        "headers": header_references(*failure.headers),
+        "description": response.description,
+        "headers": header_references(*response.headers),
         "content": content,
     }

@@ -105,7 +105,7 @@ async def test_a_body_of_another_shape_is_told_what_is_wrong(
     ("asked", "field", "complaint"),
     [
         ({"targets": []}, "data.sources", "must be given"),
-        ({"sources": [], "targets": [], "unit": "m"}, "data.unit", "is not known here"),
+        ({"sources": [], "targets": [], "unit": "m"}, "data.unit", "is an unknown field"),
         (
             {"sources": [{"x": "1"}], "targets": []},
             "data.sources[0].x",

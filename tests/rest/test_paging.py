@@ -10,10 +10,21 @@ from hypothesis import strategies as st
 
 from rest.envelopes import RequestUrl
 from rest.errors import HttpError
-from rest.parameters import PAGE_PARAMETERS, parse_query
+from rest.operations import LIST_UNITS
+from rest.parameters import QueryParameter, parse_query
+from schema.execution import Executor
+from schema.inputs import OperationInputs
+from schema.root import GRAPHQL_SCHEMA
 from tests.world import BASE_URL, MAP, UNIT_IDS, World, connected, serving
 
 pytestmark = pytest.mark.anyio
+
+PAGE_PARAMETERS = [
+    QueryParameter(source)
+    for source in OperationInputs(
+        GRAPHQL_SCHEMA, Executor(GRAPHQL_SCHEMA).prepare(LIST_UNITS)
+    ).by_variable.values()
+]
 
 EVERY_UNIT = sorted([*UNIT_IDS, "unit-s", "!unit-s"])
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jsonschema_rs
 import pytest
@@ -12,7 +12,8 @@ import yaml
 
 import samples
 from parsing.svg.unit_map import parse_unit_map
-from rest.bodies import RequestBody
+from resolvers.request.inputs import Length, argument
+from rest.bodies import JsonBody
 from rest.envelopes import SingleResource
 from rest.openapi import description, examples
 from rest.table import ENDPOINTS, Endpoint
@@ -147,20 +148,16 @@ class Secrets:
         description="Opens a door.",
         extensions=[RequirementExtension(flag="references", permission="service.doors.open")],
     )
-    def open(self, door: strawberry.ID) -> strawberry.ID | None:
+    def open(
+        self,
+        door: Annotated[strawberry.ID, argument("Where to knock.", Length(1, 20), example="front")],
+    ) -> strawberry.ID | None:
         return door
 
 
 def open_door(number: str = "E0") -> dict[str, Any]:
     """The description of an operation that demands all there is, and takes a body."""
-    body = RequestBody(
-        "application/json",
-        {"title": "Door", "type": "object", "properties": {"door": {"type": "string"}}},
-        {"door": "front"},
-        1000,
-        json.loads,
-        "The door to open.",
-    )
+    body = JsonBody("application/json", 1000, "The door to open.", title="Door")
     row = Endpoint(
         number,
         "POST",
@@ -205,7 +202,20 @@ def test_a_body_is_described_with_its_limit_and_its_errors() -> None:
         "content": {
             "application/json": {
                 "schema": {"$ref": "#/components/schemas/Door"},
-                "example": {"door": "front"},
+                "example": {"data": {"door": "front"}},
+            }
+        },
+    }
+    assert description["components"]["schemas"]["Door"]["properties"]["data"] == {
+        "type": "object",
+        "required": ["door"],
+        "additionalProperties": False,
+        "properties": {
+            "door": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 20,
+                "description": "Where to knock.",
             }
         },
     }

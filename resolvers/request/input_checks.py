@@ -1,0 +1,162 @@
+"""Checks of inputs, built from their definitions in `resolvers.request.inputs`."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import wraps
+from inspect import signature
+from types import NoneType
+from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
+
+from strawberry.types.arguments import StrawberryArgumentAnnotation
+from strawberry.types.base import has_object_definition
+from strawberry.utils.str_converters import to_camel_case
+
+from resolvers.request.batching import batch_resolver, batch_resolver_of
+from resolvers.request.errors import InvalidInputError
+from resolvers.request.inputs import InputDefinition, InputError, Rule, joint_rules_of
+
+Check: TypeAlias = Callable[[Any], InputError | None]
+"""Returns the first error of a value that is not null. Input objects may be Python's or dicts."""
+
+
+class FieldChecks:
+    """The rules of a resolver's arguments, and of all that is nested in them."""
+
+    def __init__(self, resolver: Callable[..., Any]) -> None:
+        self.joint_rules = joint_rules_of(resolver)
+        self.arguments: dict[str, tuple[str, Check]] = {}
+        """From a parameter to its GraphQL name and its check."""
+        for parameter in signature(resolver).parameters.values():
+            name, rules = read_annotation(parameter.annotation)
+            if check := build_check(parameter.annotation, rules):
+                self.arguments[parameter.name] = name or to_camel_case(parameter.name), check
+
+    def find_error(self, values: Mapping[str, Any]) -> InputError | None:
+        """Return the first error among arguments by Python's names; its path starts with a name."""
+        for rule in self.joint_rules:
+            if error := rule.check(values):
+                return error
+        for parameter, (name, check) in self.arguments.items():
+            value = values.get(parameter)
+            if value is not None and (error := check(value)):
+                return InputError(name + error.path, error.message)
+        return None
+
+
+def check_inputs(resolver: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the resolver with its arguments checked first. Raises InvalidInputError when called.
+
+    Interpreted and compiled execution both call what this returns.
+    """
+    checks = FieldChecks(resolver)
+    if not checks.arguments and not checks.joint_rules:
+        return resolver
+    if resolve_many := batch_resolver_of(resolver):
+        return batch_resolver(_check_before(resolve_many, checks))
+    return _check_before(resolver, checks)
+
+
+def _check_before(
+    resolver: Callable[..., Awaitable[Any]], checks: FieldChecks
+) -> Callable[..., Awaitable[Any]]:
+    find_error = checks.find_error
+
+    @wraps(resolver)
+    async def resolve(*positional: Any, **arguments: Any) -> Any:
+        if error := find_error(arguments):
+            raise InvalidInputError(**{error.path: error.message})
+        return await resolver(*positional, **arguments)
+
+    return resolve
+
+
+def read_annotation(annotation: Any) -> tuple[str | None, tuple[Rule, ...]]:
+    """Return the GraphQL name, if it is not Python's, and the rules of a parameter."""
+    for item in getattr(annotation, "__metadata__", ()):
+        if isinstance(item, StrawberryArgumentAnnotation):
+            return item.name, InputDefinition.from_metadata(item.metadata).rules
+    return None, ()
+
+
+def build_check(annotation: Any, rules: tuple[Rule, ...]) -> Check | None:
+    """Return the check of values of a type that must meet rules; None if there is nothing to do."""
+    nested = _build_nested_check(_strip_annotation(annotation))
+    if not rules:
+        return nested
+
+    def check(value: Any) -> InputError | None:
+        for rule in rules:
+            if message := rule.check(value):
+                return InputError("", message)
+        return nested(value) if nested else None
+
+    return check
+
+
+def _strip_annotation(annotation: Any) -> Any:
+    """Return `T` for `Annotated[T | None, ...]`."""
+    if get_origin(annotation) is Annotated:
+        return _strip_annotation(get_args(annotation)[0])
+    others = [member for member in get_args(annotation) if member is not NoneType]
+    is_optional = len(others) < len(get_args(annotation))
+    return others[0] if is_optional else annotation
+
+
+def _build_nested_check(annotation: Any) -> Check | None:
+    if get_origin(annotation) is list:
+        (item,) = get_args(annotation)
+        item_check = _build_nested_check(_strip_annotation(item))
+        return None if item_check is None else _build_list_check(item_check)
+    if has_object_definition(annotation) and annotation.__strawberry_definition__.is_input:
+        return _build_object_check(annotation)
+    return None
+
+
+def _build_list_check(item_check: Check) -> Check:
+    def check(values: Any) -> InputError | None:
+        for index, value in enumerate(values):
+            if error := item_check(value):
+                return InputError(f"[{index}]{error.path}", error.message)
+        return None
+
+    return check
+
+
+def _build_object_check(input_class: Any) -> Check:
+    joint_rules = joint_rules_of(input_class)
+    members = [*_iter_member_checks(input_class)]
+    names = [(field.python_name, graphql_name_of(field)) for field in fields_of(input_class)]
+
+    def check(value: Any) -> InputError | None:
+        if isinstance(value, dict):
+            values = {name: value.get(graphql_name) for name, graphql_name in names}
+        else:
+            values = vars(value)
+        for rule in joint_rules:
+            if error := rule.check(values):
+                return error
+        for name, graphql_name, member_check in members:
+            member = values[name]
+            if member is not None and (error := member_check(member)):
+                return InputError(f".{graphql_name}{error.path}", error.message)
+        return None
+
+    return check
+
+
+def _iter_member_checks(input_class: Any) -> Iterator[tuple[str, str, Check]]:
+    annotations = get_type_hints(input_class, include_extras=True)
+    for field in fields_of(input_class):
+        rules = InputDefinition.from_metadata(field.metadata).rules
+        if check := build_check(annotations[field.python_name], rules):
+            yield field.python_name, graphql_name_of(field), check
+
+
+def fields_of(input_class: Any) -> list[Any]:
+    """Return strawberry's fields of an input class."""
+    fields: list[Any] = input_class.__strawberry_definition__.fields
+    return fields
+
+
+def graphql_name_of(field: Any) -> str:
+    """Return the name of a strawberry field or argument in the schema."""
+    return field.graphql_name or to_camel_case(field.python_name)

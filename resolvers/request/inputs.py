@@ -1,0 +1,252 @@
+"""Inputs, each defined once: description, rules and example stand on the argument or input field.
+
+The GraphQL schema, the checks at both doors and the OpenAPI description all read this definition.
+
+    def list_units(info: Info, floor: Annotated[strawberry.ID | None, argument(
+        "Only units on the floor with this id.", ID, example="alder-court-floor-1"
+    )] = None): ...
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import strawberry
+from strawberry.types.arguments import StrawberryArgumentAnnotation
+
+from storage.records.fields import TEXT_PATTERN
+
+JsonSchema = dict[str, Any]
+R = TypeVar("R", bound=Callable[..., Any])
+
+MAX_ID_CHARACTERS = 255
+MAX_QUOTED_CHARACTERS = 50
+"""Of a wrong value, in a message."""
+DEFINITION = "input"
+"""Key of an InputDefinition in strawberry's metadata."""
+_RULES_ATTRIBUTE = "__input_rules__"
+_TEXT_REGEX = re.compile(TEXT_PATTERN)
+
+
+class Rule(Protocol):
+    """What a value must meet; null values are never checked."""
+
+    def check(self, value: Any) -> str | None:
+        """Return what is wrong with a value, to be read after its name; None if nothing is."""
+
+    def json_schema(self) -> JsonSchema:
+        """Return the keywords of JSON Schema that say the same, as far as they can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A number between two bounds, both included. NaN and infinity fail.
+
+    >>> Range(1, 100).check(0)
+    'must be from 1 to 100, not 0'
+    """
+
+    minimum: float
+    maximum: float
+
+    def check(self, value: float) -> str | None:
+        """Return the error, or None."""
+        if self.minimum <= value <= self.maximum:
+            return None
+        return f"must be from {self.minimum:.0f} to {self.maximum:.0f}, not {value}"
+
+    def json_schema(self) -> JsonSchema:
+        """Return `minimum` and `maximum`."""
+        return {"minimum": self.minimum, "maximum": self.maximum}
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """A text's number of characters."""
+
+    minimum: int
+    maximum: int
+
+    def check(self, value: str) -> str | None:
+        """Return the error, or None."""
+        if self.minimum <= len(value) <= self.maximum:
+            return None
+        bounds = f"{self.minimum} to {self.maximum}" if self.minimum else f"at most {self.maximum}"
+        return f"must have {bounds} characters, not {len(value)}"
+
+    def json_schema(self) -> JsonSchema:
+        """Return `minLength` and `maxLength`."""
+        minimum = {"minLength": self.minimum} if self.minimum else {}
+        return {**minimum, "maxLength": self.maximum}
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list's number of items. `noun` is the plural of an item."""
+
+    minimum: int
+    maximum: int
+    noun: str = "items"
+
+    def check(self, value: list[Any]) -> str | None:
+        """Return the error, or None."""
+        if self.minimum <= len(value) <= self.maximum:
+            return None
+        return f"must hold {self.minimum} to {self.maximum} {self.noun}, not {len(value)}"
+
+    def json_schema(self) -> JsonSchema:
+        """Return `minItems` and `maxItems`."""
+        return {"minItems": self.minimum, "maxItems": self.maximum}
+
+
+class OneOf:
+    """One of a few texts.
+
+    >>> OneOf("foot", "wheelchair").check("bus")
+    "must be foot or wheelchair, not 'bus'"
+    """
+
+    def __init__(self, *values: str) -> None:
+        self.values = values
+
+    def check(self, value: str) -> str | None:
+        """Return the error, or None."""
+        if value in self.values:
+            return None
+        *others, last = self.values
+        choice = f"{', '.join(others)} or {last}" if others else last
+        return f"must be {choice}, not {value[:MAX_QUOTED_CHARACTERS]!r}"
+
+    def json_schema(self) -> JsonSchema:
+        """Return `enum`."""
+        return {"enum": [*self.values]}
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A text that a regular expression matches as a whole; `hint` says it in words."""
+
+    pattern: str
+    hint: str
+
+    def check(self, value: str) -> str | None:
+        """Return the error, or None."""
+        if re.fullmatch(self.pattern, value):
+            return None
+        return f"must be {self.hint}, not {value[:MAX_QUOTED_CHARACTERS]!r}"
+
+    def json_schema(self) -> JsonSchema:
+        """Return `pattern`."""
+        return {"pattern": f"^{self.pattern}$"}
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """A text that `parse` accepts. It raises ValueError with a message that follows the name."""
+
+    parse: Callable[[str], object]
+    pattern: str | None = None
+    """The same language as a regular expression, for clients."""
+
+    def check(self, value: str) -> str | None:
+        """Return the error, or None."""
+        try:
+            self.parse(value)
+        except ValueError as error:
+            return str(error)
+        return None
+
+    def json_schema(self) -> JsonSchema:
+        """Return `pattern`, if there is one."""
+        return {} if self.pattern is None else {"pattern": self.pattern}
+
+
+class _Id:
+    """An id: 1 to 255 characters, no NUL (storage joins ids by it), no lone surrogate."""
+
+    def check(self, value: str) -> str | None:
+        """Return the error, or None."""
+        if not 1 <= len(value) <= MAX_ID_CHARACTERS:
+            return f"must have 1 to {MAX_ID_CHARACTERS} characters, not {len(value)}"
+        # isprintable() is a fast test that most ids pass.
+        if not value.isprintable() and not _TEXT_REGEX.match(value):
+            return "must not contain NUL or a lone surrogate"
+        return None
+
+    def json_schema(self) -> JsonSchema:
+        """Return the length and the pattern."""
+        return {"minLength": 1, "maxLength": MAX_ID_CHARACTERS, "pattern": r"^[^\x00]+$"}
+
+
+ID = _Id()
+
+
+@dataclass(frozen=True, slots=True)
+class InputDefinition:
+    """What an argument or input field carries besides its type, default and description."""
+
+    rules: tuple[Rule, ...] = ()
+    example: Any = None
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[Any, Any]) -> "InputDefinition":
+        """Read what `argument` or `input_field` has written."""
+        definition: InputDefinition = metadata.get(DEFINITION, _NO_DEFINITION)
+        return definition
+
+
+_NO_DEFINITION = InputDefinition()
+
+
+def argument(
+    description: str, *rules: Rule, example: Any = None, name: str | None = None
+) -> StrawberryArgumentAnnotation:
+    """Annotate a resolver's parameter. `example` is written with Python's names (snake_case)."""
+    metadata = {DEFINITION: InputDefinition(rules, example)}
+    return strawberry.argument(description=description, name=name, metadata=metadata)
+
+
+def input_field(description: str, *rules: Rule, default: Any) -> Any:
+    """Define an optional field of a strawberry input."""
+    return strawberry.field(
+        description=description, default=default, metadata={DEFINITION: InputDefinition(rules)}
+    )
+
+
+def required_input_field(description: str, *rules: Rule) -> Any:
+    """Define a required field of a strawberry input."""
+    return strawberry.field(description=description, metadata={DEFINITION: InputDefinition(rules)})
+
+
+class InputError(NamedTuple):
+    """Where in an input the error is, such as `[2].floorId`, and what is wrong there."""
+
+    path: str
+    message: str
+
+
+class JointRule(Protocol):
+    """What several values must meet together: a resolver's arguments, or an input's fields."""
+
+    def check(self, values: Mapping[str, Any]) -> InputError | None:
+        """Return the first error among values by Python's names."""
+
+    def json_schema(self) -> JsonSchema:
+        """Return the keywords of JSON Schema that say the same of an object."""
+
+
+def together(*rules: JointRule) -> Callable[[R], R]:
+    """Add joint rules to a resolver or an input class; they are checked before single values."""
+
+    def add(target: R) -> R:
+        setattr(target, _RULES_ATTRIBUTE, rules)
+        return target
+
+    return add
+
+
+def joint_rules_of(target: object) -> tuple[JointRule, ...]:
+    """Return the rules that `together` has added."""
+    rules: tuple[JointRule, ...] = getattr(target, _RULES_ATTRIBUTE, ())
+    return rules

@@ -1,0 +1,154 @@
+"""The inputs of an operation: its variables, with what the arguments that they feed define."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from graphql import (
+    ArgumentNode,
+    GraphQLArgument,
+    GraphQLField,
+    GraphQLInputField,
+    GraphQLInputObjectType,
+    GraphQLInputType,
+    GraphQLNonNull,
+    GraphQLSchema,
+    TypeInfo,
+    TypeInfoVisitor,
+    Undefined,
+    VariableNode,
+    Visitor,
+    is_input_type,
+    type_from_ast,
+    visit,
+)
+from strawberry.types.field import StrawberryField
+
+from resolvers.request.input_checks import Check, FieldChecks
+from resolvers.request.inputs import ID, InputDefinition, InputError, JointRule, joint_rules_of
+from schema.execution import Operation
+
+__all__ = [
+    "Input",
+    "InputError",
+    "OperationInputs",
+    "definition_of",
+    "is_id",
+    "joint_rules_of_type",
+]
+
+_STRAWBERRY_DEFINITION = "strawberry-definition"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A variable of an operation and the argument that it feeds."""
+
+    variable: str
+    type: GraphQLInputType
+    argument: GraphQLArgument
+    definition: InputDefinition
+    check: Check | None
+
+    @property
+    def is_required(self) -> bool:
+        """Whether the variable must be present."""
+        return isinstance(self.type, GraphQLNonNull)
+
+    @property
+    def description(self) -> str:
+        """The description of the argument."""
+        return self.argument.description or ""
+
+    @property
+    def default(self) -> Any:
+        """The default of the argument, None if it has none."""
+        value = self.argument.default_value
+        return None if value is Undefined else value
+
+
+class OperationInputs:
+    """All inputs of an operation, by variable, in the order of their declaration."""
+
+    def __init__(self, schema: GraphQLSchema, operation: Operation) -> None:
+        collector = _VariableUses(TypeInfo(schema))
+        visit(operation.document, TypeInfoVisitor(collector.types, collector))
+        self.by_variable: dict[str, Input] = {}
+        for node in operation.node.variable_definitions or ():
+            name, type = node.variable.name.value, type_from_ast(schema, node.type)
+            assert is_input_type(type)
+            use = next(use for use in collector.uses if use.variable == name)
+            self.by_variable[name] = Input(
+                name, type, use.argument, definition_of(use.argument), use.find_check()
+            )
+        names_by_resolver: dict[Callable[..., Any], list[tuple[str, str]]] = {}
+        for use in collector.uses:
+            if use.resolver is not None:
+                names = names_by_resolver.setdefault(use.resolver, [])
+                names.append((use.parameter, use.variable))
+        self._fields = [
+            (FieldChecks(resolver), names) for resolver, names in names_by_resolver.items()
+        ]
+
+    def find_error(self, variables: Mapping[str, Any]) -> InputError | None:
+        """Return the first error of some variables, as the fields that they feed would."""
+        for checks, names in self._fields:
+            values = {parameter: variables[name] for parameter, name in names if name in variables}
+            if values and (error := checks.find_error(values)):
+                return error
+        return None
+
+
+class _VariableUse(NamedTuple):
+    """A variable, and the argument of a field that it feeds."""
+
+    variable: str
+    argument: GraphQLArgument
+    parameter: str
+    """The argument's name in the resolver."""
+    resolver: Callable[..., Any] | None
+
+    def find_check(self) -> Check | None:
+        if self.resolver is None:
+            return None
+        _, check = FieldChecks(self.resolver).arguments.get(self.parameter, (None, None))
+        return check
+
+
+class _VariableUses(Visitor):
+    def __init__(self, types: TypeInfo) -> None:
+        super().__init__()
+        self.types = types
+        self.uses: list[_VariableUse] = []
+
+    def enter_argument(self, node: ArgumentNode, *_: Any) -> None:
+        field, argument = self.types.get_field_def(), self.types.get_argument()
+        if isinstance(node.value, VariableNode) and field is not None and argument is not None:
+            definition = argument.extensions.get(_STRAWBERRY_DEFINITION)
+            parameter = definition.python_name if definition else node.name.value
+            variable = node.value.name.value
+            self.uses.append(_VariableUse(variable, argument, parameter, _resolver_of(field)))
+
+
+def _resolver_of(field: GraphQLField) -> Callable[..., Any] | None:
+    definition = field.extensions.get(_STRAWBERRY_DEFINITION)
+    resolver = definition.base_resolver if isinstance(definition, StrawberryField) else None
+    wrapped: Any = resolver.wrapped_func if resolver else None
+    return wrapped if callable(wrapped) else None
+
+
+def definition_of(argument: GraphQLArgument | GraphQLInputField) -> InputDefinition:
+    """Return the rules and the example of an argument or of an input field."""
+    definition = argument.extensions.get(_STRAWBERRY_DEFINITION)
+    return InputDefinition.from_metadata(definition.metadata) if definition else InputDefinition()
+
+
+def joint_rules_of_type(input_type: GraphQLInputObjectType) -> tuple[JointRule, ...]:
+    """Return the joint rules of an input object."""
+    definition = input_type.extensions.get(_STRAWBERRY_DEFINITION)
+    return joint_rules_of(definition.origin) if definition else ()
+
+
+def is_id(text: str) -> bool:
+    """Return whether a text has the form of an id."""
+    return ID.check(text) is None
