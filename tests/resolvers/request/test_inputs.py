@@ -1,0 +1,61 @@
+"""Rules of inputs: what a rule checks is what its JSON schema says."""
+
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resolvers.request.inputs import ID, Items, Length, OneOf, Pattern, Range, Rule, Syntax
+
+
+def is_described(rule: Rule, value: Any) -> bool:
+    """Whether a value is valid under the JSON schema of a rule."""
+    return jsonschema_rs.Draft202012Validator(rule.json_schema()).is_valid(value)
+
+
+TEXTS = st.text("ab1-\x00é", max_size=6)
+
+
+@given(TEXTS)
+@pytest.mark.parametrize(
+    "rule",
+    [ID, Length(2, 4), Length(0, 3), OneOf("a", "ab"), Pattern("[a-z][a-z0-9-]{1,3}", "a key")],
+    ids=repr,
+)
+def test_a_rule_of_texts_is_its_json_schema(rule: Rule, text: str) -> None:
+    assert (rule.check(text) is None) == is_described(rule, text)
+
+
+@given(st.integers(-3, 110) | st.floats(allow_nan=False, allow_infinity=False))
+def test_a_range_is_its_json_schema(number: float) -> None:
+    assert (Range(1, 100).check(number) is None) == is_described(Range(1, 100), number)
+
+
+@given(st.lists(st.integers(), max_size=5))
+def test_a_number_of_items_is_its_json_schema(items: list[int]) -> None:
+    assert (Items(1, 3).check(items) is None) == is_described(Items(1, 3), items)
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "message"),
+    [
+        (Range(-1e9, 1e9), 2e9, "must be from -1000000000 to 1000000000, not 2000000000.0"),
+        (Range(0, 1), float("nan"), "must be from 0 to 1, not nan"),
+        (Length(1, 3), "", "must have 1 to 3 characters, not 0"),
+        (Length(0, 3), "abcd", "must have at most 3 characters, not 4"),
+        (Items(1, 50, "waypoints"), [], "must hold 1 to 50 waypoints, not 0"),
+        (OneOf("pedestrian"), "car", "must be pedestrian, not 'car'"),
+        (OneOf("a", "b", "c"), "x" * 99, f"must be a, b or c, not {'x' * 50!r}"),
+        (Pattern("[a-z]+", "lowercase letters"), "A", "must be lowercase letters, not 'A'"),
+        (ID, "u" * 256, "must have 1 to 255 characters, not 256"),
+        (ID, "a\x00", "must not contain NUL or a lone surrogate"),
+        (ID, "\ud800", "must not contain NUL or a lone surrogate"),
+        (ID, "tab\tand newline\n", None),
+        (Syntax(int), "x", "invalid literal for int() with base 10: 'x'"),
+        (Syntax(int), "7", None),
+    ],
+)
+def test_a_message_says_the_rule_and_the_value(rule: Rule, value: Any, message: str | None) -> None:
+    assert rule.check(value) == message

@@ -1,0 +1,113 @@
+"""The documented examples of errors are the errors that the service sends."""
+
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gateway.middleware.access_log import AccessLogMiddleware
+from gateway.server.protocol import ConnectionLimits
+from rest.openapi.responses import ERROR_RESPONSES
+from rest.path_routing import PathRoute
+from tests.world import ALL_FLAGS, MAP, World, serving
+
+pytestmark = pytest.mark.anyio
+
+MATRIX = f"/v1/maps/{quote(MAP, safe='')}/distance-matrix"
+ASSIGN = "/v1/units/attribute-groups/view/assignments"
+JSON = {**ALL_FLAGS, "Content-Type": "application/json"}
+SVG = {"Content-Type": "application/vnd.map+xml"}
+
+FULL = [
+    (400, "flag", {"method": "GET", "url": "/v1/assets/references"}),
+    (400, "body", {"method": "PUT", "url": ASSIGN, "content": b'{"data": ]}', "headers": JSON}),
+    (404, "id", {"method": "GET", "url": "/v1/units/none"}),
+    (
+        413,
+        "distances",
+        {"method": "POST", "url": MATRIX, "content": b" " * 1_000_001, "headers": JSON},
+    ),
+    (
+        413,
+        "assignments",
+        {"method": "PUT", "url": ASSIGN, "content": b" " * 8_000_001, "headers": JSON},
+    ),
+    (
+        413,
+        "drawing",
+        {
+            "method": "POST",
+            "url": "/v1/maps/parse",
+            "content": b" " * ((20 << 20) + 1),
+            "headers": SVG,
+        },
+    ),
+    (415, "type", {"method": "POST", "url": MATRIX, "content": b"x", "headers": ALL_FLAGS}),
+    (422, "page", {"method": "GET", "url": "/v1/units?page=0"}),
+]
+"""Requests of a key with every permission."""
+
+
+def documented(status: int, name: str) -> dict[str, Any]:
+    return ERROR_RESPONSES[status].examples[name].body
+
+
+@pytest.mark.parametrize(("status", "name", "request_options"), FULL)
+async def test_an_invalid_request_gets_the_documented_error(
+    client: httpx.AsyncClient, status: int, name: str, request_options: dict[str, Any]
+) -> None:
+    response = await client.request(**request_options)
+    assert (response.status_code, response.json()) == (status, documented(status, name))
+
+
+async def test_a_key_that_lacks_a_permission_gets_the_documented_error(
+    narrow: httpx.AsyncClient,
+) -> None:
+    response = await narrow.post(MATRIX, json={}, headers=ALL_FLAGS)
+    assert (response.status_code, response.json()) == (403, documented(403, "permission"))
+
+
+@pytest.mark.parametrize(
+    ("status", "name", "keys"),
+    [(401, "missing", []), (401, "duplicate", ["a", "b"]), (403, "key", ["fgk_none"])],
+)
+async def test_an_unauthenticated_request_gets_the_documented_error(
+    stranger: httpx.AsyncClient, status: int, name: str, keys: list[str]
+) -> None:
+    response = await stranger.get("/v1/units", headers=[("API-Key", key) for key in keys])
+    assert (response.status_code, response.json()) == (status, documented(status, name))
+    assert {*ERROR_RESPONSES[status].headers} <= {*_names(response)}
+
+
+async def test_requests_over_the_rate_limit_get_the_documented_error(world: World) -> None:
+    settings = world.settings(rate_limit=1, rate_burst=1)
+    async with serving(settings, world.keys.full) as client:
+        responses = [await client.get("/v1/units") for _ in range(3)]
+    response = responses[-1]
+    assert (response.status_code, response.json()) == (429, documented(429, "rate"))
+    assert "Retry-After" in _names(response)
+
+
+async def test_a_crash_gets_the_documented_error() -> None:
+    async def fail(_: Request) -> Response:
+        raise ZeroDivisionError
+
+    transport = httpx.ASGITransport(
+        AccessLogMiddleware(PathRoute("/v1/units", {"GET": fail}).handle)
+    )
+    async with httpx.AsyncClient(transport=transport, base_url="https://x") as client:
+        response = await client.get("/v1/units")
+    assert (response.status_code, response.json()) == (500, documented(500, "fault"))
+
+
+def test_the_documented_limits_are_the_default_ones() -> None:
+    limits = ConnectionLimits()
+    assert f"{limits.max_url_bytes} bytes" in str(documented(414, "address"))
+    assert f"{limits.max_header_bytes} bytes" in str(documented(431, "headers"))
+
+
+def _names(response: httpx.Response) -> set[str]:
+    return {name.title().replace("Www", "WWW") for name in response.headers}
