@@ -28,7 +28,7 @@ async def list_assets(
 
 async def get_asset(info: Info, id: strawberry.ID) -> Asset | None:
     """One asset."""
-    return await info.context.load(ASSETS, validate_id("id", id))
+    return await info.context.get_record(ASSETS, validate_id("id", id))
 
 
 @batch_resolver

@@ -52,7 +52,7 @@ async def list_attribute_groups(
 
 async def get_attribute_group(info: Info, id: strawberry.ID) -> AttributeGroup | None:
     """One attribute group."""
-    return await info.context.load(ATTRIBUTE_GROUPS, validate_id("id", id))
+    return await info.context.get_record(ATTRIBUTE_GROUPS, validate_id("id", id))
 
 
 @batch_resolver
@@ -132,7 +132,7 @@ async def unassign_attributes(
 
 
 def _database_and_scope(info: Info) -> tuple[driver.Database, Scope]:
-    return info.context.untracked_store.database, info.context.caller.scope
+    return info.context.bypass_read_log().database, info.context.caller.scope
 
 
 def check_count(count: int) -> None:

@@ -22,7 +22,7 @@ async def get_background_of_map(
     parents: Sequence[Map], info: Info, id: strawberry.ID
 ) -> list[Background | None]:
     """One background of a map."""
-    found = await info.context.load(BACKGROUNDS, validate_id("id", id))
+    found = await info.context.get_record(BACKGROUNDS, validate_id("id", id))
     return [found if found and found.unit_map_id == parent.id else None for parent in parents]
 
 

@@ -23,7 +23,7 @@ async def get_floor_of_asset(
     parents: Sequence[Asset], info: Info, id: strawberry.ID
 ) -> list[Floor | None]:
     """One floor of an asset."""
-    floor = await info.context.load(FLOORS, validate_id("id", id))
+    floor = await info.context.get_record(FLOORS, validate_id("id", id))
     return [floor if floor and floor.asset_id == parent.id else None for parent in parents]
 
 

@@ -47,7 +47,7 @@ async def list_maps(
 
 async def get_map(info: Info, id: strawberry.ID) -> Map | None:
     """One map."""
-    return await info.context.load(MAPS, validate_id("id", id))
+    return await info.context.get_record(MAPS, validate_id("id", id))
 
 
 list_maps_of_asset = list_resolver(MAPS_OF_ASSET, "The maps of an asset.")

@@ -43,7 +43,7 @@ async def list_units(
 
 async def get_unit(info: Info, id: strawberry.ID) -> Unit | None:
     """One unit."""
-    return await info.context.load(UNITS, validate_id("id", id))
+    return await info.context.get_record(UNITS, validate_id("id", id))
 
 
 @batch_resolver
@@ -62,7 +62,7 @@ async def get_unit_on_map(
     parents: Sequence[Map], info: Info, id: strawberry.ID
 ) -> list[Unit | None]:
     """One unit on a map."""
-    unit = await info.context.load(UNITS, validate_id("id", id))
+    unit = await info.context.get_record(UNITS, validate_id("id", id))
     return [unit if unit and _is_on_map(parent, unit) else None for parent in parents]
 
 

@@ -171,9 +171,9 @@ class Executor:
             except RequestError as error:
                 if not operation.needs_places:
                     return _failed(error)
-                context.reset_reads()
+                context.restart()
             except Exception:
-                context.reset_reads()
+                context.restart()
             else:
                 if data is not None:
                     return OperationResult(data, [])

@@ -223,7 +223,7 @@ async def test_the_least_recently_used_give_way(own_world: World) -> None:
 
 
 async def test_what_is_larger_than_all_that_may_be_kept_evicts_nothing(one: Running) -> None:
-    one.answers._max_bytes = 5_000
+    one.answers._responses.max_bytes = 5_000
     await one.full.get("/v1/assets")
     await one.full.get("/v1/units")
     assert (one.answers.counters.entries, one.answers.counters.evictions) == (1, 0)
@@ -244,7 +244,7 @@ async def test_the_counters_are_logged_when_they_have_changed(
     own_world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(response_cache, "REPORT_INTERVAL_SECONDS", 0.01)
-    with caplog.at_level(logging.INFO, "floorgate.answers"):
+    with caplog.at_level(logging.INFO, "floorgate.cache"):
         async with gateways(own_world, {"full": own_world.keys.full}) as (one,):
             await one.full.get("/v1/units")
             async with asyncio.timeout(PATIENCE_SECONDS):
@@ -252,7 +252,7 @@ async def test_the_counters_are_logged_when_they_have_changed(
                     await asyncio.sleep(0.01)
             await asyncio.sleep(0.1)
     reports = [record.__dict__["fields"] for record in caplog.records]
-    assert reports[-1] | {"made": 1, "entries": 1} == reports[-1]
+    assert reports[-1] | {"misses": 1, "entries": 1} == reports[-1]
     assert all(before != after for before, after in pairwise(reports))
 
 

@@ -189,9 +189,9 @@ async def test_uses_that_could_not_be_written_are_kept_for_the_next_time(
 
     monkeypatch.setattr(keys, "record_uses", fail)
     with pytest.raises(UnavailableError):
-        await ring._flush_uses()
+        await ring._flush_last_uses()
     monkeypatch.setattr(keys, "record_uses", written)
-    await ring._flush_uses()
+    await ring._flush_last_uses()
     (listed,) = await keys.list_api_keys(database)
     assert listed.last_used_at is not None
 
@@ -206,6 +206,6 @@ async def test_the_ring_is_bounded(
         await until(lambda: is_from_memory(ring, minted[0], reads))
         for key in minted:
             await ring.get_valid_key(key)
-            assert len(ring._entries) <= 3
+            assert len(ring._records) <= 3
         assert await is_from_memory_at_once(ring, minted[3], reads)
         assert not await is_from_memory_at_once(ring, minted[0], reads)
