@@ -89,7 +89,7 @@ async def test_the_log_is_incomplete_where_an_archive_is_missing(
     assert not context.reads.is_complete
 
 
-def test_a_context_cannot_be_changed(context: Context) -> None:
+async def test_a_context_cannot_be_changed(context: Context) -> None:
     with pytest.raises(FrozenInstanceError):
         context.record_cache = None  # type: ignore[misc]
 
