@@ -26,7 +26,7 @@ from gateway.middleware.conditional import ConditionalMiddleware
 from gateway.middleware.cors import VARY_ORIGIN_LINE, CorsMiddleware
 from gateway.middleware.load_shedding import LoadSheddingMiddleware
 from gateway.middleware.proxy import ProxyMiddleware
-from gateway.middleware.rate_limit import RateLimiter
+from gateway.rate_limit import RateLimiter
 from gateway.server.worker import WRITE_COUNTER_VARIABLE
 from gateway.settings import Settings, settings_from_environment
 from resolvers.networks.router_cache import RouterCache

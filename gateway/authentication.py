@@ -9,7 +9,7 @@ from urllib.parse import unquote_plus
 from starlette.requests import Request
 
 from gateway.middleware.access_log import SCOPE_API_KEY, SCOPE_KEY_ID
-from gateway.middleware.rate_limit import RateLimiter
+from gateway.rate_limit import RateLimiter
 from resolvers.request.caller import FLAGS as KNOWN_FLAGS
 from resolvers.request.caller import Caller
 from rest.errors import RETRY_AFTER_HEADERS, HttpError

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.middleware.rate_limit import RateLimiter
+from gateway.rate_limit import RateLimiter
 
 RATES = st.sampled_from([0.5, 1.0, 3.0, 10.0, 1000.0])
 BURSTS = st.integers(1, 20)
