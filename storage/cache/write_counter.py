@@ -45,8 +45,7 @@ class WriteCounter:
 
     def increment(self) -> None:
         """Count a write, after MongoDB acknowledged it and before its response is sent."""
-        # Only this process writes to its slot, so no lock is needed; an aligned 8-byte store
-        # is seen by the others whole.
+        # Only this process writes to its slot, so no lock is needed.
         self._own_counter[0] += 1
 
     def read(self) -> bytes:

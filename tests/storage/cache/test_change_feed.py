@@ -1,15 +1,13 @@
 """Changes are counted soon, and there is no snapshot while some might go unnoticed."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
-from storage.cache import change_feed, write_counter
+from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
-from storage.cache.write_counter import Slot, WriteCounter
 from storage.mongo import driver, setup
 
 pytestmark = pytest.mark.anyio
@@ -136,15 +134,3 @@ async def test_a_snapshot_is_the_same_object_until_something_changes(followed: C
     assert followed.take_snapshot() is before
     followed.count_write()
     assert followed.take_snapshot() is not before
-
-
-def test_workers_of_one_gateway_see_each_others_writes() -> None:
-    descriptor = write_counter.create_shared_memory(2)
-    first, second = (WriteCounter.attach(Slot(descriptor, number)) for number in (0, 1))
-    os.close(descriptor)
-    before = first.read()
-    assert second.read() == before
-    second.increment()
-    assert first.read() == second.read() != before
-    first.increment()
-    assert second.read() not in (before, b"")
