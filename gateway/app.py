@@ -24,8 +24,9 @@ from gateway.graphql import GraphQLEndpoint
 from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.middleware.conditional import ConditionalMiddleware
 from gateway.middleware.cors import VARY_ORIGIN_LINE, CorsMiddleware
-from gateway.middleware.load_shedding import LoadSheddingMiddleware, RateLimiter
+from gateway.middleware.load_shedding import LoadSheddingMiddleware
 from gateway.middleware.proxy import ProxyMiddleware
+from gateway.rate_limit import RateLimiter
 from gateway.server.worker import WRITE_COUNTER_VARIABLE
 from gateway.settings import Settings, settings_from_environment
 from resolvers.networks.router_cache import RouterCache
@@ -136,7 +137,7 @@ class Gateway:
     ) -> OperationResult:
         """Runs an operation; what it may have written counts before it is answered."""
         if not operation.is_query:
-            context.record_cache = None  # it is to see what it has just written
+            context = context.for_mutation()
         try:
             return await self.service.executor.run(operation, variables, context)
         finally:

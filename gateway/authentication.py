@@ -8,7 +8,7 @@ from urllib.parse import unquote_plus
 from starlette.requests import Request
 
 from gateway.middleware.access_log import SCOPE_API_KEY, SCOPE_KEY_ID
-from gateway.middleware.load_shedding import RateLimiter
+from gateway.rate_limit import RateLimiter
 from resolvers.request.caller import FLAGS as KNOWN_FLAGS
 from resolvers.request.caller import Caller
 from rest.errors import (
@@ -38,12 +38,13 @@ class Authenticator:
         """The caller of a request. Raises HttpError 401, 403, 429 or 503."""
         key = get_api_key(request)
         try:
-            record = await self.key_cache.get_valid_key(key)
+            valid_key = await self.key_cache.get_valid_key(key)
         except UnavailableError as error:
             raise service_unavailable_error() from error
-        if record is None:
+        if valid_key is None:
             raise invalid_key_error()
-        request.scope[SCOPE_API_KEY], request.scope[SCOPE_KEY_ID] = record, record.id
+        record = valid_key.record
+        request.scope[SCOPE_API_KEY], request.scope[SCOPE_KEY_ID] = valid_key, record.id
         wait_seconds = self.rate_limiter.check(record.id, time.monotonic())
         if wait_seconds is not None:
             raise rate_limit_error(wait_seconds)

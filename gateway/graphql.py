@@ -61,7 +61,7 @@ class GraphQLEndpoint:
                     raise method_not_allowed_error(["OPTIONS", "POST"])
                 result = await self.service.run_operation(operation, parameters.variables, context)
                 if result.errors:
-                    context.reads_tracked = False  # a fault may have passed by the next time
+                    context.reads.mark_incomplete()  # an error may be gone the next time
                 return _result_response(result, media_type)
 
             key = (*parameters.cache_key(), context.base_url, media_type, *caller.rights)

@@ -36,7 +36,7 @@ async def list_assets(
 
 async def get_asset(info: Info, id: AssetId) -> Asset | None:
     """Get an asset."""
-    return await info.context.load(ASSETS, id)
+    return await info.context.get_record(ASSETS, id)
 
 
 @batch_resolver

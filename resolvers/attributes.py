@@ -83,7 +83,7 @@ async def list_attribute_groups(
 
 async def get_attribute_group(info: Info, id: GroupId) -> AttributeGroup | None:
     """Get an attribute group."""
-    return await info.context.load(ATTRIBUTE_GROUPS, id)
+    return await info.context.get_record(ATTRIBUTE_GROUPS, id)
 
 
 @batch_resolver
@@ -158,7 +158,7 @@ async def unassign_attributes(info: Info, group_id: GroupId, data: Assignments) 
 
 
 def _database_and_scope(info: Info) -> tuple[driver.Database, Scope]:
-    return info.context.untracked_store.database, info.context.caller.scope
+    return info.context.bypass_read_log().database, info.context.caller.scope
 
 
 def _to_assignment(assignment: AssignmentInput) -> Assignment:

@@ -27,7 +27,7 @@ async def get_background_of_map(
     parents: Sequence[Map], info: Info, id: BackgroundId
 ) -> list[Background | None]:
     """One background of a map."""
-    background = await info.context.load(BACKGROUNDS, id)
+    background = await info.context.get_record(BACKGROUNDS, id)
     return [
         background if background and background.unit_map_id == parent.id else None
         for parent in parents

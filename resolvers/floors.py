@@ -28,7 +28,7 @@ async def get_floor_of_asset(
     parents: Sequence[Asset], info: Info, id: FloorId
 ) -> list[Floor | None]:
     """One floor of an asset."""
-    floor = await info.context.load(FLOORS, id)
+    floor = await info.context.get_record(FLOORS, id)
     return [floor if floor and floor.asset_id == parent.id else None for parent in parents]
 
 

@@ -78,7 +78,7 @@ async def list_maps(
 
 async def get_map(info: Info, id: MapId) -> Map | None:
     """One map."""
-    return await info.context.load(MAPS, id)
+    return await info.context.get_record(MAPS, id)
 
 
 list_maps_of_asset = list_resolver(MAPS_OF_ASSET, "The maps of an asset.")

@@ -49,7 +49,7 @@ async def list_units(
 
 async def get_unit(info: Info, id: UnitId) -> Unit | None:
     """One unit."""
-    return await info.context.load(UNITS, id)
+    return await info.context.get_record(UNITS, id)
 
 
 @batch_resolver
@@ -66,7 +66,7 @@ list_units_on_map = list_resolver(UNITS_ON_MAP, "The units on a map.", "id", "as
 @batch_resolver
 async def get_unit_on_map(parents: Sequence[Map], info: Info, id: UnitId) -> list[Unit | None]:
     """One unit on a map."""
-    unit = await info.context.load(UNITS, id)
+    unit = await info.context.get_record(UNITS, id)
     return [unit if unit and _is_on_map(parent, unit) else None for parent in parents]
 
 

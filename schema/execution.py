@@ -7,7 +7,6 @@ client sends, which is kept parsed and validated in a bounded cache. Queries run
 
 import logging
 import re
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from inspect import isawaitable
@@ -27,6 +26,7 @@ from graphql import (
 )
 from graphql.validation import specified_rules
 
+from resolvers.request.caching import Cache
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.errors import RequestError, UnavailableError
@@ -129,7 +129,9 @@ class Executor:
         self.schema = schema
         self.limits = query_limits or QueryLimits()
         self.compile_queries = compile_queries
-        self._operation_cache: OrderedDict[tuple[str, str | None], Operation] = OrderedDict()
+        self._operation_cache: Cache[tuple[str, str | None], Operation] = Cache(
+            max_entries=MAX_CACHED_OPERATIONS
+        )
 
     def prepare(
         self, text: str, name: str | None = None, *, needs_places: bool = True
@@ -148,7 +150,6 @@ class Executor:
         try:
             if operation is None:
                 return self._parse_client_operation(text, name, variables)
-            self._operation_cache.move_to_end((text, name))
             if not operation.has_fixed_size:
                 self._check_size(operation.document, name, variables)
             self._compile(operation)
@@ -171,9 +172,9 @@ class Executor:
             except RequestError as error:
                 if not operation.needs_places:
                     return _failed(error)
-                context.reset_reads()
+                context.restart()
             except Exception:
-                context.reset_reads()
+                context.restart()
             else:
                 if data is not None:
                     return OperationResult(data, [])
@@ -212,9 +213,7 @@ class Executor:
         document = self._parse(text, self.limits.tokens)
         self._check_size(document, name, variables)
         operation = self._build_operation(text, self._validate(document), name)
-        self._operation_cache[text, name] = operation
-        if len(self._operation_cache) > MAX_CACHED_OPERATIONS:
-            self._operation_cache.popitem(last=False)
+        self._operation_cache.put((text, name), operation)
         return operation
 
     def _build_operation(self, text: str, document: DocumentNode, name: str | None) -> Operation:

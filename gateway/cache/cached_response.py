@@ -1,4 +1,4 @@
-"""A complete answer as bytes: its entity tag, and its codings, each made once."""
+"""A complete response as bytes, with its ETag and its content encodings, each computed once."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -11,19 +11,19 @@ from gateway.middleware.compression import Encoding
 
 HeaderList = list[tuple[bytes, bytes]]
 
-SCOPE_CACHE_KEY = "floorgate.answer"
-"""Scope member with the key of the kept answer that a request was given."""
+SCOPE_CACHE_KEY = "floorgate.cache_key"
+"""Member of the ASGI scope: the cache key of the response, None if it is not cached."""
 ENCODINGS: tuple[Encoding, ...] = ("identity", "gzip", "zstd")
 NOT_MODIFIED_HEADERS = frozenset(
     (b"cache-control", b"content-location", b"date", b"etag", b"expires", b"link", b"vary")
 )
-"""What RFC 9110, 15.4.5, wants repeated; `Link` besides, for clients that page by it."""
+"""Headers that RFC 9110, 15.4.5, requires in a 304; also `Link`, for clients that page by it."""
 ENTRY_OVERHEAD_BYTES = 3_000
-"""What keeping an answer takes beside its bytes: headers, messages, keys and mappings."""
+"""Memory of a cached response apart from its body: headers, messages, keys and mappings."""
 
 
 class EncodedBody:
-    """An answer in one coding: what an application sends, and the bytes that go over the wire."""
+    """A response in one content encoding: as ASGI messages and as header lines."""
 
     def __init__(self, headers: HeaderList, etag: bytes, body: bytes) -> None:
         self.etag = etag
@@ -33,36 +33,38 @@ class EncodedBody:
 
     @cached_property
     def start_message(self) -> Message:
-        """Begins the answer to a GET or HEAD."""
+        """Start of the response to a GET or HEAD."""
         return _start_message(200, self._headers_with_etag)
 
     @cached_property
     def start_message_without_etag(self) -> Message:
-        """For methods that know no conditional requests."""
+        """Start of the response to other methods, which have no conditional requests."""
         return _start_message(200, self._headers)
 
     @cached_property
     def not_modified_message(self) -> Message:
-        """For a client that has these bytes already."""
+        """Start of a 304, for a client that already has this body."""
         return _start_message(304, self._not_modified_headers)
 
     @cached_property
     def header_lines(self) -> bytes:
-        """The header lines of `start`."""
+        """The header lines of `start_message`."""
         return serialize_headers(self._headers_with_etag)
 
     @cached_property
     def not_modified_header_lines(self) -> bytes:
-        """The header lines of `not_modified`."""
+        """The header lines of `not_modified_message`."""
         return serialize_headers(self._not_modified_headers)
 
     @property
     def _not_modified_headers(self) -> HeaderList:
-        return [each for each in self._headers_with_etag if each[0] in NOT_MODIFIED_HEADERS]
+        return [
+            (name, value) for name, value in self._headers_with_etag if name in NOT_MODIFIED_HEADERS
+        ]
 
 
 class CachedResponse:
-    """A 200 with its headers, of which the coding and the length are not yet part."""
+    """A 200 response in all its content encodings; each is computed when first requested."""
 
     def __init__(
         self,
@@ -72,78 +74,86 @@ class CachedResponse:
         on_growth: Callable[[Any], None] | None = None,
     ) -> None:
         self.cache_key = cache_key
-        """Under which it is kept, if it is."""
+        """Cache key, or None if not cached."""
         self._on_growth = on_growth
-        """Is told the key of an answer that takes more memory than before."""
-        self._headers = [each for each in headers if each[0] != b"content-length"]
+        """Called with the cache key when a new encoding makes the entry larger."""
+        self._headers = [(name, value) for name, value in headers if name != b"content-length"]
         self._body = body
         self._encoded_bodies: dict[Encoding, EncodedBody] = {}
         self.size_bytes = ENTRY_OVERHEAD_BYTES + len(body)
-        """What it takes in memory; another coding adds to it."""
+        """Estimated memory; grows with each encoding."""
 
     @cached_property
     def _etag(self) -> str:
         return compression.compute_etag(self._body)
 
     def select_messages(self, scope: Scope) -> tuple[Message, Message]:
-        """The two messages: 304 where a GET or HEAD names bytes that the client has already."""
-        accepted = asked = None
+        """Return the start and body messages for a request: a 304 if `If-None-Match` matches."""
+        accept_encoding = if_none_match = None
         for name, value in scope["headers"]:
             if name == b"accept-encoding":
-                accepted = value if accepted is None else accepted + b", " + value
+                accept_encoding = _join_values(accept_encoding, value)
             elif name == b"if-none-match":
-                asked = value if asked is None else asked + b", " + value
+                if_none_match = _join_values(if_none_match, value)
         if scope["method"] not in ("GET", "HEAD"):
-            coded = self._get_encoded(compression.choose_encoding(accepted, len(self._body)))
-            return coded.start_message_without_etag, coded.body_message
-        coded, is_held = self.select_encoding(accepted, asked)
-        if is_held:
-            return coded.not_modified_message, _EMPTY_BODY_MESSAGE
-        return coded.start_message, _EMPTY_BODY_MESSAGE if scope[
-            "method"
-        ] == "HEAD" else coded.body_message
+            encoded = self._get_encoded(
+                compression.choose_encoding(accept_encoding, len(self._body))
+            )
+            return encoded.start_message_without_etag, encoded.body_message
+        encoded, is_match = self.select_encoding(accept_encoding, if_none_match)
+        if is_match:
+            return encoded.not_modified_message, _EMPTY_BODY_MESSAGE
+        is_head = scope["method"] == "HEAD"
+        return encoded.start_message, _EMPTY_BODY_MESSAGE if is_head else encoded.body_message
 
     def select_encoding(
         self, accept_encoding: bytes | None, if_none_match: bytes | None
     ) -> tuple[EncodedBody, bool]:
-        """The coding for a GET's `Accept-Encoding`, and whether `If-None-Match` names it."""
-        coded = self._get_encoded(compression.choose_encoding(accept_encoding, len(self._body)))
-        held = None if if_none_match is None else self._find_client_copy(coded, if_none_match)
-        return (coded, False) if held is None else (held, True)
+        """Return the body for a GET's `Accept-Encoding`, and False; or, if `If-None-Match`
+        names the body in any encoding, that body and True.
+        """
+        encoded = self._get_encoded(compression.choose_encoding(accept_encoding, len(self._body)))
+        match = None if if_none_match is None else self._find_match(encoded, if_none_match)
+        return (encoded, False) if match is None else (match, True)
 
     def _get_encoded(self, encoding: Encoding) -> EncodedBody:
-        coded = self._encoded_bodies.get(encoding)
-        if coded is None:
-            coded = self._encoded_bodies[encoding] = self._encode(encoding)
+        encoded = self._encoded_bodies.get(encoding)
+        if encoded is None:
+            encoded = self._encoded_bodies[encoding] = self._encode(encoding)
             if encoding != "identity":
-                self.size_bytes += len(coded.body_message["body"])
+                self.size_bytes += len(encoded.body_message["body"])
                 if self._on_growth is not None:
                     self._on_growth(self.cache_key)
-        return coded
+        return encoded
 
-    def _find_client_copy(self, coded: EncodedBody, asked: bytes) -> EncodedBody | None:
-        if asked == coded.etag:
-            return coded
-        # A client that holds the body in another coding holds the same truth.
+    def _find_match(self, preferred: EncodedBody, if_none_match: bytes) -> EncodedBody | None:
+        if if_none_match == preferred.etag:
+            return preferred
+        # A client that has the body in another encoding has the same content.
         for encoding in ENCODINGS:
-            if compression.etag_matches(asked, compression.etag_for_encoding(self._etag, encoding)):
+            etag = compression.etag_for_encoding(self._etag, encoding)
+            if compression.etag_matches(if_none_match, etag):
                 return self._get_encoded(encoding)
         return None
 
     def _encode(self, encoding: Encoding) -> EncodedBody:
         body = compression.compress(self._body, encoding)
-        tag = compression.etag_for_encoding(self._etag, encoding).encode()
+        etag = compression.etag_for_encoding(self._etag, encoding).encode()
         headers = [*self._headers, (b"content-length", str(len(body)).encode())]
         if encoding != "identity":
             headers.append((b"content-encoding", encoding.encode()))
-        return EncodedBody(headers, tag, body)
+        return EncodedBody(headers, etag, body)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers as an ASGI application."""
+        """Send the response, as an ASGI application."""
         scope[SCOPE_CACHE_KEY] = self.cache_key
-        start, body = self.select_messages(scope)
-        await send(start)
-        await send(body)
+        for message in self.select_messages(scope):
+            await send(message)
+
+
+def _join_values(first: bytes | None, second: bytes) -> bytes:
+    # Lines of one header field are one list (RFC 9110, 5.3).
+    return second if first is None else first + b", " + second
 
 
 def _start_message(status: int, headers: HeaderList) -> Message:
@@ -151,7 +161,7 @@ def _start_message(status: int, headers: HeaderList) -> Message:
 
 
 def serialize_headers(headers: HeaderList) -> bytes:
-    """Header lines as they are sent."""
+    """Return header lines as sent over the wire."""
     return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 

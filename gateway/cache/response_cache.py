@@ -1,17 +1,15 @@
-"""Answers kept in memory: exact, because what MongoDB tells of changes ends them.
+"""The cache of complete responses.
 
-An answer is kept under what it answers and for whom: the operation, its variables, and the assets
-that the caller sees; callers who see the same share it. With it are kept the collections that it
-was read from and the mark noted before the read, so that a change told meanwhile ends it too.
-While changes may go unnoticed nothing is kept and nothing kept is used.
+The key of a response is what it depends on apart from the data: the operation, its variables, the
+base address, and what the caller may see; callers who may see the same share an entry. An entry is
+valid while the collections it was read from are unchanged since a snapshot taken before the read.
+See docs/decisions/kept-answers.md.
 """
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, replace
 
 from starlette.responses import Response
 from starlette.types import ASGIApp
@@ -19,52 +17,32 @@ from starlette.types import ASGIApp
 from gateway.cache.cached_response import CachedResponse
 from resolvers.request.context import Context
 from rest.endpoints import CacheKey
-from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
+from storage.cache.cache import Cache, CacheCounters
+from storage.cache.change_feed import ChangeFeed
 from storage.mongo.tasks import cancel_and_wait
 
 REPORT_INTERVAL_SECONDS = 60.0
 
-_logger = logging.getLogger("floorgate.answers")
-
-
-@dataclass(slots=True)
-class CacheCounters:
-    """How the answers served so far came about, and what is kept now."""
-
-    hits: int = 0
-    """Answered from memory."""
-    misses: int = 0
-    """Answered by running the operation."""
-    invalidations: int = 0
-    """Ended by a change."""
-    evictions: int = 0
-    """Gave way to others."""
-    entries: int = 0
-    size_bytes: int = 0
-
-
-@dataclass(slots=True)
-class _ResponseEntry:
-    response: CachedResponse
-    collections: frozenset[str]
-    snapshot: VersionSnapshot
-    key_bytes: int
-    size_bytes: int = 0
-    """As it was counted."""
+_logger = logging.getLogger("floorgate.cache")
 
 
 class ResponseCache:
-    """Complete answers by what they answer; the least recently used give way."""
+    """An LRU cache of complete responses, bounded in bytes. A `max_bytes` of 0 turns it off."""
 
-    def __init__(self, change_feed: ChangeFeed, max_bytes: int) -> None:
-        self.counters = CacheCounters()
-        self._change_feed = change_feed
-        self._max_bytes = max_bytes
-        self._entries: OrderedDict[CacheKey, _ResponseEntry] = OrderedDict()
+    def __init__(self, feed: ChangeFeed, max_bytes: int) -> None:
+        self._feed = feed
+        self._responses: Cache[CacheKey, CachedResponse] = Cache(
+            max_bytes=max_bytes, weigh=_weigh, feed=feed
+        )
+
+    @property
+    def counters(self) -> CacheCounters:
+        """The counters of responses; a miss is a request that ran its operation."""
+        return self._responses.counters
 
     @asynccontextmanager
     async def run_reporting(self) -> AsyncIterator["ResponseCache"]:
-        """Logs the counters once a minute meanwhile, where they have changed."""
+        """Log the counters once a minute if they have changed."""
         reporting = asyncio.create_task(self._report_periodically())
         try:
             yield self
@@ -76,79 +54,42 @@ class ResponseCache:
         while True:
             await asyncio.sleep(REPORT_INTERVAL_SECONDS)
             if self.counters != reported:
-                reported = replace(self.counters)
-                _logger.info("answers", extra={"fields": asdict(reported)})
+                reported = self.counters
+                _logger.info("response cache", extra={"fields": reported._asdict()})
 
     async def get_or_create(
         self, key: CacheKey, context: Context, create: Callable[[], Awaitable[Response]]
     ) -> ASGIApp:
-        """The answer kept under `key`, else the one made now, which is kept if it may be.
+        """Return the cached response for `key`, or create it and cache it if it is cacheable.
 
-        `make` reads with `context`, which says afterwards where the answer came from.
+        `create` reads through `context`, whose read log then names the collections it read.
         """
-        if (ready := self.get(key)) is not None:
-            return ready
-        self.counters.misses += 1
-        if not self._max_bytes:
+        if (cached := self._responses.get(key)) is not None:
+            return cached
+        if not self._responses.max_bytes:
             return await create()
-        mark = self._change_feed.take_snapshot()
+        snapshot = self._feed.take_snapshot()
         response = await create()
-        is_whole = context.reads_tracked and bool(context.collections_read)
-        if mark is None or not is_whole or response.status_code != 200:
+        reads = context.reads
+        # A response that read nothing would never be invalidated.
+        if not reads.is_complete or not reads.collections or response.status_code != 200:
             return response
-        ready = CachedResponse(response.raw_headers, bytes(response.body), key, self._on_growth)
-        entry = _ResponseEntry(
-            ready, frozenset(context.collections_read), mark, _key_size_bytes(key)
+        new = CachedResponse(
+            response.raw_headers, bytes(response.body), key, self._responses.reweigh
         )
-        if entry.key_bytes + ready.size_bytes > self._max_bytes:  # all others would give way
-            return response
-        self._store(key, entry)
-        return ready
+        return (
+            new
+            if self._responses.put(key, new, snapshot, frozenset(reads.collections))
+            else response
+        )
 
     def get(self, key: CacheKey) -> CachedResponse | None:
-        """The answer kept under `key`, if it is still true."""
-        entry = self._entries.get(key)
-        if entry is None:
-            return None
-        now = self._change_feed.take_snapshot()
-        if now is None:
-            return None
-        if not is_unchanged_since(entry.snapshot, now, entry.collections):
-            self._remove(key)
-            self.counters.invalidations += 1
-            return None
-        entry.snapshot = now  # compared by identity next time
-        self._entries.move_to_end(key)
-        self.counters.hits += 1
-        return entry.response
+        """Return the cached response for `key`, for the fast path.
 
-    def _store(self, key: CacheKey, entry: _ResponseEntry) -> None:
-        if key in self._entries:
-            self._remove(key)
-        self._entries[key] = entry
-        self.counters.entries += 1
-        self._update_size(entry)
-
-    def _on_growth(self, key: CacheKey) -> None:
-        if (entry := self._entries.get(key)) is not None:
-            self._update_size(entry)
-
-    def _update_size(self, entry: _ResponseEntry) -> None:
-        """Counts what an answer takes, which grows when it is coded, and makes room for it."""
-        size_bytes = entry.key_bytes + entry.response.size_bytes
-        if size_bytes == entry.size_bytes:
-            return
-        self.counters.size_bytes += size_bytes - entry.size_bytes
-        entry.size_bytes = size_bytes
-        while self.counters.size_bytes > self._max_bytes:
-            self._remove(next(iter(self._entries)))
-            self.counters.evictions += 1
-
-    def _remove(self, key: CacheKey) -> None:
-        entry = self._entries.pop(key)
-        self.counters.entries -= 1
-        self.counters.size_bytes -= entry.size_bytes
+        A miss is not counted, because the full pipeline then looks up the same key.
+        """
+        return self._responses.get(key, None, count_miss=False)
 
 
-def _key_size_bytes(key: CacheKey) -> int:
-    return sum(len(part) for part in key if isinstance(part, (str, bytes)))
+def _weigh(key: CacheKey, response: CachedResponse) -> int:
+    return response.size_bytes + sum(len(part) for part in key if isinstance(part, (str, bytes)))

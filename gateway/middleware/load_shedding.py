@@ -1,6 +1,5 @@
-"""Who is let in: a bound on requests being worked on, and a rate for each key."""
+"""Load shedding: a limit on the requests in progress. See docs/decisions/server-admission.md."""
 
-from collections import OrderedDict
 from collections.abc import Collection
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -8,22 +7,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.middleware.access_log import UNAVAILABLE_MESSAGES
 
 HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
-"""Always let in: a probe that is shed would have a busy service restarted."""
+"""Never shed: an orchestrator would restart a busy service that fails its probes."""
 MAX_ARRIVING_BYTES = 128 << 20
-"""Of all bodies that are not complete yet: six times the largest body that is allowed."""
+"""Total of all incomplete request bodies: six times the largest body allowed."""
 
 
 class _OverloadedError(Exception):
-    """A request for which there is no room, whether it has just begun or its body arrives."""
+    """There is no slot for a request, or no room for more of its body."""
 
 
 class LoadSheddingMiddleware:
-    """Load shedding: answer 503 at once to what is beyond `max_in_flight` requests being worked on.
+    """Respond with 503 at once to requests beyond `max_in_flight` in progress.
 
-    Without it an overloaded event loop makes the database driver's timeouts fire, and all
-    requests fail; with it the rest stay fast. A request that waits for its client, for the
-    rest of its body or to have its response read, does not count: else slow clients could hold
-    all slots without causing any work. A `max_in_flight` of 0 turns it off.
+    Otherwise an overloaded event loop makes the database driver's timeouts fire, and all requests
+    fail; this way the rest stay fast. A request that waits for its client to send the rest of its
+    body or to read the response does not count, or slow clients could hold all slots without
+    causing any work. A `max_in_flight` of 0 turns load shedding off.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class LoadSheddingMiddleware:
             await self.app(scope, slot.receive, slot.send)
             return
         except _OverloadedError:
-            pass  # answered below, where the exception holds no part of a body any more
+            pass  # respond below, once the exception no longer references parts of the body
         finally:
             slot.release()
             slot.forget_body()
@@ -54,7 +53,7 @@ class LoadSheddingMiddleware:
 
 
 class _Slot:
-    """The place of one request among those in flight."""
+    """The slot of one request, held while the request causes work."""
 
     def __init__(self, shedding: LoadSheddingMiddleware, receive: Receive, send: Send) -> None:
         self._shedding = shedding
@@ -62,9 +61,9 @@ class _Slot:
         self._send = send
         self._is_held = False
         self._expects_body = True
-        """Until the body is complete, or the response begins without it."""
+        """True until the body is complete, or the response begins without it."""
         self._arrived_bytes = 0
-        """Of a body that is not complete."""
+        """Bytes received of an incomplete body."""
 
     def acquire(self) -> None:
         """Take a slot. Raises _OverloadedError when there is none."""
@@ -100,7 +99,7 @@ class _Slot:
             raise _OverloadedError
 
     def forget_body(self) -> None:
-        """Count what has arrived no longer."""
+        """Stop counting the bytes received so far."""
         self._shedding.arriving_bytes -= self._arrived_bytes
         self._arrived_bytes = 0
 
@@ -109,37 +108,3 @@ class _Slot:
         self._expects_body = False
         self.release()
         await self._send(message)
-
-
-class RateLimiter:
-    """The generic cell rate algorithm (ITU-T I.371, virtual scheduling), one cell a request.
-
-    A key may make `burst` requests at once and `per_second` in the long run; refused ones cost
-    nothing. One number a key is kept, for the `capacity` keys used last; a forgotten key
-    starts anew. In memory: each process counts by itself. A `per_second` of 0 turns it off.
-    """
-
-    def __init__(self, per_second: float, burst: int, max_keys: int = 100_000) -> None:
-        if per_second < 0 or burst < 1 or max_keys < 1:
-            raise ValueError("A rate must not be negative; burst and capacity must be at least 1")
-        self._interval_seconds = 1 / per_second if per_second else 0.0
-        self._tolerance_seconds = (burst - 1) * self._interval_seconds
-        self._max_keys = max_keys
-        self._theoretical_arrivals: OrderedDict[str, float] = OrderedDict()
-
-    def check(self, key_id: str, now: float) -> float | None:
-        """None lets the request in; else the seconds after which one will be let in.
-
-        `now` is in seconds of any clock that does not run backwards.
-        """
-        if not self._interval_seconds:
-            return None
-        expected = max(self._theoretical_arrivals.get(key_id, now), now)
-        retry_after_seconds = expected - self._tolerance_seconds - now
-        if retry_after_seconds > 1e-9:  # what floating point leaves of nothing
-            return retry_after_seconds
-        self._theoretical_arrivals[key_id] = expected + self._interval_seconds
-        self._theoretical_arrivals.move_to_end(key_id)
-        if len(self._theoretical_arrivals) > self._max_keys:
-            self._theoretical_arrivals.popitem(last=False)
-        return None

@@ -1,4 +1,7 @@
-"""What processing leaves of a map for requests: its router, and where its locations were then."""
+"""Routable maps: the result of processing a map, as one archive in the database.
+
+An archive holds the router and where the locations were when the map was processed.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -24,34 +27,34 @@ class Placement(NamedTuple):
 
     @property
     def floor_id(self) -> str:
-        """Empty for a location that is on no floor."""
+        """The location's own floor; empty if it is on none."""
         return self.floor_ids[0] if self.floor_ids else ""
 
 
 class RoutableMap(NamedTuple):
-    """A map that can be routed on, and its locations by id."""
+    """The router of a map, and its locations by id."""
 
     router: Router
     placements: Mapping[str, Placement]
 
 
 def placement_of(location: Location) -> Placement:
-    """Where a record says that its location is."""
+    """Return where a location is according to its record."""
     floor_ids = tuple(floor.id for floor in location.floors)
     return Placement(location.id, location.name, location.x, location.y, floor_ids)
 
 
 def serialize_routable_map(router: Router, placements: Iterable[Placement]) -> bytes:
-    """One archive of a map: bytes for `load`."""
+    """Return an archive for `deserialize_routable_map`."""
     content = np.frombuffer(serialize_router(router), np.uint8)
     return pack_archive(ARCHIVE_KIND, {"placements": list(placements)}, {"router": content})
 
 
 def deserialize_routable_map(buffer: Any) -> RoutableMap:
-    """A map whose tables stay in `buffer`. Raises FormatError."""
+    """Return the map in an archive; its tables stay in `buffer`. Raises ArchiveError."""
     values, arrays = unpack_archive(ARCHIVE_KIND, buffer)
-    placements = (
-        Placement(key, name, x, y, tuple(floor_ids))
+    placements = {
+        key: Placement(key, name, x, y, tuple(floor_ids))
         for key, name, x, y, floor_ids in values["placements"]
-    )
-    return RoutableMap(deserialize_router(arrays["router"]), {each.id: each for each in placements})
+    }
+    return RoutableMap(deserialize_router(arrays["router"]), placements)

@@ -1,16 +1,16 @@
-"""Routers in memory: those of the maps that were asked for last, up to a number of bytes."""
+"""The cache of routers, bounded in bytes."""
 
 import asyncio
 import logging
 import mmap
 import tempfile
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from resolvers.networks import routable_maps
 from resolvers.networks.routable_maps import RoutableMap
 from routing.errors import ArchiveError
+from storage.cache.cache import Cache
 
 MAX_CACHE_BYTES = 512 << 20
 
@@ -20,36 +20,40 @@ logger = logging.getLogger("floorgate.routers")
 
 
 class CachedRouter(NamedTuple):
-    """A map's router and the size of the archive that it was loaded from."""
+    """A routable map and the size of its archive."""
 
     routable: RoutableMap | None
-    """None for an archive of no use, so that nobody reads it again."""
+    """None for an unusable archive, so that it is not read again."""
     size_bytes: int
 
 
 class RouterCache:
-    """Routers by the digest of their archive, which never changes.
+    """Cache routers by the digest of their archive. An archive never changes.
 
-    An archive is mapped from an unnamed file: the system may drop its pages and read them again,
-    and workers share none of it by accident. What was asked for longest ago goes first.
+    The tables of a router stay in a memory-mapped unnamed file, so that the kernel may write its
+    pages back and drop them when memory is short. An archive larger than `max_bytes` is cached too,
+    but alone: reading it again for each request would cost far more.
     """
 
     def __init__(self, read_file: FileReader, max_bytes: int = MAX_CACHE_BYTES) -> None:
         self._read_file = read_file
-        self._max_bytes = max_bytes
-        self._entries: OrderedDict[str, CachedRouter] = OrderedDict()
+        self._routers: Cache[str, CachedRouter] = Cache(
+            max_bytes=max_bytes, weigh=lambda _, cached: cached.size_bytes, min_entries=1
+        )
         self._loading: dict[str, asyncio.Task[CachedRouter | None]] = {}
 
     async def get_or_load(self, digest: str, map_id: str) -> RoutableMap | None:
-        """What a map's archive holds; None when it is gone, or of another version's format."""
-        loaded = self._entries.get(digest)
-        if loaded is not None:
-            self._entries.move_to_end(digest)
-            return loaded.routable
-        if digest not in self._loading:
-            self._loading[digest] = asyncio.create_task(self._load(digest, map_id))
-        loaded = await asyncio.shield(self._loading[digest])
-        return loaded.routable if loaded else None
+        """Return the routable map in an archive.
+
+        None if the archive is gone or has another version's format.
+        """
+        cached = self._routers.get(digest)
+        if cached is None:
+            # Concurrent requests for one archive share one read.
+            if digest not in self._loading:
+                self._loading[digest] = asyncio.create_task(self._load(digest, map_id))
+            cached = await asyncio.shield(self._loading[digest])
+        return cached.routable if cached else None
 
     async def _load(self, digest: str, map_id: str) -> CachedRouter | None:
         try:
@@ -59,20 +63,12 @@ class RouterCache:
             try:
                 loaded = CachedRouter(await asyncio.to_thread(_map_archive, content), len(content))
             except ArchiveError as error:
-                logger.warning("the map %r is not routed on: %s", map_id, error)
+                logger.warning("the map %r has no usable network: %s", map_id, error)
                 loaded = CachedRouter(None, 0)
-            self._entries[digest] = loaded
-            self._evict()
+            self._routers.put(digest, loaded)
             return loaded
         finally:
             del self._loading[digest]
-
-    def _evict(self) -> None:
-        while len(self._entries) > 1 and self._total_bytes() > self._max_bytes:
-            self._entries.popitem(last=False)
-
-    def _total_bytes(self) -> int:
-        return sum(loaded.size_bytes for loaded in self._entries.values())
 
 
 def _map_archive(content: bytes) -> RoutableMap:

@@ -114,7 +114,7 @@ async def process_map(
     asset_id = None if asset is None else validate_id("asset", asset)
     map_id = validate_id("id", id)
     request = ProcessingRequest(map_id, files, None, asset_id, feet_per_unit, require=require)
-    outcome = await process_and_publish(info.context.untracked_store, request)
+    outcome = await process_and_publish(info.context.bypass_read_log(), request)
     return ProcessedMap(outcome.published, outcome.report)
 
 

@@ -1,4 +1,4 @@
-"""Who asks, and what they may do."""
+"""The caller of a request: its scope, permissions and flags."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -31,7 +31,7 @@ PERMISSIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A key's rights together with the flags of one request."""
+    """The permissions of an API key together with the flags of one request."""
 
     key_id: str
     scope: Scope
@@ -40,5 +40,5 @@ class Caller:
 
     @property
     def rights(self) -> tuple[Scope, frozenset[str], frozenset[str]]:
-        """The same for callers who are answered the same."""
+        """Part of the cache key: equal for callers with equal visibility, permissions and flags."""
         return self.scope, self.permissions, self.flags

@@ -1,11 +1,11 @@
-"""What a resolver is handed: the caller, the store, and loaders that live for one request.
+"""The context of a request: the caller, and reads of the records that the caller may see.
 
-Resolvers of sibling records ask one by one; the loaders gather what is asked in the same turn of
-the event loop and make one MongoDB command of it.
+Resolvers of sibling records ask for one record each. Loaders collect what is asked for in one
+iteration of the event loop and read it with one MongoDB command.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import strawberry
@@ -14,8 +14,8 @@ from resolvers.networks.routable_maps import RoutableMap
 from resolvers.networks.router_cache import RouterCache
 from resolvers.request.arguments import parse_page_request
 from resolvers.request.caller import Caller
-from resolvers.request.errors import TooManyRecordsError
 from resolvers.request.loading import BatchLoad, Loader
+from resolvers.request.read_log import ReadLog
 from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.networks import find_network_digest
@@ -28,12 +28,8 @@ R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 ParentKey: TypeAlias = tuple[Any, ...]
 
-MAX_RECORDS_PER_REQUEST = 100_000
-"""Records that one request may read in lists, whatever was estimated before it ran."""
-
-
 MAX_KEYS_PER_COMMAND = 10_000
-"""Keys in one command: of the longest ids, 10 MB of the 16 that MongoDB takes."""
+"""Keys in one command: with the longest ids 10 MB, of the 16 MB that MongoDB allows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,61 +38,61 @@ class Relation(Generic[R]):
 
     kind: Kind[R]
     where: Callable[..., Document]
-    """From the parent's key fields to the condition that its list meets."""
+    """Return the condition of a parent's list, from the parent's key fields."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """One request's context; made afresh for each."""
+    """The context of one request; create a new one for each."""
 
     caller: Caller
     _store: Store
     base_url: str = ""
-    """Where clients reach the service, for addresses within responses."""
+    """The address under which clients reach the service, for links in responses."""
     router_cache: RouterCache | None = None
-    """Shared by all requests of a gateway."""
+    """Router cache shared by all requests."""
     record_cache: RecordCache | None = None
-    """Shared likewise; None where everything is to be read now, as by what writes."""
-    collections_read: set[str] = field(default_factory=set)
-    """The collections that the answer so far comes from."""
-    reads_tracked: bool = True
-    """Whether `read` names all that the answer comes from."""
+    """Record cache shared by all requests; None for mutations, which must read their own writes."""
+    reads: ReadLog = field(default_factory=ReadLog)
+    """What the response has been read from so far."""
     _loaders: dict[Any, Loader[Any, Any]] = field(default_factory=dict)
-    _record_count: int = 0
 
-    @property
-    def untracked_store(self) -> Store:
-        """For what the methods here do not offer; nobody keeps track of what is read with it."""
-        self.reads_tracked = False
+    def for_mutation(self) -> "Context":
+        """Return this context without the record cache; the read log is shared."""
+        return replace(self, record_cache=None)
+
+    def bypass_read_log(self) -> Store:
+        """Return the store for direct access.
+
+        Reads through it are not logged, so the response will not be cached.
+        """
+        self.reads.mark_incomplete()
         return self._store
 
-    def _tracked_store(self, kind: Kind[Any]) -> Store:
-        self.collections_read.add(kind.name)
-        return self._store
-
-    def reset_reads(self) -> None:
-        """Drops what was read, so that the request may be answered from the start."""
+    def restart(self) -> None:
+        """Forget the records read, so that the operation can run again from the start."""
         self._loaders.clear()
-        self._record_count = 0
+        self.reads.restart()
 
-    async def load(self, kind: Kind[R], key: str) -> R | None:
-        """The visible record with this key; batched with its siblings'."""
+    async def get_record(self, kind: Kind[R], key: str) -> R | None:
+        """Return the visible record with this key, or None; batched with its siblings."""
 
-        async def read() -> R | None:
-            [record] = await self.load_aligned(kind, [key])
-            return record
+        async def load() -> R | None:
+            return await self._get_record_loader(kind).load_one(key)
 
-        return await self._get_or_load(kind, "", key, read)
+        return await self._get_or_load(kind, "", key, load)
 
     async def load_aligned(self, kind: Kind[R], keys: Sequence[str | None]) -> list[R | None]:
-        """The visible record for each key, None where there is none; None for no key."""
+        """Return the visible record for each key; None for None and for keys without one."""
+        return await self._get_record_loader(kind).load(keys)
 
-        async def load(keys: list[str | None]) -> Sequence[R | None]:
-            wanted = [key for key in keys if key is not None]
-            found = await self.load_many(kind, wanted)
-            return [None if key is None else found.get(key) for key in keys]
-
-        return await self._get_loader(kind.name, load).load(keys)
+    async def load_many(self, kind: Kind[R], keys: Iterable[str]) -> dict[str, R]:
+        """Return the visible records among `keys`, by key."""
+        distinct = set(keys)
+        if not distinct:
+            return {}
+        store = self._log_read(kind)
+        return await store.load_records(kind, self.caller.scope, distinct)
 
     async def load_pages(
         self,
@@ -106,67 +102,20 @@ class Context:
         per_page: int | None,
         after: str | None,
     ) -> list[Page[R]]:
-        """A page of each parent's list; batched with those of the parents' siblings.
+        """Return a page of each parent's list; batched with those of the parents' siblings.
 
-        Raises InvalidInput.
+        Raises InvalidInputError and TooManyRecordsError.
         """
-        slice = parse_page_request(page, per_page, after)
+        page_request = parse_page_request(page, per_page, after)
 
         async def load(parents: list[ParentKey]) -> Sequence[Page[R]]:
             wheres = [relation.where(*parent) for parent in parents]
-            store = self._tracked_store(relation.kind)
-            pages = await store.load_pages(relation.kind, self.caller.scope, wheres, slice)
-            return self._count_records(pages)
+            store = self._log_read(relation.kind)
+            pages = await store.load_pages(relation.kind, self.caller.scope, wheres, page_request)
+            self.reads.count_records(sum(len(page.data) for page in pages))
+            return pages
 
-        return await self._get_loader((relation, slice), load).load(parents)
-
-    async def load_many(self, kind: Kind[R], keys: Iterable[str]) -> dict[str, R]:
-        """The visible records among `keys`, by key."""
-        wanted = set(keys)
-        if not wanted:
-            return {}
-        return await self._tracked_store(kind).load_records(kind, self.caller.scope, wanted)
-
-    async def list_keys(self, kind: Kind[Any], where: Document, limit: int) -> list[str]:
-        """The keys of up to `most` visible records that meet a condition."""
-        return await self._tracked_store(kind).list_keys(kind, self.caller.scope, where, limit)
-
-    async def load_routable_map(self, map_id: str) -> RoutableMap | None:
-        """What answers questions about the ways of a visible map; None where it is not routable."""
-
-        async def read() -> str | None:
-            return await find_network_digest(self._store.database, self.caller.scope, map_id)
-
-        digest = await self._get_or_load(MAPS, NETWORK_FIELD, map_id, read)
-        if digest is None or self.router_cache is None:
-            return None
-        routable = await self.router_cache.get_or_load(digest, map_id)
-        self.reads_tracked &= routable is not None  # a file that comes is told by no change
-        return routable
-
-    async def load_drawings(self, map_ids: Sequence[str | None]) -> list[bytes | None]:
-        """What each map's drawing was parsed to, as JSON; None for no map."""
-
-        async def load(map_ids: list[str | None]) -> Sequence[bytes | None]:
-            wanted = [map_id for map_id in map_ids if map_id is not None]
-            store = self._tracked_store(MAPS)
-            found = await store.load_drawings(self.caller.scope, wanted) if wanted else {}
-            return [None if map_id is None else found.get(map_id) for map_id in map_ids]
-
-        return await self._get_loader("drawings", load).load(map_ids)
-
-    async def count_lists(
-        self, relation: Relation[Any], parents: Sequence[ParentKey], max_count: int
-    ) -> list[int]:
-        """How long each list is, counted no further than `most`; for planning, not for showing."""
-
-        async def load(parents: list[ParentKey]) -> list[int]:
-            wheres = [relation.where(*parent) for parent in parents]
-            return await self._tracked_store(relation.kind).count_many(
-                relation.kind, wheres, max_count
-            )
-
-        return await self._get_loader((relation, max_count), load).load(parents)
+        return await self._get_loader((relation, page_request), load).load(parents)
 
     async def list_page(
         self,
@@ -176,33 +125,94 @@ class Context:
         per_page: int | None,
         after: str | None,
     ) -> Page[R]:
-        """A page of all visible records that meet a condition. Raises InvalidInput."""
-        slice = parse_page_request(page, per_page, after)
-        store = self._tracked_store(kind)
-        return self._count_records([await store.list_page(kind, self.caller.scope, where, slice)])[
-            0
-        ]
+        """Return a page of all visible records that meet a condition.
+
+        Raises InvalidInputError and TooManyRecordsError.
+        """
+        page_request = parse_page_request(page, per_page, after)
+        store = self._log_read(kind)
+        records = await store.list_page(kind, self.caller.scope, where, page_request)
+        self.reads.count_records(len(records.data))
+        return records
+
+    async def list_keys(self, kind: Kind[Any], where: Document, limit: int) -> list[str]:
+        """Return the keys of the first `limit` visible records that meet a condition."""
+        return await self._log_read(kind).list_keys(kind, self.caller.scope, where, limit)
+
+    async def count_lists(
+        self, relation: Relation[Any], parents: Sequence[ParentKey], max_count: int
+    ) -> list[int]:
+        """Return the length of each parent's list, or `max_count` if it is longer.
+
+        For planning a read only: records that the caller may not see are counted too.
+        """
+
+        async def load(parents: list[ParentKey]) -> list[int]:
+            wheres = [relation.where(*parent) for parent in parents]
+            store = self._log_read(relation.kind)
+            return await store.count_many(relation.kind, wheres, max_count)
+
+        return await self._get_loader((relation, max_count), load).load(parents)
+
+    async def load_routable_map(self, map_id: str) -> RoutableMap | None:
+        """Return the router and locations of a visible map, or None if it is not routable."""
+
+        async def load() -> str | None:
+            return await find_network_digest(self._store.database, self.caller.scope, map_id)
+
+        digest = await self._get_or_load(MAPS, NETWORK_FIELD, map_id, load)
+        if digest is None or self.router_cache is None:
+            return None
+        routable = await self.router_cache.get_or_load(digest, map_id)
+        if routable is None:
+            # Uploading a file emits no change event, so its absence must not be cached.
+            self.reads.mark_incomplete()
+        return routable
+
+    async def load_drawings(self, map_ids: Sequence[str | None]) -> list[bytes | None]:
+        """Return each map's parsed drawing as JSON; None for None and for maps without one."""
+
+        async def load(map_ids: list[str | None]) -> Sequence[bytes | None]:
+            keys = [map_id for map_id in map_ids if map_id is not None]
+            store = self._log_read(MAPS)
+            drawings = await store.load_drawings(self.caller.scope, keys) if keys else {}
+            return _align(map_ids, drawings)
+
+        return await self._get_loader("drawings", load).load(map_ids)
+
+    def _log_read(self, kind: Kind[Any]) -> Store:
+        self.reads.add(kind.name)
+        return self._store
 
     async def _get_or_load(
-        self, kind: Kind[Any], field: str, key: str, read: Callable[[], Awaitable[T | None]]
+        self, kind: Kind[Any], field: str, key: str, load: Callable[[], Awaitable[T | None]]
     ) -> T | None:
-        self.collections_read.add(kind.name)
+        self.reads.add(kind.name)
         if self.record_cache is None:
-            return await read()
+            return await load()
         return await self.record_cache.get_or_load(
-            RecordCacheKey(kind.name, field, self.caller.scope, key), read
+            RecordCacheKey(kind.name, field, self.caller.scope, key), load
         )
 
-    def _count_records(self, pages: list[Page[R]]) -> list[Page[R]]:
-        self._record_count += sum(len(page.data) for page in pages)
-        if self._record_count > MAX_RECORDS_PER_REQUEST:
-            raise TooManyRecordsError(MAX_RECORDS_PER_REQUEST)
-        return pages
+    def _get_record_loader(self, kind: Kind[R]) -> Loader[str | None, R | None]:
+        async def load(keys: list[str | None]) -> Sequence[R | None]:
+            if len(keys) == 1 and keys[0] is not None:
+                store = self._log_read(kind)
+                return [await store.find_record(kind, self.caller.scope, {"_id": keys[0]})]
+            return _align(
+                keys, await self.load_many(kind, [key for key in keys if key is not None])
+            )
+
+        return self._get_loader(kind.name, load)
 
     def _get_loader(self, name: Any, load: BatchLoad[Any, Any]) -> Loader[Any, Any]:
         if name not in self._loaders:
             self._loaders[name] = Loader(load, MAX_KEYS_PER_COMMAND)
         return self._loaders[name]
+
+
+def _align(keys: Sequence[str | None], values: dict[str, T]) -> list[T | None]:
+    return [None if key is None else values.get(key) for key in keys]
 
 
 Info: TypeAlias = strawberry.Info[Context, None]

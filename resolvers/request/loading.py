@@ -1,4 +1,4 @@
-"""What one request reads, each thing once; what is asked for in one turn is read together."""
+"""Batched loading: keys requested in one iteration of the event loop are read together."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,14 +8,24 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 BatchLoad = Callable[[list[K]], Awaitable[Sequence[V]]]
-"""From distinct keys to a value for each, in their order."""
+"""Return a value for each of some distinct keys, in their order."""
 
 
 class Loader(Generic[K, V]):
-    """Values by key, kept as long as the loader.
+    """Load values by key, each once, and keep them as long as the loader.
 
-    Whoever asks in the same turn of the event loop shares one call of `load`, of at most `most`
-    keys.
+    Callers in the same iteration of the event loop share one call of `load`. More than `max_keys`
+    keys are loaded by several calls, one after another.
+
+    >>> async def load(keys):
+    ...     print("load", keys)
+    ...     return [key * 2 for key in keys]
+    >>> async def main():
+    ...     loader = Loader(load, max_keys=100)
+    ...     return await asyncio.gather(loader.load([3, 1]), loader.load_one(2), loader.load([1]))
+    >>> asyncio.run(main())
+    load [3, 1, 2]
+    [[6, 2], 4, [2]]
     """
 
     def __init__(self, load: BatchLoad[K, V], max_keys: int) -> None:
@@ -24,24 +34,30 @@ class Loader(Generic[K, V]):
         self._values: dict[K, V] = {}
         self._pending: dict[K, asyncio.Task[None]] = {}
         self._queued_keys: dict[K, None] = {}
-        """The keys of the next call, each once, in the order in which they were asked for."""
+        """The distinct keys of the next batch, in the order of their requests."""
         self._next_batch: asyncio.Task[None] | None = None
 
     async def load(self, keys: Sequence[K]) -> list[V]:
-        """The value of each key; raises what loading it raised."""
-        found = self._values
-        if unknown := [key for key in keys if key not in found]:
-            await self._fetch(unknown)
-        return [found[key] for key in keys]
+        """Return the value of each key; raise what loading it raised."""
+        values = self._values
+        if missing := [key for key in keys if key not in values]:
+            await self._fetch(missing)
+        return [values[key] for key in keys]
 
-    async def _fetch(self, keys: list[K]) -> None:
+    async def load_one(self, key: K) -> V:
+        """Return the value of one key; raise what loading it raised."""
+        if key not in self._values:
+            await self._fetch((key,))
+        return self._values[key]
+
+    async def _fetch(self, keys: Sequence[K]) -> None:
         if new := [key for key in keys if key not in self._pending]:
             if self._next_batch is None:
                 self._next_batch = asyncio.create_task(self._load_queued())
             self._queued_keys.update(dict.fromkeys(new))
             self._pending.update(dict.fromkeys(new, self._next_batch))
         for task in {self._pending[key] for key in keys}:
-            # One who stops waiting must not end what others wait for.
+            # Other callers may wait for the same batch: do not cancel it with this one.
             await asyncio.shield(task)
 
     async def _load_queued(self) -> None:

@@ -1,11 +1,11 @@
 """Owners of members: the fields that validation and copying need, loaded in batches."""
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
 from storage.bundles.staging import Staging
 from storage.bundles.violations import quote_json
+from storage.cache.cache import MISSING, Cache
 from storage.catalog import KINDS
 from storage.mongo import driver
 from storage.records.decoding import stored_name
@@ -21,7 +21,7 @@ class OwnerCache:
         self._kind = kind
         self._staging = staging
         self._live_collection: driver.Collection = database[kind.name]
-        self._entries: OrderedDict[str, Document | None] = OrderedDict()
+        self._facts: Cache[str, Document | None] = Cache()
         rows = [owner for other in KINDS for owner in other.owners if owner.kind == kind.name]
         self._array_paths = {owner.value_in[1] for owner in rows if owner.value_in}
         self._fields = {stored_name(theirs) for owner in rows for _, theirs in owner.must_match}
@@ -31,13 +31,11 @@ class OwnerCache:
     async def load(self, keys: set[str]) -> None:
         """Load the owners with these keys that are not cached: one query to staging, one to the
         catalog."""
-        missing = keys - self._entries.keys()
-        for key in keys - missing:
-            self._entries.move_to_end(key)
+        missing = {key for key in keys if self._facts.get(key, MISSING) is MISSING}
         found = await self._query(missing) if missing else {}
-        self._entries |= {key: found.get(key) for key in missing}
-        while len(self._entries) > max(MAX_OWNERS, len(keys)):
-            self._entries.popitem(last=False)
+        self._facts.max_entries = max(MAX_OWNERS, len(keys))  # `get` needs all of them
+        for key in missing:
+            self._facts.put(key, found.get(key))
 
     async def _query(self, keys: set[str]) -> dict[str, Document]:
         found = await self._staging.find_members(
@@ -53,7 +51,7 @@ class OwnerCache:
 
     def get(self, key: str) -> Document | None:
         """Return the facts about a loaded owner, or None if there is no such owner."""
-        return self._entries[key]
+        return self._facts.peek(key, None)
 
     def _extract_facts(self, document: Document) -> Document:
         defaults = self._kind.defaults

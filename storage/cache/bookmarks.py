@@ -1,30 +1,32 @@
-"""Where far pages of a list begin: keys at regular distances in it, while nothing changes.
+"""Bookmarks that make jumps to far pages cheap.
 
-MongoDB passes over records one by one. The first jump to a far page does so in strides and keeps
-the key at which each ends, so that the next one begins at the last landmark before its page.
-A change in the collection, and not knowing whether there was one, ends the landmarks of its lists.
+MongoDB skips records one by one. The first jump to a far page skips in strides and bookmarks the
+key at the end of each stride, so that the next jump starts at the last bookmark before its page.
+Any change to the collection invalidates the bookmarks of its lists. See
+docs/decisions/page-numbers-over-keys.md.
 
-Landmarks are laid by walking from the start, never taken from a client's cursor, which could lie.
+Bookmarks are only set by reading from the start, never from a client's cursor, which could be
+forged.
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from storage.cache.cache import Cache
 from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
 from storage.records.visibility import Scope
 
 STRIDE_RECORDS = 10_000
-"""Records between two landmarks, and so the most that a later jump passes over."""
+"""Records between two bookmarks: the most that a jump between bookmarks skips."""
 MAX_BOOKMARKS = 1_000
-"""Of one list; what lies behind the last one is passed over."""
+"""Bookmarks of one list; a jump beyond the last one skips from there."""
 MAX_LISTS = 100
 
 
 class ListKey(NamedTuple):
-    """Which list, as its reader sees it."""
+    """A list as a caller with this scope sees it."""
 
     collection: str
     scope: Scope
@@ -32,64 +34,63 @@ class ListKey(NamedTuple):
 
 
 class PageStart(NamedTuple):
-    """Where a page is: behind a key, or from the first record on, with so many passed over."""
+    """Where to start reading a page: after `key`, or at the start of the list if it is None."""
 
     key: str | None
     skip: int
+    """Records to skip from there."""
 
 
 @dataclass(slots=True)
 class _ListBookmarks:
     snapshot: VersionSnapshot
-    """Noted before the first of them was read."""
+    """Taken before the first bookmark was read."""
     keys: list[str] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class PageBookmarks:
-    """The landmarks of many lists; the least recently used lists give way."""
+    """Find where to start reading a page of a list."""
 
     def __init__(self, feed: ChangeFeed, stride: int = STRIDE_RECORDS) -> None:
         self.stride = stride
         self._feed = feed
-        self._lists: OrderedDict[ListKey, _ListBookmarks] = OrderedDict()
+        self._lists: Cache[ListKey, _ListBookmarks] = Cache(max_entries=MAX_LISTS, feed=feed)
 
     async def find_start(
         self, list_key: ListKey, skip: int, advance: Callable[[str | None], Awaitable[str | None]]
     ) -> PageStart:
-        """From where to read the list's records behind the first `skip`.
+        """Return where to read the records after the first `skip`.
 
-        `advance` finds the key that is one stride behind another one, or behind the start
-        of the list; None past the end.
+        `advance` returns the key one stride after another key, or after the start of the list for
+        None; it returns None past the end.
         """
-        plain = PageStart(None, skip)
-        found = self._get_or_create(list_key) if skip >= self.stride else None
-        if found is None:
-            return plain
-        wanted, keys = min(skip // self.stride, MAX_BOOKMARKS), found.keys
-        async with found.lock:
+        without_bookmarks = PageStart(None, skip)
+        bookmarks = self._get_or_create(list_key) if skip >= self.stride else None
+        if bookmarks is None:
+            return without_bookmarks
+        wanted, keys = min(skip // self.stride, MAX_BOOKMARKS), bookmarks.keys
+        async with bookmarks.lock:
             while len(keys) < wanted:
                 key = await advance(keys[-1] if keys else None)
-                if key is None or not self._is_valid(list_key, found):
+                if key is None or not self._is_valid(list_key, bookmarks):
                     break
                 keys.append(key)
-        passed = min(wanted, len(keys))
-        if not passed or not self._is_valid(list_key, found):
-            return plain
-        return PageStart(keys[passed - 1], skip - passed * self.stride)
+        strides = min(wanted, len(keys))
+        if not strides or not self._is_valid(list_key, bookmarks):
+            return without_bookmarks
+        return PageStart(keys[strides - 1], skip - strides * self.stride)
 
-    def _get_or_create(self, name: ListKey) -> _ListBookmarks | None:
-        """The landmarks of a list so far; None while none can be trusted."""
-        found = self._lists.get(name)
-        if found is None or not self._is_valid(name, found):
-            if (mark := self._feed.take_snapshot()) is None:
-                return None
-            found = self._lists[name] = _ListBookmarks(mark)
-        self._lists.move_to_end(name)
-        if len(self._lists) > MAX_LISTS:
-            self._lists.popitem(last=False)
-        return found
+    def _get_or_create(self, list_key: ListKey) -> _ListBookmarks | None:
+        """Return the valid bookmarks of a list; None while changes might go unnoticed."""
+        bookmarks = self._lists.get(list_key)
+        if bookmarks is None and (snapshot := self._feed.take_snapshot()) is not None:
+            bookmarks = _ListBookmarks(snapshot)
+            self._lists.put(list_key, bookmarks, snapshot, (list_key.collection,))
+        return bookmarks
 
-    def _is_valid(self, name: ListKey, found: _ListBookmarks) -> bool:
+    def _is_valid(self, list_key: ListKey, bookmarks: _ListBookmarks) -> bool:
         now = self._feed.take_snapshot()
-        return now is not None and is_unchanged_since(found.snapshot, now, (name.collection,))
+        return now is not None and is_unchanged_since(
+            bookmarks.snapshot, now, (list_key.collection,)
+        )

@@ -1,14 +1,15 @@
-"""What has changed in the database: versions of its collections, counted as changes arrive.
+"""Versions of the collections, counted as the database reports changes.
 
-MongoDB's change stream says what anybody wrote, the tally what this gateway wrote a moment ago.
-Whoever keeps what was read notes a `Mark` before the read, and may use it while the collections
-it came from are at the versions of that mark. Where the stream was lost, or has not confirmed for
-a while that nothing was missed, no version is known, and everything must be read anew.
+MongoDB's change stream reports what any client wrote; the write counter reports what this gateway
+wrote a moment ago. A cache takes a `VersionSnapshot` before it reads, and may use what it read
+while the collections have the versions of that snapshot. If the stream fails, or has not confirmed
+recently that nothing was missed, there is no snapshot and everything is read again.
 
-The invariant: a read that begins after its mark sees every write that the stream does not report
-after that mark. It sees those before the stream's start, because the stream opens only once
-majority reads see them (`driver.tailing`), and those reported before the mark, because the stream
-reports only what majority reads see. See docs/decisions/kept-answers.md, "Nothing falls between".
+The invariant: a read that begins after a snapshot sees every write that the stream does not report
+after that snapshot. It sees the writes before the stream's start, because the stream opens only
+once majority reads see them (`driver.tail_changes`), and those reported before the snapshot,
+because the stream reports only what majority reads see. See docs/decisions/kept-answers.md,
+"Nothing falls between".
 """
 
 import asyncio
@@ -45,40 +46,47 @@ _PIPELINE: list[dict[str, Any]] = [
     },
     {"$project": {"ns.coll": 1, "to.coll": 1}},
 ]
-"""A renamed collection takes the place of the one it is renamed `to`. What concerns a whole
-database, such as that it was dropped, names no collection."""
+"""A rename replaces the collection it is renamed `to`. Events of a whole database, such as
+dropDatabase, name no collection."""
 
 
 class VersionSnapshot(NamedTuple):
-    """A moment, as far as changes were known at it."""
+    """Collection versions and write counts observed at one moment."""
 
     versions: dict[str, int]
     write_counts: bytes
 
 
 class ChangeFeed:
-    """Follows the changes of one database."""
+    """Follow the changes of one database."""
 
     def __init__(self, database: driver.Database, counter: WriteCounter | None = None) -> None:
         self._database = database
         self._write_counter = counter or WriteCounter.for_single_process()
         self._confirmed_at = float("-inf")
         self._versions = dict.fromkeys(FOLLOWED_COLLECTIONS, 0)
+        self._snapshot = VersionSnapshot(self._versions, self._write_counter.read())
 
     def take_snapshot(self) -> VersionSnapshot | None:
-        """The versions now; None while changes may go unnoticed."""
-        # The loop's own time stands still while a callback runs, however long that takes.
+        """Return the current versions, or None if the stream has not confirmed recently.
+
+        While nothing changes, this is the same object, so that caches may compare identities.
+        """
+        # Not loop.time(): uvloop's clock stands still while a callback runs.
         if time.monotonic() - self._confirmed_at >= CONFIRMATION_TTL_SECONDS:
             return None
-        return VersionSnapshot(self._versions, self._write_counter.read())
+        snapshot, write_counts = self._snapshot, self._write_counter.read()
+        if snapshot.versions is not self._versions or snapshot.write_counts != write_counts:
+            snapshot = self._snapshot = VersionSnapshot(self._versions, write_counts)
+        return snapshot
 
     def count_write(self) -> None:
-        """Says that this gateway has just written, whatever it was."""
+        """Count a write by this gateway, which may have changed any collection."""
         self._write_counter.increment()
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator["ChangeFeed"]:
-        """Follows the database meanwhile."""
+        """Follow the database inside the `async with` block."""
         task = asyncio.create_task(self._follow())
         try:
             yield self
@@ -90,28 +98,28 @@ class ChangeFeed:
         while True:
             try:
                 async with driver.tail_changes(self._database, _PIPELINE, POLL_MS) as batches:
-                    self._bump_versions(
-                        FOLLOWED_COLLECTIONS
-                    )  # anything may have changed until the stream began
-                    asked_at = time.monotonic()
+                    # Anything may have changed before the stream began.
+                    self._bump_versions(FOLLOWED_COLLECTIONS)
+                    requested_at = time.monotonic()
                     async for batch in batches:
                         if batch:
                             self._bump_versions(_changed_collections(batch))
-                        self._confirmed_at, asked_at = asked_at, time.monotonic()
+                        # A batch reports all changes up to its request, not up to its arrival.
+                        self._confirmed_at, requested_at = requested_at, time.monotonic()
             except PyMongoError as error:
                 logger.warning("the change stream ended: %s", type(error).__name__)
             self._confirmed_at = float("-inf")
             await asyncio.sleep(RETRY_SECONDS)
 
     def _bump_versions(self, collections: Iterable[str]) -> None:
-        # A new mapping each time: the marks hold the old ones.
+        # A new mapping each time: snapshots hold the old ones.
         self._versions = self._versions | {name: self._versions[name] + 1 for name in collections}
 
 
 def is_unchanged_since(
     before: VersionSnapshot, now: VersionSnapshot, collections: Collection[str]
 ) -> bool:
-    """Whether nothing has changed in these collections from one mark to another."""
+    """Return whether no write has changed these collections between two snapshots."""
     if before.write_counts != now.write_counts:
         return False
     if before.versions is now.versions:

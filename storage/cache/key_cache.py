@@ -1,18 +1,19 @@
-"""Keys in memory: no request waits for MongoDB, yet a revoked key ends everywhere at once.
+"""API keys cached by digest, so that a request need not read the database to be authenticated.
 
-What was read of a key counts while no key has changed since. Whether one has, the changes of the
-database tell; while they may go unnoticed, every check reads the database.
+A cached record is valid until any key changes, so a revoked key is rejected as soon as the change
+feed reports it. While changes might go unnoticed, every request reads the database.
 """
 
 import asyncio
 import contextlib
-from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from storage import keys
-from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
+from storage.cache.cache import MISSING, Cache
+from storage.cache.change_feed import ChangeFeed
 from storage.errors import UnavailableError
 from storage.keys import ApiKey, KeyDigest
 from storage.mongo import driver
@@ -25,82 +26,75 @@ MAX_KEYS = 10_000
 KEY_COLLECTIONS = (keys.KEYS_COLLECTION,)
 
 
+class ValidKey(NamedTuple):
+    """A key that may be used now, with the digest under which it is cached."""
+
+    record: ApiKey
+    digest: KeyDigest
+
+
 class KeyCache:
-    """The keys that were asked for lately."""
+    """Look up API keys, and write down when they were last used.
+
+    Digests without a record are cached too. LRU eviction keeps them harmless: random keys evict one
+    another, while keys in use stay recent.
+    """
 
     def __init__(self, database: driver.Database, feed: ChangeFeed) -> None:
         self._database = database
         self._feed = feed
-        self._entries: OrderedDict[KeyDigest, ApiKey | None] = OrderedDict()
-        self._snapshot: VersionSnapshot | None = None
-        self._uses: dict[str, datetime] = {}
+        self._records: Cache[KeyDigest, ApiKey | None] = Cache(max_entries=MAX_KEYS, feed=feed)
+        self._last_uses: dict[str, datetime] = {}
 
-    async def get_valid_key(self, key: str) -> ApiKey | None:
-        """The record of a key that is valid now, or None. Raises Unavailable."""
+    async def get_valid_key(self, key: str) -> ValidKey | None:
+        """Return the key if it is valid now, else None. Raises UnavailableError."""
         if not keys.is_well_formed(key):
             return None
-        return self._mark_used(await self._get_or_load(keys.hash_key(key)))
+        digest = keys.hash_key(key)
+        record = self._mark_used(await self._get_or_load(digest))
+        return None if record is None else ValidKey(record, digest)
 
     def get_cached_key(self, digest: KeyDigest) -> ApiKey | None:
-        """The record of a key that is known to be valid now; None where that takes a read."""
-        now = self._feed.take_snapshot()
-        if (
-            now is None
-            or self._snapshot is None
-            or not is_unchanged_since(self._snapshot, now, KEY_COLLECTIONS)
-        ):
-            return None
-        if digest not in self._entries:
-            return None
-        self._entries.move_to_end(digest)
-        return self._mark_used(self._entries[digest])
+        """Return the record if it is cached and valid now; None if only a read can tell."""
+        return self._mark_used(self._records.get(digest))
 
     def _mark_used(self, record: ApiKey | None) -> ApiKey | None:
         now = datetime.now(UTC)
         if record is None or not record.is_valid(now):
             return None
-        self._uses[record.id] = now
+        self._last_uses[record.id] = now
         return record
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator["KeyCache"]:
-        """Writes the keys' last uses down meanwhile."""
+        """Write last uses to the database periodically, and once more at the end."""
         flushing = asyncio.create_task(self._flush_periodically())
         try:
             yield self
         finally:
             await cancel_and_wait(flushing)
             with contextlib.suppress(PyMongoError, UnavailableError):
-                await self._flush_uses()
+                await self._flush_last_uses()
 
     async def _get_or_load(self, digest: KeyDigest) -> ApiKey | None:
-        now = self._feed.take_snapshot()
-        if now is None:
-            return await keys.find_api_key(self._database, digest)
-        if self._snapshot is None or not is_unchanged_since(self._snapshot, now, KEY_COLLECTIONS):
-            self._entries.clear()
-        elif digest in self._entries:
-            self._entries.move_to_end(digest)
-            return self._entries[digest]
-        self._snapshot = now
+        cached = self._records.get(digest, MISSING)
+        if cached is not MISSING:
+            return cached
+        snapshot = self._feed.take_snapshot()  # before the read: a change during it counts
         record = await keys.find_api_key(self._database, digest)
-        # What was told during the read may be newer than what was read.
-        if is_unchanged_since(now, self._snapshot, KEY_COLLECTIONS):
-            self._entries[digest] = record
-            if len(self._entries) > MAX_KEYS:  # strangers push out strangers, not who comes often
-                self._entries.popitem(last=False)
+        self._records.put(digest, record, snapshot, KEY_COLLECTIONS)
         return record
 
     async def _flush_periodically(self) -> None:
         while True:
             await asyncio.sleep(FLUSH_INTERVAL_SECONDS)
             with contextlib.suppress(PyMongoError, UnavailableError):
-                await self._flush_uses()
+                await self._flush_last_uses()
 
-    async def _flush_uses(self) -> None:
-        uses, self._uses = self._uses, {}
+    async def _flush_last_uses(self) -> None:
+        last_uses, self._last_uses = self._last_uses, {}
         try:
-            await keys.record_uses(self._database, uses)
+            await keys.record_uses(self._database, last_uses)
         except (PyMongoError, UnavailableError):
-            self._uses = uses | self._uses
+            self._last_uses = last_uses | self._last_uses
             raise

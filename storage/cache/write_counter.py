@@ -1,6 +1,7 @@
-"""How often the processes of one gateway have written, counted where all of them can see it.
+"""A count of the gateway's own writes, shared by its worker processes.
 
-A write by one worker counts at once for the others, before MongoDB's change stream tells them.
+A write by one worker invalidates the caches of all workers at once, before MongoDB's change stream
+reports it. So a client reads its own write, whichever worker it reaches.
 """
 
 import mmap
@@ -11,14 +12,21 @@ _COUNTER_BYTES = 8
 
 
 class Slot(NamedTuple):
-    """Which of the counters in some memory belongs to a process."""
+    """The counter of one process in memory shared by several."""
 
     descriptor: int
     number: int
 
 
 class WriteCounter:
-    """Counters in shared memory: each process adds to its own, and all look at them together."""
+    """Count the writes of this process, and read the counts of all processes.
+
+    >>> counter = WriteCounter.for_single_process()
+    >>> before = counter.read()
+    >>> counter.increment()
+    >>> counter.read() == before
+    False
+    """
 
     def __init__(self, counters: bytearray | mmap.mmap, slot_number: int = 0) -> None:
         self._view = memoryview(counters)
@@ -26,26 +34,30 @@ class WriteCounter:
 
     @classmethod
     def for_single_process(cls) -> "WriteCounter":
-        """For a gateway of one process."""
+        """Return a counter that no other process reads."""
         return cls(bytearray(_COUNTER_BYTES))
 
     @classmethod
     def attach(cls, slot: Slot) -> "WriteCounter":
-        """Of a worker whose supervisor made the memory."""
+        """Return the counter in a slot of memory that the supervisor created."""
         memory = mmap.mmap(slot.descriptor, os.fstat(slot.descriptor).st_size)
         return cls(memory, slot.number)
 
     def increment(self) -> None:
-        """Counts a write, once it is acknowledged and before it is answered."""
+        """Count a write, after MongoDB acknowledged it and before its response is sent."""
+        # Only this process writes to its slot, so no lock is needed.
         self._own_counter[0] += 1
 
     def read(self) -> bytes:
-        """All counters as they are: different from before when anybody wrote since."""
+        """Return all counters; they differ from an earlier read if any process wrote since."""
         return self._view.tobytes()
 
 
 def create_shared_memory(processes: int) -> int:
-    """The descriptor of memory for the counters of so many processes; it goes with the last."""
-    descriptor = os.memfd_create("floorgate-tally")
+    """Return the file descriptor of memory with a counter for each process.
+
+    The memory is freed when the last process that has the descriptor or a mapping ends.
+    """
+    descriptor = os.memfd_create("floorgate-write-counter")
     os.ftruncate(descriptor, processes * _COUNTER_BYTES)
     return descriptor

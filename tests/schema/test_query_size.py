@@ -186,7 +186,7 @@ def test_only_the_operation_that_is_run_is_measured() -> None:
 async def test_a_list_longer_than_was_estimated_is_cut_off_by_the_request_itself(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resolvers.request.context.MAX_RECORDS_PER_REQUEST", 20)
+    monkeypatch.setattr("resolvers.request.read_log.MAX_RECORDS_PER_REQUEST", 20)
     body = await ask(client, '{ asset(id: "north") { units { data { id } } } }')
     assert body["errors"][0]["extensions"]["code"] == "LIMIT_EXCEEDED"
     assert "perPage" in body["errors"][0]["message"]

@@ -1,4 +1,4 @@
-"""The shortcut answers what the long way would, or nothing."""
+"""The fast path sends what the full pipeline would, or nothing."""
 
 import asyncio
 import contextlib
@@ -37,7 +37,7 @@ class Answer:
 
     @property
     def lasting(self) -> tuple[int, dict[str, str], bytes]:
-        """What the same request gets again."""
+        """What an identical request gets too."""
         headers = {name: text for name, text in self.headers.items() if name not in VOLATILE}
         return self.status, headers, self.body
 
@@ -79,7 +79,7 @@ class Wire:
 
 @dataclass
 class Served:
-    """A gateway behind a real socket, whose shortcut's answers are counted."""
+    """A gateway behind a real socket; `found` has the status of each fast response."""
 
     gateway: Gateway
     port: int
@@ -94,7 +94,7 @@ class Served:
             writer.close()
 
     async def taken(self, wire: Wire, path: str) -> None:
-        """Asks until the shortcut answers: that a key is new may have to be told first."""
+        """Send requests until the fast path responds: creating a key invalidates entries too."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not self.found:
                 assert (await wire.ask(path)).status == 200
@@ -108,7 +108,7 @@ async def served(own_world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
 
 @contextlib.asynccontextmanager
 async def serving(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
-    """A gateway that trusts what it keeps, however slow this machine is."""
+    """A gateway that uses its caches however slow this machine is."""
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
     found = []
     find = FastPath.find
@@ -137,7 +137,7 @@ async def serving(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncI
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("coding", ["identity", "gzip", "zstd", "*;q=0.5, gzip;q=0"])
-async def test_the_shortcut_answers_as_the_long_way_does(
+async def test_the_fast_path_sends_what_the_pipeline_does(
     served: Served, own_world: World, path: str, coding: str
 ) -> None:
     async with served.wire(own_world.keys.full) as wire:
@@ -171,7 +171,7 @@ async def test_the_shortcut_answers_as_the_long_way_does(
         ("GET", {"Accept": "text/html"}),
     ],
 )
-async def test_what_is_unusual_goes_the_long_way(
+async def test_unusual_requests_take_the_pipeline(
     served: Served, own_world: World, method: str, headers: dict[str, str]
 ) -> None:
     async with served.wire(own_world.keys.full) as wire:
@@ -183,9 +183,7 @@ async def test_what_is_unusual_goes_the_long_way(
         assert served.found == [200]
 
 
-async def test_requests_sent_at_once_are_answered_in_their_order(
-    served: Served, own_world: World
-) -> None:
+async def test_pipelined_requests_are_answered_in_order(served: Served, own_world: World) -> None:
     async with served.wire(own_world.keys.full) as wire:
         for path in PATHS[:2]:
             await wire.ask(path)
@@ -200,7 +198,7 @@ async def test_requests_sent_at_once_are_answered_in_their_order(
         ]
 
 
-async def test_a_revoked_key_finds_no_shortcut(served: Served, own_world: World) -> None:
+async def test_a_revoked_key_is_rejected(served: Served, own_world: World) -> None:
     async with connected(own_world) as database:
         key_id, key = await make_key(database, "short-lived", asset_ids=[SEEN])
         async with served.wire(key) as wire:
@@ -211,7 +209,7 @@ async def test_a_revoked_key_finds_no_shortcut(served: Served, own_world: World)
                     await asyncio.sleep(0.01)
 
 
-async def test_a_key_with_other_rights_finds_no_shortcut_to_what_it_saw_before(
+async def test_a_key_with_changed_permissions_gets_no_earlier_entry(
     served: Served, own_world: World
 ) -> None:
     async with connected(own_world) as database:
@@ -226,7 +224,7 @@ async def test_a_key_with_other_rights_finds_no_shortcut_to_what_it_saw_before(
             assert (await wire.ask("/v1/units/unit-s")).status == 404
 
 
-async def test_another_key_finds_its_own_answers_alone(served: Served, own_world: World) -> None:
+async def test_keys_do_not_share_entries(served: Served, own_world: World) -> None:
     async with served.wire(own_world.keys.full) as full, served.wire(None) as stranger:
         for _ in range(2):
             await full.ask("/v1/units/unit-s")
@@ -237,7 +235,7 @@ async def test_another_key_finds_its_own_answers_alone(served: Served, own_world
         assert served.found == [200]
 
 
-async def test_a_change_ends_the_shortcut_too(served: Served, own_world: World) -> None:
+async def test_a_change_invalidates_the_fast_path_too(served: Served, own_world: World) -> None:
     async with served.wire(own_world.keys.full) as wire, connected(own_world) as database:
         for _ in range(2):
             await wire.ask("/v1/units/unit-1")
@@ -247,7 +245,9 @@ async def test_a_change_ends_the_shortcut_too(served: Served, own_world: World) 
                 await asyncio.sleep(0.01)
 
 
-async def test_the_shortcut_counts_towards_the_rate(served: Served, own_world: World) -> None:
+async def test_the_fast_path_counts_towards_the_rate_limit(
+    served: Served, own_world: World
+) -> None:
     served.gateway.rate_limiter._tolerance_seconds = 2.0  # of one request a second
     async with served.wire(own_world.keys.full) as wire:
         statuses = [(await wire.ask("/v1/units")).status for _ in range(5)]
@@ -255,7 +255,7 @@ async def test_the_shortcut_counts_towards_the_rate(served: Served, own_world: W
         assert served.found == [200, 200]
 
 
-async def test_the_shortcut_is_logged_like_any_request(
+async def test_fast_responses_are_logged_like_others(
     served: Served, own_world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with served.wire(own_world.keys.full) as wire:
@@ -271,21 +271,21 @@ async def test_the_shortcut_is_logged_like_any_request(
     assert own_world.keys.full not in str(fields)
 
 
-async def test_a_key_in_the_address_takes_the_long_way(served: Served, own_world: World) -> None:
+async def test_a_key_in_the_query_takes_the_pipeline(served: Served, own_world: World) -> None:
     async with served.wire(None) as wire:
         for _ in range(3):
             assert (await wire.ask(f"/v1/units?api-key={own_world.keys.full}")).status == 200
         assert not served.found
 
 
-async def test_a_long_address_is_not_remembered(served: Served, own_world: World) -> None:
+async def test_a_long_url_gets_no_entry(served: Served, own_world: World) -> None:
     async with served.wire(own_world.keys.full) as wire:
         for _ in range(2):
             assert (await wire.ask(f"/v1/units?unknown={'x' * 1000}")).status == 200
     assert not served.found
 
 
-async def test_caches_are_told_of_the_origin_either_way(
+async def test_vary_names_the_origin_on_both_paths(
     own_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = own_world.settings(cors_origins="https://elsewhere.test")

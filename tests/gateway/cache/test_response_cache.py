@@ -1,4 +1,4 @@
-"""Kept answers: quick, exact, and nobody else's."""
+"""Cached responses are exact, and only shared by callers who may see the same."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PATIENCE_SECONDS = 30
 STALE_SECONDS = change_feed.CONFIRMATION_TTL_SECONDS + 0.4
-"""After this nothing older is answered, whatever this machine is busy with."""
+"""After this time no older response may be sent, however busy this machine is."""
 
 UNITS = {"unit-1": SEEN, "unit-2": SEEN, "unit-s": HIDDEN}
 FLOORS = {SEEN: "n/1 %", HIDDEN: "s-1"}
@@ -50,7 +50,7 @@ class Running:
     clients: dict[str, httpx.AsyncClient]
 
     @property
-    def answers(self) -> ResponseCache:
+    def cache(self) -> ResponseCache:
         assert self.gateway.state is not None
         return self.gateway.state.response_cache
 
@@ -59,7 +59,7 @@ class Running:
         return self.clients["full"]
 
     async def trusting(self) -> "Running":
-        """Waits until the changes are followed."""
+        """Wait until the change feed runs."""
         assert self.gateway.state is not None
         async with asyncio.timeout(PATIENCE_SECONDS):
             while self.gateway.state.change_feed.take_snapshot() is None:
@@ -85,7 +85,7 @@ async def gateways(
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gateways trust what they keep, however slow this machine is."""
+    """Gateways use their caches however slow this machine is."""
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
 
 
@@ -98,7 +98,7 @@ async def one(patient: None, own_world: World) -> AsyncIterator[Running]:
 
 
 async def rename(client: httpx.AsyncClient, unit: str, name: str) -> None:
-    """Gives a unit another name, through a gateway."""
+    """Rename a unit through a gateway."""
     asset = UNITS[unit]
     member = {"id": unit, "asset_id": asset, "floor_id": FLOORS[asset], "name": name}
     await data_of(client, RENAME, {"bundle": json.dumps({"units": [member]})})
@@ -107,31 +107,31 @@ async def rename(client: httpx.AsyncClient, unit: str, name: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/v1/units", "/v1/units/unit-1", "/graphql?query={units{data{id}}}"]
 )
-async def test_the_same_question_is_answered_from_memory(one: Running, path: str) -> None:
-    made = await one.full.get(path)
-    kept = await one.full.get(path)
-    assert (kept.content, kept.headers["etag"]) == (made.content, made.headers["etag"])
-    assert (one.answers.counters.misses, one.answers.counters.hits) == (1, 1)
+async def test_the_second_identical_request_is_a_hit(one: Running, path: str) -> None:
+    miss = await one.full.get(path)
+    hit = await one.full.get(path)
+    assert (hit.content, hit.headers["etag"]) == (miss.content, miss.headers["etag"])
+    assert (one.cache.counters.misses, one.cache.counters.hits) == (1, 1)
 
 
 @pytest.mark.usefixtures("patient")
-async def test_callers_who_see_the_same_share_an_answer(own_world: World) -> None:
+async def test_callers_who_may_see_the_same_share_an_entry(own_world: World) -> None:
     async with connected(own_world) as database:
         _, first = await make_key(database, "first", asset_ids=[SEEN, HIDDEN])
         _, second = await make_key(database, "second", asset_ids=[HIDDEN, SEEN])
     async with gateways(own_world, {"first": first, "second": second}) as (one,):
         await one.clients["first"].get("/v1/units")
         await one.clients["second"].get("/v1/units")
-        assert one.answers.counters.hits == 1
+        assert one.cache.counters.hits == 1
 
 
-async def test_callers_who_see_less_never_get_it(one: Running) -> None:
+async def test_callers_who_may_see_less_do_not_share_it(one: Running) -> None:
     everything = await one.full.get("/v1/units/unit-s")
     assert everything.status_code == 200
     assert (await one.clients["narrow"].get("/v1/units/unit-s")).status_code == 404
 
 
-async def test_a_flag_is_asked_for_before_anything_kept_is_answered(one: Running) -> None:
+async def test_flags_and_permissions_are_checked_before_the_cache(one: Running) -> None:
     assert (await one.full.get("/v1/assets/references", headers=ALL_FLAGS)).status_code == 200
     assert (await one.full.get("/v1/assets/references")).status_code == 400
     query = "/graphql?query={assetReferences{data{id}}}"
@@ -140,42 +140,42 @@ async def test_a_flag_is_asked_for_before_anything_kept_is_answered(one: Running
     assert "errors" in (await one.clients["narrow"].get(query, headers=ALL_FLAGS)).json()
 
 
-async def test_what_the_client_has_already_is_not_sent_again(one: Running) -> None:
+async def test_a_hit_is_a_304_if_the_client_has_the_etag(one: Running) -> None:
     tag = (await one.full.get("/v1/units")).headers["etag"]
     again = await one.full.get("/v1/units", headers={"If-None-Match": tag})
     assert (again.status_code, again.content) == (304, b"")
-    assert one.answers.counters.hits == 1
+    assert one.cache.counters.hits == 1
 
 
-async def test_a_coding_is_kept_beside_the_plain_bytes(one: Running) -> None:
+async def test_a_compressed_body_is_cached_with_the_plain_one(one: Running) -> None:
     plain = await one.full.get("/v1/units")
-    before = one.answers.counters.size_bytes
-    coded = await one.full.get("/v1/units", headers={"Accept-Encoding": "gzip"})
-    assert coded.content == plain.content
-    assert coded.headers["content-encoding"] == "gzip"
-    assert one.answers.counters.size_bytes > before
+    before = one.cache.counters.size_bytes
+    compressed = await one.full.get("/v1/units", headers={"Accept-Encoding": "gzip"})
+    assert compressed.content == plain.content
+    assert compressed.headers["content-encoding"] == "gzip"
+    assert one.cache.counters.size_bytes > before
 
 
-async def test_a_write_through_the_gateway_counts_at_once(
+async def test_a_write_through_the_gateway_invalidates_at_once(
     one: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        change_feed.ChangeFeed, "_bump_versions", lambda *_: None
-    )  # the stream tells nothing
+    monkeypatch.setattr(change_feed.ChangeFeed, "_bump_versions", lambda *_: None)  # no events
     for number in range(5):
         await rename(one.full, "unit-1", f"Suite {number}")
         for _ in range(2):
             assert (await one.full.get("/v1/units/unit-1")).json()["name"] == f"Suite {number}"
-    assert one.answers.counters.hits == 5
+    assert one.cache.counters.hits == 5
 
 
-async def test_flags_of_no_feature_make_no_other_answer(one: Running) -> None:
+async def test_unknown_flags_share_an_entry(one: Running) -> None:
     for flag in ("none", "nothing", "references-of-old"):
         await one.full.get("/graphql?query={units{data{id}}}", headers={"Experimental-Flags": flag})
-    assert one.answers.counters.entries == 1
+    assert one.cache.counters.entries == 1
 
 
-async def test_a_change_ends_only_what_was_read_from_there(one: Running, own_world: World) -> None:
+async def test_a_change_invalidates_only_what_was_read_from_its_collection(
+    one: Running, own_world: World
+) -> None:
     await one.full.get("/v1/units/unit-1")
     await one.full.get("/v1/assets")
     async with connected(own_world) as database:
@@ -183,15 +183,15 @@ async def test_a_change_ends_only_what_was_read_from_there(one: Running, own_wor
     async with asyncio.timeout(PATIENCE_SECONDS):
         while (await one.full.get("/v1/units/unit-1")).json()["name"] != "Elsewhere":
             await asyncio.sleep(0.01)
-    made = one.answers.counters.misses
+    misses = one.cache.counters.misses
     await one.full.get("/v1/assets")
-    assert one.answers.counters.misses == made
+    assert one.cache.counters.misses == misses
 
 
-async def test_what_nobody_keeps_track_of_is_not_kept(one: Running) -> None:
+async def test_a_response_with_an_incomplete_read_log_is_not_cached(one: Running) -> None:
     for _ in range(2):
         await data_of(one.full, "{ apiKeys { data { id lastUsedAt } } assets { data { id } } }")
-    assert one.answers.counters.entries == 0
+    assert one.cache.counters.entries == 0
 
 
 @pytest.mark.parametrize(
@@ -202,13 +202,13 @@ async def test_what_nobody_keeps_track_of_is_not_kept(one: Running) -> None:
         "/graphql?query={units{data{id}}assetReferences{data{id}}}",
     ],
 )
-async def test_errors_are_not_kept(one: Running, path: str) -> None:
+async def test_errors_are_not_cached(one: Running, path: str) -> None:
     await one.full.get(path)
-    assert one.answers.counters.entries == 0
+    assert one.cache.counters.entries == 0
 
 
 @pytest.mark.usefixtures("patient")
-async def test_the_least_recently_used_give_way(own_world: World) -> None:
+async def test_the_cache_is_bounded_in_bytes(own_world: World) -> None:
     named = {"full": own_world.keys.full}
     async with AsyncExitStack() as stack:
         gateway = await stack.enter_async_context(running(own_world.settings(cache_mb=1)))
@@ -216,27 +216,27 @@ async def test_the_least_recently_used_give_way(own_world: World) -> None:
         one = await Running(gateway, {"full": client}).trusting()
         for page in range(1, 500):
             await client.get(f"/v1/units?page={page}")
-        counters = one.answers.counters
+        counters = one.cache.counters
         assert counters.evictions > 0
         assert counters.entries + counters.evictions == counters.misses
         assert counters.size_bytes <= 1_000_000
 
 
-async def test_what_is_larger_than_all_that_may_be_kept_evicts_nothing(one: Running) -> None:
-    one.answers._max_bytes = 5_000
+async def test_a_response_larger_than_the_cache_evicts_nothing(one: Running) -> None:
+    one.cache._responses.max_bytes = 5_000
     await one.full.get("/v1/assets")
     await one.full.get("/v1/units")
-    assert (one.answers.counters.entries, one.answers.counters.evictions) == (1, 0)
+    assert (one.cache.counters.entries, one.cache.counters.evictions) == (1, 0)
 
 
-async def test_a_gateway_told_to_keep_nothing_keeps_nothing(own_world: World) -> None:
+async def test_a_size_of_0_turns_the_cache_off(own_world: World) -> None:
     async with AsyncExitStack() as stack:
         gateway = await stack.enter_async_context(running(own_world.settings(cache_mb=0)))
         client = await stack.enter_async_context(speaking(gateway, own_world.keys.full))
         one = await Running(gateway, {"full": client}).trusting()
         for _ in range(3):
             await client.get("/v1/units")
-        assert (one.answers.counters.entries, one.answers.counters.hits) == (0, 0)
+        assert (one.cache.counters.entries, one.cache.counters.hits) == (0, 0)
 
 
 @pytest.mark.usefixtures("patient")
@@ -244,21 +244,21 @@ async def test_the_counters_are_logged_when_they_have_changed(
     own_world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(response_cache, "REPORT_INTERVAL_SECONDS", 0.01)
-    with caplog.at_level(logging.INFO, "floorgate.answers"):
+    with caplog.at_level(logging.INFO, "floorgate.cache"):
         async with gateways(own_world, {"full": own_world.keys.full}) as (one,):
             await one.full.get("/v1/units")
             async with asyncio.timeout(PATIENCE_SECONDS):
-                while one.answers.counters.entries == 0 or not caplog.records:
+                while one.cache.counters.entries == 0 or not caplog.records:
                     await asyncio.sleep(0.01)
             await asyncio.sleep(0.1)
     reports = [record.__dict__["fields"] for record in caplog.records]
-    assert reports[-1] | {"made": 1, "entries": 1} == reports[-1]
+    assert reports[-1] | {"misses": 1, "entries": 1} == reports[-1]
     assert all(before != after for before, after in pairwise(reports))
 
 
 @dataclass
 class History:
-    """The names that the units had, state by state, and who made each state when."""
+    """The names of the units, state by state, and which gateway made each state when."""
 
     states: list[dict[str, str]]
     made: list[tuple[int, float]] = field(default_factory=lambda: [(-1, float("-inf"))])
@@ -268,7 +268,7 @@ class History:
         self.made.append((gateway, time.monotonic()))
 
     def allowed(self, gateway: int, asked_at: float) -> list[dict[str, str]]:
-        """What a gateway may answer: nothing older than its own last write, or than the bound."""
+        """The states a gateway may show: none before its own last write, or before the bound."""
         oldest = max(
             number
             for number, (writer, at) in enumerate(self.made)
@@ -292,7 +292,7 @@ SCOPES = {"all": {SEEN, HIDDEN}, "north": {SEEN}, "south": {HIDDEN}, "none": set
 
 
 async def shown(client: httpx.AsyncClient) -> list[dict[str, str]]:
-    """The units' names as each door shows them."""
+    """The units' names as REST lists, GraphQL lists and single reads show them."""
     listed = (await client.get("/v1/units?per-page=1000")).json()["data"]
     asked = await data_of(client, "{ units(perPage: 1000) { data { id name } } }")
     single = {}
@@ -312,7 +312,7 @@ async def shown(client: httpx.AsyncClient) -> list[dict[str, str]]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=STEPS)
-async def test_every_answer_is_true_for_its_caller(
+async def test_every_response_is_current_and_visible_to_its_caller(
     own_world: World, steps: list[tuple[str, Any, Any]]
 ) -> None:
     """Random writes, readers and pauses, through two gateways on one database."""

@@ -1,4 +1,4 @@
-"""Loaders: what is asked for in one turn is read together, and nothing is read twice."""
+"""Loaders read keys of one event-loop iteration together, and nothing twice."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ pytestmark = pytest.mark.anyio
 
 
 class Reading:
-    """Doubles numbers, notes what it was asked, and fails at negative ones."""
+    """Double numbers, record the calls, and fail at negative ones."""
 
-    def __init__(self, most: int = 100) -> None:
+    def __init__(self, max_keys: int = 100) -> None:
         self.calls: list[list[int]] = []
-        self.loader = Loader(self.load, most)
+        self.loader = Loader(self.load, max_keys)
 
     async def load(self, keys: list[int]) -> Sequence[int]:
         self.calls.append(keys)
@@ -25,11 +25,19 @@ class Reading:
         return [2 * key for key in keys]
 
 
-async def test_who_asks_in_the_same_turn_shares_one_call() -> None:
+async def test_concurrent_callers_share_one_call() -> None:
     reading = Reading()
     answers = await asyncio.gather(*(reading.loader.load(keys) for keys in ([3, 1], [1, 1, 2])))
     assert answers == [[6, 2], [2, 2, 4]]
     assert reading.calls == [[3, 1, 2]]
+
+
+async def test_one_key_is_read_with_those_of_others() -> None:
+    reading = Reading()
+    values, value = await asyncio.gather(reading.loader.load([1, 2]), reading.loader.load_one(3))
+    assert (values, value) == ([2, 4], 6)
+    assert await reading.loader.load_one(2) == 4
+    assert reading.calls == [[1, 2, 3]]
 
 
 async def test_nothing_is_read_twice() -> None:
@@ -40,13 +48,13 @@ async def test_nothing_is_read_twice() -> None:
     assert reading.calls == [[1, 2], [3]]
 
 
-async def test_a_call_has_no_more_keys_than_it_may() -> None:
-    reading = Reading(most=2)
+async def test_the_keys_of_a_call_are_bounded() -> None:
+    reading = Reading(max_keys=2)
     assert await reading.loader.load([1, 2, 3]) == [2, 4, 6]
     assert reading.calls == [[1, 2], [3]]
 
 
-async def test_a_failure_is_raised_to_all_who_wait_for_it() -> None:
+async def test_an_error_is_raised_to_all_callers() -> None:
     reading = Reading()
     failed = await asyncio.gather(
         reading.loader.load([1]), reading.loader.load([-1]), return_exceptions=True
@@ -54,7 +62,7 @@ async def test_a_failure_is_raised_to_all_who_wait_for_it() -> None:
     assert [str(error) for error in failed] == ["negative", "negative"]
 
 
-async def test_one_who_stops_waiting_ends_nothing_for_others() -> None:
+async def test_a_cancelled_caller_does_not_cancel_others() -> None:
     reading = Reading()
     impatient = asyncio.create_task(reading.loader.load([1]))
     patient = asyncio.create_task(reading.loader.load([1, 2]))

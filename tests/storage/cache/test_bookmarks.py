@@ -1,4 +1,4 @@
-"""Jumping to far pages: to where skipping leads, and bounded while nothing changes."""
+"""Jumps to far pages return what skipping would, and skip little while nothing changes."""
 
 import asyncio
 import functools
@@ -35,7 +35,7 @@ def unit(number: int) -> Document:
 
 @pytest.fixture
 async def followed(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ChangeFeed]:
-    """Changes of a database with its collections, trusted however slow this machine is."""
+    """Changes of a database with its collections, cached however slow this machine is."""
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
     await preparation.prepare_database(database)
     await database["units"].insert_many([unit(number) for number in range(0, 400, 2)])
@@ -47,7 +47,7 @@ async def followed(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 @pytest.fixture
 def store(database: Any, followed: ChangeFeed) -> Store:
-    """A store that keeps landmarks."""
+    """A store with bookmarks."""
     store = Store(database.client, database.name)
     store.bookmarks = PageBookmarks(followed, STRIDE)
     return store
@@ -55,12 +55,12 @@ def store(database: Any, followed: ChangeFeed) -> Store:
 
 @pytest.fixture
 def plain(database: Any) -> Store:
-    """A store that passes over every record before a page."""
+    """A store that skips every record before a page."""
     return Store(database.client, database.name)
 
 
-async def passed_over(store: Store, number: int) -> list[int]:
-    """How many keys each of the reads looks at that a page of three records takes."""
+async def examined_keys(store: Store, number: int) -> list[int]:
+    """The keys examined by each read for a page of three records."""
     await store.database["system.profile"].drop()
     await store.database.command("profile", 2)
     await store.list_page(UNITS, ALL_ASSETS, {}, PageRequest(number, 3))
@@ -69,16 +69,16 @@ async def passed_over(store: Store, number: int) -> list[int]:
     return [note["keysExamined"] for note in await notes.sort("ts", 1).to_list(None)]
 
 
-async def test_a_jump_passes_over_no_more_than_a_stride_once_landmarks_are_laid(
+async def test_a_jump_skips_at_most_a_stride_once_there_are_bookmarks(
     store: Store,
 ) -> None:
-    assert len(await passed_over(store, 90)) == 267 // STRIDE + 1
+    assert len(await examined_keys(store, 90)) == 267 // STRIDE + 1
     for number in (90, 50, 7):
-        [keys] = await passed_over(store, number)
+        [keys] = await examined_keys(store, number)
         assert keys <= STRIDE + 4
 
 
-async def test_a_jump_is_to_the_page_that_skipping_leads_to(store: Store, plain: Store) -> None:
+async def test_a_jump_returns_the_page_that_skipping_does(store: Store, plain: Store) -> None:
     for scope in SCOPES:
         for where in WHERES:
             for number in (40, 2, 5, 61, 10_000, 1):
@@ -91,7 +91,7 @@ def _differs(before: VersionSnapshot, now: VersionSnapshot) -> bool:
     return not is_unchanged_since(before, now, ["units"])
 
 
-async def test_what_another_client_writes_ends_the_landmarks(
+async def test_a_write_by_another_client_invalidates_the_bookmarks(
     store: Store, plain: Store, followed: ChangeFeed
 ) -> None:
     chosen = random.Random(5)
@@ -108,7 +108,7 @@ async def test_what_another_client_writes_ends_the_landmarks(
         await until(followed, functools.partial(_differs, before))
 
 
-async def test_a_write_of_this_gateway_ends_them_at_once(
+async def test_a_write_by_this_gateway_invalidates_them_at_once(
     store: Store, plain: Store, followed: ChangeFeed
 ) -> None:
     slice = PageRequest(40, 5)
@@ -119,35 +119,35 @@ async def test_a_write_of_this_gateway_ends_them_at_once(
     assert await store.list_page(UNITS, ALL_ASSETS, {}, slice) == expected
 
 
-async def test_without_knowledge_of_changes_there_are_none(database: Any, plain: Store) -> None:
+async def test_there_are_none_while_changes_might_go_unnoticed(database: Any, plain: Store) -> None:
     await preparation.prepare_database(database)
     await database["units"].insert_many([unit(number) for number in range(100)])
     store = Store(database.client, database.name)
     store.bookmarks = PageBookmarks(ChangeFeed(database), STRIDE)
-    assert len(await passed_over(store, 30)) == 1
+    assert len(await examined_keys(store, 30)) == 1
     expected = await plain.list_page(UNITS, ALL_ASSETS, {}, PageRequest(30, 3))
     assert await store.list_page(UNITS, ALL_ASSETS, {}, PageRequest(30, 3)) == expected
 
 
-async def test_landmarks_are_laid_once_for_all_who_jump_at_the_same_time(
+async def test_concurrent_jumps_share_the_reads_for_bookmarks(
     followed: ChangeFeed,
 ) -> None:
-    landmarks, asked = PageBookmarks(followed, STRIDE), list[str | None]()
+    bookmarks, calls = PageBookmarks(followed, STRIDE), list[str | None]()
 
     async def advance(key: str | None) -> str:
-        asked.append(key)
+        calls.append(key)
         await asyncio.sleep(0)
-        return f"k{len(asked)}"
+        return f"k{len(calls)}"
 
     name = ListKey("units", ALL_ASSETS, "{}")
     starts = await asyncio.gather(
-        *(landmarks.find_start(name, skip, advance) for skip in (25, 31, 9))
+        *(bookmarks.find_start(name, skip, advance) for skip in (25, 31, 9))
     )
     assert starts == [PageStart("k2", 5), PageStart("k3", 1), PageStart(None, 9)]
-    assert asked == [None, "k1", "k2"]
+    assert calls == [None, "k1", "k2"]
 
 
-async def test_landmarks_during_whose_laying_something_changed_do_not_count(
+async def test_bookmarks_are_not_used_if_something_changed_while_they_were_read(
     followed: ChangeFeed,
 ) -> None:
     async def advance(key: str | None) -> str:
@@ -160,16 +160,16 @@ async def test_landmarks_during_whose_laying_something_changed_do_not_count(
     )
 
 
-async def test_only_so_many_lists_have_landmarks(followed: ChangeFeed) -> None:
-    landmarks, asked = PageBookmarks(followed, STRIDE), list[str]()
+async def test_the_number_of_lists_with_bookmarks_is_bounded(followed: ChangeFeed) -> None:
+    bookmarks, calls = PageBookmarks(followed, STRIDE), list[str]()
 
     async def jump(where: str) -> None:
         async def advance(key: str | None) -> str:
-            asked.append(where)
+            calls.append(where)
             return "k"
 
-        await landmarks.find_start(ListKey("units", ALL_ASSETS, where), STRIDE, advance)
+        await bookmarks.find_start(ListKey("units", ALL_ASSETS, where), STRIDE, advance)
 
     for number in (*range(MAX_LISTS + 1), MAX_LISTS, 0):
         await jump(str(number))
-    assert asked == [str(number) for number in (*range(MAX_LISTS + 1), 0)]
+    assert calls == [str(number) for number in (*range(MAX_LISTS + 1), 0)]

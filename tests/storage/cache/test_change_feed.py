@@ -1,15 +1,13 @@
-"""What changed in the database is known soon, and never wrongly thought to be known."""
+"""Changes are counted soon, and there is no snapshot while some might go unnoticed."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
-from storage.cache import change_feed, write_counter
+from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
-from storage.cache.write_counter import Slot, WriteCounter
 from storage.mongo import driver
 from storage.setup import preparation
 
@@ -19,11 +17,11 @@ PATIENCE_SECONDS = 30
 
 
 async def known(followed: ChangeFeed) -> VersionSnapshot:
-    """The mark, as soon as there is one."""
+    """Wait for a snapshot."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while (mark := followed.take_snapshot()) is None:
+        while (snapshot := followed.take_snapshot()) is None:
             await asyncio.sleep(0.01)
-    return mark
+    return snapshot
 
 
 async def until(followed: ChangeFeed, holds: Callable[[VersionSnapshot], bool]) -> None:
@@ -34,7 +32,7 @@ async def until(followed: ChangeFeed, holds: Callable[[VersionSnapshot], bool]) 
 
 @pytest.fixture
 async def followed(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ChangeFeed]:
-    """Changes of a database with its collections, trusted however slow this machine is."""
+    """Changes of a database with its collections, confirmed however slow this machine is."""
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
     await preparation.prepare_database(database)
     async with ChangeFeed(database).run() as followed:
@@ -42,7 +40,7 @@ async def followed(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
         yield followed
 
 
-async def test_a_write_makes_a_new_version_of_its_collection_alone(
+async def test_a_write_changes_the_version_of_its_collection_only(
     database: Any, followed: ChangeFeed
 ) -> None:
     before = await known(followed)
@@ -54,7 +52,7 @@ async def test_a_write_makes_a_new_version_of_its_collection_alone(
     assert is_unchanged_since(before, await known(followed), ["floors", "units", "maps"])
 
 
-async def test_a_collection_that_takes_the_place_of_another_is_a_new_version(
+async def test_renaming_over_a_collection_changes_its_version(
     database: Any, followed: ChangeFeed
 ) -> None:
     await database["staged"].insert_one({"_id": "none"})
@@ -63,7 +61,7 @@ async def test_a_collection_that_takes_the_place_of_another_is_a_new_version(
     await until(followed, lambda now: not is_unchanged_since(before, now, ["floors"]))
 
 
-async def test_what_belongs_to_no_kind_is_not_followed(database: Any, followed: ChangeFeed) -> None:
+async def test_collections_of_no_kind_are_not_followed(database: Any, followed: ChangeFeed) -> None:
     before = await known(followed)
     await database["api_key_uses"].insert_one({"_id": "k"})
     await database["api_keys"].insert_one({"_id": "k", "digest": b""})
@@ -71,17 +69,19 @@ async def test_what_belongs_to_no_kind_is_not_followed(database: Any, followed: 
     assert is_unchanged_since(before, await known(followed), ["assets", "units"])
 
 
-async def test_a_dropped_database_changes_everything(database: Any, followed: ChangeFeed) -> None:
+async def test_dropping_the_database_changes_all_versions(
+    database: Any, followed: ChangeFeed
+) -> None:
     before = await known(followed)
     await database.client.drop_database(database.name)
     await until(followed, lambda now: not is_unchanged_since(before, now, ["units"]))
 
 
-async def test_nothing_is_known_before_the_stream_begins(database: Any) -> None:
+async def test_there_is_no_snapshot_before_the_stream_begins(database: Any) -> None:
     assert ChangeFeed(database).take_snapshot() is None
 
 
-async def test_a_lost_stream_makes_new_versions_of_everything(
+async def test_a_lost_stream_changes_all_versions(
     database: Any, followed: ChangeFeed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await known(followed)
@@ -102,14 +102,16 @@ async def kill_streams(admin: Any, database: str) -> None:
             )
 
 
-async def test_silence_is_not_trusted(database: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_there_is_no_snapshot_without_a_recent_confirmation(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with ChangeFeed(database).run() as followed:
         await known(followed)
         monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 0.0)
         assert followed.take_snapshot() is None
 
 
-async def test_a_stream_that_cannot_be_opened_leaves_nothing_known(
+async def test_there_is_no_snapshot_if_the_stream_cannot_be_opened(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> Any:
@@ -121,20 +123,15 @@ async def test_a_stream_that_cannot_be_opened_leaves_nothing_known(
         assert followed.take_snapshot() is None
 
 
-async def test_a_write_of_our_own_counts_at_once(followed: ChangeFeed) -> None:
+async def test_a_write_by_this_gateway_counts_at_once(followed: ChangeFeed) -> None:
     before = await known(followed)
     followed.count_write()
     assert not is_unchanged_since(before, await known(followed), ["units"])
     assert not is_unchanged_since(before, await known(followed), [])
 
 
-def test_workers_of_one_gateway_see_each_others_writes() -> None:
-    descriptor = write_counter.create_shared_memory(2)
-    first, second = (WriteCounter.attach(Slot(descriptor, number)) for number in (0, 1))
-    os.close(descriptor)
-    before = first.read()
-    assert second.read() == before
-    second.increment()
-    assert first.read() == second.read() != before
-    first.increment()
-    assert second.read() not in (before, b"")
+async def test_a_snapshot_is_the_same_object_until_something_changes(followed: ChangeFeed) -> None:
+    before = await known(followed)
+    assert followed.take_snapshot() is before
+    followed.count_write()
+    assert followed.take_snapshot() is not before

@@ -1,4 +1,4 @@
-"""The ring of keys in memory: quick while it is whole, never trusted when it may not be."""
+"""The key cache saves reads, and never accepts a revoked key that the feed has reported."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -28,9 +28,9 @@ async def create(database: Any, **given: Any) -> tuple[str, str]:
 
 @asynccontextmanager
 async def following(database: Any) -> AsyncIterator[KeyCache]:
-    """A ring that knows when keys change."""
-    async with ChangeFeed(database).run() as known, KeyCache(database, known).run() as ring:
-        yield ring
+    """A key cache that follows changes."""
+    async with ChangeFeed(database).run() as known, KeyCache(database, known).run() as cache:
+        yield cache
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
@@ -40,7 +40,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 class Reads:
-    """Counts how often a key is read from the database."""
+    """The number of times a key was read from the database."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.number = 0
@@ -58,78 +58,78 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     return Reads(monkeypatch)
 
 
-async def test_a_known_key_costs_no_read(
+async def test_a_cached_key_costs_no_read(
     database: Any, reads: Reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # However slow this machine is, the ring stays trusted.
+    # Cached however slow this machine is.
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     _, key = await create(database)
-    async with following(database) as ring:
-        await until(lambda: is_from_memory(ring, key, reads))
+    async with following(database) as cache:
+        await until(lambda: is_from_memory(cache, key, reads))
         before = reads.number
         for _ in range(100):
-            assert await ring.get_valid_key(key)
+            assert await cache.get_valid_key(key)
         assert reads.number == before
 
 
-async def is_from_memory(ring: KeyCache, key: str, reads: Reads) -> bool:
-    await ring.get_valid_key(key)
+async def is_from_memory(cache: KeyCache, key: str, reads: Reads) -> bool:
+    await cache.get_valid_key(key)
     before = reads.number
-    await ring.get_valid_key(key)
+    await cache.get_valid_key(key)
     return reads.number == before
 
 
-async def test_an_unknown_key_is_remembered_as_unknown(
+async def test_an_unknown_key_is_cached_as_unknown(
     database: Any, reads: Reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
-    async with following(database) as ring:
+    async with following(database) as cache:
         key = keys.generate_key()
-        await until(lambda: is_from_memory(ring, key, reads))
-        assert await ring.get_valid_key(key) is None
+        await until(lambda: is_from_memory(cache, key, reads))
+        assert await cache.get_valid_key(key) is None
 
 
 async def test_a_malformed_key_costs_no_read(database: Any, reads: Reads) -> None:
-    ring = KeyCache(database, ChangeFeed(database))
-    assert await ring.get_valid_key("fgk_x") is None
-    assert await ring.get_valid_key(keys.generate_key()[:-1] + "!") is None
+    cache = KeyCache(database, ChangeFeed(database))
+    assert await cache.get_valid_key("fgk_x") is None
+    assert await cache.get_valid_key(keys.generate_key()[:-1] + "!") is None
     assert reads.number == 0
 
 
-async def test_a_ring_that_does_not_follow_the_changes_reads_every_time(
+async def test_a_cache_that_does_not_follow_changes_reads_every_time(
     database: Any, reads: Reads
 ) -> None:
     _, key = await create(database)
-    ring = KeyCache(database, ChangeFeed(database))
+    cache = KeyCache(database, ChangeFeed(database))
     for number in range(1, 4):
-        assert await ring.get_valid_key(key)
+        assert await cache.get_valid_key(key)
         assert reads.number == number
 
 
-async def test_a_revoked_key_is_refused_once_the_change_is_known(
+async def test_a_revoked_key_is_rejected_once_the_change_is_reported(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # With a ring that trusts itself for ever, only the stream can tell.
+    # Entries never time out, so only the change stream can invalidate them.
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     key_id, key = await create(database)
-    async with following(database) as ring:
-        assert await ring.get_valid_key(key)
+    async with following(database) as cache:
+        assert await cache.get_valid_key(key)
         await keys.revoke_api_key(database, key_id)
 
         async def is_refused() -> bool:
-            return await ring.get_valid_key(key) is None
+            return await cache.get_valid_key(key) is None
 
         await until(is_refused)
 
 
-async def test_a_key_read_while_it_was_revoked_is_not_remembered(
+async def test_a_key_read_while_it_was_revoked_is_not_cached(
     database: Any, reads: Reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     _, key = await create(database)
     async with ChangeFeed(database).run() as followed:
-        ring = KeyCache(database, followed)
-        await until(lambda: is_from_memory(ring, key, reads))
+        cache = KeyCache(database, followed)
+        await until(lambda: is_from_memory(cache, key, reads))
         original = keys.find_api_key
 
         async def find_slowly(database: Any, digest: bytes) -> Any:
@@ -139,49 +139,49 @@ async def test_a_key_read_while_it_was_revoked_is_not_remembered(
 
         monkeypatch.setattr(keys, "find_api_key", find_slowly)
         followed.count_write()
-        assert await ring.get_valid_key(key)
+        assert await cache.get_valid_key(key)
         monkeypatch.setattr(keys, "find_api_key", original)
-        assert not await is_from_memory_at_once(ring, key, reads)
+        assert not await is_from_memory_at_once(cache, key, reads)
 
 
-async def is_from_memory_at_once(ring: KeyCache, key: str, reads: Reads) -> bool:
+async def is_from_memory_at_once(cache: KeyCache, key: str, reads: Reads) -> bool:
     before = reads.number
-    await ring.get_valid_key(key)
+    await cache.get_valid_key(key)
     return reads.number == before
 
 
-async def test_an_expired_key_is_refused_from_memory(
+async def test_an_expired_key_is_rejected_from_the_cache(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     ends = (datetime.now(UTC) + timedelta(seconds=1)).replace(microsecond=0)
     _, key = await create(database, expires_at=ends)
-    async with following(database) as ring:
+    async with following(database) as cache:
 
         async def is_refused() -> bool:
-            return await ring.get_valid_key(key) is None
+            return await cache.get_valid_key(key) is None
 
         await until(is_refused)
         assert datetime.now(UTC) >= ends
 
 
-async def test_the_last_use_is_written_down_when_the_ring_stops(database: Any) -> None:
+async def test_the_last_use_is_written_when_the_cache_stops(database: Any) -> None:
     key_id, key = await create(database)
     began = datetime.now(UTC) - timedelta(milliseconds=1)
-    async with following(database) as ring:
-        assert await ring.get_valid_key(key)
+    async with following(database) as cache:
+        assert await cache.get_valid_key(key)
     (listed,) = await keys.list_api_keys(database)
     assert listed.id == key_id
     assert listed.last_used_at is not None
     assert listed.last_used_at >= began
 
 
-async def test_uses_that_could_not_be_written_are_kept_for_the_next_time(
+async def test_uses_that_could_not_be_written_are_written_next_time(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, key = await create(database)
-    ring = KeyCache(database, ChangeFeed(database))
-    assert await ring.get_valid_key(key)
+    cache = KeyCache(database, ChangeFeed(database))
+    assert await cache.get_valid_key(key)
     written = keys.record_uses
 
     async def fail(*_: Any) -> None:
@@ -189,23 +189,23 @@ async def test_uses_that_could_not_be_written_are_kept_for_the_next_time(
 
     monkeypatch.setattr(keys, "record_uses", fail)
     with pytest.raises(UnavailableError):
-        await ring._flush_uses()
+        await cache._flush_last_uses()
     monkeypatch.setattr(keys, "record_uses", written)
-    await ring._flush_uses()
+    await cache._flush_last_uses()
     (listed,) = await keys.list_api_keys(database)
     assert listed.last_used_at is not None
 
 
-async def test_the_ring_is_bounded(
+async def test_the_key_cache_is_bounded(
     database: Any, reads: Reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(key_cache, "MAX_KEYS", 3)
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     minted = [keys.generate_key() for _ in range(4)]
-    async with following(database) as ring:
-        await until(lambda: is_from_memory(ring, minted[0], reads))
+    async with following(database) as cache:
+        await until(lambda: is_from_memory(cache, minted[0], reads))
         for key in minted:
-            await ring.get_valid_key(key)
-            assert len(ring._entries) <= 3
-        assert await is_from_memory_at_once(ring, minted[3], reads)
-        assert not await is_from_memory_at_once(ring, minted[0], reads)
+            await cache.get_valid_key(key)
+            assert len(cache._records) <= 3
+        assert await is_from_memory_at_once(cache, minted[3], reads)
+        assert not await is_from_memory_at_once(cache, minted[0], reads)

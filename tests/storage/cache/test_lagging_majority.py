@@ -1,4 +1,4 @@
-"""While the members of a replica set lag behind its primary, nothing old is kept for good."""
+"""While members of a replica set lag behind the primary, no stale value is cached for good."""
 
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
@@ -30,7 +30,7 @@ def mongo_url(replica_set: ReplicaSet) -> str:
     return replica_set.url
 
 
-async def test_a_write_that_no_majority_had_when_the_stream_began_ends_what_was_read_before_it(
+async def test_a_write_without_a_majority_at_the_stream_start_invalidates_earlier_reads(
     replica_set: ReplicaSet, database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
@@ -45,6 +45,6 @@ async def test_a_write_that_no_majority_had_when_the_stream_began_ends_what_was_
             directory = Directory(database, RecordCache(followed))
             assert [await directory.name("oak") for _ in range(2)] == ["Oak"] * 2
             assert directory.reads == 1
-        await database["floors"].insert_one({"_id": "f"})  # told after whatever came before it
+        await database["floors"].insert_one({"_id": "f"})  # reported after all earlier writes
         await until(followed, lambda now: not is_unchanged_since(before, now, ["floors"]))
         assert await directory.name("oak") == "Holm Oak"

@@ -1,4 +1,4 @@
-"""What was looked up by key is not read again until its collection changes."""
+"""Records are cached by key until their collection changes."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -21,16 +21,16 @@ OAK = Scope(frozenset(["oak"]))
 
 
 class Directory:
-    """Assets, and how often they were read."""
+    """Assets, and the number of reads."""
 
-    def __init__(self, database: Any, lookups: RecordCache) -> None:
+    def __init__(self, database: Any, records: RecordCache) -> None:
         self.database = database
-        self.lookups = lookups
+        self.records = records
         self.reads = 0
 
     async def name(self, key: str, scope: Scope = ALL_ASSETS) -> str | None:
-        """What an asset is called, for those who see it."""
-        return await self.lookups.get_or_load(
+        """The name of an asset, if the scope allows it."""
+        return await self.records.get_or_load(
             RecordCacheKey(ASSETS.name, "name", scope, key), self.read(key, scope)
         )
 
@@ -57,7 +57,7 @@ async def following(database: Any) -> AsyncIterator[ChangeFeed]:
 
 @pytest.fixture
 async def directory(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Directory]:
-    """Two assets whose changes are trusted however slow this machine is."""
+    """Two assets, cached however slow this machine is."""
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
     async with following(database) as followed:
         before = await known(followed)
@@ -68,17 +68,17 @@ async def directory(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
         yield Directory(database, RecordCache(followed))
 
 
-async def test_what_was_found_is_read_once(directory: Directory) -> None:
+async def test_a_record_is_read_once(directory: Directory) -> None:
     assert [await directory.name("oak") for _ in range(3)] == ["Oak"] * 3
     assert directory.reads == 1
 
 
-async def test_what_was_not_found_is_looked_for_again(directory: Directory) -> None:
+async def test_a_missing_record_is_read_again(directory: Directory) -> None:
     assert [await directory.name("ash") for _ in range(2)] == [None] * 2
     assert directory.reads == 2
 
 
-async def test_no_scope_is_answered_with_what_another_found(directory: Directory) -> None:
+async def test_scopes_do_not_share_entries(directory: Directory) -> None:
     assert await directory.name("elm") == "Elm"
     assert await directory.name("elm", OAK) is None
     assert await directory.name("elm", NO_ASSETS) is None
@@ -87,36 +87,36 @@ async def test_no_scope_is_answered_with_what_another_found(directory: Directory
     assert directory.reads == 5
 
 
-async def test_a_change_by_anybody_ends_what_was_found(directory: Directory) -> None:
+async def test_a_change_by_another_client_invalidates(directory: Directory) -> None:
     await directory.name("oak")
-    followed = directory.lookups._feed
+    followed = directory.records._feed
     before = await known(followed)
     await directory.rename("oak", "Great Oak")
     await until(followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name]))
     assert await directory.name("oak") == "Great Oak"
 
 
-async def test_a_write_by_this_gateway_counts_at_once(directory: Directory) -> None:
+async def test_a_write_by_this_gateway_invalidates_at_once(directory: Directory) -> None:
     for number in range(5):
         await directory.rename("oak", f"Oak {number}")
-        directory.lookups._feed.count_write()
+        directory.records._feed.count_write()
         assert await directory.name("oak") == f"Oak {number}"
 
 
-async def test_a_change_during_the_read_ends_what_it_found(directory: Directory) -> None:
-    followed = directory.lookups._feed
+async def test_a_change_during_the_read_invalidates(directory: Directory) -> None:
+    followed = directory.records._feed
 
     async def read() -> str:
         followed.count_write()
         return "Oak before the change"
 
-    lookup = RecordCacheKey(ASSETS.name, "name", ALL_ASSETS, "oak")
-    assert await directory.lookups.get_or_load(lookup, read) == "Oak before the change"
+    key = RecordCacheKey(ASSETS.name, "name", ALL_ASSETS, "oak")
+    assert await directory.records.get_or_load(key, read) == "Oak before the change"
     assert await directory.name("oak") == "Oak"
 
 
-async def test_a_change_elsewhere_ends_nothing(directory: Directory) -> None:
-    followed = directory.lookups._feed
+async def test_a_change_of_another_collection_does_not_invalidate(directory: Directory) -> None:
+    followed = directory.records._feed
     await directory.name("oak")
     before = await known(followed)
     await directory.database["backgrounds"].insert_one(
@@ -127,7 +127,7 @@ async def test_a_change_elsewhere_ends_nothing(directory: Directory) -> None:
     assert directory.reads == 1
 
 
-async def test_nothing_known_is_used_while_changes_may_go_unnoticed(database: Any) -> None:
+async def test_nothing_is_cached_while_changes_might_go_unnoticed(database: Any) -> None:
     async with following(database) as followed:
         pass
     directory = Directory(database, RecordCache(followed))
@@ -136,8 +136,8 @@ async def test_nothing_known_is_used_while_changes_may_go_unnoticed(database: An
     assert directory.reads == 2
 
 
-async def test_the_least_recently_used_give_way(directory: Directory) -> None:
-    directory.lookups = RecordCache(directory.lookups._feed, max_records=1)
+async def test_the_least_recently_used_record_is_evicted(directory: Directory) -> None:
+    directory.records = RecordCache(directory.records._feed, max_records=1)
     for key in ("oak", "elm", "elm", "oak"):
         await directory.name(key)
     assert directory.reads == 3

@@ -1,0 +1,45 @@
+"""What one request has read: the collections, and how many records."""
+
+from resolvers.request.errors import TooManyRecordsError
+
+MAX_RECORDS_PER_REQUEST = 100_000
+"""Records that one request may read in lists, whatever was estimated before it ran."""
+
+
+class ReadLog:
+    """The collections that a response was read from.
+
+    The response may be cached if the log is complete: a change to one of these collections then
+    invalidates it.
+
+    >>> reads = ReadLog()
+    >>> reads.add("units")
+    >>> reads.collections, reads.is_complete
+    ({'units'}, True)
+    """
+
+    __slots__ = ("_record_count", "collections", "is_complete")
+
+    def __init__(self) -> None:
+        self.collections: set[str] = set()
+        self.is_complete = True
+        """False if the response also depends on something that `collections` does not name."""
+        self._record_count = 0
+
+    def add(self, collection: str) -> None:
+        """Log a read of a collection."""
+        self.collections.add(collection)
+
+    def mark_incomplete(self) -> None:
+        """Log that the response depends on something else, so that it will not be cached."""
+        self.is_complete = False
+
+    def count_records(self, count: int) -> None:
+        """Count the records of a list. Raises TooManyRecordsError over the limit of a request."""
+        self._record_count += count
+        if self._record_count > MAX_RECORDS_PER_REQUEST:
+            raise TooManyRecordsError(MAX_RECORDS_PER_REQUEST)
+
+    def restart(self) -> None:
+        """Reset the count of records. The collections stay: a discarded run may name too many."""
+        self._record_count = 0

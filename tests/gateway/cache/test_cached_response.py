@@ -1,0 +1,73 @@
+"""A cached response in the encodings and conditional forms that clients request."""
+
+import gzip
+
+import pytest
+
+from gateway.cache.cached_response import ENTRY_OVERHEAD_BYTES, CachedResponse
+
+BODY = b"floor " * 200
+HEADERS = [(b"content-type", b"text/plain"), (b"content-length", b"1200"), (b"vary", b"Accept")]
+
+
+def select(
+    response: CachedResponse, method: str = "GET", **headers: str
+) -> tuple[int, dict[bytes, bytes], bytes]:
+    """The status, headers and body that a request gets."""
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    start, body = response.select_messages({"method": method, "headers": raw})
+    return start["status"], dict(start["headers"]), body["body"]
+
+
+def test_each_encoding_has_its_own_length_and_etag() -> None:
+    response = CachedResponse(HEADERS, BODY)
+    _, plain, body = select(response)
+    _, compressed, gzipped = select(response, accept_encoding="gzip")
+    assert (body, gzip.decompress(gzipped)) == (BODY, BODY)
+    assert compressed[b"content-encoding"] == b"gzip"
+    assert b"content-encoding" not in plain
+    assert [int(each[b"content-length"]) for each in (plain, compressed)] == [1200, len(gzipped)]
+    assert plain[b"etag"] != compressed[b"etag"]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("has", ["identity", "gzip", "zstd"])
+@pytest.mark.parametrize("accepts", ["identity", "gzip"])
+def test_a_client_with_any_encoding_of_the_body_gets_a_304_with_its_etag(
+    method: str, has: str, accepts: str
+) -> None:
+    response = CachedResponse(HEADERS, BODY)
+    etag = select(response, accept_encoding=has)[1][b"etag"]
+    status, headers, body = select(
+        response, method, accept_encoding=accepts, if_none_match=f'"other", {etag.decode()}'
+    )
+    assert (status, headers, body) == (304, {b"vary": b"Accept", b"etag": etag}, b"")
+
+
+def test_the_lines_of_a_repeated_header_are_one_list() -> None:
+    response = CachedResponse(HEADERS, BODY)
+    etag = select(response)[1][b"etag"]
+    repeated = [(b"if-none-match", b'"other"'), (b"if-none-match", etag)]
+    start, _ = response.select_messages({"method": "GET", "headers": repeated})
+    assert start["status"] == 304
+
+
+def test_a_head_has_the_headers_of_a_get_and_no_body() -> None:
+    response = CachedResponse(HEADERS, BODY)
+    assert select(response, "HEAD") == (*select(response)[:2], b"")
+
+
+def test_other_methods_have_no_etag() -> None:
+    status, headers, body = select(CachedResponse(HEADERS, BODY), "POST", if_none_match="*")
+    assert (status, body) == (200, BODY)
+    assert b"etag" not in headers
+
+
+def test_the_cache_is_notified_once_of_each_encoding_that_takes_memory() -> None:
+    grown: list[object] = []
+    response = CachedResponse(HEADERS, BODY, "key", grown.append)
+    assert response.size_bytes == ENTRY_OVERHEAD_BYTES + len(BODY)
+    for encoding in ("identity", "gzip", "gzip"):
+        _, _, body = select(response, accept_encoding=encoding)
+    assert grown == ["key"]
+    assert response.size_bytes == ENTRY_OVERHEAD_BYTES + len(BODY) + len(body)

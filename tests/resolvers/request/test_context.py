@@ -1,0 +1,115 @@
+"""The context reads what the caller may see, and logs what it reads."""
+
+from collections.abc import AsyncIterator
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+
+from resolvers.networks.router_cache import RouterCache
+from resolvers.request import read_log
+from resolvers.request.caller import Caller
+from resolvers.request.context import Context
+from resolvers.request.errors import TooManyRecordsError
+from resolvers.request.read_log import ReadLog
+from storage.assets import ASSETS
+from storage.cache.change_feed import ChangeFeed
+from storage.cache.record_cache import RecordCache
+from storage.floors import FLOORS
+from storage.mongo import driver
+from storage.records.visibility import ALL_ASSETS, Scope
+from storage.setup import preparation
+from storage.store import Store
+
+pytestmark = pytest.mark.anyio
+
+STAMPS = {"created_at": "2026-01-01T00:00:00+00:00", "updated_at": "2026-01-01T00:00:00+00:00"}
+
+
+@pytest.fixture
+async def database(mongo_url: str, database_name: str) -> AsyncIterator[Any]:
+    client = driver.connect(mongo_url)
+    yield client[database_name]
+    await driver.close(client)
+
+
+@pytest.fixture
+async def context(database: Any) -> Context:
+    """The context of a caller who may see the assets oak and elm, but not ash."""
+    await preparation.prepare_database(database)
+    await database[ASSETS.name].insert_many(
+        [{"_id": key, "name": key, "market": "m", **STAMPS} for key in ("ash", "elm", "oak")]
+    )
+    caller = Caller("key", Scope(frozenset({"oak", "elm"})))
+    return Context(caller, Store(database.client, database.name))
+
+
+async def test_a_record_is_read_by_its_key_if_it_is_visible(context: Context) -> None:
+    oak = await context.get_record(ASSETS, "oak")
+    assert oak is not None
+    assert oak.name == "oak"
+    assert await context.get_record(ASSETS, "ash") is None
+    assert await context.get_record(ASSETS, "none") is None
+
+
+async def test_records_are_aligned_with_their_keys(context: Context) -> None:
+    records = await context.load_aligned(ASSETS, ["elm", None, "ash", "oak", "elm"])
+    assert [record and record.name for record in records] == ["elm", None, None, "oak", "elm"]
+    assert await context.load_aligned(ASSETS, [None]) == [None]
+
+
+async def test_reads_are_logged(context: Context) -> None:
+    assert not context.reads.collections
+    await context.get_record(ASSETS, "oak")
+    await context.list_page(FLOORS, {}, 1, 10, None)
+    assert context.reads.collections == {"assets", "floors"}
+    assert context.reads.is_complete
+
+
+async def test_the_log_is_incomplete_only_after_it_was_bypassed(context: Context) -> None:
+    assert context.reads.is_complete
+    context.bypass_read_log()
+    assert not context.reads.is_complete
+
+
+async def test_the_log_is_incomplete_where_an_archive_is_missing(
+    context: Context, database: Any
+) -> None:
+    async def read_nothing(_: str) -> None:
+        return None
+
+    await database["maps"].insert_one(
+        {"_id": "m", "asset_id": "oak", "name": "M", "network": "0" * 64, **STAMPS},
+        bypass_document_validation=True,
+    )
+    routers = RouterCache(read_nothing)
+    context = Context(context.caller, context._store, router_cache=routers)
+    assert await context.load_routable_map("none") is None
+    assert context.reads.is_complete
+    assert await context.load_routable_map("m") is None
+    assert not context.reads.is_complete
+
+
+async def test_a_context_cannot_be_changed(context: Context) -> None:
+    with pytest.raises(FrozenInstanceError):
+        context.record_cache = None  # type: ignore[misc]
+
+
+async def test_a_mutation_reads_past_the_record_cache_and_shares_the_log(database: Any) -> None:
+    caller, store = Caller("key", ALL_ASSETS), Store(database.client, database.name)
+    cached = Context(caller, store, record_cache=RecordCache(ChangeFeed(database)))
+    mutation = cached.for_mutation()
+    assert mutation.record_cache is None
+    assert cached.record_cache is not None
+    mutation.bypass_read_log()
+    assert not cached.reads.is_complete
+
+
+def test_a_restarted_request_counts_its_records_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_log, "MAX_RECORDS_PER_REQUEST", 10)
+    reads = ReadLog()
+    reads.count_records(10)
+    reads.restart()
+    reads.count_records(10)
+    with pytest.raises(TooManyRecordsError):
+        reads.count_records(1)
