@@ -1,4 +1,4 @@
-"""From a request to its caller: the key where the specification says, the flags beside it."""
+"""Authentication: from a request's API key and experimental flags to its caller."""
 
 import math
 import time
@@ -8,8 +8,8 @@ from urllib.parse import unquote_plus
 
 from starlette.requests import Request
 
-from gateway.middleware.access_log import SCOPE_API_KEY, SCOPE_KEY_ID
-from gateway.middleware.load_shedding import RateLimiter
+from gateway.exchange import SCOPE_API_KEY, SCOPE_KEY_ID
+from gateway.rate_limit import RateLimiter
 from resolvers.request.caller import FLAGS as KNOWN_FLAGS
 from resolvers.request.caller import Caller
 from rest.errors import RETRY_AFTER_HEADERS, HttpError
@@ -25,13 +25,13 @@ AUTHENTICATE_HEADERS: Final = {"WWW-Authenticate": 'Key realm="floorgate"'}
 
 @dataclass(frozen=True, slots=True)
 class Authenticator:
-    """Finds out who asks."""
+    """Identify the caller of a request and apply the rate limit of its key."""
 
     key_cache: KeyCache
     rate_limiter: RateLimiter
 
     async def __call__(self, request: Request) -> Caller:
-        """The caller of a request. Raises HttpError 401, 403, 429 or 503."""
+        """Return the caller of a request. Raises HttpError 401, 403, 429 or 503."""
         key = get_api_key(request)
         try:
             record = await self.key_cache.get_valid_key(key)
@@ -47,7 +47,7 @@ class Authenticator:
 
 
 def get_api_key(request: Request) -> str:
-    """The key that a request carries; the header counts before the query. Raises HttpError 401."""
+    """Return the API key of a request, from the header or else the query. Raises HttpError 401."""
     headers: list[str] = [
         value.decode("latin-1")
         for name, value in request.scope["headers"]
@@ -70,21 +70,21 @@ def get_api_key(request: Request) -> str:
 
 
 def parse_flags(request: Request) -> frozenset[str]:
-    """The experimental features that a request opts in to; names of no feature are left out."""
+    """Return the experimental features that a request opts in to. Ignore unknown names."""
     values = [
         value.decode("latin-1") for name, value in request.scope["headers"] if name == FLAGS_HEADER
     ]
-    given = {flag.strip(" \t") for value in values for flag in value.split(",")}
-    return _KNOWN_FLAGS & given
+    flags = {flag.strip(" \t") for value in values for flag in value.split(",")}
+    return _KNOWN_FLAGS & flags
 
 
 def service_unavailable_error() -> HttpError:
-    """The answer while MongoDB is away."""
+    """Return the error for requests while MongoDB is unavailable."""
     return HttpError(503, "Service unavailable", "SERVICE_UNAVAILABLE", headers=RETRY_AFTER_HEADERS)
 
 
 def _rate_limit_error(wait_seconds: float) -> HttpError:
-    # whole seconds (RFC 9110, 10.2.3), rounded up: earlier would be refused again
+    # Whole seconds (RFC 9110, 10.2.3), rounded up: any earlier retry would be rejected again.
     headers = {"Retry-After": str(math.ceil(wait_seconds))}
     return HttpError(429, "API rate limit exceeded", "RATE_LIMITED", headers=headers)
 

@@ -19,8 +19,8 @@ from starlette.types import Scope
 from gateway.authentication import API_KEY_HEADER as API_KEY
 from gateway.cache.cached_response import SCOPE_CACHE_KEY
 from gateway.cache.response_cache import ResponseCache
-from gateway.middleware.access_log import SCOPE_API_KEY, SCOPE_ROUTE
-from gateway.middleware.load_shedding import RateLimiter
+from gateway.exchange import SCOPE_API_KEY, SCOPE_ROUTE
+from gateway.rate_limit import RateLimiter
 from rest.endpoints import CacheKey
 from storage import keys
 from storage.cache.key_cache import KeyCache

@@ -1,11 +1,10 @@
-"""Who is let in: a bound on requests being worked on, and a rate for each key."""
+"""Load shedding: a bound on the requests being worked on, and on the bodies being received."""
 
-from collections import OrderedDict
 from collections.abc import Collection
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.middleware.access_log import UNAVAILABLE_MESSAGES
+from gateway.exchange import UNAVAILABLE_MESSAGES
 
 HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
 """Always let in: a probe that is shed would have a busy service restarted."""
@@ -109,37 +108,3 @@ class _Slot:
         self._expects_body = False
         self.release()
         await self._send(message)
-
-
-class RateLimiter:
-    """The generic cell rate algorithm (ITU-T I.371, virtual scheduling), one cell a request.
-
-    A key may make `burst` requests at once and `per_second` in the long run; refused ones cost
-    nothing. One number a key is kept, for the `capacity` keys used last; a forgotten key
-    starts anew. In memory: each process counts by itself. A `per_second` of 0 turns it off.
-    """
-
-    def __init__(self, per_second: float, burst: int, max_keys: int = 100_000) -> None:
-        if per_second < 0 or burst < 1 or max_keys < 1:
-            raise ValueError("A rate must not be negative; burst and capacity must be at least 1")
-        self._interval_seconds = 1 / per_second if per_second else 0.0
-        self._tolerance_seconds = (burst - 1) * self._interval_seconds
-        self._max_keys = max_keys
-        self._theoretical_arrivals: OrderedDict[str, float] = OrderedDict()
-
-    def check(self, key_id: str, now: float) -> float | None:
-        """None lets the request in; else the seconds after which one will be let in.
-
-        `now` is in seconds of any clock that does not run backwards.
-        """
-        if not self._interval_seconds:
-            return None
-        expected = max(self._theoretical_arrivals.get(key_id, now), now)
-        retry_after_seconds = expected - self._tolerance_seconds - now
-        if retry_after_seconds > 1e-9:  # what floating point leaves of nothing
-            return retry_after_seconds
-        self._theoretical_arrivals[key_id] = expected + self._interval_seconds
-        self._theoretical_arrivals.move_to_end(key_id)
-        if len(self._theoretical_arrivals) > self._max_keys:
-            self._theoretical_arrivals.popitem(last=False)
-        return None

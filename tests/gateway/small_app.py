@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 
 import orjson
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from gateway.errors import StartError
 from gateway.middleware.access_log import AccessLogMiddleware
+from gateway.server.service import Application
+from storage.cache.write_counter import WriteCounter
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
@@ -39,18 +41,18 @@ async def _app(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def create() -> ASGIApp:
-    return AccessLogMiddleware(_app)
+def create(write_counter: WriteCounter) -> Application:
+    return Application(AccessLogMiddleware(_app))
 
 
-def create_expected_failure() -> ASGIApp:
+def create_expected_failure(write_counter: WriteCounter) -> Application:
     """Its start fails with a sentence, as it does without MongoDB."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         raise StartError("MongoDB is not there: give another --mongo-url")
 
-    return app
+    return Application(app)
 
 
-def create_fault() -> ASGIApp:
+def create_fault(write_counter: WriteCounter) -> Application:
     raise RuntimeError("a fault of ours")

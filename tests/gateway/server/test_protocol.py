@@ -10,7 +10,7 @@ import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.server import tls
-from gateway.server.protocol import ConnectionLimits
+from gateway.server.service import ConnectionLimits
 from gateway.server.worker import EventLoop
 from rest.request_body import receive_body
 from tests.gateway.server.connections import GET, HOST, LAST_GET, run, serving, statuses
@@ -240,7 +240,7 @@ def test_a_body_that_breaks_off_ends_the_application() -> None:
             raise
 
     answer(GET[:-2] + b"Content-Length: 9\r\n\r\nabc", app)
-    assert [each.__name__ for each in ended] == ["ClientGone"]
+    assert [each.__name__ for each in ended] == ["ClientDisconnectedError"]
 
 
 async def endless(scope: Scope, receive: Receive, send: Send) -> None:
