@@ -1,6 +1,6 @@
 """Backpressure for pipelined requests: do not work ahead of a client that does not read.
 
-uvicorn parses everything received into queued requests (a hundred times their size in memory),
+uvicorn parses everything received into queued requests (many times their size in memory),
 resumes reading after each response, and starts the next request while the previous response is
 still unread. See docs/decisions/server-connections.md.
 """

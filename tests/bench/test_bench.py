@@ -80,7 +80,7 @@ def test_every_other_peer_answers_as_floorgate_does() -> None:
 class _Canned(PeerServer):
     """A server that answers what it was given."""
 
-    def ask(self, request: LoadRequest) -> Reply:
+    def request(self, request: LoadRequest) -> Reply:
         return Reply(200, http.client.HTTPMessage(), self.headers["answer"].encode())
 
 
