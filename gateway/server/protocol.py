@@ -147,7 +147,7 @@ class HttpProtocol(BackpressureProtocol):
         if len(self.headers) > self.limits.max_headers:
             limit = self.limits.max_headers
             self._abort_parsing(
-                _ProtocolError(431, f"A request must not have over {limit} headers")
+                _ProtocolError(431, f"A request must not have more than {limit} headers")
             )
         if (
             self._headers_may_exceed_limit
@@ -210,7 +210,7 @@ class HttpProtocol(BackpressureProtocol):
             self._abort_parsing(_ProtocolError(400, "A request must have exactly one Host header"))
         if hosts and not _HOST.match(hosts[0]):
             self._abort_parsing(
-                _ProtocolError(400, "The Host header must hold a host and an optional port")
+                _ProtocolError(400, "The Host header must be a host and an optional port")
             )
 
     def on_body(self, body: bytes) -> None:
@@ -232,13 +232,11 @@ class HttpProtocol(BackpressureProtocol):
         raise error
 
     def _url_too_long_error(self) -> _ProtocolError:
-        return _ProtocolError(
-            414, f"The address must not be over {self.limits.max_url_bytes} bytes"
-        )
+        return _ProtocolError(414, f"The URL must not exceed {self.limits.max_url_bytes} bytes")
 
     def _headers_too_large_error(self) -> _ProtocolError:
         return _ProtocolError(
-            431, f"Headers must not be over {self.limits.max_header_bytes} bytes in all"
+            431, f"Headers must not exceed {self.limits.max_header_bytes} bytes in all"
         )
 
     # Error responses of the protocol
@@ -359,5 +357,5 @@ def _set_tcp_user_timeout(transport: asyncio.Transport, seconds: float) -> None:
 def _to_protocol_error(error: httptools.HttpParserError) -> _ProtocolError:
     """Convert an error of the parser. Its messages are fixed: they quote nothing of the request."""
     if isinstance(error, httptools.HttpParserCallbackError):
-        return _ProtocolError(400, "Malformed HTTP request: invalid address")
+        return _ProtocolError(400, "Malformed HTTP request: invalid URL")
     return _ProtocolError(400, f"Malformed HTTP request: {error}")

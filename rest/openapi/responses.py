@@ -112,7 +112,7 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
     414: ErrorResponse(
         "UriTooLong",
         "The address is too long.",
-        {"address": "The address must not be over 8192 bytes"},
+        {"address": "The URL must not exceed 8192 bytes"},
     ),
     415: ErrorResponse(
         "UnsupportedMediaType",
@@ -134,7 +134,7 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
     431: ErrorResponse(
         "HeadersTooLarge",
         "The headers are too long.",
-        {"headers": "Headers must not be over 32768 bytes in all"},
+        {"headers": "Headers must not exceed 32768 bytes in all"},
     ),
     500: ErrorResponse("ServerError", "A fault of the service.", {"fault": "Server error"}),
     503: ErrorResponse(
