@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.exchange import SCOPE_KEY_ID, SCOPE_ROUTE, new_request_id
+from gateway.exchange import SCOPE_KEY_ID, SCOPE_ROUTE
 from gateway.middleware.access_log import CLIENT_CLOSED_REQUEST, AccessLogMiddleware
 from gateway.server import logs
 from rest.request_body import ClientDisconnectedError, receive_body
@@ -103,12 +103,6 @@ def test_any_other_request_id_is_replaced(given_id: bytes, lines: Lines) -> None
     identifier = id_of(request(answering(), [(b"x-request-id", given_id)]))
     assert len(identifier) == 32
     assert lines.last()["request_id"] == identifier
-
-
-def test_request_ids_sort_by_time_and_differ() -> None:
-    identifiers = [new_request_id() for _ in range(1000)]
-    assert len(set(identifiers)) == 1000
-    assert [each[:12] for each in identifiers] == sorted(each[:12] for each in identifiers)
 
 
 def test_the_application_finds_the_id_in_its_state() -> None:
