@@ -177,6 +177,16 @@ def test_the_environment_reaches_the_application(workers: int, start: Start) -> 
     assert get(f"{running.address()}/pid").json()["setting"] == "given"
 
 
+def test_workers_see_the_writes_of_one_another(start: Start) -> None:
+    address = start(workers=2).address()
+    until(lambda: len(pids(address)) == 2)
+    before = {get(f"{address}/pid").json()["writes"] for _ in range(20)}
+    after = get(f"{address}/write").json()["writes"]
+    assert before != {after}
+    seen = [get(f"{address}/pid").json() for _ in range(20)]
+    assert {answer["writes"] for answer in seen} == {after}
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_signal_lets_requests_in_flight_end(workers: int, number: int, start: Start) -> None:
