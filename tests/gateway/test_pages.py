@@ -201,17 +201,17 @@ def test_the_npm_lock_names_no_registry_and_hashes_every_package() -> None:
 @needs_build
 @needs_chromium
 def test_graphiql_runs_its_first_query_in_chromium(base_url: str) -> None:
-    response, complaints = browser.run_graphiql(base_url, KEY)
+    response, errors = browser.run_graphiql(base_url, KEY)
     assert "Harbour Court" in response
-    assert complaints == []
+    assert errors == []
 
 
 @needs_build
 @needs_chromium
 def test_the_reference_tries_an_operation_in_chromium(base_url: str) -> None:
-    status, complaints = browser.run_reference(base_url, KEY)
+    status, errors = browser.run_reference(base_url, KEY)
     assert status == 200
-    assert complaints == []
+    assert errors == []
 
 
 @needs_build

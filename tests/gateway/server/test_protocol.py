@@ -1,4 +1,4 @@
-"""One connection, byte by byte: what is served, what is refused, and what is closed when."""
+"""One connection, byte by byte: what is served, what is rejected, and when it is closed."""
 
 import asyncio
 import ssl
@@ -144,7 +144,7 @@ def test_empty_lines_do_not_keep_an_idle_connection_open() -> None:
     assert statuses(answer(GET, echo, SHORT, b"\r\n")) == [200]
 
 
-# What is refused
+# What is rejected
 
 
 @pytest.mark.parametrize(
