@@ -5,19 +5,22 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from typing import Any
 
+import click
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp
 
 from gateway.app import Gateway
 from gateway.server import server
-from gateway.server.worker import GatewayService
-from gateway.settings import settings_from_environment
+from gateway.server.service import Application, GatewayService
+from gateway.settings import ALL_OPTIONS, Settings, settings_from_parameters, with_options
 from rest.bodies import DISTANCES_BODY, read_request_body
 from rest.endpoints import RESPONSE_HEADERS
 from rest.path_routing import PathRoute
+from storage.cache.write_counter import WriteCounter
 
 CONSTANT_PATH = "/constant"
 SIZE_HEADER = "size"
@@ -39,10 +42,18 @@ class ConstantGateway(Gateway):
         return Response(content, 200, RESPONSE_HEADERS, DISTANCES_BODY.media_type)
 
 
-def application() -> ASGIApp:
-    """What is served."""
-    return ConstantGateway(settings_from_environment()).build_app()
+def create_application(settings: Settings, write_counter: WriteCounter) -> Application:
+    """Create the application that is served."""
+    return ConstantGateway(settings, write_counter).build_application()
+
+
+@click.command()
+@with_options(*ALL_OPTIONS)
+def main(**values: Any) -> None:
+    """Serve until SIGTERM, with the settings of the environment."""
+    create = functools.partial(create_application, settings_from_parameters(values))
+    sys.exit(server.serve(GatewayService(create), port=0))
 
 
 if __name__ == "__main__":
-    sys.exit(server.serve(GatewayService("bench.constant:application"), port=0))
+    main()

@@ -1,4 +1,4 @@
-"""From a request to its caller: the key where the specification says, the flags beside it."""
+"""Authentication: from a request's API key and experimental flags to its caller."""
 
 import time
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from urllib.parse import unquote_plus
 
 from starlette.requests import Request
 
-from gateway.middleware.access_log import SCOPE_API_KEY, SCOPE_KEY_ID
+from gateway.exchange import SCOPE_API_KEY, SCOPE_KEY_ID
 from gateway.rate_limit import RateLimiter
 from resolvers.request.caller import FLAGS as KNOWN_FLAGS
 from resolvers.request.caller import Caller
@@ -29,13 +29,13 @@ _KNOWN_FLAGS: Final = frozenset(KNOWN_FLAGS)
 
 @dataclass(frozen=True, slots=True)
 class Authenticator:
-    """Finds out who asks."""
+    """Identify the caller of a request and apply the rate limit of its key."""
 
     key_cache: KeyCache
     rate_limiter: RateLimiter
 
     async def __call__(self, request: Request) -> Caller:
-        """The caller of a request. Raises HttpError 401, 403, 429 or 503."""
+        """Return the caller of a request. Raises HttpError 401, 403, 429 or 503."""
         key = get_api_key(request)
         try:
             valid_key = await self.key_cache.get_valid_key(key)
@@ -52,7 +52,7 @@ class Authenticator:
 
 
 def get_api_key(request: Request) -> str:
-    """The key that a request carries; the header counts before the query. Raises HttpError 401."""
+    """Return the API key of a request, from the header or else the query. Raises HttpError 401."""
     headers: list[str] = [
         value.decode("latin-1")
         for name, value in request.scope["headers"]
@@ -75,9 +75,9 @@ def get_api_key(request: Request) -> str:
 
 
 def parse_flags(request: Request) -> frozenset[str]:
-    """The experimental features that a request opts in to; names of no feature are left out."""
+    """Return the experimental features that a request opts in to. Ignore unknown names."""
     values = [
         value.decode("latin-1") for name, value in request.scope["headers"] if name == FLAGS_HEADER
     ]
-    given = {flag.strip(" \t") for value in values for flag in value.split(",")}
-    return _KNOWN_FLAGS & given
+    flags = {flag.strip(" \t") for value in values for flag in value.split(",")}
+    return _KNOWN_FLAGS & flags

@@ -1,13 +1,14 @@
-"""Why the gateway cannot start.
+"""Errors that prevent the gateway from starting. Their messages are written for the operator.
 
-StartError      the service; the message is a sentence for the operator
-TlsError        its certificate or key
+Exception
+├── StartError      the service
+└── TlsError        its certificate or key
 """
 
 
 class StartError(Exception):
-    """The service cannot start; the message is a sentence for the operator."""
+    """The service cannot start."""
 
 
 class TlsError(Exception):
-    """A certificate or key that cannot be used; the message says which and what would be right."""
+    """The certificate or key cannot be used."""

@@ -1,4 +1,4 @@
-"""The GraphQL door: GraphQL over HTTP (the working group's specification) at `/graphql`."""
+"""`/graphql`, as the working draft "GraphQL over HTTP" of the GraphQL Foundation specifies it."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -10,74 +10,76 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from gateway.negotiation import parse_weights
 from gateway.pages import graphiql_response
 from rest.bodies import parse_json, read_request_body
-from rest.endpoints import RESPONSE_HEADERS, RestService
+from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RestService
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, method_not_allowed_error
 from schema.execution import InvalidOperationError, Operation, OperationResult
 
 GRAPHQL_RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
-JSON_MEDIA_TYPE = "application/json"
 MAX_BODY_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class GraphQLRequest:
-    """What a client asks to run."""
+    """The members of a GraphQL request."""
 
     query: str
     operation_name: str | None
     variables: dict[str, Any]
 
     def cache_key(self) -> tuple[Hashable, ...]:
-        """The same for parameters that ask the same. Raises HttpError 400."""
+        """Return a key that equal requests share. Raises HttpError 400."""
         try:
             variables = orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
-        except TypeError as error:  # what was read from JSON can be written, but for its depth
+        except TypeError as error:  # orjson reads deeper nesting than it writes
             raise _bad_request_error("variables are nested too deeply") from error
         return self.query, self.operation_name, variables
 
 
 @dataclass(frozen=True, slots=True)
 class GraphQLEndpoint:
-    """Runs what clients send; browsers that ask for a page get GraphiQL."""
+    """Run the operation that a client sends, or send GraphiQL to a browser."""
 
     service: RestService
 
     async def __call__(self, request: Request) -> ASGIApp:
-        """Answers a request; every failure is a GraphQL response with a code."""
+        """Answer a request. Every error is a GraphQL response with `extensions.code`."""
         if request.method != "POST" and _accepts_html(request):
             return graphiql_response()
         media_type = JSON_MEDIA_TYPE
         try:
             caller = await self.service.authenticate(request)
             media_type = negotiate_media_type(", ".join(request.headers.getlist("accept")))
-            parameters = await _read_request(request)
+            graphql_request = await _read_request(request)
             context = self.service.create_context(caller, request)
 
-            async def make() -> Response:
-                operation = self._select_operation(parameters, media_type)
+            async def create_response() -> Response:
+                operation = self._select_operation(graphql_request, media_type)
                 if not operation.is_query and request.method != "POST":
                     raise method_not_allowed_error(["OPTIONS", "POST"])
-                result = await self.service.run_operation(operation, parameters.variables, context)
+                result = await self.service.run_operation(
+                    operation, graphql_request.variables, context
+                )
                 if result.errors:
                     context.reads.mark_incomplete()  # an error may be gone the next time
                 return _result_response(result, media_type)
 
-            key = (*parameters.cache_key(), context.base_url, media_type, *caller.rights)
-            return await self.service.get_or_create_response(key, context, make)
+            key = (*graphql_request.cache_key(), context.base_url, media_type, *caller.rights)
+            return await self.service.get_or_create_response(key, context, create_response)
         except HttpError as error:
             return _error_response(error, media_type)
         except _RejectedOperationError as error:
             return _json_response(error.status, {"errors": error.errors}, media_type)
 
-    def _select_operation(self, parameters: GraphQLRequest, media_type: str) -> Operation:
+    def _select_operation(self, request: GraphQLRequest, media_type: str) -> Operation:
         try:
             return self.service.executor.select(
-                parameters.query, parameters.operation_name, parameters.variables
+                request.query, request.operation_name, request.variables
             )
         except InvalidOperationError as error:
-            # A client that knows only JSON reads the errors in the body of a 200.
+            # GraphQL over HTTP, "Status Codes": application/json means 200 even for these.
             status = 400 if media_type == GRAPHQL_RESPONSE_MEDIA_TYPE else 200
             raise _RejectedOperationError(status, error.errors) from error
 
@@ -90,21 +92,20 @@ class _RejectedOperationError(Exception):
 
 
 def negotiate_media_type(accept: str) -> str:
-    """The media type of the response. Raises HttpError 406.
+    """Choose the media type of the response. Raises HttpError 406.
 
-    A client that names none, or anything, gets `application/json`, which it surely reads.
+    Without `Accept`, or with a wildcard, it is `application/json`, which every client reads.
+
+    >>> negotiate_media_type("application/graphql-response+json, application/json;q=0.9")
+    'application/graphql-response+json'
     """
     if not accept.strip():
         return JSON_MEDIA_TYPE
-    weights: dict[str, float] = {}
-    for member in accept.lower().split(","):
-        name, *parameters = (part.strip() for part in member.split(";"))
-        weight = next((text[2:] for text in parameters if text.startswith("q=")), "1")
-        weights[name] = float(weight) if weight.replace(".", "", 1).isdigit() else 0.0
-    anything = max(weights.get("*/*", 0.0), weights.get("application/*", 0.0))
+    weights = parse_weights(accept)
+    wildcard = max(weights.get("*/*", 0.0), weights.get("application/*", 0.0))
     offered = {
         GRAPHQL_RESPONSE_MEDIA_TYPE: weights.get(GRAPHQL_RESPONSE_MEDIA_TYPE, 0.0),
-        JSON_MEDIA_TYPE: weights.get(JSON_MEDIA_TYPE, anything),
+        JSON_MEDIA_TYPE: weights.get(JSON_MEDIA_TYPE, wildcard),
     }
     best = max(offered, key=lambda media_type: offered[media_type])
     if offered[best] <= 0:
@@ -125,11 +126,11 @@ async def _read_request(request: Request) -> GraphQLRequest:
         return _parse_request(
             parse_json(await read_request_body(request, JSON_MEDIA_TYPE, MAX_BODY_BYTES))
         )
-    given: dict[str, Any] = dict(request.query_params)
+    members: dict[str, Any] = dict(request.query_params)
     for name in ("variables", "extensions"):
-        if name in given:
-            given[name] = parse_json(given[name].encode(errors="replace"), name)
-    return _parse_request(given)
+        if name in members:
+            members[name] = parse_json(members[name].encode(errors="replace"), name)
+    return _parse_request(members)
 
 
 def _parse_request(members: Any) -> GraphQLRequest:
@@ -143,9 +144,9 @@ def _parse_request(members: Any) -> GraphQLRequest:
         raise _bad_request_error("query must be a GraphQL document")
     if name is not None and not isinstance(name, str):
         raise _bad_request_error("operationName must be a string")
-    for what, value in (("variables", variables), ("extensions", extensions)):
+    for member, value in (("variables", variables), ("extensions", extensions)):
         if value is not None and not isinstance(value, dict):
-            raise _bad_request_error(f"{what} must be an object")
+            raise _bad_request_error(f"{member} must be an object")
     return GraphQLRequest(query, name or None, variables or {})
 
 
@@ -165,15 +166,14 @@ def _result_response(result: OperationResult, media_type: str) -> Response:
     body: dict[str, Any] = {}
     if result.errors:
         body["errors"] = [error.formatted for error in result.errors]
-    ran = result.data is not None or any(error.path for error in result.errors)
-    if ran:
+    was_executed = result.data is not None or any(error.path for error in result.errors)
+    if was_executed:
         body["data"] = result.data
     codes = {(error.extensions or {}).get("code") for error in result.errors}
     if "SERVICE_UNAVAILABLE" in codes:
         return _json_response(503, body, media_type, RETRY_AFTER_HEADERS)
-    return _json_response(
-        400 if not ran and media_type == GRAPHQL_RESPONSE_MEDIA_TYPE else 200, body, media_type
-    )
+    status = 400 if not was_executed and media_type == GRAPHQL_RESPONSE_MEDIA_TYPE else 200
+    return _json_response(status, body, media_type)
 
 
 def _json_response(

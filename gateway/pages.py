@@ -1,7 +1,8 @@
 """The browser pages: GraphiQL, the API reference, and the assets that both load.
 
-`make setup` builds them into `gateway/web/dist/` from the locked npm packages; serving them needs
-no network. Every response carries a content security policy that names no origin but its own.
+`make setup` builds them into `gateway/web/dist/` from the locked npm packages, so serving them
+needs no network. The content security policy of every response allows its own origin only.
+The server adds `X-Content-Type-Options` to these as to all other responses.
 """
 
 import os
@@ -27,8 +28,8 @@ PAGE_POLICY = (
     "img-src 'self' data:; style-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
-# GraphiQL's style sheet holds its fonts. Monaco adds style sheets at run time, which carry the
-# nonce of the response, and writes its lines as HTML with style attributes, which can carry none.
+# GraphiQL's style sheet embeds its fonts. Monaco, its editor, adds style sheets at run time (they
+# get the nonce of the response) and style attributes (which cannot have one).
 EDITOR_POLICY = (
     f"{PAGE_POLICY}; font-src data:; "
     "style-src-elem 'self' 'nonce-%NONCE%'; style-src-attr 'unsafe-inline'"
@@ -36,7 +37,6 @@ EDITOR_POLICY = (
 ASSET_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 SECURITY_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -49,17 +49,17 @@ The API is served without them; <code>/v1/openapi.json</code> describes it.</p><
 
 
 def graphiql_response() -> Response:
-    """GraphiQL, for a browser's GET on `/graphql`: 200, or 503 while the pages are not built."""
+    """Return GraphiQL, for a browser's GET on `/graphql`. 503 while the pages are not built."""
     return _page_response("graphiql", EDITOR_POLICY)
 
 
 def reference_response() -> Response:
-    """The API reference, for `/v1/openapi`: 200, or 503 while the pages are not built."""
+    """Return the API reference, for `/v1/openapi`. 503 while the pages are not built."""
     return _page_response("reference", PAGE_POLICY)
 
 
 def asset_routes() -> list[BaseRoute]:
-    """The mount of the assets; without a build it answers 404."""
+    """Return the mount of the assets, which answers 404 while the pages are not built."""
     return [
         Mount(
             ASSETS_PREFIX,
@@ -70,28 +70,27 @@ def asset_routes() -> list[BaseRoute]:
 
 
 class StaticAssets(StaticFiles):
-    """The built assets: their names hold a hash of the content, so a browser may keep them."""
+    """Serve the built assets. Their names contain a content hash, so they never expire."""
 
     async def check_config(self) -> None:
-        """Let a missing build be a 404 on each asset; the pages themselves say what to do."""
+        """Accept a missing directory: the pages tell how to build it, each asset is a 404."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """The asset, or an error of the one shape that all errors have."""
+        """Return the asset, or an error with the same JSON body as all other errors."""
         try:
             return await super().get_response(path, scope)
         except HTTPException as error:
-            wrong_method = error.status_code == 405
-            return (
-                method_not_allowed_error(["GET", "HEAD"]) if wrong_method else not_found_error()
-            ).to_response()
+            if error.status_code == 405:
+                return method_not_allowed_error(["GET", "HEAD"]).to_response()
+            return not_found_error().to_response()
 
     def file_response(
         self, full_path: PathLike, stat_result: os.stat_result, scope: Scope, status_code: int = 200
     ) -> Response:
-        """Serve the gzipped neighbour of the file to whoever accepts it."""
-        zipped = Path(f"{os.fspath(full_path)}.gz")
-        if "gzip" in Headers(scope=scope).get("accept-encoding", "") and zipped.exists():
-            response = super().file_response(zipped, zipped.stat(), scope, status_code)
+        """Send the precompressed `.gz` next to the file to clients that accept gzip."""
+        gzipped = Path(f"{os.fspath(full_path)}.gz")
+        if "gzip" in Headers(scope=scope).get("accept-encoding", "") and gzipped.exists():
+            response = super().file_response(gzipped, gzipped.stat(), scope, status_code)
             if isinstance(response, FileResponse):
                 response.headers["Content-Encoding"] = "gzip"
         else:
@@ -111,7 +110,7 @@ def _page_response(name: str, policy: str) -> Response:
     nonce = secrets.token_urlsafe(16)
     headers = SECURITY_HEADERS | {
         "Content-Security-Policy": policy.replace("%NONCE%", nonce),
-        "Cache-Control": "no-store",  # a nonce must not be used twice
+        "Cache-Control": "no-store",  # a nonce is valid for one response only
     }
     return HTMLResponse(html.replace("%NONCE%", nonce), status, headers)
 

@@ -1,4 +1,4 @@
-"""Every setting once: its option on the command line, its `FLOORGATE_*` variable, its default."""
+"""Every setting with its command-line option, `FLOORGATE_*` environment variable and default."""
 
 import dataclasses
 import re
@@ -31,9 +31,9 @@ COUNT_OR_ZERO = click.IntRange(min=0)
 
 
 class ValidatedText(click.ParamType[str]):
-    """Text that `check` gives back as it is used, or refuses with a ValueError.
+    """Text that `validate` normalizes, or rejects with a ValueError.
 
-    The refusal does not show the text: a MongoDB address may hold a password.
+    The error message does not quote the text: a MongoDB URL may contain a password.
     """
 
     def __init__(self, name: str, validate: Callable[[str], str]) -> None:
@@ -41,7 +41,7 @@ class ValidatedText(click.ParamType[str]):
         self.validate = validate
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The text as it is used."""
+        """Return the normalized text. Raises click.BadParameter."""
         try:
             return self.validate(value)
         except ValueError as error:
@@ -54,7 +54,7 @@ def _parse_base_url(text: str) -> str:
         raise ValueError(example)
     try:
         has_host = bool(urlsplit(text).hostname)
-        urlsplit(text).port  # noqa: B018, it raises for what is no port
+        urlsplit(text).port  # noqa: B018, reading it raises if it is not a port
     except ValueError as error:
         raise ValueError(f"{error}; {example}") from error
     if not has_host:
@@ -72,7 +72,7 @@ def _flag(help_text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How one gateway runs."""
+    """All settings of a gateway."""
 
     data_dir: Path = _setting(
         Path(".floorgate"),
@@ -96,7 +96,7 @@ class Settings:
         "Address that clients use; paging links start with it.",
     )
     tls_cert: Path | None = _setting(
-        None, click.Path(path_type=Path), "Certificate chain (PEM); without it one is made."
+        None, click.Path(path_type=Path), "Certificate chain (PEM); without it, one is self-signed."
     )
     tls_key: Path | None = _setting(
         None, click.Path(path_type=Path), "Private key (PEM) of the certificate."
@@ -107,26 +107,24 @@ class Settings:
         "", str, "Origins, separated by commas, whose pages may call the API; * allows all."
     )
     requests_in_flight: int = _setting(
-        100, POSITIVE_COUNT, "Requests that a worker answers at a time; more are answered 503."
+        100, POSITIVE_COUNT, "Requests that a worker processes at a time; more are answered 503."
     )
     rate_limit: int = _setting(
         0, COUNT_OR_ZERO, "Requests per second and key that a worker answers; 0 sets no limit."
     )
     rate_burst: int = _setting(
-        50, POSITIVE_COUNT, "Requests that a key may save up under --rate-limit."
+        50, POSITIVE_COUNT, "Requests that a key may make at once under --rate-limit."
     )
     cache_mb: int = _setting(
-        64, COUNT_OR_ZERO, "Megabytes of answers that a worker keeps; 0 keeps none."
+        64, COUNT_OR_ZERO, "Response cache size per worker in MB; 0 turns caching off."
     )
     drain_seconds: int = _setting(
-        10, POSITIVE_COUNT, "How long SIGTERM waits for requests in flight."
+        10, POSITIVE_COUNT, "Seconds that SIGTERM waits for requests in flight."
     )
-    log_level: str = _setting(
-        "info", click.Choice(LOG_LEVELS), "Least severe lines that are logged."
-    )
-    log_format: LogFormat = _setting("json", click.Choice(LOG_FORMATS), "Form of the log lines.")
+    log_level: str = _setting("info", click.Choice(LOG_LEVELS), "Lowest severity that is logged.")
+    log_format: LogFormat = _setting("json", click.Choice(LOG_FORMATS), "Format of the log lines.")
     graphql_depth: int = _setting(
-        _DEFAULT_QUERY_LIMITS.depth, POSITIVE_COUNT, "How deep a GraphQL operation may nest."
+        _DEFAULT_QUERY_LIMITS.depth, POSITIVE_COUNT, "Nesting depth of a GraphQL operation."
     )
     graphql_aliases: int = _setting(
         _DEFAULT_QUERY_LIMITS.aliases, POSITIVE_COUNT, "Aliases in a GraphQL operation."
@@ -138,48 +136,51 @@ class Settings:
         _DEFAULT_QUERY_LIMITS.breadth, POSITIVE_COUNT, "Fields of one object in an operation."
     )
     graphql_cost: int = _setting(
-        _DEFAULT_QUERY_LIMITS.cost, POSITIVE_COUNT, "Records that an operation may ask for."
+        _DEFAULT_QUERY_LIMITS.cost, POSITIVE_COUNT, "Records that an operation may request."
     )
 
-    interpret_queries: bool = _flag("Leave GraphQL queries to graphql-core; do not compile them.")
+    interpret_queries: bool = _flag(
+        "Run GraphQL queries with graphql-core instead of compiling them."
+    )
 
     @property
     def connection(self) -> ConnectionSettings:
-        """Where the catalog is."""
+        """How to reach the database."""
         return ConnectionSettings(self.data_dir, self.mongo_url, self.mongo_driver, self.database)
 
     @property
     def query_limits(self) -> QueryLimits:
-        """The bounds of GraphQL operations."""
-        names = (bound.name for bound in dataclasses.fields(QueryLimits))
-        given = {name: getattr(self, f"graphql_{name}", None) for name in names}
-        return QueryLimits(**{name: bound for name, bound in given.items() if bound is not None})
+        """The limits of GraphQL operations."""
+        return QueryLimits(
+            depth=self.graphql_depth,
+            aliases=self.graphql_aliases,
+            tokens=self.graphql_tokens,
+            breadth=self.graphql_breadth,
+            cost=self.graphql_cost,
+        )
 
     @property
     def allowed_origins(self) -> list[str]:
-        """The origins whose pages may call the API."""
+        """Origins of the browser pages that may call the API."""
         return [origin.strip() for origin in self.cors_origins.split(",") if origin.strip()]
-
-    def to_environment(self) -> dict[str, str]:
-        """The variables from which `from_environment` makes the same settings."""
-        given = ((item.name, getattr(self, item.name)) for item in dataclasses.fields(self))
-        return {
-            environment_variable(name): str(value) for name, value in given if value is not None
-        }
 
 
 STORAGE_OPTIONS = ("data_dir", "mongo_url", "mongo_driver", "database")
-"""What every command that touches the catalog needs to know."""
+"""Options of every command that reads or writes the database."""
 ALL_OPTIONS = tuple(item.name for item in dataclasses.fields(Settings))
 
 
 def environment_variable(name: str) -> str:
-    """The environment variable of a setting."""
+    """Return the environment variable of a setting.
+
+    >>> environment_variable("mongo_url")
+    'FLOORGATE_MONGO_URL'
+    """
     return ENVIRONMENT_PREFIX + name.upper()
 
 
 def with_options(*names: str) -> Callable[[F], F]:
-    """Gives a command an option for each of the settings."""
+    """Add an option for each of these settings to a command."""
 
     def decorate(command: F) -> F:
         for name in reversed(names):
@@ -189,15 +190,8 @@ def with_options(*names: str) -> Callable[[F], F]:
     return decorate
 
 
-def settings_from_environment() -> Settings:
-    """The settings of a worker process, which gets all of them as variables."""
-    reader = with_options(*ALL_OPTIONS)(click.command(lambda **values: values))
-    with reader.make_context("settings", []) as context:
-        return settings_from_parameters(context.params)
-
-
 def settings_from_parameters(values: Mapping[str, Any]) -> Settings:
-    """Settings from a command's parameters; the rest keep their defaults."""
+    """Build settings from a command's parameters. The others keep their defaults."""
     return Settings(**{name: value for name, value in values.items() if name in ALL_OPTIONS})
 
 

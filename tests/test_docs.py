@@ -18,9 +18,9 @@ import orjson
 import pytest
 
 from gateway.cli.main import main
-from gateway.middleware.access_log import log_request
+from gateway.exchange import log_request
 from gateway.server.logs import LogFormatter
-from gateway.server.protocol import ConnectionLimits
+from gateway.server.service import ConnectionLimits
 from gateway.settings import ALL_OPTIONS, Settings, environment_variable
 from resolvers.request.caller import FLAGS, PERMISSIONS
 from resolvers.request.errors import RequestError

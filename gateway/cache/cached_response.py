@@ -6,8 +6,8 @@ from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
 
-from gateway.middleware import compression
-from gateway.middleware.compression import Encoding
+from gateway import compression
+from gateway.compression import Encoding
 
 HeaderList = list[tuple[bytes, bytes]]
 

@@ -19,7 +19,7 @@ from starlette.types import Scope
 from gateway.authentication import API_KEY_HEADER
 from gateway.cache.cached_response import SCOPE_CACHE_KEY
 from gateway.cache.response_cache import ResponseCache
-from gateway.middleware.access_log import SCOPE_API_KEY, SCOPE_ROUTE
+from gateway.exchange import SCOPE_API_KEY, SCOPE_ROUTE
 from gateway.rate_limit import RateLimiter
 from rest.endpoints import CacheKey
 from storage.cache.cache import Cache

@@ -1,4 +1,4 @@
-"""`floorgate import` and `floorgate export`: the catalog in and out as bundles."""
+"""`floorgate import` and `floorgate export`: load and write catalog bundles."""
 
 import sys
 from typing import Any
@@ -22,11 +22,11 @@ TIMEOUT_SECONDS = 120.0
 
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--dry-run", is_flag=True, help="Check everything and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Validate everything and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @with_options(*STORAGE_OPTIONS)
 def import_(paths: tuple[str, ...], dry_run: bool, as_json: bool, **values: Any) -> None:
-    """Load catalog bundles: all of them, or nothing when anything is wrong.
+    """Load catalog bundles: all of them, or nothing if any is invalid.
 
     A bundle is a JSON object or newline-delimited JSON, gzipped or not; - reads standard input.
     """
@@ -45,14 +45,14 @@ def import_(paths: tuple[str, ...], dry_run: bool, as_json: bool, **values: Any)
 
 
 @click.command()
-@click.option("--ndjson", is_flag=True, help="One member a line, for large catalogs.")
+@click.option("--ndjson", is_flag=True, help="Write one record per line, for large catalogs.")
 @with_options(*STORAGE_OPTIONS)
 def export(ndjson: bool, **values: Any) -> None:
-    """Write the whole catalog to standard output, as a bundle that import takes back."""
+    """Write the whole catalog to standard output, as a bundle that import accepts."""
 
     async def work(database: driver.Database) -> None:
-        async for part in export_bundle(database, lines=ndjson):
-            sys.stdout.buffer.write(part)
+        async for chunk in export_bundle(database, lines=ndjson):
+            sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
 
     run_with_database(settings_from_parameters(values), work, TIMEOUT_SECONDS)

@@ -1,4 +1,4 @@
-"""`floorgate schema` and `floorgate openapi`: the two descriptions of the API."""
+"""`floorgate schema` and `floorgate openapi`: print the two descriptions of the API."""
 
 import click
 import orjson
@@ -15,14 +15,14 @@ def schema() -> None:
 
 
 @click.command()
-@click.option("--format", "form", type=click.Choice(["json", "yaml"]), default="json")
+@click.option("--format", "output_format", type=click.Choice(["json", "yaml"]), default="json")
 @with_options("base_url")
-def openapi(form: str, base_url: str | None) -> None:
+def openapi(output_format: str, base_url: str | None) -> None:
     """Print the OpenAPI description of the REST API."""
-    described = build_description(
+    document = build_description(
         GRAPHQL_SCHEMA, settings_from_parameters({"base_url": base_url}).base_url
     )
-    if form == "yaml":
-        click.echo(to_yaml(described), nl=False)
+    if output_format == "yaml":
+        click.echo(to_yaml(document), nl=False)
     else:
-        click.echo(orjson.dumps(described, option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2))

@@ -1,4 +1,4 @@
-"""`floorgate keys`: making, listing and ending API keys."""
+"""`floorgate keys`: create, list and revoke API keys."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -36,23 +36,31 @@ LIST_KEYS = """query ListKeys($page: Int, $after: String) {
 
 @click.group()
 def keys() -> None:
-    """Make, list and end API keys."""
+    """Create, list and revoke API keys."""
 
 
 @keys.command()
-@click.option("--name", required=True, help="What the key is for.")
+@click.option("--name", required=True, help="A name that tells you who uses the key.")
 @click.option(
     "--permission",
     "permissions",
     multiple=True,
     type=click.Choice(PERMISSIONS),
-    help="A permission; may be given several times.",
+    help="A permission; repeatable.",
 )
 @click.option(
-    "--asset", "assets", multiple=True, metavar="ID", help="An asset that the key sees; repeatable."
+    "--asset",
+    "assets",
+    multiple=True,
+    metavar="ID",
+    help="An asset that the key can see; repeatable.",
 )
-@click.option("--all-assets", is_flag=True, help="The key sees every asset, also those to come.")
-@click.option("--expires", metavar="ISO", help="When the key ends, such as 2027-01-31T12:00:00Z.")
+@click.option(
+    "--all-assets", is_flag=True, help="The key can see every asset, including future ones."
+)
+@click.option(
+    "--expires", metavar="ISO", help="When the key expires, such as 2027-01-31T12:00:00Z."
+)
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": ..., "key": ...}.')
 @with_options(*STORAGE_OPTIONS)
 def create(
@@ -64,9 +72,9 @@ def create(
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Make a key and print it, this once."""
+    """Create a key and print it. It cannot be shown again."""
     if all_assets and assets:
-        raise click.UsageError("give --asset or --all-assets, not both")
+        raise click.UsageError("--asset and --all-assets exclude each other")
     created = run_document(
         settings_from_parameters(values),
         CREATE_KEY,
@@ -79,7 +87,7 @@ def create(
         },
     )["createApiKey"]
     if not assets and not all_assets:
-        click.echo("Note: this key sees no asset; --asset and --all-assets give it some.", err=True)
+        click.echo("Note: this key can see no asset; use --asset or --all-assets.", err=True)
     for asset in assets:
         if (
             run_document(settings_from_parameters(values), FIND_ASSET, {"id": asset})["asset"]
@@ -90,14 +98,14 @@ def create(
         click.echo(orjson.dumps(created))
     else:
         click.echo(f"{created['id']}\n{created['key']}")
-        click.echo("The key is shown this once; it is not stored.", err=True)
+        click.echo("Only a hash of the key is stored: it cannot be shown again.", err=True)
 
 
 @keys.command()
 @click.argument("key_id", metavar="ID")
 @with_options(*STORAGE_OPTIONS)
 def revoke(key_id: str, **values: Any) -> None:
-    """End a key, on every gateway within a second."""
+    """Revoke a key. Every gateway rejects it within a second."""
     run_document(settings_from_parameters(values), REVOKE_KEY, {"id": key_id})
     click.echo(f"revoked {key_id}")
 
@@ -106,13 +114,15 @@ def revoke(key_id: str, **values: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 @with_options(*STORAGE_OPTIONS)
 def list_(as_json: bool, **values: Any) -> None:
-    """List all keys, ended ones included."""
-    found = sorted(_iter_keys(settings_from_parameters(values)), key=lambda key: key["created_at"])
+    """List all keys, including expired and revoked ones."""
+    records = sorted(
+        _iter_keys(settings_from_parameters(values)), key=lambda record: record["created_at"]
+    )
     if as_json:
-        click.echo(orjson.dumps(found))
+        click.echo(orjson.dumps(records))
         return
-    table = Table("Id", "Name", "Assets", "Permissions", "Created", "Ends", "Last used")
-    for key in found:
+    table = Table("Id", "Name", "Assets", "Permissions", "Created", "Expires", "Last used")
+    for key in records:
         assets = key["asset_ids"]
         table.add_row(
             key["id"],
@@ -130,6 +140,6 @@ def _iter_keys(settings: Settings) -> Iterator[dict[str, Any]]:
     paging: dict[str, Any] = {"currentPage": 0, "next": None}
     while paging["currentPage"] == 0 or paging["next"]:
         variables = {"page": paging["currentPage"] + 1, "after": paging["next"]}
-        found = run_document(settings, LIST_KEYS, variables)["apiKeys"]
-        yield from found["data"]
-        paging = found["paging"]
+        page = run_document(settings, LIST_KEYS, variables)["apiKeys"]
+        yield from page["data"]
+        paging = page["paging"]

@@ -1,4 +1,4 @@
-"""The command line `floorgate`: its commands, and how failures reach a person."""
+"""The command line `floorgate`: its commands and its error messages."""
 
 import importlib
 import os
@@ -24,18 +24,18 @@ COMMAND_PATHS = {
     "schema": "gateway.cli.describe:schema",
     "openapi": "gateway.cli.describe:openapi",
 }
-"""Where each command is; it is imported when it is asked for, so that none pays for the others."""
+"""Where each command is defined. Imported on use: all together take a second to import."""
 
 
 class LazyGroup(click.Group):
-    """A group whose commands end with a sentence, never with a traceback."""
+    """A group that imports commands on use and shows errors as one sentence, not a traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order in which a newcomer meets them."""
+        """Return the names of the commands, the first that a new user needs first."""
         return list(COMMAND_PATHS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One command."""
+        """Import a command. Return None if there is none of this name."""
         if cmd_name not in COMMAND_PATHS:
             return None
         module, _, name = COMMAND_PATHS[cmd_name].partition(":")
@@ -43,7 +43,7 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command. Status 1: the input or the surroundings are at fault; 2: usage."""
+        """Run the command. Exit status 1: invalid input or environment; 2: wrong usage."""
         with _translate_errors():
             return super().invoke(ctx)
 
@@ -61,11 +61,12 @@ def _translate_errors() -> Iterator[None]:
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
-        if isinstance(error, OSError):  # a full disk, a directory that may not be written to
-            place = f"{error.filename}: " if error.filename else ""
-            raise click.ClickException(f"{place}{error.strerror or error}") from error
+        if isinstance(error, OSError):  # a full disk, a read-only directory
+            path = f"{error.filename}: " if error.filename else ""
+            raise click.ClickException(f"{path}{error.strerror or error}") from error
         raise click.ClickException(
-            f"a fault of floorgate itself ({type(error).__name__}: {error}); {DEBUG_VARIABLE}=1 shows where"
+            f"an internal error ({type(error).__name__}: {error}); "
+            f"{DEBUG_VARIABLE}=1 shows the traceback"
         ) from error
 
 

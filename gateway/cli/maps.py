@@ -1,4 +1,4 @@
-"""`floorgate maps process`: making a map routable."""
+"""`floorgate maps process`: make a map routable."""
 
 import asyncio
 from pathlib import Path
@@ -29,7 +29,7 @@ def maps() -> None:
 @click.argument("map_id", metavar="MAP_ID")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path(path_type=Path))
 @click.option("--asset", "asset_id", metavar="ID", help="The asset of a new map.")
-@click.option("--format", "form", type=click.Choice(["auto", *PLAN_FORMATS]), default="auto")
+@click.option("--format", "plan_format", type=click.Choice(["auto", *PLAN_FORMATS]), default="auto")
 @click.option(
     "--feet-per-unit",
     type=click.FloatRange(min=0, min_open=True, max=1e6),
@@ -40,14 +40,14 @@ def maps() -> None:
     "pictures",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write an SVG of each level and mode there.",
+    help="Write an SVG of each level and mode to this directory.",
 )
 @click.option(
     "--require",
     metavar="SHARE",
     type=click.FloatRange(0, 100),
     default=0.0,
-    help="Per cent of the locations that have to reach each other, in each mode.",
+    help="Percentage of the locations that must reach each other, in each mode.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @with_options(*STORAGE_OPTIONS)
@@ -55,29 +55,29 @@ def process_(
     map_id: str,
     sources: tuple[Path, ...],
     asset_id: str | None,
-    form: Any,
+    plan_format: Any,
     feet_per_unit: float | None,
     pictures: Path | None,
     require: float,
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Make a map routable: from its own drawing, or from a floor plan.
+    """Make a map routable, from its own drawing or from a floor plan.
 
     A SOURCE is a unit-map SVG, OpenStreetMap indoor data (.osm, GeoJSON), or an IMDF directory or
-    zip. What cannot be reached is named in the report. Status 1 means that the plan was not
-    published: no two locations reach each other, or fewer than SHARE per cent do.
+    zip. The report lists what cannot be reached. Status 1 means that the plan was not published:
+    no two locations reach each other, or fewer than SHARE per cent do.
     """
     request = ProcessingRequest(
         map_id,
         _read_sources(sources),
-        None if form == "auto" else form,
+        None if plan_format == "auto" else plan_format,
         asset_id,
         feet_per_unit,
         pictures is not None,
         require,
     )
-    if pictures is not None:  # where nothing can be drawn nothing is published either
+    if pictures is not None:  # fail before anything is published
         pictures.mkdir(parents=True, exist_ok=True)
     outcome = _run_processing(settings_from_parameters(values), request)
     if pictures is not None:
@@ -119,7 +119,7 @@ def _run_processing(settings: Settings, request: ProcessingRequest) -> Processin
             return asyncio.run(run(bar))
     except NotFoundError as error:
         raise click.ClickException(
-            f"there is no map {request.map_id!r}: give a floor plan as SOURCE to make one"
+            f"there is no map {request.map_id!r}: pass a floor plan as SOURCE to create it"
         ) from error
     except RequestError as error:
         raise click.ClickException(str(error)) from error
@@ -127,12 +127,12 @@ def _run_processing(settings: Settings, request: ProcessingRequest) -> Processin
 
 def _write_pictures(directory: Path, pictures: dict[str, str]) -> None:
     for name, svg in pictures.items():
-        safe = "".join(each if each.isalnum() or each in "-_." else "_" for each in name)
-        (directory / f"{safe}.svg").write_text(svg, encoding="utf-8")
+        file_name = "".join(char if char.isalnum() or char in "-_." else "_" for char in name)
+        (directory / f"{file_name}.svg").write_text(svg, encoding="utf-8")
 
 
 def print_report(report: dict[str, Any]) -> None:
-    """Prints a report for people."""
+    """Print a processing report as tables and lines."""
     console = Console(soft_wrap=True)
     levels = Table("Level", "Rooms", "Locations", "Doors", "repaired", "inferred", "Walkable ft²")
     for level in report["levels"]:

@@ -1,4 +1,4 @@
-"""The operator at the command line: the same operations as at `/graphql`, with every right."""
+"""Run GraphQL operations and other work on the database as the operator, with all permissions."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,7 +26,7 @@ def run_with_database(
     work: Callable[[driver.Database], Awaitable[T]],
     timeout_seconds: float = 30.0,
 ) -> T:
-    """Does some work on the catalog's database."""
+    """Open the database, run `work` on it, and return its result. Raises StorageError."""
 
     async def run() -> T:
         async with open_database(settings.connection, timeout_seconds) as client:
@@ -36,7 +36,7 @@ def run_with_database(
 
 
 def run_document(settings: Settings, document: str, variables: dict[str, Any]) -> dict[str, Any]:
-    """The data that an operation comes to. Raises ClickException with its first error."""
+    """Run an operation and return its data. Raises ClickException with its first error."""
 
     async def run() -> dict[str, Any]:
         async with open_database(settings.connection) as client:

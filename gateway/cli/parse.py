@@ -1,4 +1,4 @@
-"""`floorgate parse`: a unit map's SVG as JSON, or drawn again from it."""
+"""`floorgate parse`: print a unit map as JSON, or as an SVG drawn from that JSON."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from parsing.svg.unit_map import parse_unit_map as parse_svg
 
 @click.command()
 @click.argument("file", metavar="FILE.svg", type=click.Path(path_type=Path))
-@click.option("--svg", is_flag=True, help="Draw the parsed map again, as SVG.")
+@click.option("--svg", is_flag=True, help="Print an SVG drawn from the parsed map.")
 def parse(file: Path, svg: bool) -> None:
     """Parse a unit map and print its JSON."""
     try:

@@ -1,13 +1,17 @@
-"""`floorgate serve`: the service, with the demo property if asked for."""
+"""`floorgate serve`: start the service, with the demo property on request.
 
-import importlib
+The server, the application and their libraries take a second to import. They are imported within
+functions, so that mongod starts in the meantime and other commands do not wait for them.
+"""
+
+import functools
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,7 +20,9 @@ from storage.embedded import embedded_mongo
 from storage.maps import MAPS
 from storage.mongo import driver
 
-APPLICATION_FACTORY = "gateway.app:create_app_from_environment"
+if TYPE_CHECKING:
+    from gateway.server.service import CreateApplication
+
 DEMO_BUNDLE = Path(__file__).parents[2] / "samples" / "demo" / "bundle.json"
 DEMO_ASSET = "alder-court"
 DEMO_MAP = "alder-court-floor-plates"
@@ -27,17 +33,16 @@ DEMO_KEY_DAYS = 30
 @click.option("--demo", is_flag=True, help="Load the demo property and print a key for it.")
 @with_options(*ALL_OPTIONS)
 def serve(demo: bool, **values: Any) -> None:
-    """Serve /v1 and /graphql until SIGTERM; print one line when requests are served."""
+    """Serve /v1 and /graphql until SIGTERM; print one line when ready."""
     settings = settings_from_parameters(values)
     if bool(settings.tls_cert) != bool(settings.tls_key):
-        raise click.UsageError("--tls-cert and --tls-key go together")
+        raise click.UsageError("--tls-cert and --tls-key must be used together")
     if settings.behind_proxy and settings.tls_cert:
-        raise click.UsageError("--behind-proxy speaks plain HTTP: leave --tls-cert out")
+        raise click.UsageError("--behind-proxy serves plain HTTP and excludes --tls-cert")
     with ExitStack() as stack:
-        _start_mongod_while_loading(settings, stack)
+        create_application = _start_mongod_and_import_application(settings, stack)
         from gateway.server import server
-        from gateway.server.protocol import ConnectionLimits
-        from gateway.server.worker import GatewayService
+        from gateway.server.service import GatewayService
 
         certificate = _get_certificate_paths(settings)
         on_ready: Callable[[str], None] = server.announce_ready
@@ -45,9 +50,8 @@ def serve(demo: bool, **values: Any) -> None:
             on_ready = _build_demo_announcement(_prepare_demo(settings), certificate)
         status = server.serve(
             GatewayService(
-                APPLICATION_FACTORY,
+                create_application,
                 certificate,
-                limits=ConnectionLimits(),
                 drain_seconds=settings.drain_seconds,
                 headers=server.security_headers(
                     use_hsts=settings.behind_proxy or settings.tls_cert is not None
@@ -58,23 +62,26 @@ def serve(demo: bool, **values: Any) -> None:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
-            environment=settings.to_environment(),
             on_ready=on_ready,
         )
     sys.exit(status)
 
 
-def _start_mongod_while_loading(settings: Settings, stack: ExitStack) -> None:
-    # mongod takes a second to start, the application as long to load.
+def _start_mongod_and_import_application(
+    settings: Settings, stack: ExitStack
+) -> "CreateApplication":
+    """Start the embedded mongod, if used, while the application is imported."""
     with ThreadPoolExecutor(1) as pool:
         starting = None
         if not settings.mongo_url:
             starting = pool.submit(
                 stack.enter_context, embedded_mongo.run_embedded_mongo(settings.data_dir)
             )
-        importlib.import_module(APPLICATION_FACTORY.partition(":")[0])
+        from gateway.app import create_application
+
         if starting is not None:
             starting.result()
+    return functools.partial(create_application, settings)
 
 
 def _get_certificate_paths(settings: Settings) -> tuple[str, str] | None:
@@ -89,7 +96,7 @@ def _get_certificate_paths(settings: Settings) -> tuple[str, str] | None:
 
 
 def _prepare_demo(settings: Settings) -> str:
-    """Loads the demo property, unless it is there, and makes a key for it."""
+    """Load the demo property unless it exists, and create an API key for it."""
     from gateway.cli.keys import CREATE_KEY
     from gateway.cli.operator import run_document, run_with_database
     from resolvers.request.caller import ADMIN, PERMISSIONS
@@ -112,9 +119,9 @@ def _prepare_demo(settings: Settings) -> str:
 
 
 async def _load_demo(database: driver.Database) -> None:
-    """Loads it where it is not there: once it is, what was written since stays as it is.
+    """Load the demo property unless it exists: never overwrite later changes to it.
 
-    Its map is made routable where it is not, in this version's format.
+    Make its map routable unless it has been made so by a version with the same network format.
     """
     from resolvers.catalog import import_catalog
     from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
@@ -123,12 +130,12 @@ async def _load_demo(database: driver.Database) -> None:
     from storage.store import Store
 
     store = Store(database.client, database.name)
-    async with hold_import_lease(database):  # which finishes what a killed import has left
-        found = await store.find_record(MAPS, visibility.ALL_ASSETS, {"_id": DEMO_MAP})
-    if found is None:
+    async with hold_import_lease(database):  # also finishes an import that was killed
+        demo_map = await store.find_record(MAPS, visibility.ALL_ASSETS, {"_id": DEMO_MAP})
+    if demo_map is None:
         await import_catalog(database, [DEMO_BUNDLE])
     if not await is_processed(store, DEMO_MAP):
-        click.echo("Making the demo map routable, which is done once", err=True)
+        click.echo("Making the demo map routable (only on the first start)", err=True)
         await process_and_publish(store, ProcessingRequest(DEMO_MAP, {}))
 
 
@@ -137,18 +144,18 @@ def _build_demo_announcement(
 ) -> Callable[[str], None]:
     from gateway.server import server
 
-    trust = f"--cacert {Path(certificate[0]).resolve()} " if certificate else ""
+    cacert_option = f"--cacert {Path(certificate[0]).resolve()} " if certificate else ""
 
-    def announce(address: str) -> None:
-        server.announce_ready(address)
+    def announce(url: str) -> None:
+        server.announce_ready(url)
         click.echo(
             f"""
-REST       {address}/v1/units
-GraphiQL   {address}/graphql
-Reference  {address}/v1/openapi
-API key    {key}  (ends in {DEMO_KEY_DAYS} days)
+REST       {url}/v1/units
+GraphiQL   {url}/graphql
+Reference  {url}/v1/openapi
+API key    {key}  (expires in {DEMO_KEY_DAYS} days)
 
-curl {trust}-H 'API-Key: {key}' '{address}/v1/units?per-page=10'
+curl {cacert_option}-H 'API-Key: {key}' '{url}/v1/units?per-page=10'
 """
         )
 

@@ -1,48 +1,48 @@
-"""Entity tags, 304 and compression for every complete response, whichever door made it."""
+"""Entity tags, 304 and compression for every complete response, REST or GraphQL."""
 
 from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gateway import compression
 from gateway.cache.cached_response import CachedResponse, HeaderList
-from gateway.middleware import compression
 from rest.endpoints import RESPONSE_HEADERS
 
 DEFAULT_HEADERS = [
     (name.lower().encode(), value.encode()) for name, value in RESPONSE_HEADERS.items()
 ]
-"""For what brings none of its own, errors included: a shared cache would keep a 404 otherwise."""
+"""Added where absent, to errors too: a shared cache may store a 404 (RFC 9110, 15.1)."""
 
 
 class ConditionalMiddleware:
-    """Adds a strong `ETag` to each 200 of GET and HEAD, answers `If-None-Match`, compresses.
+    """Add a strong `ETag` to each 200 of GET and HEAD, answer `If-None-Match`, and compress.
 
-    Responses that come in pieces, or bring their own tag or coding, pass unchanged.
+    Streamed responses, and those with an `ETag` or `Content-Encoding` of their own, only get
+    the default headers.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        start: Message | None = None
+        pending_start: Message | None = None
 
-        async def deliver(message: Message) -> None:
-            nonlocal start
+        async def send_finalized(message: Message) -> None:
+            nonlocal pending_start
             if message["type"] == "http.response.start":
-                start = message
+                pending_start = message  # its headers depend on the body
                 return
-            if start is not None:
-                begun, start = start, None
+            if pending_start is not None:
+                start, pending_start = pending_start, None
                 if not message.get("more_body"):
-                    begun, message = _finalize_response(scope, begun, message)
-                await send(begun)
+                    start, message = _finalize_response(scope, start, message)
+                await send(start)
             await send(message)
 
-        await self.app(scope, receive, deliver)
+        await self.app(scope, receive, send_finalized)
 
 
 def _finalize_response(scope: Scope, start: Message, message: Message) -> tuple[Message, Message]:
@@ -61,8 +61,8 @@ def _finalize_response(scope: Scope, start: Message, message: Message) -> tuple[
         body = compression.compress(body, encoding)
         headers = [*_remove_headers(headers, {b"content-length"}), _content_length_header(body)]
         headers.append((b"content-encoding", encoding.encode()))
-    sent = b"" if scope["method"] == "HEAD" else body
-    return {**start, "headers": headers}, {**message, "body": sent}
+    sent_body = b"" if scope["method"] == "HEAD" else body
+    return {**start, "headers": headers}, {**message, "body": sent_body}
 
 
 def _join_header_values(scope: Scope, header_name: bytes) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Letting pages of other origins call the API (the Fetch standard, CORS protocol)."""
+"""Cross-origin requests from browsers (the Fetch standard, CORS protocol)."""
 
 from collections.abc import Sequence
 
@@ -14,11 +14,11 @@ ALLOWED_HEADERS = ("API-Key", "Experimental-Flags", "Content-Type", "If-None-Mat
 EXPOSED_HEADERS = ("ETag", "Link", "Retry-After", "X-Request-Id")
 PREFLIGHT_MAX_AGE_SECONDS = 3600
 VARY_ORIGIN_LINE = b"vary: Origin\r\n"
-"""The header line that answers to requests without `Origin` carry besides."""
+"""Header line that this middleware adds to responses to requests without `Origin`."""
 
 
 class CorsMiddleware(CORSMiddleware):
-    """Answers preflights, and tells browsers whose pages may read the rest."""
+    """Starlette's CORS middleware with this service's methods and headers and its error shape."""
 
     def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
         super().__init__(
@@ -31,12 +31,14 @@ class CorsMiddleware(CORSMiddleware):
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """Starlette's answer; a refusal has the shape of every other error."""
-        answer = super().preflight_response(request_headers)
-        kept = {
-            name: value for name, value in answer.headers.items() if not name.startswith("content-")
+        """Return Starlette's response as 204, or its rejection as `{"message": ...}`."""
+        response = super().preflight_response(request_headers)
+        headers = {
+            name: value
+            for name, value in response.headers.items()
+            if not name.startswith("content-")
         }
-        if answer.status_code == 200:
-            return Response(status_code=204, headers=kept)
-        message = bytes(answer.body).decode()
-        return HttpError(answer.status_code, message, "FORBIDDEN", headers=kept).to_response()
+        if response.status_code == 200:
+            return Response(status_code=204, headers=headers)
+        message = bytes(response.body).decode()
+        return HttpError(response.status_code, message, "FORBIDDEN", headers=headers).to_response()

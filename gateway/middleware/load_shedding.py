@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.middleware.access_log import UNAVAILABLE_MESSAGES
+from gateway.exchange import UNAVAILABLE_MESSAGES
 
 HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
 """Never shed: an orchestrator would restart a busy service that fails its probes."""

@@ -1,10 +1,10 @@
-"""Behind a proxy that ends TLS: only requests that came to it over HTTPS are served."""
+"""Behind a proxy that terminates TLS: serve only requests that reached the proxy over HTTPS."""
 
 from collections.abc import Collection
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.middleware.access_log import build_error_messages
+from gateway.exchange import build_error_messages
 from gateway.middleware.load_shedding import HEALTH_PATHS
 
 _HTTPS_REQUIRED_MESSAGES = build_error_messages(
@@ -13,10 +13,9 @@ _HTTPS_REQUIRED_MESSAGES = build_error_messages(
 
 
 class ProxyMiddleware:
-    """Answers 403 unless every `X-Forwarded-Proto` says `https`; probes need none.
+    """Answer 403 unless every `X-Forwarded-Proto` value is `https`. Health probes are exempt.
 
-    No other header of the proxy is trusted for anything: addresses in responses come from the
-    configured base address.
+    No other header of the proxy is trusted: links in responses use the configured base URL.
     """
 
     def __init__(self, app: ASGIApp, exempt_paths: Collection[str] = HEALTH_PATHS) -> None:
@@ -35,7 +34,7 @@ class ProxyMiddleware:
 
 
 def _is_forwarded_https(scope: Scope) -> bool:
-    """Whether each proxy on the way, and at least one, says so."""
+    """Return whether at least one proxy, and every proxy that adds a value, received HTTPS."""
     schemes = [
         scheme.strip().lower()
         for name, value in scope["headers"]

@@ -1,7 +1,8 @@
-"""Backpressure for pipelined requests: no work and no parsing ahead of a client that does not read.
+"""Backpressure for pipelined requests: do not work ahead of a client that does not read.
 
-uvicorn parses all that it has received into queued requests, many times their size, reads
-on after each response, and starts the next request while the response before is still unread.
+uvicorn parses everything received into queued requests (many times their size in memory),
+resumes reading after each response, and starts the next request while the previous response is
+still unread. See docs/decisions/server-connections.md.
 """
 
 import asyncio
@@ -12,21 +13,21 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 MAX_PIECE_BYTES = 2048
-"""Parsed at a time: the smallest request has 26 bytes, so no more than 80 can be queued."""
+"""Parsed at a time. The smallest request has 26 bytes, so at most 80 can be queued."""
 
 
 class BackpressureProtocol(HttpToolsProtocol):
-    """Holds received bytes unparsed while requests are queued, and requests while writes wait.
+    """Buffer bytes unparsed while requests are queued, and requests while writing is paused.
 
-    A connection holds one unread response, or two over TLS, which takes one more than the
-    connection below it; the work for the next one is not begun.
+    A connection holds one unread response, or two over TLS, which buffers one more than the
+    TCP connection below it. Work on the next request does not start before they are read.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._unparsed = bytearray()
         self._unstarted: tuple[RequestResponseCycle, Any] | None = None
-        """The request that starts once the client has read most of the response before."""
+        """The request that starts once the client has read most of the previous response."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -39,7 +40,7 @@ class BackpressureProtocol(HttpToolsProtocol):
         self._parse()
 
     def _parse(self) -> None:
-        """Parses what has been received, until requests queue."""
+        """Parse the buffered bytes until a request has to be queued."""
         while self._unparsed and not self.pipeline and not self.transport.is_closing():
             piece = bytes(self._unparsed[:MAX_PIECE_BYTES])
             del self._unparsed[:MAX_PIECE_BYTES]
@@ -64,12 +65,12 @@ class BackpressureProtocol(HttpToolsProtocol):
         if self._unstarted is not None:
             cycle, app = self._unstarted
             self._unstarted = None
-            if not (cycle.disconnected or self.transport.is_closing()):  # refused meanwhile
+            if not (cycle.disconnected or self.transport.is_closing()):  # rejected in the meantime
                 super()._start_asgi_task(cycle, app)
 
 
 class _ReadControl(FlowControl):
-    """Reads on only once no requests are queued."""
+    """Resume reading only when no requests are queued."""
 
     def __init__(self, transport: asyncio.Transport, queued: Sized) -> None:
         super().__init__(transport)

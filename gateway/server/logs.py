@@ -1,62 +1,29 @@
-"""Structured logging: one JSON object a line on standard error, in which no API key survives."""
+"""Structured logging: one JSON object per line on standard error, with API keys redacted."""
 
 import contextlib
 import logging
 import os
 import queue
-import re
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 import orjson
 
+from gateway.redaction import may_contain_secret, redact
+
 LogFormat = Literal["json", "text"]
 
 MAX_BACKLOG_LINES = 10_000
-"""Lines that may wait for a stalled standard error; later ones are dropped and counted."""
+"""Lines that may wait for a stalled standard error. Further ones are dropped and counted."""
 _BATCH_SECONDS = 0.05
-
-# A key as it stands, a percent-encoded one, and any run long enough to be a key without its prefix.
-_SECRET = re.compile(
-    r"(?:f|%66)(?:g|%67)(?:k|%6b)(?:_|%5f)(?:[0-9a-z]|%[0-9a-f]{2})+|[0-9a-z]{40,}", re.IGNORECASE
-)
-_REDACTED = "[redacted]"
-_LONG_RUN = b"a" * 40
-_ALPHANUMERIC_TABLE = bytes(97 if chr(byte).isalnum() and byte < 128 else 46 for byte in range(256))
-
-
-def redact(value: Any) -> Any:
-    """The value with everything that looks like an API key replaced, in nested containers too."""
-    if isinstance(value, str):
-        return _SECRET.sub(_REDACTED, value)
-    if isinstance(value, Mapping):
-        return {redact(str(name)): redact(member) for name, member in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [redact(member) for member in value]
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    return redact(str(value))
-
-
-def contains_secret(value: str) -> bool:
-    """Whether the value holds what looks like an API key."""
-    return _SECRET.search(value) is not None
-
-
-def _may_contain_secret(line: bytes) -> bool:
-    """Whether a search for secrets is worth its time, which is sixty times that of this test."""
-    return (
-        b"fgk" in line.lower() or b"%" in line or _LONG_RUN in line.translate(_ALPHANUMERIC_TABLE)
-    )
 
 
 class LogFormatter(logging.Formatter):
-    """Records as JSON, or as text for a terminal; `extra={"fields": {...}}` adds members."""
+    """Format records as JSON, or as text for a terminal. `extra={"fields": {...}}` adds members."""
 
     def __init__(self, log_format: LogFormat = "json") -> None:
         super().__init__()
@@ -66,10 +33,10 @@ class LogFormatter(logging.Formatter):
         fields = _record_fields(record)
         try:
             line = orjson.dumps(fields, default=str)
-        except TypeError:  # a lone surrogate is no UTF-8, an integer may be over 64 bits
+        except TypeError:  # lone surrogates and integers over 64 bits
             fields = {name: _to_printable(value) for name, value in fields.items()}
             line = orjson.dumps(fields)
-        if _may_contain_secret(line):
+        if may_contain_secret(line):
             fields = redact(orjson.loads(line))
             line = orjson.dumps(fields)
         return _to_text_line(orjson.loads(line)) if self.log_format == "text" else line.decode()
@@ -90,7 +57,10 @@ def _record_fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _format_message(record: logging.LogRecord) -> str:
-    """The message; one whose arguments do not fit must not print them elsewhere."""
+    """Return the message, or its template if the arguments do not match it.
+
+    logging would print the arguments to standard error, unredacted.
+    """
     try:
         return record.getMessage().strip()
     except Exception:
@@ -109,7 +79,7 @@ def _to_text_line(fields: dict[str, Any]) -> str:
 
 
 class LogHandler(logging.Handler):
-    """Writes lines from a thread of its own: a stalled terminal or pipe never stalls the loop."""
+    """Write lines from its own thread: a stalled terminal or pipe never blocks the event loop."""
 
     def __init__(self, file_descriptor: int, max_backlog_lines: int = MAX_BACKLOG_LINES) -> None:
         super().__init__()
@@ -133,13 +103,13 @@ class LogHandler(logging.Handler):
         self._queue.put(self.format(record))
 
     def close(self) -> None:
-        """Writes what is waiting, for a second at most."""
+        """Write the waiting lines, for a second at most."""
         self._queue.put(None)
         self._writer_thread.join(timeout=1)
         super().close()
 
     def _run_writer(self) -> None:
-        """Writes in batches: waking this thread for each line would cost more than the line."""
+        """Write in batches: waking this thread for each line costs more than the line."""
         line = self._queue.get()
         while line is not None:
             time.sleep(_BATCH_SECONDS)
@@ -155,14 +125,14 @@ class LogHandler(logging.Handler):
                 line = self._queue.get()
 
     def _write_all(self, data: bytes) -> None:
-        left = memoryview(data)
-        with contextlib.suppress(OSError):  # nobody reads any more: the service goes on
-            while left:
-                left = left[os.write(self._file_descriptor, left) :]
+        remaining = memoryview(data)
+        with contextlib.suppress(OSError):  # the reader is gone; the service continues
+            while remaining:
+                remaining = remaining[os.write(self._file_descriptor, remaining) :]
 
 
 def configure_logging(level: str = "info", log_format: LogFormat = "json") -> None:
-    """Sends every record of this process, warnings and uncaught exceptions included, to stderr."""
+    """Log every record of this process to stderr, with warnings and uncaught exceptions."""
     handler = LogHandler(sys.stderr.fileno())
     handler.setFormatter(LogFormatter(log_format))
     root = logging.getLogger()
@@ -174,14 +144,14 @@ def configure_logging(level: str = "info", log_format: LogFormat = "json") -> No
     logging.getLogger("uvicorn.error").setLevel(max(root.level, logging.WARNING))
     logging.captureWarnings(True)
     _disable_unused_record_fields()
-    logging.raiseExceptions = False  # its report would show the arguments of the record
+    logging.raiseExceptions = False  # its report would print the arguments of the record
     sys.excepthook = lambda kind, error, trace: _log_uncaught(error)
     threading.excepthook = lambda uncaught: _log_uncaught(uncaught.exc_value)
     sys.unraisablehook = lambda unraisable: _log_uncaught(unraisable.exc_value)
 
 
 def _disable_unused_record_fields() -> None:
-    """Halves the cost of a record, as the logging HOWTO's section on optimization describes."""
+    """Halve the cost of a record (Logging HOWTO, "Optimization")."""
     logging._srcfile = None
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 

@@ -1,56 +1,31 @@
-"""HTTP/1.1 on one connection: uvicorn's httptools protocol with deadlines, limits, JSON errors.
+"""HTTP/1.1 on one connection: uvicorn's httptools protocol with timeouts, limits, JSON errors.
 
-What the parser alone cannot bound is bounded here: how long headers and bodies may take, how
-large headers may be, and how long a client may leave its response unread.
+uvicorn limits neither how long headers and bodies may take to arrive, nor the size of headers,
+nor how long a client may leave its response unread (docs/decisions/server-connections.md).
 """
 
 import asyncio
 import re
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import httptools
 import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from gateway.cache.cached_response import serialize_headers
-from gateway.cache.fast_path import FastResponse
-from gateway.middleware.access_log import (
-    SCOPE_EARLY_STATUS,
-    get_request_id,
-    log_request,
-    new_request_id,
-)
+from gateway.exchange import SCOPE_EARLY_STATUS, get_request_id, log_request, new_request_id
 from gateway.server.backpressure import BackpressureProtocol
+from gateway.server.service import ConnectionLimits, FastPathLookup
 from rest.errors import headers_too_large_error, url_too_long_error
 
 _HOST = re.compile(rb"[0-9A-Za-z._~%!$&'()*+,;=:\[\]-]*\Z")  # RFC 3986, 3.2.2 and 3.2.3
 
 
-@dataclass(frozen=True)
-class ConnectionLimits:
-    """What one connection may ask for."""
-
-    header_seconds: float = 10.0
-    """From the connection, or from a request's first byte, to the end of its headers."""
-    body_idle_seconds: float = 30.0
-    """Between two pieces of a body, and between two pieces of a response that the client takes."""
-    body_seconds: float = 300.0
-    """For a whole body."""
-    keep_alive_seconds: int = 65
-    """Between two requests: longer than the 60 s after which common proxies close."""
-    linger_seconds: float = 2.0
-    """For reading on after an early answer, lest the client lose it to a reset."""
-    max_url_bytes: int = 8 * 1024
-    max_header_bytes: int = 32 * 1024
-    max_headers: int = 100
-
-
 class _Phase(Enum):
-    """What the parser waits for."""
+    """What the parser expects next."""
 
     REQUEST = "request"
     HEADERS = "headers"
@@ -58,45 +33,53 @@ class _Phase(Enum):
 
 
 class _ProtocolError(Exception):
-    """A request that is answered here, with this status and message."""
+    """A request rejected by the protocol itself, with this status and message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
 
 
-FastPathLookup: TypeAlias = Callable[[bytes, list[tuple[bytes, bytes]]], FastResponse | None]
-"""From a GET's address and headers to an answer that is ready, if there is one."""
-
-
 def build_http_protocol(
     limits: ConnectionLimits, fast_path: FastPathLookup | None = None
 ) -> type["HttpProtocol"]:
-    """The protocol class, for uvicorn's `http` option, whose connections have these limits."""
-    members = {"limits": limits, "fast_path": staticmethod(fast_path) if fast_path else None}
-    return type("HttpProtocol", (HttpProtocol,), members)
+    """Return a protocol class with these limits, for uvicorn's `http` option.
+
+    uvicorn instantiates the class itself and has no way to pass arguments of ours.
+    """
+
+    class ConfiguredHttpProtocol(HttpProtocol):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, limits=limits, fast_path=fast_path, **options)
+
+    return ConfiguredHttpProtocol
 
 
 class HttpProtocol(BackpressureProtocol):
     """One connection."""
 
-    limits = ConnectionLimits()
-    fast_path: FastPathLookup | None = None
-
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        limits: ConnectionLimits,
+        fast_path: FastPathLookup | None,
+        **options: Any,
+    ) -> None:
         super().__init__(*args, **options)
+        self.limits = limits
+        self._fast_path = fast_path
         self._phase = _Phase.REQUEST
         self._rejection: _ProtocolError | None = None
         self._discarding_input = False
-        """Whether what still arrives is thrown away."""
+        """Ignore what still arrives: the connection closes after the response sent."""
         self._buffered_bytes = 0
-        """Received since the last end of headers or piece of a body: what the parser may keep."""
+        """Bytes since the last end of headers or piece of a body: all that the parser may hold."""
         self._request_started = self._last_progress = 0.0
         self._has_body = False
         self._answered_by_fast_path = False
-        """Whether the request that is being parsed had its answer without the application."""
+        """Whether the request being parsed was answered without the application."""
         self._headers_may_exceed_limit = False
-        """Whether the piece being parsed may hold headers over their limit."""
+        """Whether the piece being parsed may contain headers over their limit."""
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -128,7 +111,7 @@ class HttpProtocol(BackpressureProtocol):
         self._start_phase_timer()
 
     def _reject_if_too_large(self) -> bool:
-        """Refuses what has no end yet and is over its limit already."""
+        """Reject an incomplete request that already exceeds a size limit."""
         if self._phase is _Phase.HEADERS and len(self.url) > self.limits.max_url_bytes:
             self._reject_request(self._url_too_long_error())
         elif self._buffered_bytes > self.limits.max_header_bytes:
@@ -136,7 +119,7 @@ class HttpProtocol(BackpressureProtocol):
         return self._discarding_input
 
     def _start_phase_timer(self) -> None:
-        """Whatever the connection waits for now, a clock runs for it."""
+        """Start the timeout for what this connection is waiting on."""
         if self._timer is not None:
             return
         if self._phase is _Phase.HEADERS:
@@ -152,7 +135,7 @@ class HttpProtocol(BackpressureProtocol):
     def _response_in_progress(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
-    # What the parser finds
+    # Callbacks of the parser
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -165,7 +148,7 @@ class HttpProtocol(BackpressureProtocol):
         if len(self.headers) > self.limits.max_headers:
             limit = self.limits.max_headers
             self._abort_parsing(
-                _ProtocolError(431, f"A request must not have over {limit} headers")
+                _ProtocolError(431, f"A request must not have more than {limit} headers")
             )
         if (
             self._headers_may_exceed_limit
@@ -183,9 +166,9 @@ class HttpProtocol(BackpressureProtocol):
         self._buffered_bytes = 0
 
     def _try_fast_path(self) -> bool:
-        """Answers a plain GET whose answer is kept, on a connection that waits for nothing else."""
+        """Answer a plain GET from the response cache, if no response is in progress."""
         if (
-            self.fast_path is None
+            self._fast_path is None
             or self.parser.get_method() != b"GET"
             or self._response_in_progress()
             or self.flow.write_paused
@@ -193,29 +176,29 @@ class HttpProtocol(BackpressureProtocol):
             or not (self.parser.should_keep_alive() and self.parser.get_http_version() == "1.1")
         ):
             return False
-        found = self.fast_path(self.url, self.headers)
-        if found is None:
+        response = self._fast_path(self.url, self.headers)
+        if response is None:
             return False
-        identifier = get_request_id(self.headers)
+        request_id = get_request_id(self.headers)
         self.transport.write(
             b"%b%b%bx-request-id: %b\r\n\r\n%b"
             % (
-                STATUS_LINE[found.status],
+                STATUS_LINE[response.status],
                 serialize_headers(self.server_state.default_headers),
-                found.header_lines,
-                identifier.encode("latin-1"),
-                found.body,
+                response.header_lines,
+                request_id.encode("latin-1"),
+                response.body,
             )
         )
         self.server_state.total_requests += 1
         log_request(
-            identifier,
+            request_id,
             method="GET",
-            route=found.route,
-            status=found.status,
+            route=response.route,
+            status=response.status,
             duration_ms=(self.loop.time() - self._request_started) * 1000,
-            sent_bytes=len(found.body),
-            key_id=found.key_id,
+            sent_bytes=len(response.body),
+            key_id=response.key_id,
         )
         return True
 
@@ -223,12 +206,12 @@ class HttpProtocol(BackpressureProtocol):
         return sum(len(name) + len(value) for name, value in self.headers)
 
     def _check_host(self, hosts: list[bytes]) -> None:
-        """RFC 9112, 3.2: a missing, doubled or malformed Host is answered with 400."""
+        """Reject a missing, repeated or malformed Host with 400 (RFC 9112, 3.2)."""
         if len(hosts) != 1 and (hosts or self.parser.get_http_version() != "1.0"):
             self._abort_parsing(_ProtocolError(400, "A request must have exactly one Host header"))
         if hosts and not _HOST.match(hosts[0]):
             self._abort_parsing(
-                _ProtocolError(400, "The Host header must hold a host and an optional port")
+                _ProtocolError(400, "The Host header must be a host and an optional port")
             )
 
     def on_body(self, body: bytes) -> None:
@@ -244,10 +227,10 @@ class HttpProtocol(BackpressureProtocol):
         self._phase = _Phase.REQUEST
         self._buffered_bytes = 0
 
-    def _abort_parsing(self, refusal: _ProtocolError) -> None:
-        """Ends a callback of the parser, which would keep our exception to itself."""
-        self._rejection = refusal
-        raise refusal
+    def _abort_parsing(self, error: _ProtocolError) -> None:
+        """Stop the parser from within a callback. It hides our exception, so remember it."""
+        self._rejection = error
+        raise error
 
     def _url_too_long_error(self) -> _ProtocolError:
         return _ProtocolError(414, url_too_long_error(self.limits.max_url_bytes).message)
@@ -255,47 +238,48 @@ class HttpProtocol(BackpressureProtocol):
     def _headers_too_large_error(self) -> _ProtocolError:
         return _ProtocolError(431, headers_too_large_error(self.limits.max_header_bytes).message)
 
-    # Answers that the application does not make
+    # Error responses of the protocol
 
-    def _reject_request(self, refusal: _ProtocolError) -> None:
-        """Answers, unless that would cut into an earlier response, and closes."""
+    def _reject_request(self, error: _ProtocolError) -> None:
+        """Send an error and close, unless an earlier response is still being sent."""
         self._discarding_input = True
         self._stop_timer()
         if self._phase is _Phase.BODY:
             if self.pipeline or self.cycle.response_started:
                 self.transport.close()
                 return
-            cast(dict[str, Any], self.cycle.scope)[SCOPE_EARLY_STATUS] = refusal.status
+            cast(dict[str, Any], self.cycle.scope)[SCOPE_EARLY_STATUS] = error.status
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-            self._send_error(refusal, self.cycle.scope["state"].get("request_id"))
+            self._send_error(error, self.cycle.scope["state"].get("request_id"))
         elif self._response_in_progress():
             self.cycle.keep_alive = False
         else:
-            self._send_error(refusal, None)
+            self._send_error(error, None)
 
-    def _send_error(self, refusal: _ProtocolError, logged_as: str | None) -> None:
-        body = orjson.dumps({"message": str(refusal)})
-        identifier = logged_as or new_request_id()
+    def _send_error(self, error: _ProtocolError, app_request_id: str | None) -> None:
+        """Send an error. A request with an `app_request_id` is logged by the middleware."""
+        body = orjson.dumps({"message": str(error)})
+        request_id = app_request_id or new_request_id()
         headers = [
             *self.server_state.default_headers,
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),
-            (b"x-request-id", identifier.encode()),
+            (b"x-request-id", request_id.encode()),
             (b"connection", b"close"),
         ]
-        lines = [STATUS_LINE[refusal.status], *(b"%b: %b\r\n" % header for header in headers)]
+        lines = [STATUS_LINE[error.status], *(b"%b: %b\r\n" % header for header in headers)]
         self.transport.write(b"".join([*lines, b"\r\n", body]))
         self._start_timer(self.limits.linger_seconds, self.transport.close)
-        if logged_as is None:
+        if app_request_id is None:
             log_request(
-                identifier,
+                request_id,
                 method=None,
                 route=None,
-                status=refusal.status,
+                status=error.status,
                 duration_ms=(self.loop.time() - self._request_started) * 1000,
                 sent_bytes=len(body),
-                reason=str(refusal),
+                reason=str(error),
             )
 
     def on_response_complete(self) -> None:
@@ -304,7 +288,7 @@ class HttpProtocol(BackpressureProtocol):
             self._linger()
 
     def _linger(self) -> None:
-        """After an answer that came before the body's end: reads on for a moment, then closes.
+        """After a response sent before the end of the body: read on for a moment, then close.
 
         A client that waited for `100 Continue` may now leave its body out, and what it sends
         next could be either: such a connection cannot be used again (RFC 9110, 10.1.1).
@@ -315,10 +299,10 @@ class HttpProtocol(BackpressureProtocol):
         else:
             self._start_timer(self.limits.linger_seconds, self.transport.close)
 
-    # Clocks
+    # Timeouts
 
-    def _start_timer(self, seconds: float, late: Callable[[], None]) -> None:
-        self._timer = self.loop.call_later(seconds, late)
+    def _start_timer(self, seconds: float, on_timeout: Callable[[], None]) -> None:
+        self._timer = self.loop.call_later(seconds, on_timeout)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -327,7 +311,7 @@ class HttpProtocol(BackpressureProtocol):
 
     def _on_header_timeout(self) -> None:
         limit = self.limits.header_seconds
-        if self.flow.read_paused:  # it is we who do not read
+        if self.flow.read_paused:  # the client is waiting for us
             self._start_timer(limit, self._on_header_timeout)
         elif self._phase is _Phase.HEADERS:
             self._reject_request(
@@ -359,9 +343,9 @@ class HttpProtocol(BackpressureProtocol):
 
 
 def _set_tcp_user_timeout(transport: asyncio.Transport, seconds: float) -> None:
-    """Has the kernel drop a client that takes nothing of its response for so long.
+    """Let the kernel drop a client that reads nothing of its response for so long.
 
-    Over TLS the transport cannot tell how much is unread; the kernel (RFC 5482, Linux) can.
+    Over TLS the transport does not know how much is unread; the kernel does (RFC 5482, Linux).
     """
     option = getattr(socket, "TCP_USER_TIMEOUT", None)
     connection = transport.get_extra_info("socket")
@@ -370,7 +354,7 @@ def _set_tcp_user_timeout(transport: asyncio.Transport, seconds: float) -> None:
 
 
 def _to_protocol_error(error: httptools.HttpParserError) -> _ProtocolError:
-    """The parser's own reasons are fixed sentences; nothing of the request is repeated."""
+    """Convert an error of the parser. Its messages are fixed: they quote nothing of the request."""
     if isinstance(error, httptools.HttpParserCallbackError):
-        return _ProtocolError(400, "Malformed HTTP request: invalid address")
+        return _ProtocolError(400, "Malformed HTTP request: invalid URL")
     return _ProtocolError(400, f"Malformed HTTP request: {error}")

@@ -1,18 +1,18 @@
-"""Serving: sockets bound first, then one process or several, one `ready` line, a graceful end."""
+"""Serve an application: bind the sockets, run one process or several, drain on a signal."""
 
 import errno
 import logging
-import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import click
 
 from gateway.errors import StartError
 from gateway.server import logs, worker
+from gateway.server.service import GatewayService
 from gateway.server.supervisor import Supervisor
-from gateway.server.worker import GatewayService
+from storage.cache.write_counter import WriteCounter
 
 _BACKLOG = 2048
 _BIND_ERROR_HINTS = {
@@ -23,18 +23,22 @@ _BIND_ERROR_HINTS = {
 
 
 def announce_ready(url: str) -> None:
-    """The line that tells other programs that requests are served from now on."""
+    """Print the line that tells other programs that requests are served now."""
     click.echo(f"ready {url}")
 
 
 def security_headers(*, use_hsts: bool) -> tuple[tuple[str, str], ...]:
-    """For `Service.headers`; `is_pinned` tells browsers to use HTTPS alone for a year (RFC 6797).
+    """Return the value for `GatewayService.headers`.
 
-    Pin where the operator's own certificate is shown, here or by a proxy. Never with the
-    self-signed one: it would pin every other service on the developer's localhost.
+    `use_hsts` makes browsers use HTTPS alone for a year (RFC 6797). Use it only with the
+    operator's certificate, here or at a proxy: with the self-signed one it would apply to
+    every other service on the developer's localhost.
+
+    >>> security_headers(use_hsts=False)
+    (('x-content-type-options', 'nosniff'),)
     """
-    pin = (("strict-transport-security", "max-age=31536000"),)
-    return (("x-content-type-options", "nosniff"), *(pin if use_hsts else ()))
+    hsts = (("strict-transport-security", "max-age=31536000"),)
+    return (("x-content-type-options", "nosniff"), *(hsts if use_hsts else ()))
 
 
 def serve(
@@ -43,25 +47,22 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8443,
     workers: int = 1,
-    environment: Mapping[str, str] | None = None,
     on_ready: Callable[[str], None] = announce_ready,
 ) -> int:
-    """Serves until SIGTERM or SIGINT, drains, and returns the exit status.
+    """Serve until SIGTERM or SIGINT, drain, and return the exit status.
 
-    `on_ready` gets the address (`https://host:port`) once every worker serves. `environment` is
-    set for the application, in this process or in the workers. 0: drained; 1: could not start,
-    one sentence says why on standard error; 130: a second SIGINT cut the draining short.
+    `on_ready` is called with the URL (`https://host:port`) once every worker serves. Status 0:
+    drained; 1: could not start, for the reason on standard error; 130: a second SIGINT cut the
+    draining short.
     """
     logs.configure_logging(service.log_level, service.log_format)
     try:
-        with ExitStack() as opened:
-            listeners = [opened.enter_context(each) for each in open_listeners(host, port)]
-            address = _format_url(service, host, listeners[0].getsockname()[1])
-            return _run_workers(
-                service, listeners, workers, environment or {}, lambda: on_ready(address)
-            )
+        with ExitStack() as stack:
+            listeners = [stack.enter_context(listener) for listener in open_listeners(host, port)]
+            url = _format_url(service, host, listeners[0].getsockname()[1])
+            return _run_workers(service, listeners, workers, lambda: on_ready(url))
     except StartError as error:
-        logging.shutdown()  # writes what waits, so that the sentence comes last
+        logging.shutdown()  # flush, so that the error is the last line
         click.echo(f"Error: {error}", err=True)
         return 1
 
@@ -70,38 +71,34 @@ def _run_workers(
     service: GatewayService,
     listeners: list[socket.socket],
     workers: int,
-    environment: Mapping[str, str],
     on_ready: Callable[[], None],
 ) -> int:
     if workers > 1:
-        return Supervisor(
-            service, listeners, workers=workers, environment=environment, on_ready=on_ready
-        ).run()
-    os.environ.update(environment)
-    return worker.run_worker(service, listeners, on_ready)
+        return Supervisor(service, listeners, workers=workers, on_ready=on_ready).run()
+    return worker.run_worker(service, listeners, WriteCounter.for_single_process(), on_ready)
 
 
 def open_listeners(host: str, port: int) -> list[socket.socket]:
-    """Listening sockets, one for each address of the host (`localhost` has two), on one port.
+    """Open a listening socket for each address of the host (`localhost` has two), on one port.
 
-    They listen before any worker runs: a port in use is known at once, and clients that connect
-    early wait instead of being refused. Port 0 takes a free one. `StartError` says what is wrong.
+    They listen before any worker runs: a port in use is reported at once, and clients that
+    connect early wait instead of being refused. Port 0 takes a free one. Raises StartError.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         raise StartError(f"The host {host!r} is unknown: {error}") from error
     listeners: list[socket.socket] = []
-    for family, _, _, _, address in dict.fromkeys(found):
+    for family, _, _, _, address in dict.fromkeys(addresses):
         try:
             listeners.append(_open_listener(family, (address[0], port, *address[2:])))
         except OSError as error:
             if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT) and listeners:
-                continue  # `localhost` names ::1 on machines without IPv6 too
+                continue  # `localhost` resolves to ::1 on machines without IPv6 too
             for listener in listeners:
                 listener.close()
-            cause = _BIND_ERROR_HINTS.get(error.errno or 0, f"cannot be opened: {error.strerror}")
-            raise StartError(f"Port {port} of {host} {cause}") from error
+            reason = _BIND_ERROR_HINTS.get(error.errno or 0, f"cannot be opened: {error.strerror}")
+            raise StartError(f"Port {port} of {host} {reason}") from error
         port = listeners[0].getsockname()[1]
     return listeners
 

@@ -1,25 +1,24 @@
-"""Several worker processes on the same listening sockets: started, replaced, drained together."""
+"""Start worker processes on the same listening sockets, replace dead ones, drain all together."""
 
 import contextlib
 import logging
 import os
+import pickle
 import selectors
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-
-import orjson
+from collections.abc import Callable, Generator, Sequence
 
 from gateway.errors import StartError
-from gateway.server.worker import EXIT_FORCED, READY_MESSAGE, WRITE_COUNTER_VARIABLE, GatewayService
+from gateway.server.service import GatewayService
+from gateway.server.worker import EXIT_FORCED, READY_MESSAGE, WorkerOrders
 from storage.cache import write_counter
 
-_WORKER_PROGRAM = (
-    "from gateway.server.worker import main; main()"  # with -m the module would exist twice
-)
+# With -m the module would exist twice, as __main__ and under its name.
+_WORKER_PROGRAM = "from gateway.server.worker import main; main()"
 _RESPAWN_SECONDS = 1.0
 _GRACE_SECONDS = 5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
@@ -28,61 +27,59 @@ _logger = logging.getLogger("floorgate.server")
 
 
 class WorkerProcess:
-    """A worker process and the channel on which it says that it serves, or why it cannot.
+    """A worker process and the channel on which it reports that it serves, or why it cannot.
 
-    The channel is a socket pair: the worker drains itself when our end closes, so that no
-    worker outlives a supervisor that was killed. A session of its own keeps the terminal's
-    Ctrl-C away from it; the supervisor alone decides.
+    The channel is a socket pair. The worker drains itself when our end closes, so that no
+    worker outlives a supervisor that was killed. The worker runs in its own session, which the
+    terminal's Ctrl-C does not reach: only the supervisor signals it.
     """
 
     def __init__(
         self,
         service: GatewayService,
         listeners: Sequence[socket.socket],
-        environment: Mapping[str, str],
         slot: write_counter.Slot,
     ) -> None:
         self.slot_number = slot.number
-        self.channel, theirs = socket.socketpair()
+        self.channel, worker_end = socket.socketpair()
         self.channel.setblocking(False)
         self.message = b""
         descriptors = [listener.fileno() for listener in listeners]
-        given = {"service": service, "listeners": descriptors, "channel": theirs.fileno()}
-        with theirs:
+        with worker_end:
+            orders = WorkerOrders(service, descriptors, worker_end.fileno(), slot)
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _WORKER_PROGRAM, orjson.dumps(given).decode()],
-                stdin=subprocess.DEVNULL,
-                stdout=sys.stderr.fileno(),  # standard output belongs to the `ready` line
-                pass_fds=[*descriptors, theirs.fileno(), slot.descriptor],
+                [sys.executable, "-P", "-c", _WORKER_PROGRAM],
+                stdin=subprocess.PIPE,
+                stdout=sys.stderr.fileno(),  # standard output carries only the `ready` line
+                pass_fds=[*descriptors, worker_end.fileno(), slot.descriptor],
                 start_new_session=True,
-                env={
-                    **os.environ,
-                    **environment,
-                    WRITE_COUNTER_VARIABLE: f"{slot.descriptor} {slot.number}",
-                    "PYTHONPATH": os.pathsep.join(sys.path),
-                },
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             )
+        assert self.process.stdin is not None
+        # A worker that is dead already is reaped like any other. A pipe holds more than the orders.
+        with contextlib.suppress(BrokenPipeError), self.process.stdin as pipe:
+            pipe.write(pickle.dumps(orders))
 
     @property
     def is_ready(self) -> bool:
         return self.message == READY_MESSAGE
 
     def read_channel(self) -> None:
-        """Takes in what the worker has said since."""
+        """Read what the worker has reported since the last call."""
         with contextlib.suppress(BlockingIOError):
-            while heard := self.channel.recv(4096):
-                self.message += heard
+            while received := self.channel.recv(4096):
+                self.message += received
 
     def failure_reason(self) -> str:
-        """Why a worker that never served ended."""
+        """Return why a worker exited before it served."""
         self.read_channel()
         if self.message:
             return self.message.decode(errors="replace")
-        return f"A worker ended with status {self.process.returncode} before it served"
+        return f"A worker exited with status {self.process.returncode} before it served"
 
 
 class Supervisor:
-    """Runs the workers until a signal ends them. Must run in the main thread."""
+    """Run the workers until a signal arrives. Must run in the main thread."""
 
     def __init__(
         self,
@@ -90,12 +87,10 @@ class Supervisor:
         listeners: Sequence[socket.socket],
         *,
         workers: int,
-        environment: Mapping[str, str],
         on_ready: Callable[[], None],
     ) -> None:
         self._service = service
         self._listeners = listeners
-        self._environment = environment
         self._on_ready = on_ready
         self._selector = selectors.DefaultSelector()
         self._ready_announced = False
@@ -105,7 +100,7 @@ class Supervisor:
         self._write_counter_fd = write_counter.create_shared_memory(workers)
 
     def run(self) -> int:
-        """The exit status: 0 when drained; `StartError` when the workers cannot serve."""
+        """Run until a signal and return the exit status, 0 when drained. Raises StartError."""
         with self._catch_signals() as signals:
             try:
                 for _ in range(self._worker_count):
@@ -116,7 +111,7 @@ class Supervisor:
                 self._signal_workers(signal.SIGKILL)
 
     def _watch_workers(self, signals: socket.socket) -> None:
-        """Keeps the workers at their number, until a signal asks for the end."""
+        """Replace workers that exit, until a signal asks to stop."""
         while not _stop_requested(signals):
             self._selector.select(self._seconds_until_respawn())
             for worker in self._workers:
@@ -132,20 +127,20 @@ class Supervisor:
     def _start_worker(self) -> None:
         taken = {worker.slot_number for worker in self._workers}
         number = next(number for number in range(self._worker_count) if number not in taken)
-        place = write_counter.Slot(self._write_counter_fd, number)
-        worker = WorkerProcess(self._service, self._listeners, self._environment, place)
+        slot = write_counter.Slot(self._write_counter_fd, number)
+        worker = WorkerProcess(self._service, self._listeners, slot)
         self._workers.append(worker)
         self._selector.register(worker.channel, selectors.EVENT_READ)
 
     def _seconds_until_respawn(self) -> float | None:
-        """Seconds until a missing worker is replaced: not at once, lest a fault spin."""
+        """Return the delay before a dead worker is replaced, so that a crash loop stays slow."""
         if not self._exit_times:
             return None
         return max(0.0, self._exit_times[0] + _RESPAWN_SECONDS - time.monotonic())
 
     def _reap_workers(self) -> None:
-        """Notes the workers that died. A first start that fails ends the service, and so does a
-        replacement that cannot start when no other worker serves."""
+        """Remove the workers that exited. Raises StartError if one failed to start and the
+        service never served before, or no other worker serves now."""
         for worker in self._list_exited():
             self._selector.unregister(worker.channel)
             self._workers.remove(worker)
@@ -161,14 +156,14 @@ class Supervisor:
         return [worker for worker in self._workers if worker.process.poll() is not None]
 
     def _drain(self, signals: socket.socket) -> int:
-        """Ends the workers after what they are answering; a further Ctrl-C ends them at once."""
+        """Stop the workers gracefully, or at once on another SIGINT. Return the exit status."""
         for listener in self._listeners:
             listener.close()
         self._signal_workers(signal.SIGTERM)
         deadline = time.monotonic() + self._service.drain_seconds + 2 * _GRACE_SECONDS
         while len(self._list_exited()) < len(self._workers):
             if time.monotonic() > deadline:
-                _logger.error("Workers that did not stop in time are killed")
+                _logger.error("Killing workers that did not stop in time")
                 return 0
             if signal.SIGINT in _read_signals(signals):
                 return EXIT_FORCED
@@ -184,19 +179,19 @@ class Supervisor:
 
     @contextlib.contextmanager
     def _catch_signals(self) -> Generator[socket.socket, None, None]:
-        """A socket on which the numbers of signals arrive as bytes, watched by the selector."""
+        """Yield a socket, watched by the selector, that receives each signal's number as a byte."""
         reading, writing = socket.socketpair()
         reading.setblocking(False)
         writing.setblocking(False)
         self._selector.register(reading, selectors.EVENT_READ)
-        previous = {each: signal.signal(each, lambda number, frame: None) for each in _SIGNALS}
+        previous = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
         previous_descriptor = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
         try:
             yield reading
         finally:
             signal.set_wakeup_fd(previous_descriptor)
-            for each, handler in previous.items():
-                signal.signal(each, handler)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
             self._selector.close()
             reading.close()
             writing.close()

@@ -1,4 +1,4 @@
-"""TLS: the certificate made for a first start, and a context without weak suites."""
+"""TLS: a self-signed certificate for the first start, and a context without weak ciphers."""
 
 import contextlib
 import fcntl
@@ -18,7 +18,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from gateway.errors import TlsError
 
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""For TLS 1.2: forward secrecy and authenticated encryption only. All of TLS 1.3 has both."""
+"""For TLS 1.2: only forward secrecy with authenticated encryption. All of TLS 1.3 has both."""
 
 _VALIDITY = timedelta(days=825)  # the longest that Apple's platforms accept
 _RENEWAL_MARGIN = timedelta(days=30)
@@ -31,10 +31,11 @@ _SUBJECT_NAMES = [
 
 
 def ensure_certificate(data_dir: Path, now: datetime | None = None) -> tuple[Path, Path]:
-    """Paths of a self-signed certificate for this machine and of its key, made when missing.
+    """Return the paths of a self-signed certificate and its key, and create them if missing.
 
-    The key is made once and kept, so that certificate and key match whenever they are read; a
-    certificate that ends within 30 days is made anew. Safe among processes that start at once.
+    The key never changes, so certificate and key match whenever they are read. A certificate
+    that expires within 30 days is renewed. Safe when several processes start at once. Raises
+    TlsError.
     """
     directory = data_dir / "tls"
     certificate_path, key_path = directory / "cert.pem", directory / "key.pem"
@@ -47,27 +48,27 @@ def ensure_certificate(data_dir: Path, now: datetime | None = None) -> tuple[Pat
                 key = ec.generate_private_key(ec.SECP256R1())
                 _write_atomically(key_path, _encode_key(key), mode=0o600)
             if not _is_usable(certificate_path, key, now):
-                made = _create_certificate(key, now).public_bytes(serialization.Encoding.PEM)
-                _write_atomically(certificate_path, made, mode=0o644)
+                pem = _create_certificate(key, now).public_bytes(serialization.Encoding.PEM)
+                _write_atomically(certificate_path, pem, mode=0o644)
     except OSError as error:
-        raise TlsError(f"No certificate can be kept in {directory}: {error.strerror}") from error
+        raise TlsError(f"Cannot store a certificate in {directory}: {error.strerror}") from error
     return certificate_path, key_path
 
 
 def create_ssl_context(certificate_path: Path, key_path: Path) -> ssl.SSLContext:
-    """A server context: TLS 1.2 and later, `CIPHERS`, HTTP/1.1. `TlsError` names what is wrong."""
+    """Create a server context: TLS 1.2 or later, `CIPHERS`, HTTP/1.1. Raises TlsError."""
     for kind, path in (("certificate", certificate_path), ("key", key_path)):
         _require_readable(kind, path)
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
-    made.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
-    made.set_ciphers(CIPHERS)
-    made.set_alpn_protocols(["http/1.1"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
+    context.set_ciphers(CIPHERS)
+    context.set_alpn_protocols(["http/1.1"])
     try:
-        made.load_cert_chain(certificate_path, key_path, password=_refuse_password)
+        context.load_cert_chain(certificate_path, key_path, password=_refuse_password)
     except ssl.SSLError as error:
         raise TlsError(_explain_ssl_error(error, certificate_path, key_path)) from error
-    return made
+    return context
 
 
 def _require_readable(kind: str, path: Path) -> None:
@@ -78,7 +79,7 @@ def _require_readable(kind: str, path: Path) -> None:
 
 
 def _refuse_password() -> str:
-    raise TlsError("The TLS key is encrypted: give one without a passphrase")
+    raise TlsError("The TLS key is encrypted: use one without a passphrase")
 
 
 def _explain_ssl_error(error: ssl.SSLError, certificate_path: Path, key_path: Path) -> str:
@@ -101,7 +102,7 @@ def _lock_file(path: Path) -> Generator[None]:
 
 
 def _write_atomically(path: Path, content: bytes, *, mode: int) -> None:
-    """Replaces the file in one step, on the disk before it has its name."""
+    """Replace the file in one step: synced to disk under another name, then renamed."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -132,17 +133,18 @@ def _read_key(path: Path) -> ec.EllipticCurvePrivateKey | None:
 
 
 def _is_usable(path: Path, key: ec.EllipticCurvePrivateKey, now: datetime) -> bool:
-    """Whether the file holds a certificate of this key that is valid for a while yet."""
+    """Return whether the file holds a certificate of this key that is not about to expire."""
     try:
-        held = x509.load_pem_x509_certificate(path.read_bytes())
+        certificate = x509.load_pem_x509_certificate(path.read_bytes())
     except (FileNotFoundError, ValueError):
         return False
-    lasts = held.not_valid_before_utc <= now < held.not_valid_after_utc - _RENEWAL_MARGIN
-    return lasts and held.public_key() == key.public_key()
+    renewal = certificate.not_valid_after_utc - _RENEWAL_MARGIN
+    is_valid = certificate.not_valid_before_utc <= now < renewal
+    return is_valid and certificate.public_key() == key.public_key()
 
 
 def _create_certificate(key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:
-    """A leaf with every member that strict verifiers ask for (RFC 5280, 4.2)."""
+    """Create a leaf with every extension that strict verifiers require (RFC 5280, 4.2)."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Floorgate on this machine")])
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     usage = x509.KeyUsage(True, False, False, False, False, False, False, False, False)

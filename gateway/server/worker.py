@@ -1,10 +1,11 @@
-"""One serving process: uvicorn on sockets that are already bound, drained by SIGTERM or SIGINT."""
+"""One serving process: uvicorn on sockets already bound, drained on SIGTERM or SIGINT."""
 
 import asyncio
 import contextlib
 import gc
 import logging
 import os
+import pickle
 import resource
 import signal
 import socket
@@ -12,52 +13,46 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
-import orjson
 import uvicorn
 import uvloop
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.importer import import_from_string
 
 from gateway.errors import StartError, TlsError
 from gateway.server import logs, tls
-from gateway.server.protocol import ConnectionLimits, build_http_protocol
+from gateway.server.protocol import build_http_protocol
+from gateway.server.service import Application, GatewayService
+from storage.cache.write_counter import Slot, WriteCounter
 
 READY_MESSAGE = b"\0"
-"""What a worker writes to its channel once it serves; anything else is why it cannot."""
-WRITE_COUNTER_VARIABLE = "FLOORGATE_TALLY"
-"""The variable that tells a worker which memory it counts its writes in, and at which place."""
+"""What a worker writes to its channel once it serves. Anything else is its start-up error."""
 EXIT_START_FAILED = 3
 """Exit status of a worker process whose application did not start."""
 EXIT_FORCED = 128 + signal.SIGINT
 """Exit status after a second SIGINT."""
-_GRACE_SECONDS = 5  # for the application's own shutdown, after the time to drain
+_GRACE_SECONDS = 5  # for the application's own shutdown, after draining
 
 _logger = logging.getLogger("floorgate.server")
 
 
-@dataclass(frozen=True)
-class GatewayService:
-    """What is served and how. It travels to worker processes as JSON."""
+class WorkerOrders(NamedTuple):
+    """What the supervisor pickles to a worker's standard input.
 
-    application: str
-    """Import string `module:factory` of a function without arguments that returns an ASGI app."""
-    certificate: tuple[str, str] | None = None
-    """Paths of certificate and key; None serves plain HTTP."""
-    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
-    drain_seconds: int = 10
-    headers: tuple[tuple[str, str], ...] = ()
-    """Sent with every response, those that the protocol makes itself included."""
-    log_level: str = "info"
-    log_format: logs.LogFormat = "json"
+    The numbers are file descriptors that the worker inherits. Not sent as command-line arguments,
+    which every user of the machine can read: the settings may hold a database password.
+    """
+
+    service: GatewayService
+    listeners: list[int]
+    channel: int
+    slot: Slot
 
 
 class EventLoop(uvloop.Loop):
-    """An event loop whose TLS handshakes have a deadline (the default is a minute)."""
+    """An event loop with a shorter timeout for TLS handshakes than the default of 60 s."""
 
     handshake_seconds = 10.0
 
@@ -69,7 +64,7 @@ class EventLoop(uvloop.Loop):
 
 
 class UvicornServer(uvicorn.Server):
-    """uvicorn's server that says when it serves, and whose signals end in a plain return."""
+    """uvicorn's server that reports when it serves, and returns after a signal."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -83,7 +78,7 @@ class UvicornServer(uvicorn.Server):
         await super().startup(sockets)
         if self.started and not self.should_exit:
             gc.collect()
-            gc.freeze()  # what is here by now stays: no later collection need look at it
+            gc.freeze()  # modules and schema live for ever: keep them out of later collections
             self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -97,23 +92,23 @@ class UvicornServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """As uvicorn's, but without raising the signals again: a drained service exits with 0."""
+        """Like uvicorn's, but do not raise the signals again: a drained service exits with 0."""
         signals = (signal.SIGINT, signal.SIGTERM)
-        previous = {each: signal.signal(each, self.handle_exit) for each in signals}
+        previous = {number: signal.signal(number, self.handle_exit) for number in signals}
         try:
             yield
         finally:
-            for each, handler in previous.items():
-                signal.signal(each, handler)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
-        if self._serve_task is not None and not self.started:  # no use in waiting for the start
+        if self._serve_task is not None and not self.started:  # do not wait for the start
             self._serve_task.get_loop().call_soon_threadsafe(self._serve_task.cancel)
 
 
 class _LifespanGuard:
-    """The application, and the exception that kept it from starting."""
+    """Wrap an application and record the exception that prevented its start."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -126,7 +121,7 @@ class _LifespanGuard:
             await self.app(scope, receive, send)
 
     async def _run_lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Keeps tracebacks, which frameworks put into their messages, away from the user."""
+        """Run the lifespan. Frameworks put tracebacks into its messages: do not pass these on."""
         started = False
         failure: Exception | None = None
 
@@ -152,16 +147,21 @@ class _LifespanGuard:
 
 
 def run_worker(
-    service: GatewayService, listeners: Sequence[socket.socket], on_ready: Callable[[], None]
+    service: GatewayService,
+    listeners: Sequence[socket.socket],
+    write_counter: WriteCounter,
+    on_ready: Callable[[], None],
 ) -> int:
-    """Serves until SIGTERM or SIGINT, drains and returns 0, or `FORCED` after a second SIGINT.
+    """Serve until SIGTERM or SIGINT, drain, and return 0, or `EXIT_FORCED` on a second SIGINT.
 
-    Raises `StartError` when the application cannot start. Must run in the main thread.
+    Must run in the main thread. Raises StartError if the application cannot start.
     """
     _raise_open_file_limit()
     try:
-        app = _LifespanGuard(import_from_string(service.application)())
-        server = UvicornServer(_uvicorn_config(service, app), on_ready)
+        application = service.create_application(write_counter)
+        guard = _LifespanGuard(application.asgi_app)
+        config = build_uvicorn_config(service, application._replace(asgi_app=guard))
+        server = UvicornServer(config, on_ready)
     except Exception as error:
         raise _to_start_error(error) from error
     try:
@@ -170,19 +170,20 @@ def run_worker(
     except asyncio.CancelledError:
         return 0  # stopped while it was starting
     except SystemExit:
-        raise _to_start_error(app.error) from app.error
+        raise _to_start_error(guard.error) from guard.error
     return EXIT_FORCED if server.force_exit else 0
 
 
-def _uvicorn_config(service: GatewayService, app: _LifespanGuard) -> uvicorn.Config:
+def build_uvicorn_config(service: GatewayService, application: Application) -> uvicorn.Config:
+    """Configure uvicorn: our protocol and log, no WebSockets, no headers of its own."""
     certificate = service.certificate
     secure: dict[str, Any] = {}
     if certificate is not None:
         context = tls.create_ssl_context(Path(certificate[0]), Path(certificate[1]))
         secure["ssl_context_factory"] = lambda config, default: context
     return uvicorn.Config(
-        app,
-        http=build_http_protocol(service.limits, getattr(app.app, "fast_path", None)),
+        application.asgi_app,
+        http=build_http_protocol(service.limits, application.fast_path),
         ws="none",
         lifespan="on",
         interface="asgi3",
@@ -205,14 +206,14 @@ def _to_start_error(error: BaseException | None) -> StartError:
 
 
 def _raise_open_file_limit() -> None:
-    """Raises the soft limit on open files, often 1,024, to the hard one."""
+    """Raise the soft limit on open files, often 1,024, to the hard limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _exit_with_parent(channel: socket.socket, service: GatewayService) -> None:
-    """Drains this process once the supervisor's end of the channel is gone, however it went."""
+    """Drain this process when the supervisor's end of the channel closes, even by a crash."""
     with contextlib.suppress(OSError):
         channel.recv(1)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -221,17 +222,17 @@ def _exit_with_parent(channel: socket.socket, service: GatewayService) -> None:
 
 
 def main() -> None:
-    """The worker process, started by the supervisor with its orders as JSON."""
-    given = orjson.loads(sys.argv[1])
-    limits = ConnectionLimits(**given["service"].pop("limits"))
-    service = GatewayService(**given["service"], limits=limits)
-    channel = socket.socket(fileno=given["channel"])
+    """Run a worker process that the supervisor has started."""
+    orders: WorkerOrders = pickle.load(sys.stdin.buffer)
+    service = orders.service
+    channel = socket.socket(fileno=orders.channel)
     channel.set_inheritable(False)
     logs.configure_logging(service.log_level, service.log_format)
     threading.Thread(target=_exit_with_parent, args=(channel, service), daemon=True).start()
-    listeners = [socket.socket(fileno=descriptor) for descriptor in given["listeners"]]
+    listeners = [socket.socket(fileno=descriptor) for descriptor in orders.listeners]
+    write_counter = WriteCounter.attach(orders.slot)
     try:
-        run_worker(service, listeners, on_ready=lambda: channel.sendall(READY_MESSAGE))
+        run_worker(service, listeners, write_counter, lambda: channel.sendall(READY_MESSAGE))
     except StartError as error:
         channel.sendall(str(error).encode())
         sys.exit(EXIT_START_FAILED)

@@ -1,4 +1,4 @@
-"""A real headless Chromium that opens the pages and remembers every complaint it has."""
+"""A real headless Chromium that opens the pages and records every error it reports."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,21 +39,21 @@ class Visit:
     base_url: str
     page: Page
     requests: list[Request] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
     def all_complaints(self) -> list[str]:
         """Console errors, uncaught exceptions, policy violations, failed or foreign requests."""
-        return [*self.complaints, *self.page.evaluate("window.violations")]
+        return [*self.errors, *self.page.evaluate("window.violations")]
 
     def watch(self) -> None:
         self.page.add_init_script(COLLECT_VIOLATIONS)
         self.page.on("console", self._read_console)
-        self.page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
+        self.page.on("pageerror", lambda error: self.errors.append(f"uncaught: {error}"))
         self.page.on("request", self._read_request)
 
     def _read_console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
-            self.complaints.append(f"console {message.type}: {message.text}")
+            self.errors.append(f"console {message.type}: {message.text}")
 
     def _read_request(self, request: Request) -> None:
         self.requests.append(request)
@@ -61,7 +61,7 @@ class Visit:
         if asked.scheme in ("data", "blob"):
             return
         if (asked.scheme, asked.netloc) != (own.scheme, own.netloc):
-            self.complaints.append(f"request to another origin: {request.url}")
+            self.errors.append(f"request to another origin: {request.url}")
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def expect_key_state(seen: Visit, text: str) -> None:
 def run_graphiql(base_url: str, key: str, picture: Path | None = None) -> tuple[str, list[str]]:
     """Open GraphiQL, type the key, run the query it opened with.
 
-    Returns the response pane's text and the complaints.
+    Returns the response pane's text and the errors.
     """
     with visit(base_url) as seen:
         open_graphiql(seen)
@@ -125,7 +125,7 @@ def run_graphiql(base_url: str, key: str, picture: Path | None = None) -> tuple[
 def run_reference(base_url: str, key: str, picture: Path | None = None) -> tuple[int, list[str]]:
     """Open the API reference, type the key, expand the list of units and execute it.
 
-    Returns the status that the page shows for the call and the complaints.
+    Returns the status that the page shows for the call and the errors.
     """
     with visit(base_url) as seen:
         page = seen.page

@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 
 import orjson
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from gateway.errors import StartError
 from gateway.middleware.access_log import AccessLogMiddleware
+from gateway.server.service import Application
+from storage.cache.write_counter import WriteCounter
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
@@ -24,33 +26,43 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     await send({"type": "lifespan.shutdown.complete"})
 
 
-async def _app(scope: Scope, receive: Receive, send: Send) -> None:
-    """`/pid` says which process answers; `/sleep/0.5` takes its time; `/exit` ends the process."""
-    if scope["type"] == "lifespan":
-        await _lifespan(receive, send)
-        return
-    word, _, seconds = scope["path"][1:].partition("/")
-    if word == "exit":
-        os._exit(7)
-    await asyncio.sleep(float(seconds or 0))
-    body = orjson.dumps({"pid": os.getpid(), "setting": os.environ.get("SMALL_APP_SETTING")})
-    headers = [(b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def create(write_counter: WriteCounter) -> Application:
+    """`/pid` says which process answers; `/sleep/0.5` takes its time; `/exit` ends the process;
+    `/write` counts a write.
+    """
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+            return
+        word, _, seconds = scope["path"][1:].partition("/")
+        if word == "exit":
+            os._exit(7)
+        if word == "write":
+            write_counter.increment()
+        await asyncio.sleep(float(seconds or 0))
+        body = orjson.dumps(
+            {
+                "pid": os.getpid(),
+                "setting": os.environ.get("SMALL_APP_SETTING"),
+                "writes": write_counter.read().hex(),
+            }
+        )
+        headers = [(b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    return Application(AccessLogMiddleware(app))
 
 
-def create() -> ASGIApp:
-    return AccessLogMiddleware(_app)
-
-
-def create_expected_failure() -> ASGIApp:
+def create_expected_failure(write_counter: WriteCounter) -> Application:
     """Its start fails with a sentence, as it does without MongoDB."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         raise StartError("MongoDB is not there: give another --mongo-url")
 
-    return app
+    return Application(app)
 
 
-def create_fault() -> ASGIApp:
+def create_fault(write_counter: WriteCounter) -> Application:
     raise RuntimeError("a fault of ours")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 REST = "/v1/units/unit-1"
 GRAPHQL = "/graphql?query={__typename}"
-DOORS = [REST, GRAPHQL]
+ENDPOINTS = [REST, GRAPHQL]
 NO_KEY = "No API key found in request"
 DUPLICATE = "Duplicate API key found"
 INVALID = "Invalid authentication credentials"
@@ -27,19 +27,19 @@ REVOKED_WITHIN_SECONDS = 1.0
 Pairs = list[tuple[str, str]]
 
 
-async def answer(client: httpx.AsyncClient, door: str, headers: Pairs, query: Pairs) -> Any:
-    url = httpx.URL(door)
+async def answer(client: httpx.AsyncClient, endpoint: str, headers: Pairs, query: Pairs) -> Any:
+    url = httpx.URL(endpoint)
     return await client.get(url, params=[*url.params.multi_items(), *query], headers=headers)
 
 
 def message(response: httpx.Response) -> str:
-    """What an error of either door says."""
+    """What an error of either endpoint says."""
     body = response.json()
     text: str = body["errors"][0]["message"] if "errors" in body else body["message"]
     return text
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.parametrize(
     ("headers", "query", "expected"),
     [
@@ -59,7 +59,7 @@ def message(response: httpx.Response) -> str:
 async def test_a_request_without_one_key_is_challenged(
     stranger: httpx.AsyncClient,
     world: World,
-    door: str,
+    endpoint: str,
     headers: Pairs,
     query: Pairs,
     expected: str,
@@ -68,15 +68,15 @@ async def test_a_request_without_one_key_is_challenged(
         [(name, value.format(key=world.keys.full)) for name, value in pairs]
         for pairs in (headers, query)
     ]
-    response = await answer(stranger, door, *filled)
+    response = await answer(stranger, endpoint, *filled)
     assert response.status_code == 401
     assert message(response) == expected
     assert response.headers["www-authenticate"] == 'Key realm="floorgate"'
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
 async def test_a_key_is_taken_from_the_header_or_the_query(
-    stranger: httpx.AsyncClient, world: World, door: str
+    stranger: httpx.AsyncClient, world: World, endpoint: str
 ) -> None:
     key = world.keys.full
     for headers, query in (
@@ -86,7 +86,7 @@ async def test_a_key_is_taken_from_the_header_or_the_query(
         ([("API-Key", "")], [("api-key", key)]),  # an empty key is no key
         ([("API-Key", key)], [("api-key", "fgk_unknown")]),  # the header counts
     ):
-        assert (await answer(stranger, door, headers, query)).status_code == 200
+        assert (await answer(stranger, endpoint, headers, query)).status_code == 200
 
 
 async def test_a_percent_encoded_parameter_is_the_same_parameter(
@@ -98,9 +98,9 @@ async def test_a_percent_encoded_parameter_is_the_same_parameter(
     assert message(twice) == DUPLICATE
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
 async def test_a_key_that_opens_nothing_is_refused_without_saying_why(
-    stranger: httpx.AsyncClient, world: World, door: str
+    stranger: httpx.AsyncClient, world: World, endpoint: str
 ) -> None:
     answers = []
     for key in (
@@ -114,7 +114,7 @@ async def test_a_key_that_opens_nothing_is_refused_without_saying_why(
         world.keys.revoked,
         world.keys.expired,
     ):
-        response = await answer(stranger, door, [], [("api-key", key)])
+        response = await answer(stranger, endpoint, [], [("api-key", key)])
         assert response.status_code == 403
         assert message(response) == INVALID
         answers.append(response.content)
@@ -136,12 +136,12 @@ async def test_an_unknown_address_needs_no_key_to_be_unknown(stranger: httpx.Asy
     assert (await stranger.get("/v1/units/none?page=x")).status_code == 401
 
 
-@pytest.mark.parametrize("door", DOORS)
-async def test_a_key_beyond_its_rate_is_told_when_to_come_back(world: World, door: str) -> None:
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+async def test_a_key_beyond_its_rate_is_told_when_to_come_back(world: World, endpoint: str) -> None:
     settings = world.settings(rate_limit=1, rate_burst=3)
     async with serving(settings, world.keys.full) as client:
-        answers = [await client.get(door) for _ in range(4)]
-        other = await client.get(door, headers={"API-Key": world.keys.narrow})
+        answers = [await client.get(endpoint) for _ in range(4)]
+        other = await client.get(endpoint, headers={"API-Key": world.keys.narrow})
     assert [each.status_code for each in answers] == [200, 200, 200, 429]
     assert message(answers[-1]) == "API rate limit exceeded"
     assert answers[-1].headers["retry-after"] == "1"

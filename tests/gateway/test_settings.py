@@ -1,6 +1,7 @@
 """Settings: options, variables, defaults, and what they may not be."""
 
 import dataclasses
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from gateway.settings import (
     ALL_OPTIONS,
     Settings,
     environment_variable,
-    settings_from_environment,
     settings_from_parameters,
     with_options,
 )
@@ -73,12 +73,16 @@ def test_every_setting_of_the_test_differs_from_its_default() -> None:
 
 
 @pytest.mark.parametrize("given", [Settings(), CHANGED])
-def test_a_worker_reads_the_same_settings_from_its_environment(
-    given: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in given.to_environment().items():
-        monkeypatch.setenv(name, value)
-    assert settings_from_environment() == given
+def test_every_setting_can_be_an_environment_variable(given: Settings) -> None:
+    values = ((item.name, getattr(given, item.name)) for item in dataclasses.fields(given))
+    variables = {
+        environment_variable(name): str(value) for name, value in values if value is not None
+    }
+    assert read(**variables) == given
+
+
+def test_settings_survive_pickling_for_worker_processes() -> None:
+    assert pickle.loads(pickle.dumps(CHANGED)) == CHANGED
 
 
 def test_every_setting_has_an_option_with_help() -> None:

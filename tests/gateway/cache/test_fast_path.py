@@ -14,7 +14,7 @@ import uvicorn
 from gateway.app import Gateway
 from gateway.cache.fast_path import FastPath
 from gateway.server import worker
-from gateway.server.worker import GatewayService
+from gateway.server.service import GatewayService
 from gateway.settings import Settings
 from storage import keys
 from storage.cache import change_feed
@@ -121,8 +121,11 @@ async def serving(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncI
 
     monkeypatch.setattr(FastPath, "find", counting)
     gateway = Gateway(settings)
-    service = GatewayService("", headers=(("x-content-type-options", "nosniff"),))
-    config = worker._uvicorn_config(service, worker._LifespanGuard(gateway.build_app()))
+    application = gateway.build_application()
+    service = GatewayService(
+        lambda _: application, headers=(("x-content-type-options", "nosniff"),)
+    )
+    config = worker.build_uvicorn_config(service, application)
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     with socket.create_server(("127.0.0.1", 0)) as listener:

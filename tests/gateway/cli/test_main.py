@@ -87,7 +87,7 @@ def test_a_key_is_printed_once_for_people_too(storage: list[str]) -> None:
     made = floorgate("keys", "create", "--name", "till", "--all-assets", *storage)
     id, key = made.stdout.splitlines()
     assert key.startswith("fgk_")
-    assert "shown this once" in made.stderr
+    assert "cannot be shown again" in made.stderr
     listed = floorgate("keys", "list", *storage)
     assert id in listed.stdout
     assert "all" in listed.stdout
@@ -106,7 +106,7 @@ def test_wrong_keys_are_explained(storage: list[str]) -> None:
     assert_explains(floorgate(*create, "--expires", "2001-01-01"), 1, "in the future")
     assert_explains(floorgate(*create, "--asset", ""), 1, "1 to 255 characters")
     assert_explains(floorgate(*create, "--permission", "all"), 2, "service.admin")
-    assert_explains(floorgate(*create, "--asset", "a", "--all-assets"), 2, "not both")
+    assert_explains(floorgate(*create, "--asset", "a", "--all-assets"), 2, "exclude each other")
     assert_explains(floorgate("keys", "create", *storage), 2, "--name")
     assert_explains(floorgate("keys", "revoke", "key_0", *storage), 1, "'key_0'")
 

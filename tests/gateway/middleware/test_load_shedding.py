@@ -1,4 +1,4 @@
-"""Requests beyond what a process can work on are rejected at once."""
+"""Requests beyond what a process can work on are answered 503 at once."""
 
 import asyncio
 

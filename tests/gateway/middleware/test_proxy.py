@@ -1,4 +1,4 @@
-"""Behind a proxy, plain HTTP is refused by what the proxy says."""
+"""Behind a proxy, requests that reached the proxy over plain HTTP are rejected."""
 
 import asyncio
 

@@ -12,12 +12,8 @@ from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
 from gateway.middleware.access_log import AccessLogMiddleware
-from gateway.server.protocol import (
-    ConnectionLimits,
-    FastPathLookup,
-    HttpProtocol,
-    build_http_protocol,
-)
+from gateway.server.protocol import HttpProtocol, build_http_protocol
+from gateway.server.service import ConnectionLimits, FastPathLookup
 from gateway.server.worker import EventLoop
 
 HOST = b"Host: localhost\r\n"
@@ -50,12 +46,12 @@ async def serving(
     app: ASGIApp,
     limits: ConnectionLimits,
     context: ssl.SSLContext | None = None,
-    shortcut: FastPathLookup | None = None,
+    fast_path: FastPathLookup | None = None,
 ) -> AsyncGenerator[Listener]:
     """Serves on a free port, over TLS if there is a context."""
     config = uvicorn.Config(
         app if isinstance(app, AccessLogMiddleware) else AccessLogMiddleware(app),
-        http=build_http_protocol(limits, shortcut), ws="none", log_config=None,
+        http=build_http_protocol(limits, fast_path), ws="none", log_config=None,
         timeout_keep_alive=limits.keep_alive_seconds, interface="asgi3",
     )  # fmt: skip
     config.load()

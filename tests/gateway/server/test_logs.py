@@ -91,8 +91,8 @@ def test_a_stalled_reader_stalls_no_writer() -> None:
 
 PROGRAM = f"""
 import logging, threading, warnings
-from gateway import logs
-logs.configure("info", "json")
+from gateway.server import logs
+logs.configure_logging("info", "json")
 logging.getLogger("any").info("hello")
 logging.getLogger("any").debug("unseen")
 warnings.warn("old {KEY}")

@@ -1,4 +1,4 @@
-"""One connection, byte by byte: what is served, what is refused, and what is closed when."""
+"""One connection, byte by byte: what is served, what is rejected, and when it is closed."""
 
 import asyncio
 import ssl
@@ -10,9 +10,11 @@ import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.server import tls
-from gateway.server.protocol import ConnectionLimits
+from gateway.server.service import ConnectionLimits
 from gateway.server.worker import EventLoop
+from rest.openapi.description import build_description
 from rest.request_body import receive_body
+from schema.root import GRAPHQL_SCHEMA
 from tests.gateway.server.connections import GET, HOST, LAST_GET, run, serving, statuses
 
 SHORT = ConnectionLimits(
@@ -142,7 +144,7 @@ def test_empty_lines_do_not_keep_an_idle_connection_open() -> None:
     assert statuses(answer(GET, echo, SHORT, b"\r\n")) == [200]
 
 
-# What is refused
+# What is rejected
 
 
 @pytest.mark.parametrize(
@@ -177,6 +179,18 @@ def test_a_bad_request_is_refused_with_the_limit(raw: bytes, status: int, names:
     received = answer(raw)
     assert statuses(received) == [status]
     assert names in message(received)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n" + HOST + b"\r\n",
+        GET[:-2] + b"A: " + b"b" * 40_000 + b"\r\n\r\n",
+    ],
+)
+def test_the_messages_are_examples_in_the_openapi_description(raw: bytes) -> None:
+    description = orjson.dumps(build_description(GRAPHQL_SCHEMA, None)).decode()
+    assert f'"{message(answer(raw))}"' in description
 
 
 @pytest.mark.parametrize("endless", [b"1;" + b"x" * 60_000, b"0\r\nT: " + b"x" * 60_000])
@@ -240,7 +254,7 @@ def test_a_body_that_breaks_off_ends_the_application() -> None:
             raise
 
     answer(GET[:-2] + b"Content-Length: 9\r\n\r\nabc", app)
-    assert [each.__name__ for each in ended] == ["ClientGone"]
+    assert [each.__name__ for each in ended] == ["ClientDisconnectedError"]
 
 
 async def endless(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,6 +1,7 @@
 """The whole server in processes of its own: start, several workers, signals, and the end."""
 
 import contextlib
+import os
 import select
 import signal
 import socket
@@ -8,7 +9,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,25 +30,32 @@ PATIENCE_SECONDS = 30
 PROGRAM = """
 import orjson, sys
 from gateway.server.server import serve
-from gateway.server.worker import Service
+from gateway.server.service import GatewayService
+from tests.gateway import small_app
 
-given = orjson.loads(sys.argv[1])
-sys.exit(serve(Service(**given.pop("service")), **given))
+create_application = getattr(small_app, sys.argv[1])
+options = orjson.loads(sys.argv[2])
+sys.exit(serve(GatewayService(create_application, **options.pop("service")), **options))
 """
 
 
 class Running:
     """A server process, and the one line that it printed."""
 
-    def __init__(self, application: str = "create", **given: Any) -> None:
-        service = {"application": f"tests.gateway.small_app:{application}"}
-        service |= given.pop("service", {})
-        given = {"service": service, "port": 0, **given}
+    def __init__(
+        self,
+        application: str = "create",
+        service: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        options = {"service": service or {}, "port": 0, **options}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, orjson.dumps(given).decode()],
+            [sys.executable, "-c", PROGRAM, application, orjson.dumps(options).decode()],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=CHECKOUT,
+            env={**os.environ, **(environment or {})},
         )
 
     def address(self) -> str:
@@ -169,6 +177,16 @@ def test_the_host_is_printed_as_given(start: Start) -> None:
 def test_the_environment_reaches_the_application(workers: int, start: Start) -> None:
     running = start(workers=workers, environment={"SMALL_APP_SETTING": "given"})
     assert get(f"{running.address()}/pid").json()["setting"] == "given"
+
+
+def test_workers_see_the_writes_of_one_another(start: Start) -> None:
+    address = start(workers=2).address()
+    until(lambda: len(pids(address)) == 2)
+    before = {get(f"{address}/pid").json()["writes"] for _ in range(20)}
+    after = get(f"{address}/write").json()["writes"]
+    assert before != {after}
+    seen = [get(f"{address}/pid").json() for _ in range(20)]
+    assert {answer["writes"] for answer in seen} == {after}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

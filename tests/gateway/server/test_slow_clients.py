@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.cache.fast_path import FastResponse
 from gateway.server import tls
-from gateway.server.protocol import ConnectionLimits
+from gateway.server.service import ConnectionLimits
 from tests.gateway.server.connections import (
     GET,
     HOST,
@@ -216,13 +216,13 @@ def test_answers_of_the_shortcut_wait_for_their_reader_too() -> None:
     found = FastResponse(200, b"content-length: 1000000\r\n", bytes(1_000_000), "/", "key")
     count, asked = 60, list[bytes]()
 
-    def shortcut(target: bytes, headers: list[tuple[bytes, bytes]]) -> FastResponse | None:
+    def fast_path(target: bytes, headers: list[tuple[bytes, bytes]]) -> FastResponse | None:
         asked.append(target)
         return found if target == b"/" else None
 
     async def scene() -> None:
         app = Answering(found.body)
-        async with serving(app, LIMITS, shortcut=shortcut) as connect:
+        async with serving(app, LIMITS, fast_path=fast_path) as connect:
             reader, writer = await unread(connect, GET * (count - 1) + LAST_GET)
             await until(lambda: all_unread(connect, 1))
             assert counted(await ask(connect, LAST_SMALL)) == 1

@@ -159,7 +159,7 @@ def test_an_encrypted_key_is_refused_instead_of_asked_for(tmp_path: Path) -> Non
 
 def test_a_data_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "tls").write_text("a file in the way")
-    with pytest.raises(TlsError, match="No certificate can be kept in"):
+    with pytest.raises(TlsError, match="Cannot store a certificate in"):
         tls.ensure_certificate(tmp_path)
 
 

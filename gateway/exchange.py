@@ -1,0 +1,103 @@
+"""What the server, the middleware and the caches share about one request and its response.
+
+Keys of the ASGI scope, request ids, the access log line, and the error responses that are sent
+without running the application. This module stands below all three, so that none of them has to
+import another for it.
+"""
+
+import logging
+import random
+import re
+import time
+from collections.abc import Iterable
+
+import orjson
+from starlette.types import Message
+
+from gateway.redaction import contains_secret
+
+SCOPE_ROUTE = "floorgate.route"
+"""Scope member: template of the matched route, set by the router."""
+SCOPE_KEY_ID = "floorgate.key_id"
+"""Scope member: id of the caller's API key (not the key), set by authentication."""
+SCOPE_API_KEY = "floorgate.key"
+"""Scope member: record of the caller's API key (not the key), set by authentication."""
+SCOPE_EARLY_STATUS = "floorgate.refused_with"
+"""Scope member: status that the protocol sent while the body was still arriving."""
+
+RawHeaders = Iterable[tuple[bytes, bytes]]
+
+_logger = logging.getLogger("floorgate.access")
+_SAFE_REQUEST_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._:=+-]{0,63}\Z")
+_METHOD = re.compile(r"[A-Z-]{1,20}\Z")
+# Request ids are not secrets: the Mersenne Twister spares a system call per request.
+_random = random.Random()
+
+
+def new_request_id() -> str:
+    """Return 32 hexadecimal digits that sort by time: 48 bits of milliseconds, 80 random bits.
+
+    >>> earlier, later = new_request_id(), new_request_id()
+    >>> len(earlier), earlier[:12] <= later[:12]
+    (32, True)
+    """
+    return f"{time.time_ns() // 1_000_000:012x}{_random.getrandbits(80):020x}"
+
+
+def get_request_id(headers: RawHeaders) -> str:
+    """Return the client's `X-Request-Id` if it is short, plain and not an API key, or a new one."""
+    for name, value in headers:
+        if name == b"x-request-id":
+            request_id = value.decode("latin-1")
+            is_safe = _SAFE_REQUEST_ID.match(request_id) and not contains_secret(request_id)
+            return request_id if is_safe else new_request_id()
+    return new_request_id()
+
+
+def log_request(
+    request_id: str,
+    *,
+    method: str | None,
+    route: str | None,
+    status: int,
+    duration_ms: float,
+    sent_bytes: int,
+    key_id: str | None = None,
+    reason: str | None = None,
+    error: BaseException | None = None,
+) -> None:
+    """Log one request. Path, query, headers, body and client address must never be logged."""
+    level = logging.ERROR if error else logging.WARNING if status >= 500 else logging.INFO
+    fields = {
+        "request_id": request_id,
+        "method": method if method and _METHOD.match(method) else None,
+        "route": route,
+        "status": status,
+        "duration_ms": round(duration_ms, 3),
+        "bytes": sent_bytes,
+        "key_id": key_id,
+    }
+    if reason is not None:
+        fields["reason"] = reason
+    _logger.log(level, "request", exc_info=error, extra={"fields": fields})
+
+
+def build_error_messages(
+    status: int, message: str, headers: RawHeaders = ()
+) -> tuple[Message, Message]:
+    """Build the two ASGI messages of an error response: `{"message": ...}` as JSON."""
+    body = orjson.dumps({"message": message})
+    start = {
+        "type": "http.response.start",
+        "status": status,
+        "headers": [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            *headers,
+        ],
+    }
+    return start, {"type": "http.response.body", "body": body, "more_body": False}
+
+
+UNAVAILABLE_MESSAGES = build_error_messages(503, "Service unavailable", [(b"retry-after", b"1")])
+SERVER_ERROR_MESSAGES = build_error_messages(500, "Server error")

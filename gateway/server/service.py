@@ -1,0 +1,60 @@
+"""What the server serves and how: the application, its fast path, limits and headers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from starlette.types import ASGIApp
+
+from gateway.cache.fast_path import FastResponse
+from gateway.server.logs import LogFormat
+from storage.cache.write_counter import WriteCounter
+
+FastPathLookup: TypeAlias = Callable[[bytes, list[tuple[bytes, bytes]]], FastResponse | None]
+"""From the target and headers of a GET to its cached response, or None to run the application."""
+
+
+class Application(NamedTuple):
+    """An ASGI application, and the fast path by which the protocol may answer in its place."""
+
+    asgi_app: ASGIApp
+    fast_path: FastPathLookup | None = None
+
+
+CreateApplication: TypeAlias = Callable[[WriteCounter], Application]
+"""Called once in each serving process, with the counter of writes that the processes share."""
+
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """What one connection may send, and how long it may take."""
+
+    header_seconds: float = 10.0
+    """From the connection, or from a request's first byte, to the end of its headers."""
+    body_idle_seconds: float = 30.0
+    """Between two pieces of a request body, or between two reads of the response."""
+    body_seconds: float = 300.0
+    """For a whole request body."""
+    keep_alive_seconds: int = 65
+    """Between two requests: longer than the 60 s after which common proxies close."""
+    linger_seconds: float = 2.0
+    """How long to keep reading after an early response, so a TCP reset does not destroy it."""
+    max_url_bytes: int = 8 * 1024
+    max_header_bytes: int = 32 * 1024
+    max_headers: int = 100
+
+
+@dataclass(frozen=True)
+class GatewayService:
+    """Everything a serving process needs. It is pickled for worker processes."""
+
+    create_application: CreateApplication
+    """A module-level function, or a `functools.partial` of one, so that it can be pickled."""
+    certificate: tuple[str, str] | None = None
+    """Paths of certificate and key; None serves plain HTTP."""
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
+    drain_seconds: int = 10
+    headers: tuple[tuple[str, str], ...] = ()
+    """Sent with every response, including those that the protocol makes itself."""
+    log_level: str = "info"
+    log_format: LogFormat = "json"

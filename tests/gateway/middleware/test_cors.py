@@ -1,0 +1,56 @@
+"""Which pages of other origins may call the API, and what they may read."""
+
+import httpx
+import pytest
+
+from tests.world import World, serving
+
+pytestmark = pytest.mark.anyio
+
+ORIGIN = {"Origin": "https://app.example"}
+PREFLIGHT = {
+    **ORIGIN,
+    "Access-Control-Request-Method": "GET",
+    "Access-Control-Request-Headers": "api-key, experimental-flags",
+}
+
+
+async def test_pages_of_other_origins_are_not_let_in_by_default(client: httpx.AsyncClient) -> None:
+    response = await client.get("/v1/units", headers=ORIGIN)
+    assert not [name for name in response.headers if name.startswith("access-control")]
+    preflight = await client.options("/v1/units", headers=PREFLIGHT)
+    assert preflight.status_code == 204
+    assert not [name for name in preflight.headers if name.startswith("access-control")]
+
+
+async def test_pages_of_configured_origins_may_call(world: World) -> None:
+    settings = world.settings(cors_origins="https://app.example, https://other.example")
+    async with serving(settings) as client:
+        preflight = await client.options("/v1/units", headers=PREFLIGHT)
+        assert preflight.status_code == 204
+        assert preflight.headers["access-control-allow-origin"] == "https://app.example"
+        assert "api-key" in preflight.headers["access-control-allow-headers"].lower()
+        response = await client.get("/v1/units", headers=ORIGIN)
+        assert response.status_code == 401  # readable for the page, as any answer
+        assert response.headers["access-control-allow-origin"] == "https://app.example"
+        assert "ETag" in response.headers["access-control-expose-headers"]
+        assert "Origin" in response.headers["vary"]
+
+
+async def test_other_origins_are_refused_in_the_shape_of_every_error(world: World) -> None:
+    async with serving(world.settings(cors_origins="https://app.example")) as client:
+        for changed in (
+            {"Origin": "https://evil.example"},
+            {"Access-Control-Request-Method": "DELETE"},
+            {"Access-Control-Request-Headers": "x-unheard-of"},
+        ):
+            response = await client.options("/v1/units", headers={**PREFLIGHT, **changed})
+            assert response.status_code == 400
+            assert response.headers["content-type"] == "application/json"
+            assert list(response.json()) == ["message"]
+
+
+async def test_every_origin_may_be_let_in(world: World) -> None:
+    async with serving(world.settings(cors_origins="*")) as client:
+        response = await client.options("/v1/units", headers=PREFLIGHT)
+    assert response.headers["access-control-allow-origin"] == "*"

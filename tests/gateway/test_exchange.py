@@ -1,0 +1,38 @@
+"""Request ids and the error responses that are sent without running the application."""
+
+import orjson
+
+from gateway.exchange import (
+    UNAVAILABLE_MESSAGES,
+    build_error_messages,
+    get_request_id,
+    new_request_id,
+)
+
+
+def test_request_ids_sort_by_time_and_differ() -> None:
+    request_ids = [new_request_id() for _ in range(1000)]
+    assert len(set(request_ids)) == 1000
+    times = [request_id[:12] for request_id in request_ids]
+    assert times == sorted(times)
+
+
+def test_the_request_id_of_a_client_is_used() -> None:
+    assert get_request_id([(b"host", b"x"), (b"x-request-id", b"abc-1")]) == "abc-1"
+    assert len(get_request_id([(b"host", b"x")])) == 32
+
+
+def test_an_error_is_a_json_object_with_a_message_and_its_length() -> None:
+    start, body = build_error_messages(403, "No", [(b"a", b"b")])
+    assert start["status"] == 403
+    assert dict(start["headers"]) == {
+        b"content-type": b"application/json",
+        b"content-length": str(len(body["body"])).encode(),
+        b"a": b"b",
+    }
+    assert orjson.loads(body["body"]) == {"message": "No"}
+
+
+def test_an_unavailable_service_says_when_to_retry() -> None:
+    start, _ = UNAVAILABLE_MESSAGES
+    assert (start["status"], dict(start["headers"])[b"retry-after"]) == (503, b"1")
