@@ -32,7 +32,7 @@ from resolvers.request.context import Context
 from resolvers.request.errors import RequestError, UnavailableError
 from schema import query_size
 from schema.compiler.compiled_query import CompiledQuery
-from schema.permissions import Requirement, demand_of_definition
+from schema.permissions import Requirement, requirement_of
 from schema.query_limits import QueryLimits
 from schema.query_size import LimitExceededError
 
@@ -82,7 +82,7 @@ class Operation:
     """What its fields ask of the caller, each once, in their order."""
     has_fixed_size: bool
     """Whether variables cannot make it ask for more."""
-    needs_places: bool = True
+    needs_error_paths: bool = True
     """Whether errors must tell the field that failed, and spare the others."""
     compiled: CompiledQuery | None = None
 
@@ -132,13 +132,13 @@ class Executor:
         self._operation_cache: OrderedDict[tuple[str, str | None], Operation] = OrderedDict()
 
     def prepare(
-        self, text: str, name: str | None = None, *, needs_places: bool = True
+        self, text: str, name: str | None = None, *, needs_error_paths: bool = True
     ) -> Operation:
         """An operation of ours, with no limit, compiled at once. Raises InvalidOperation."""
         operation = self._build_operation(
             text, self._validate(self._parse(text, max_tokens=None)), name
         )
-        operation.needs_places = needs_places
+        operation.needs_error_paths = needs_error_paths
         self._compile(operation)
         return operation
 
@@ -162,15 +162,15 @@ class Executor:
         """Runs an operation. Faults of ours are logged, and told as no more than that."""
         if not operation.is_allowed(context.caller):
             if query_size.count_items([*variables.values()]) > MAX_ITEMS_WHEN_REFUSED:
-                return _refused(operation, context.caller)
+                return _denied_result(operation, context.caller)
         elif self.compile_queries and operation.compiled is not None:
             try:
                 data = await operation.compiled.run(variables, context)
             except UnavailableError as error:  # asking twice would take twice as long
-                return _failed(error)
+                return _error_result(error)
             except RequestError as error:
-                if not operation.needs_places:
-                    return _failed(error)
+                if not operation.needs_error_paths:
+                    return _error_result(error)
                 context.reset_reads()
             except Exception:
                 context.reset_reads()
@@ -194,7 +194,7 @@ class Executor:
             )
             result = await outcome if isawaitable(outcome) else outcome
         except Exception as error:
-            return _failed(error)
+            return _error_result(error)
         return OperationResult(
             result.data, [_to_public_error(error) for error in result.errors or []]
         )
@@ -276,7 +276,7 @@ class _RequirementCollector(Visitor):
         self.requirements: dict[Requirement, None] = {}
 
     def enter_field(self, *_: Any) -> None:
-        demand = demand_of_definition(self.types.get_field_def())
+        demand = requirement_of(self.types.get_field_def())
         if demand != Requirement():
             self.requirements[demand] = None
 
@@ -304,16 +304,16 @@ def _limit_exceeded_error(message: str) -> InvalidOperationError:
     return InvalidOperationError("LIMIT_EXCEEDED", [GraphQLError(message)])
 
 
-def _refused(operation: Operation, caller: Caller) -> OperationResult:
+def _denied_result(operation: Operation, caller: Caller) -> OperationResult:
     """What the operation's first unmet demand comes to, for the operation as a whole."""
     try:
         operation.check(caller)
     except RequestError as error:
-        return _failed(error)
+        return _error_result(error)
     raise AssertionError("every demand is met")
 
 
-def _failed(error: Exception) -> OperationResult:
+def _error_result(error: Exception) -> OperationResult:
     return OperationResult(None, [_to_public_error(GraphQLError(str(error), original_error=error))])
 
 

@@ -97,7 +97,7 @@ def guard_fields(schema: GraphQLSchema) -> None:
     """
     for type in schema.type_map.values():
         for definition in type.fields.values() if isinstance(type, GraphQLObjectType) else ():
-            demand = demand_of_definition(definition)
+            demand = requirement_of(definition)
             if demand != Requirement() and definition.resolve is not None:
                 definition.resolve = _guarded(demand, definition.resolve)
 
@@ -130,7 +130,7 @@ CAN_PARSE_MAPS = RequirementExtension(permission=PARSE_UNIT_MAPS)
 IS_ADMIN = RequirementExtension(permission=ADMIN)
 
 
-def requirement_of(field: StrawberryField) -> Requirement:
+def requirement_of_field(field: StrawberryField) -> Requirement:
     """What a field asks for."""
     for extension in field.extensions:
         if isinstance(extension, RequirementExtension):
@@ -138,7 +138,7 @@ def requirement_of(field: StrawberryField) -> Requirement:
     return Requirement()
 
 
-def demand_of_definition(definition: GraphQLField | None) -> Requirement:
+def requirement_of(definition: GraphQLField | None) -> Requirement:
     """What a field of the schema asks for."""
     field = definition.extensions.get("strawberry-definition") if definition else None
-    return requirement_of(field) if isinstance(field, StrawberryField) else Requirement()
+    return requirement_of_field(field) if isinstance(field, StrawberryField) else Requirement()

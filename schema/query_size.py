@@ -43,7 +43,7 @@ PAGE_SIZE_ARGUMENT = "perPage"
 ASSUMED_PAGE_SIZE = 10
 """How long a nested list is taken to be when the operation gives no page size."""
 WAYPOINT = "WaypointInput"
-ENOUGH_ITEMS = 20_000
+MAX_COUNTED_ITEMS = 20_000
 """How far the items of one variable are counted; the limit in `schema.query_limits` is less."""
 
 LIMIT_MESSAGES = {
@@ -62,7 +62,7 @@ class QuerySize(NamedTuple):
 
     depth: int = 0
     aliases: int = 0
-    width: int = 0
+    field_count: int = 0
     """Its own fields."""
     breadth: int = 0
     """The most fields of any selection in it."""
@@ -74,7 +74,7 @@ class QuerySize(NamedTuple):
 
     def combine(self, other: "QuerySize") -> "QuerySize":
         """The size of two selections on the same object."""
-        width = self.width + other.width
+        width = self.field_count + other.field_count
         return QuerySize(
             max(self.depth, other.depth),
             self.aliases + other.aliases,
@@ -129,7 +129,7 @@ def count_items(value: Any) -> int:
     if not isinstance(value, (list, dict)):
         return 0
     found, left = 0, [*value] if isinstance(value, list) else [value]
-    while left and found <= ENOUGH_ITEMS:
+    while left and found <= MAX_COUNTED_ITEMS:
         each = left.pop()
         found += 1
         if isinstance(each, list):
@@ -172,7 +172,7 @@ class _SizeMeasurer:
     variables: Mapping[str, Any]
     root_type: GraphQLNamedType | None
     measured: dict[str, QuerySize] = field(default_factory=dict)
-    counted: dict[str, int] = field(default_factory=dict)
+    counted_items: dict[str, int] = field(default_factory=dict)
 
     def measure_selection(
         self, node: SelectionSetNode, parent_type: GraphQLNamedType | None
@@ -205,46 +205,46 @@ class _SizeMeasurer:
         inner = (
             self.measure_selection(node.selection_set, of) if node.selection_set else QuerySize()
         )
-        rows = self.rows(node, of, parent_type is self.root_type)
+        rows = self.count_rows(node, of, parent_type is self.root_type)
         arguments = node.arguments or ()
         return QuerySize(
             depth=inner.depth + 1,
             aliases=inner.aliases + (node.alias is not None),
-            width=1,
+            field_count=1,
             breadth=inner.breadth,
-            cost=rows * inner.cost + self.own_cost(node, of, rows),
-            items=rows * inner.items + sum(self.items(each.value) for each in arguments),
-            waypoints=max(inner.waypoints, self.waypoints(node, definition)),
+            cost=rows * inner.cost + self.record_cost(node, of, rows),
+            items=rows * inner.items + sum(self.argument_items(each.value) for each in arguments),
+            waypoints=max(inner.waypoints, self.count_waypoints(node, definition)),
         )
 
-    def rows(self, node: FieldNode, of: GraphQLNamedType | None, is_root: bool) -> int:
+    def count_rows(self, node: FieldNode, of: GraphQLNamedType | None, is_root: bool) -> int:
         """How often what is selected beneath a field may be resolved."""
         is_page = isinstance(of, GraphQLObjectType) and of.name.endswith("Page")
         return self.page_size(node, is_root) if is_page else 1
 
-    def own_cost(self, node: FieldNode, of: GraphQLNamedType | None, rows: int) -> int:
+    def record_cost(self, node: FieldNode, of: GraphQLNamedType | None, rows: int) -> int:
         is_record = isinstance(of, GraphQLObjectType) and of.name != "Paging"
         return rows if is_record and node.name.value != "data" else 0
 
-    def items(self, node: ValueNode) -> int:
+    def argument_items(self, node: ValueNode) -> int:
         """The objects and list items that an argument comes to."""
         if isinstance(node, VariableNode):
             name = node.name.value
-            if name not in self.counted:
-                self.counted[name] = count_items(self.variables.get(name))
-            return self.counted[name]
+            if name not in self.counted_items:
+                self.counted_items[name] = count_items(self.variables.get(name))
+            return self.counted_items[name]
         if isinstance(node, ListValueNode):
-            return sum(self.items(each) or 1 for each in node.values)
+            return sum(self.argument_items(each) or 1 for each in node.values)
         if isinstance(node, ObjectValueNode):
-            return 1 + sum(self.items(each.value) for each in node.fields)
+            return 1 + sum(self.argument_items(each.value) for each in node.fields)
         return 0
 
-    def waypoints(self, node: FieldNode, definition: GraphQLField | None) -> int:
+    def count_waypoints(self, node: FieldNode, definition: GraphQLField | None) -> int:
         """The most waypoints in one argument of a field."""
         arguments = definition.args if definition else {}
         return max(
             (
-                self.length(each.value)
+                self.list_length(each.value)
                 for each in node.arguments or ()
                 if (argument := arguments.get(each.name.value))
                 and get_named_type(argument.type).name == WAYPOINT
@@ -252,7 +252,7 @@ class _SizeMeasurer:
             default=0,
         )
 
-    def length(self, node: ValueNode) -> int:
+    def list_length(self, node: ValueNode) -> int:
         """How long the list is that an argument comes to."""
         if isinstance(node, ListValueNode):
             return len(node.values)

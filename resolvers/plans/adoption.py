@@ -32,19 +32,19 @@ class _CandidatePair:
 
 
 def adopt_locations(
-    reading: TranslatedPlan, existing: Sequence[ExistingLocation]
+    translated: TranslatedPlan, existing: Sequence[ExistingLocation]
 ) -> TranslatedPlan:
     """The reading with the given locations instead of those that it would make for the same.
 
     A location stands for the place of its unit, or for the place whose shape it lies in; one that
     stands for none is routed besides. What is left of `places` is to be written.
     """
-    scale = reading.drawing.feet_per_unit
+    scale = translated.drawing.feet_per_unit
     pairs = [
         _CandidatePair(place, location, to_shape(place.feature.geometry, scale))
-        for place, location in zip(reading.candidates, reading.plan.locations, strict=True)
+        for place, location in zip(translated.candidates, translated.plan.locations, strict=True)
     ]
-    levels = {level.id for level in reading.plan.levels}
+    levels = {level.id for level in translated.plan.levels}
     adopted: dict[str, PlanLocation] = {}
     added: list[PlanLocation] = []
     for each in existing:
@@ -58,8 +58,8 @@ def adopt_locations(
             adopted[pair.candidate.id] = replace(at, space_id=pair.location.space_id)
     locations = [adopted.get(pair.candidate.id, pair.location) for pair in pairs] + added
     return replace(
-        reading,
-        plan=replace(reading.plan, locations=tuple(locations)),
+        translated,
+        plan=replace(translated.plan, locations=tuple(locations)),
         candidates=tuple(pair.candidate for pair in pairs if pair.candidate.id not in adopted),
     )
 

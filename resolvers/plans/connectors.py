@@ -22,7 +22,7 @@ MIN_STACKED_SHARE: Final = 0.5
 
 
 @dataclass(slots=True)
-class ConnectorGroup:
+class DrawnConnector:
     """What is taken for one connector."""
 
     kind: ConnectorKind
@@ -52,7 +52,7 @@ def find_connectors(
     drawn: Iterable[tuple[Feature, Shape]],
     stack: LevelStack,
     refs_are_unique: bool,
-    notebook: NoteCollector,
+    notes: NoteCollector,
 ) -> Iterator[Connector]:
     """The connectors among features, each with its shape in feet.
 
@@ -60,7 +60,7 @@ def find_connectors(
     buildings, only where they serve different levels or lie at the same place. Features without a
     `ref` are one where they lie above one another on neighbouring levels.
     """
-    groups: list[ConnectorGroup] = []
+    groups: list[DrawnConnector] = []
     rank = stack.rank_levels()
     parts = [
         _to_group(feature, kind, shape, stack)
@@ -72,7 +72,7 @@ def find_connectors(
         if group is None:
             group = next((g for g in groups if _shares_position(g, part, rank)), None)
             if group is not None:
-                notebook.add("connectors joined by their position", part.features[0].id)
+                notes.add("connectors joined by their position", part.features[0].id)
         if group is None:
             groups.append(part)
         else:
@@ -82,18 +82,18 @@ def find_connectors(
 
 def _to_group(
     feature: Feature, kind: ConnectorKind, shape: Shape, stack: LevelStack
-) -> ConnectorGroup:
+) -> DrawnConnector:
     levels = sorted(feature.levels, key=stack.ordinals.__getitem__)
     if not isinstance(shape, LineString) or len(levels) < 2:
         direction = _parse_direction(feature.tags, _leads_up(feature.tags))
-        return ConnectorGroup(kind, [feature], dict.fromkeys(levels, shape), direction)
+        return DrawnConnector(kind, [feature], dict.fromkeys(levels, shape), direction)
     rises = _leads_up(feature.tags)
     if rises is None:
         rises = _is_drawn_upwards(shape, levels, stack)
     ends = [shapely.Point(shape.coords[0]), shapely.Point(shape.coords[-1])]
     low, high = ends if rises else reversed(ends)
     places: dict[str, Shape] = {**dict.fromkeys(levels, shape), levels[0]: low, levels[-1]: high}
-    return ConnectorGroup(kind, [feature], places, _parse_direction(feature.tags, rises))
+    return DrawnConnector(kind, [feature], places, _parse_direction(feature.tags, rises))
 
 
 def _leads_up(tags: Tags) -> bool | None:
@@ -127,7 +127,7 @@ def _parse_direction(tags: Tags, rises: bool | None) -> Direction | None:
     return Direction.UP if rises == (conveying == "forward") else Direction.DOWN
 
 
-def _shares_ref(group: ConnectorGroup, part: ConnectorGroup, refs_are_unique: bool) -> bool:
+def _shares_ref(group: DrawnConnector, part: DrawnConnector, refs_are_unique: bool) -> bool:
     if group.kind != part.kind or not part.ref or group.ref != part.ref:
         return False
     shared = group.shapes.keys() & part.shapes.keys()
@@ -138,7 +138,7 @@ def _shares_ref(group: ConnectorGroup, part: ConnectorGroup, refs_are_unique: bo
     )
 
 
-def _shares_position(group: ConnectorGroup, part: ConnectorGroup, rank: Mapping[str, int]) -> bool:
+def _shares_position(group: DrawnConnector, part: DrawnConnector, rank: Mapping[str, int]) -> bool:
     if group.kind != part.kind or (group.ref and part.ref):
         return False
     shared = group.shapes.keys() & part.shapes.keys()
@@ -169,7 +169,7 @@ def _is_stacked(one: Shape, other: Shape) -> bool:
     return bool(shared >= MIN_STACKED_SHARE * smaller)
 
 
-def _merge_group(group: ConnectorGroup, part: ConnectorGroup) -> None:
+def _merge_group(group: DrawnConnector, part: DrawnConnector) -> None:
     group.features += part.features
     group.direction = group.direction or part.direction
     for level, shape in part.shapes.items():
@@ -177,7 +177,7 @@ def _merge_group(group: ConnectorGroup, part: ConnectorGroup) -> None:
             group.shapes[level] = shape
 
 
-def _to_connector(group: ConnectorGroup) -> Connector:
+def _to_connector(group: DrawnConnector) -> Connector:
     tags = {key: value for f in reversed(group.features) for key, value in f.tags.items()}
     wheelchair = [WHEELCHAIR_ACCESS.get(f.tags.get("wheelchair", "")) for f in group.features]
     return Connector(

@@ -51,7 +51,7 @@ def find_location_candidates(
     shapes: Iterable[tuple[Feature, Shape]],
     walkable: Mapping[str, ShapeIndex],
     obstacles: Mapping[str, ShapeIndex],
-    notebook: NoteCollector,
+    notes: NoteCollector,
 ) -> Iterator[LocationCandidate]:
     """One for each unit and each amenity or other point of interest.
 
@@ -66,10 +66,10 @@ def find_location_candidates(
             continue
         level = min(feature.levels, key=lambda key: (abs(ordinals[key]), ordinals[key]))
         if space_kind_of(feature) is None and not _is_near(shape, walkable.get(level)):
-            notebook.add("point of interest outside the plan", feature.id)
+            notes.add("point of interest outside the plan", feature.id)
             continue
         if feature.unit_id is not None and feature.unit_id in seen:
-            notebook.add("unit drawn more than once, located at its first shape", feature.unit_id)
+            notes.add("unit drawn more than once, located at its first shape", feature.unit_id)
             continue
         seen.add(feature.unit_id or "")
         place_id = f"{map_id}-{feature.id.replace('/', '-')}"

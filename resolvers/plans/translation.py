@@ -98,11 +98,11 @@ def part_id(feature: Feature, level: str) -> str:
     return feature.id if len(feature.levels) == 1 else f"{feature.id}@{level}"
 
 
-def _iter_shapes(drawing: Drawing, notebook: NoteCollector) -> Iterator[DrawnFeature]:
+def _iter_shapes(drawing: Drawing, notes: NoteCollector) -> Iterator[DrawnFeature]:
     for feature in drawing.features:
         shape = to_shape(feature.geometry, drawing.feet_per_unit)
         if shape.is_empty:
-            notebook.add("outline that encloses nothing", feature.id)
+            notes.add("outline that encloses nothing", feature.id)
         else:
             yield feature, shape
 
@@ -152,7 +152,7 @@ def _iter_footpaths(
 
 
 def _iter_site_grounds(
-    drawn: Sequence[DrawnFeature], spaces: Iterable[Space], notebook: NoteCollector
+    drawn: Sequence[DrawnFeature], spaces: Iterable[Space], notes: NoteCollector
 ) -> Iterator[Space]:
     """What its buildings leave of a site that the plan's spaces lie on."""
     buildings = union_shapes(shape for feature, shape in drawn if is_building(feature.tags))
@@ -162,7 +162,7 @@ def _iter_site_grounds(
             continue
         level, *_ = feature.levels
         if level not in rooms or rooms[level].distance_to(shape) > MAX_TOUCH_FEET:
-            notebook.add("grounds on which no room lies", feature.id)
+            notes.add("grounds on which no room lies", feature.id)
             continue
         left = union_shapes([shape]).difference(buildings)
         if isinstance(left, Polygon | MultiPolygon) and not left.is_empty:

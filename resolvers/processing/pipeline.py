@@ -133,7 +133,7 @@ async def process_and_publish(
     task = await _prepare_task(store, request)
     try:
         built = await worker_process.run_with_progress(_build_network, progress, task)
-    except (ParsingError, RoutingError, worker_process.WorkerDiedError) as error:
+    except (ParsingError, RoutingError, worker_process.WorkerProcessDiedError) as error:
         raise RefusedDocumentError(str(error)) from error
     refusal = _too_little(built.report, request.require)
     if refusal is None and built.report["modes"]:

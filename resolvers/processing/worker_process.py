@@ -13,7 +13,7 @@ ProgressCallback = Callable[[float, str], None]
 STOP_TIMEOUT_SECONDS = 5.0
 
 
-class WorkerDiedError(Exception):
+class WorkerProcessDiedError(Exception):
     """The process ended without an answer: it was killed, perhaps for want of memory."""
 
 
@@ -52,7 +52,7 @@ async def _receive_message(connection: Connection) -> Any:
     try:
         return await asyncio.to_thread(connection.recv)
     except EOFError as error:
-        raise WorkerDiedError("the process that worked on it was killed") from error
+        raise WorkerProcessDiedError("the process that worked on it was killed") from error
 
 
 def _run_worker(

@@ -27,7 +27,7 @@ from graphql import (
 from resolvers.request.batching import batch_resolver_of
 from schema.compiler import runtime as runtime
 from schema.compiler.inputs import build_arguments
-from schema.compiler.leaves import build_completion, fast_test
+from schema.compiler.leaves import build_completion, fast_test_of
 from schema.compiler.selection import SelectedField, Selection, TypenameField, UnsupportedQueryError
 
 
@@ -55,9 +55,9 @@ class CodeWriter:
     def __init__(self, schema: GraphQLSchema) -> None:
         self.namespace: dict[str, Any] = {
             "INFINITY": inf,
-            "items": runtime.list_items,
+            "items": runtime.require_list,
             "null": runtime.raise_missing_object,
-            "one_by_one": runtime.resolve_each_parent,
+            "one_by_one": runtime.resolve_each,
             "together": runtime.resolve_concurrently,
         }
         self.lines: list[str] = []
@@ -152,7 +152,7 @@ class CodeWriter:
                 output_type, source, lambda value: self._row_expression(children, value)
             )
         complete = self._completion_name(output_type)
-        test = fast_test(output_type)
+        test = fast_test_of(output_type)
         return (
             f"{complete}({source})"
             if test is None

@@ -28,7 +28,7 @@ class InvalidResultError(Exception):
     """A value that the schema forbids: graphql-core is to say so, and where."""
 
 
-def fast_test(output_type: GraphQLOutputType) -> str | None:
+def fast_test_of(output_type: GraphQLOutputType) -> str | None:
     """The test of a scalar, in which `{}` stands for an expression; it names its value `v`."""
     leaf = _leaf_type(output_type)
     serialises_as_text = leaf.coerce_output_value is str

@@ -74,7 +74,7 @@ class ListNesting:
         return [None if value is None else [*islice(rebuilt, len(value))] for value in values]
 
     def _items(self, value: Any) -> Sequence[Any]:
-        return () if value is None and not self.is_required else list_items(value)
+        return () if value is None and not self.is_required else require_list(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _build_list_nesting(output_type: GraphQLOutputType) -> Nesting:
     return ObjectNesting(is_required)
 
 
-def list_items(value: Any) -> Sequence[Any]:
+def require_list(value: Any) -> Sequence[Any]:
     """A list's items. Raises Unfit for what is no list."""
     if isinstance(value, (list, tuple)):
         return value
@@ -127,7 +127,7 @@ def raise_missing_object() -> Any:
     raise InvalidResultError
 
 
-async def resolve_each_parent(
+async def resolve_each(
     resolver: Callable[[Any], Awaitable[Any]], parents: Sequence[Any]
 ) -> Sequence[Any]:
     """The values of a resolver that answers for one parent at a time."""

@@ -68,10 +68,10 @@ class SelectedField:
     @property
     def has_nested_resolvers(self) -> bool:
         """Whether something beneath it is awaited."""
-        return any(child.calls_resolver or child.has_nested_resolvers for child in self.iter_fields)
+        return any(child.calls_resolver or child.has_nested_resolvers for child in self.nested_fields)
 
     @property
-    def iter_fields(self) -> "Iterator[SelectedField]":
+    def nested_fields(self) -> "Iterator[SelectedField]":
         """The fields beneath it."""
         return (child for child in self.children if isinstance(child, SelectedField))
 

@@ -17,7 +17,7 @@ from schema.execution import (
     InvalidOperationError,
     OperationResult,
 )
-from schema.permissions import Requirement, demand_of_definition
+from schema.permissions import Requirement, requirement_of
 from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 from tests.schema.both_ways import RIGHTS, BothWays, both_ways
@@ -202,7 +202,7 @@ def test_rest_has_no_refusal_worded_by_a_second_run(
 ) -> None:
     executor, text = Executor(GRAPHQL_SCHEMA), '{ asset(id: "") { id } }'
     monkeypatch.setattr(graphql, "execute", lambda *_, **__: pytest.fail("a second run"))
-    operation = executor.prepare(text, needs_places=False)
+    operation = executor.prepare(text, needs_error_paths=False)
 
     async def run() -> OperationResult:
         return await executor.run(operation, {}, Context(RIGHTS["full"], ways.stores["sound"]))
@@ -215,5 +215,5 @@ def test_rest_has_no_refusal_worded_by_a_second_run(
 def test_every_demand_is_checked_before_arguments_are_converted() -> None:
     for type in GRAPHQL_SCHEMA.type_map.values():
         for definition in getattr(type, "fields", {}).values():
-            if demand_of_definition(definition) != Requirement():
+            if requirement_of(definition) != Requirement():
                 assert definition.resolve.__qualname__.startswith("_guarded.")
