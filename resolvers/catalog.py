@@ -1,7 +1,7 @@
 """Importing catalog bundles, with the drawings of their maps."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import orjson
 
@@ -37,7 +37,7 @@ async def import_catalog(
 class ImportedKind(NamedTuple):
     """What became of the members of one kind."""
 
-    kind: str
+    kind: Annotated[str, "The array of the bundle, such as `units`."]
     inserted: int
     updated: int
     unchanged: int
@@ -47,7 +47,7 @@ class ImportResult(NamedTuple):
     """What an import did, or would do."""
 
     kinds: list[ImportedKind]
-    notes: list[str]
+    notes: Annotated[list[str], "What is allowed and yet worth a look."]
 
 
 async def import_catalog_text(info: Info, bundle: str, dry_run: bool = False) -> ImportResult:

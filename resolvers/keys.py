@@ -1,7 +1,7 @@
 """Making and ending API keys."""
 
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import strawberry
 
@@ -15,10 +15,10 @@ from storage.records.paging import Page
 
 
 class CreatedApiKey(NamedTuple):
-    """A new key with its text."""
+    """A key that was just made."""
 
     id: str
-    key: str
+    key: Annotated[str, "The key. It is shown this once and never stored."]
 
 
 async def create_api_key(

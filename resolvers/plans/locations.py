@@ -7,6 +7,7 @@ from shapely.geometry.base import BaseGeometry
 
 from parsing.drawing import Drawing, Feature, NoteCollector
 from parsing.osm.surroundings import is_site
+from resolvers.locations import UNIT_ID_TAG
 from resolvers.plans.shapes import Shape, ShapeIndex, label_point
 from resolvers.plans.terms import (
     POINT_OF_INTEREST_MATCHERS,
@@ -106,7 +107,7 @@ def _label_position(
 
 def _build_tags(feature: Feature, id_key: str | None, unit_id: str | None) -> dict[str, str]:
     own = {key: value for key, value in feature.tags.items() if key not in OMITTED_TAGS and value}
-    marks = {"svc:id": unit_id, "svc:type": "unit", "indoor": "room"} if unit_id else {}
+    marks = {UNIT_ID_TAG: unit_id, "svc:type": "unit", "indoor": "room"} if unit_id else {}
     if matches_any(POINT_OF_INTEREST_MATCHERS, feature.tags):
         marks["svc:amenity"] = "yes"
     if id_key:

@@ -68,7 +68,9 @@ class SelectedField:
     @property
     def has_nested_resolvers(self) -> bool:
         """Whether something beneath it is awaited."""
-        return any(child.calls_resolver or child.has_nested_resolvers for child in self.nested_fields)
+        return any(
+            child.calls_resolver or child.has_nested_resolvers for child in self.nested_fields
+        )
 
     @property
     def nested_fields(self) -> "Iterator[SelectedField]":
