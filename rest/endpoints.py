@@ -50,7 +50,9 @@ class EndpointHandler:
     def __init__(self, endpoint: Endpoint, service: RestService) -> None:
         self.endpoint = endpoint
         self.service = service
-        self.operation: Operation = service.executor.prepare(endpoint.document, needs_error_paths=False)
+        self.operation: Operation = service.executor.prepare(
+            endpoint.document, needs_error_paths=False
+        )
         self.argument_names = {
             parameter.variable: parameter.name for parameter in endpoint.query_parameters
         }
