@@ -1,4 +1,7 @@
-"""Features that lead from level to level -> connectors: drawings of one lift become one lift."""
+"""Build connectors from the features that lead from level to level.
+
+A lift is often drawn once on each level; those drawings become one connector.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,12 +21,12 @@ from resolvers.plans.terms import (
 from routing.plan import Connector, ConnectorKind, Direction
 
 MIN_STACKED_SHARE: Final = 0.5
-"""How much of the smaller shape must lie above the other for the two to be one shaft."""
+"""Share of the smaller shape that must lie above the larger for the two to be one shaft."""
 
 
 @dataclass(slots=True)
 class DrawnConnector:
-    """What is taken for one connector."""
+    """The features and shapes of one connector, by level."""
 
     kind: ConnectorKind
     features: list[Feature] = field(default_factory=list)
@@ -37,13 +40,13 @@ class DrawnConnector:
 
 @dataclass(frozen=True, slots=True)
 class LevelStack:
-    """How high each level of a plan is, and what can be walked on there, by level."""
+    """The ordinals of a plan's levels, and their walkable shapes."""
 
     ordinals: Mapping[str, float]
     walkable: Mapping[str, ShapeIndex]
 
     def rank_levels(self) -> dict[str, int]:
-        """Levels counted from the lowest; those of equal height have one number."""
+        """Return each level's rank from the lowest; levels of equal ordinal share one."""
         heights = sorted(set(self.ordinals.values()))
         return {level: heights.index(ordinal) for level, ordinal in self.ordinals.items()}
 
@@ -54,11 +57,11 @@ def find_connectors(
     refs_are_unique: bool,
     notes: NoteCollector,
 ) -> Iterator[Connector]:
-    """The connectors among features, each with its shape in feet.
+    """Yield the connectors among features, each given with its shape in feet.
 
-    Features with one `ref` are one; where `refs_are_unique` is false, as on a map of several
-    buildings, only where they serve different levels or lie at the same place. Features without a
-    `ref` are one where they lie above one another on neighbouring levels.
+    Features with the same `ref` are one connector. If refs are not unique, as on a map of several
+    buildings, they must also serve different levels or intersect. Features without a `ref` are one
+    connector if they lie above one another on adjacent levels.
     """
     groups: list[DrawnConnector] = []
     rank = stack.rank_levels()
@@ -92,12 +95,13 @@ def _to_group(
         rises = _is_drawn_upwards(shape, levels, stack)
     ends = [shapely.Point(shape.coords[0]), shapely.Point(shape.coords[-1])]
     low, high = ends if rises else reversed(ends)
-    places: dict[str, Shape] = {**dict.fromkeys(levels, shape), levels[0]: low, levels[-1]: high}
-    return DrawnConnector(kind, [feature], places, _parse_direction(feature.tags, rises))
+    # A flight of stairs drawn as a line is entered at its ends, and along it on levels in between.
+    shapes: dict[str, Shape] = {**dict.fromkeys(levels, shape), levels[0]: low, levels[-1]: high}
+    return DrawnConnector(kind, [feature], shapes, _parse_direction(feature.tags, rises))
 
 
 def _leads_up(tags: Tags) -> bool | None:
-    """Whether something leads up in the direction in which it is drawn; None: it does not say."""
+    """Return whether a line leads up in the direction it is drawn in (OSM `incline`), if tagged."""
     incline = tags.get("incline", "")
     if incline in ("up", "down"):
         return incline == "up"
@@ -109,7 +113,7 @@ def _leads_up(tags: Tags) -> bool | None:
 
 
 def _is_drawn_upwards(line: LineString, levels: Sequence[str], stack: LevelStack) -> bool:
-    """Whether a line's start fits the lower level's floor better than its end does."""
+    """Guess whether a line starts on the lower level, by the distance of its ends to the floors."""
     start, end = shapely.Point(line.coords[0]), shapely.Point(line.coords[-1])
     low, high = (stack.walkable.get(level) for level in (levels[0], levels[-1]))
     if low is None or high is None:
@@ -120,7 +124,7 @@ def _is_drawn_upwards(line: LineString, levels: Sequence[str], stack: LevelStack
 
 
 def _parse_direction(tags: Tags, rises: bool | None) -> Direction | None:
-    """The only way that an escalator moves, None where it may be either."""
+    """Return the direction that an escalator moves in (OSM `conveying`), or None for both."""
     conveying = tags.get("conveying")
     if rises is None or conveying not in ("forward", "backward"):
         return None
@@ -153,7 +157,7 @@ def _shares_position(group: DrawnConnector, part: DrawnConnector, rank: Mapping[
 
 
 def _covers_middle(one: Shape, other: Shape) -> bool:
-    """Whether an outline has the other's middle in it, as of a lift drawn as point and shaft."""
+    """Return whether an area covers the other's middle, as a shaft covers a lift's point."""
     if 2 not in (shapely.get_dimensions(one), shapely.get_dimensions(other)):
         return False
     return bool(

@@ -1,4 +1,4 @@
-"""What a plan adds to the catalog, as members of a bundle."""
+"""Build the records that a plan adds to the catalog, as members of a bundle."""
 
 from typing import Any
 
@@ -8,26 +8,26 @@ RecordDict = dict[str, Any]
 
 
 def build_location_records(translated: TranslatedPlan, asset_id: str) -> list[RecordDict]:
-    """The locations of a plan, each with its floors, the one it stands on first."""
+    """Return the locations of a plan's candidates; the first floor is the one they stand on."""
     return [
         {
-            "id": place.id,
+            "id": candidate.id,
             "asset_id": asset_id,
             "unit_map_id": translated.map_id,
-            "name": place.name,
-            "x": place.x,
-            "y": place.y,
-            "floors": [{"id": level} for level in place.levels],
-            "tags": [{"key": key, "value": value} for key, value in place.tags.items()],
+            "name": candidate.name,
+            "x": candidate.x,
+            "y": candidate.y,
+            "floors": [{"id": level} for level in candidate.levels],
+            "tags": [{"key": key, "value": value} for key, value in candidate.tags.items()],
         }
-        for place in translated.candidates
+        for candidate in translated.candidates
     ]
 
 
 def build_directory(translated: TranslatedPlan, asset_id: str) -> dict[str, list[RecordDict]]:
-    """Asset, map, floors and units for a plan that brings no map of its own.
+    """Return asset, map, floors and units for a plan that is not the map's own drawing.
 
-    One floor a level, one unit a room. `feet_per_unit` is 1: the map's coordinates are feet.
+    Each level becomes a floor and each room a unit.
     """
     name = translated.drawing.name or translated.map_id
     return {
@@ -43,20 +43,20 @@ def build_directory(translated: TranslatedPlan, asset_id: str) -> dict[str, list
         ],
         "units": [
             {
-                "id": place.unit_id,
+                "id": candidate.unit_id,
                 "asset_id": asset_id,
-                "floor_id": place.level,
-                "name": place.name,
+                "floor_id": candidate.level,
+                "name": candidate.name,
                 "map_ids": [translated.map_id],
             }
-            for place in translated.candidates
-            if place.unit_id is not None
+            for candidate in translated.candidates
+            if candidate.unit_id is not None
         ],
     }
 
 
 def _build_floor_records(translated: TranslatedPlan, asset_id: str) -> list[RecordDict]:
-    """`sort` is the level's number where all levels are whole ones, else their order."""
+    # `sort` is an integer: the ordinal if all are whole numbers, else the rank.
     ordinals = [level.ordinal or 0.0 for level in translated.drawing.levels]
     ranks = {ordinal: rank for rank, ordinal in enumerate(sorted(set(ordinals)))}
     is_whole = all(ordinal == int(ordinal) for ordinal in ordinals)
