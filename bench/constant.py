@@ -27,7 +27,7 @@ SIZE_HEADER = "size"
 class ConstantGateway(Gateway):
     """The key is checked and the body read, and that is all."""
 
-    def routes(self) -> list[PathRoute]:
+    def build_routes(self) -> list[PathRoute]:
         """The gateway's own, and the constant."""
         return [PathRoute(CONSTANT_PATH, {"POST": self.constant}), *super().build_routes()]
 

@@ -1,6 +1,6 @@
 """Backpressure for pipelined requests: no work and no parsing ahead of a client that does not read.
 
-uvicorn parses all that it has received into queued requests, a hundred times their size, reads
+uvicorn parses all that it has received into queued requests, many times their size, reads
 on after each response, and starts the next request while the response before is still unread.
 """
 

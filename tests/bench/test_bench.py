@@ -21,6 +21,8 @@ from bench.peers.registry import all_peers
 from bench.peers.strawberry_stock import STRAWBERRY
 from bench.profiling import summarize_profile
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).parents[2]
 NOWHERE = Directory("", 0, "", "", [], [], Path())
 
@@ -80,7 +82,7 @@ def test_every_other_peer_answers_as_floorgate_does() -> None:
 class _Canned(PeerServer):
     """A server that answers what it was given."""
 
-    def ask(self, request: LoadRequest) -> Reply:
+    def request(self, request: LoadRequest) -> Reply:
         return Reply(200, http.client.HTTPMessage(), self.headers["answer"].encode())
 
 
