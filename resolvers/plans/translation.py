@@ -88,7 +88,7 @@ def translate_plan(
     )
     plan = Plan(
         levels, tuple(spaces), tuple(barriers), tuple(_iter_doors(drawn)), connectors,
-        tuple(_to_location(each, drawing.feet_per_unit) for each in candidates),
+        tuple(_to_location(candidate, drawing.feet_per_unit) for candidate in candidates),
     )  # fmt: skip
     return TranslatedPlan(plan, candidates, (*drawing.notes, *notes.notes()), drawing, map_id)
 
