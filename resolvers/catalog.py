@@ -1,7 +1,7 @@
 """Import of catalog bundles, with the drawings of their maps."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import orjson
 
@@ -40,7 +40,7 @@ async def import_catalog(
 class ImportedKind(NamedTuple):
     """How many members of one kind were inserted, updated or unchanged."""
 
-    kind: str
+    kind: Annotated[str, "The array of the bundle, such as `units`."]
     inserted: int
     updated: int
     unchanged: int
@@ -50,7 +50,7 @@ class ImportResult(NamedTuple):
     """Result of an import or of a dry run."""
 
     kinds: list[ImportedKind]
-    notes: list[str]
+    notes: Annotated[list[str], "What is allowed and yet worth a look."]
 
 
 async def import_catalog_text(info: Info, bundle: str, dry_run: bool = False) -> ImportResult:

@@ -70,35 +70,42 @@ class MaxPairs:
         return {}
 
 
-class MatrixTarget(Struct, frozen=True):
-    """A target: distance in feet, time in seconds; None if there is no path."""
+# `location_id` and not `id`: GraphQL clients normalize objects by type and id, and one location is
+# in many rows of a matrix.
+LocationId = Annotated[str | None, "The id in the request's waypoint."]
+WaypointIndex = Annotated[int, "Position in the request's list, from 0."]
 
-    location_id: str | None
+
+# Structs: a matrix makes up to `MAX_PAIRS` of them, four times as quickly as dataclasses.
+class MatrixTarget(Struct, frozen=True):
+    """Where a source leads, how far it is and how long it takes."""
+
+    location_id: LocationId
     name: str | None
     x: float
     y: float
     floor_id: str
-    index: int
-    distance: float | None
-    time: float | None
+    index: WaypointIndex
+    distance: Annotated[float | None, "In feet; null where no path leads."]
+    time: Annotated[float | None, "In seconds; null where no path leads."]
 
 
 class MatrixSource(Struct, frozen=True):
-    """A source with every target."""
+    """A starting point with the way to every target."""
 
-    location_id: str | None
+    location_id: LocationId
     name: str | None
     x: float
     y: float
     floor_id: str
-    index: int
+    index: WaypointIndex
     targets: list[MatrixTarget]
 
 
 class DistanceMatrix(NamedTuple):
-    """All distances, and the method used."""
+    """Distances from every source to every target."""
 
-    distance_method: str
+    distance_method: Annotated[str, "The method that was used: `pathfinding` or `euclidean`."]
     sources: list[MatrixSource]
 
 

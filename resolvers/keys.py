@@ -1,7 +1,7 @@
 """Resolvers that create, list and revoke API keys, for operators."""
 
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import strawberry
 
@@ -22,10 +22,10 @@ from storage.records.paging import Page
 
 
 class CreatedApiKey(NamedTuple):
-    """A new API key with its text."""
+    """A key that was just made."""
 
     id: str
-    key: str
+    key: Annotated[str, "The key. It is shown this once and never stored."]
 
 
 async def create_api_key(

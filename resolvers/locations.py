@@ -125,7 +125,7 @@ async def map_of_location(parents: Sequence[Location], info: Info) -> list[Map |
 @batch_resolver
 async def unit_of_location(parents: Sequence[Location], info: Info) -> list[Unit | None]:
     """The unit that a location stands for, or null."""
-    return await info.context.load_aligned(UNITS, [*map(_unit_id_of, parents)])
+    return await info.context.load_aligned(UNITS, [*map(unit_id_of, parents)])
 
 
 @batch_resolver
@@ -134,7 +134,8 @@ async def floor_of_location(parents: Sequence[LocationFloor], info: Info) -> lis
     return await info.context.load_aligned(FLOORS, [parent.id for parent in parents])
 
 
-def _unit_id_of(location: Location) -> str | None:
+def unit_id_of(location: Location) -> str | None:
+    """Return the id of the unit that a location stands for."""
     return next((tag.value for tag in location.tags if tag.key == UNIT_ID_TAG), None)
 
 

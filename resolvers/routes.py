@@ -33,18 +33,21 @@ class RouteLeg:
     """A walk on one floor along a line, or a passage by one connector."""
 
     floor_id: str
-    to_floor_id: str
+    to_floor_id: Annotated[str, "Where it ends: another floor after a passage."]
     feet: float
     seconds: float
-    points: list[list[float]]
-    connector_id: str | None = None
+    points: Annotated[
+        list[list[float]],
+        "The line of a walk: x, y in the map's own coordinates. A passage has none.",
+    ]
+    connector_id: Annotated[str | None, "The lift, stairs, escalator or ramp of a passage."] = None
     connector_kind: str | None = None
     connector_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The fastest route, leg by leg."""
+    """The fastest way between two waypoints."""
 
     mode: str
     feet: float
@@ -54,7 +57,10 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class NearLocation:
-    """A location with its distance in feet and time in seconds by the fastest route."""
+    """A location, and how far it is by the fastest way.
+
+    The schema's type of this name refers to the type of locations, as those of records do.
+    """
 
     location: Location
     distance: float

@@ -52,7 +52,9 @@ class EndpointHandler:
     def __init__(self, endpoint: Endpoint, service: RestService) -> None:
         self.endpoint = endpoint
         self.service = service
-        self.operation: Operation = service.executor.prepare(endpoint.document, needs_places=False)
+        self.operation: Operation = service.executor.prepare(
+            endpoint.document, needs_error_paths=False
+        )
         self.inputs = EndpointInputs.read(service.executor.schema, endpoint, self.operation)
         self.parameter_names = {
             parameter.input.variable: parameter.name for parameter in self.inputs.query

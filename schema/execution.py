@@ -1,30 +1,19 @@
-"""Running operations: prepared once, answered with data or with errors that have codes.
+"""Run GraphQL operations, and turn failures into errors that clients may see.
 
-Both doors come through here: REST with operations prepared at start-up, `/graphql` with whatever a
-client sends, which is kept parsed and validated in a bounded cache. Queries run compiled
-(`schema.compiler.compiled_query`): those of REST always, a client's from the second time on.
+REST prepares its operations at start-up; `/graphql` selects those that clients send, from an LRU
+cache of parsed and validated ones. Queries run compiled (`schema.compiler.compiled_query`): those
+of REST always, a client's from the second time on. Anything else, and any query whose compiled run
+fails, is run by graphql-core: see docs/decisions/compiled-execution.md.
 """
 
 import logging
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any
 
 import graphql
-from graphql import (
-    DocumentNode,
-    GraphQLError,
-    GraphQLSchema,
-    OperationDefinitionNode,
-    OperationType,
-    TypeInfo,
-    TypeInfoVisitor,
-    Visitor,
-    visit,
-)
-from graphql.validation import specified_rules
+from graphql import GraphQLError, GraphQLSchema
 
 from resolvers.request.caching import Cache
 from resolvers.request.caller import Caller
@@ -32,9 +21,18 @@ from resolvers.request.context import Context
 from resolvers.request.errors import RequestError, UnavailableError
 from schema import query_size
 from schema.compiler.compiled_query import CompiledQuery
-from schema.permissions import Requirement, demand_of_definition
+from schema.compiler.leaves import InvalidResultError
+from schema.operations import (
+    MAX_VALIDATION_ERRORS,
+    TOO_DEEP_MESSAGE,
+    InvalidOperationError,
+    Operation,
+    check_size,
+    limit_exceeded_error,
+    parse_client_operation,
+    parse_operation,
+)
 from schema.query_limits import QueryLimits
-from schema.query_size import LimitExceededError
 
 __all__ = [
     "Caller",
@@ -46,78 +44,32 @@ __all__ = [
     "RequestError",
 ]
 
-MAX_VALIDATION_ERRORS = 5
 MAX_CACHED_OPERATIONS = 1_000
-TOO_DEEP_MESSAGE = "The document is nested too deeply"
-GRAPHQL_RECURSION_MESSAGE = "Validation aborted."
-"""All that graphql-core says when Python's stack ends during validation."""
-MAX_DIGITS = 1_000
-"""Of a number in a document: Python refuses to read one of over 4,300."""
-MAX_ITEMS_WHEN_REFUSED = 1_000
-"""Items of variables that are coerced for a caller whom some field refuses: 4 ms of work."""
-_LONG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
+MAX_ITEMS_WHEN_DENIED = 1_000
+"""Items of variables that are coerced for a caller who lacks a permission: 4 ms of work."""
 
 _logger = logging.getLogger("floorgate.graphql")
 
 
-class InvalidOperationError(Exception):
-    """A document that cannot be run; `errors` tell why, as GraphQL wants them."""
-
-    def __init__(self, code: str, errors: list[GraphQLError]) -> None:
-        super().__init__("; ".join(error.message for error in errors))
-        for error in errors:
-            error.extensions = {**(error.extensions or {}), "code": code}
-        self.errors = errors
-
-
-@dataclass(slots=True, eq=False)
-class Operation:
-    """One operation of a valid document."""
-
-    text: str
-    """The document; with the operation's name, it tells one operation from another."""
-    document: DocumentNode
-    node: OperationDefinitionNode
-    requirements: tuple[Requirement, ...]
-    """What its fields ask of the caller, each once, in their order."""
-    has_fixed_size: bool
-    """Whether variables cannot make it ask for more."""
-    needs_places: bool = True
-    """Whether errors must tell the field that failed, and spare the others."""
-    compiled: CompiledQuery | None = None
-
-    @property
-    def name(self) -> str | None:
-        """The operation's name, if it has one."""
-        return self.node.name.value if self.node.name else None
-
-    @property
-    def is_query(self) -> bool:
-        """Whether it only reads."""
-        return self.node.operation is OperationType.QUERY
-
-    def check(self, caller: Caller) -> None:
-        """Raises FlagRequired for any field before PermissionRequired for any."""
-        for demand in self.requirements:
-            Requirement(flag=demand.flag).check(caller)
-        for demand in self.requirements:
-            demand.check(caller)
-
-    def is_allowed(self, caller: Caller) -> bool:
-        """Whether `check` would raise nothing."""
-        return all(demand.is_met(caller) for demand in self.requirements)
-
-
 @dataclass(frozen=True, slots=True)
 class OperationResult:
-    """What an operation came to. `data` None with errors: nothing could be answered."""
+    """Result of an operation. `data` is None if execution failed entirely."""
 
     data: dict[str, Any] | None
     errors: list[GraphQLError]
 
 
 class Executor:
-    """Runs operations on one schema; `compiles` False leaves all to graphql-core."""
+    """Runs operations on one schema; with `compile_queries=False`, all of them by graphql-core.
+
+    >>> import asyncio
+    >>> from graphql import build_schema
+    >>> executor = Executor(build_schema("type Query { unit: String }"), compile_queries=False)
+    >>> operation = executor.select("{ unit }", None, variables={})
+    >>> context = Context(Caller("docs", scope=None), _store=None)
+    >>> asyncio.run(executor.run(operation, {}, context)).data
+    {'unit': None}
+    """
 
     def __init__(
         self,
@@ -134,55 +86,77 @@ class Executor:
         )
 
     def prepare(
-        self, text: str, name: str | None = None, *, needs_places: bool = True
+        self, text: str, name: str | None = None, *, needs_error_paths: bool = True
     ) -> Operation:
-        """An operation of ours, with no limit, compiled at once. Raises InvalidOperation."""
-        operation = self._build_operation(
-            text, self._validate(self._parse(text, max_tokens=None)), name
-        )
-        operation.needs_places = needs_places
+        """Parse and compile an operation of our own, without limits.
+
+        Raises InvalidOperationError.
+        """
+        operation = parse_operation(self.schema, text, name)
+        operation.needs_error_paths = needs_error_paths
         self._compile(operation)
         return operation
 
     def select(self, text: str, name: str | None, variables: Mapping[str, Any]) -> Operation:
-        """The operation that a client asks for, within the limits. Raises InvalidOperation."""
+        """Return a client's operation, from the cache or parsed, if it is within the limits.
+
+        It is compiled when it is selected again: compiling one that runs once does not pay.
+        Raises InvalidOperationError.
+        """
         operation = self._operation_cache.get((text, name))
         try:
             if operation is None:
-                return self._parse_client_operation(text, name, variables)
+                return self._parse_and_cache(text, name, variables)
             if not operation.has_fixed_size:
-                self._check_size(operation.document, name, variables)
+                check_size(self.schema, operation.document, name, variables, self.limits)
             self._compile(operation)
         except RecursionError as error:
-            raise _limit_exceeded_error(TOO_DEEP_MESSAGE) from error
+            raise limit_exceeded_error(TOO_DEEP_MESSAGE) from error
         return operation
 
     async def run(
         self, operation: Operation, variables: Mapping[str, Any], context: Context
     ) -> OperationResult:
-        """Runs an operation. Faults of ours are logged, and told as no more than that."""
+        """Run an operation. Unexpected exceptions are logged and masked."""
         if not operation.is_allowed(context.caller):
-            if query_size.count_items([*variables.values()]) > MAX_ITEMS_WHEN_REFUSED:
-                return _refused(operation, context.caller)
+            if query_size.count_items([*variables.values()]) > MAX_ITEMS_WHEN_DENIED:
+                return _denied_result(operation, context.caller)
         elif self.compile_queries and operation.compiled is not None:
-            try:
-                data = await operation.compiled.run(variables, context)
-            except UnavailableError as error:  # asking twice would take twice as long
-                return _failed(error)
-            except RequestError as error:
-                if not operation.needs_places:
-                    return _failed(error)
-                context.restart()
-            except Exception:
-                context.restart()
-            else:
-                if data is not None:
-                    return OperationResult(data, [])
+            result = await self._run_compiled(operation, operation.compiled, variables, context)
+            if result is not None:
+                return result
         return await self._interpret(operation, variables, context)
+
+    async def _run_compiled(
+        self,
+        operation: Operation,
+        compiled: CompiledQuery,
+        variables: Mapping[str, Any],
+        context: Context,
+    ) -> OperationResult | None:
+        """Return the compiled query's result, or None if graphql-core must run the operation."""
+        try:
+            data = await compiled.run(variables, context)
+        except UnavailableError as error:  # a second run would wait for MongoDB again
+            return _error_result(error)
+        except RequestError as error:
+            if not operation.needs_error_paths:
+                return _error_result(error)
+        except (InvalidResultError, GraphQLError) as error:
+            _logger.debug("operation %s is interpreted: %r", operation.name, error)
+        except Exception:
+            # If this is a resolver's fault, interpreting meets it again and masks it. If not, the
+            # compiled code is wrong, and only this line tells.
+            _logger.warning("compiled operation %s failed", operation.name, exc_info=True)
+        else:
+            return None if data is None else OperationResult(data, [])
+        context.restart()
+        return None
 
     async def _interpret(
         self, operation: Operation, variables: Mapping[str, Any], context: Context
     ) -> OperationResult:
+        """Run an operation by graphql-core."""
         try:
             outcome = graphql.execute(
                 self.schema,
@@ -195,129 +169,38 @@ class Executor:
             )
             result = await outcome if isawaitable(outcome) else outcome
         except Exception as error:
-            return _failed(error)
+            return _error_result(error)
         return OperationResult(
             result.data, [_to_public_error(error) for error in result.errors or []]
         )
 
-    def _parse_client_operation(
+    def _parse_and_cache(
         self, text: str, name: str | None, variables: Mapping[str, Any]
     ) -> Operation:
-        if len(text) > self.limits.characters:
-            most = self.limits.characters
-            raise _limit_exceeded_error(
-                f"The document has {len(text)} characters, over the limit of {most}"
-            )
-        if _LONG_NUMBER.search(text):
-            raise _limit_exceeded_error(f"The document has a number of over {MAX_DIGITS} digits")
-        document = self._parse(text, self.limits.tokens)
-        self._check_size(document, name, variables)
-        operation = self._build_operation(text, self._validate(document), name)
+        operation = parse_client_operation(self.schema, text, name, variables, self.limits)
         self._operation_cache.put((text, name), operation)
         return operation
-
-    def _build_operation(self, text: str, document: DocumentNode, name: str | None) -> Operation:
-        node = _get_operation_node(document, name)
-        has_fixed_size = not query_size.size_depends_on_variables(self.schema, document)
-        return Operation(
-            text, document, node, self._collect_requirements(document, node), has_fixed_size
-        )
 
     def _compile(self, operation: Operation) -> None:
         if self.compile_queries and operation.compiled is None and operation.is_query:
             operation.compiled = CompiledQuery(self.schema, operation.document, operation.node)
 
-    def _parse(self, text: str, max_tokens: int | None) -> DocumentNode:
-        try:
-            return graphql.parse(text, max_tokens=max_tokens)
-        except GraphQLError as error:
-            raise InvalidOperationError("GRAPHQL_PARSE_FAILED", [error]) from error
 
-    def _validate(self, document: DocumentNode) -> DocumentNode:
-        errors = graphql.validate(
-            self.schema,
-            document,
-            specified_rules,
-            max_errors=MAX_VALIDATION_ERRORS,
-            hide_suggestions=True,
-        )
-        if [error.message for error in errors] == [GRAPHQL_RECURSION_MESSAGE]:
-            raise _limit_exceeded_error(TOO_DEEP_MESSAGE)
-        if errors:
-            raise InvalidOperationError("GRAPHQL_VALIDATION_FAILED", errors)
-        return document
-
-    def _check_size(
-        self, document: DocumentNode, name: str | None, variables: Mapping[str, Any]
-    ) -> None:
-        for node in _iter_operation_nodes(document):
-            if name is None or (node.name and node.name.value == name):
-                size = query_size.measure_operation(self.schema, document, node, variables)
-                try:
-                    query_size.check_limits(size, self.limits)
-                except LimitExceededError as error:
-                    raise _limit_exceeded_error(str(error)) from error
-
-    def _collect_requirements(
-        self, document: DocumentNode, node: OperationDefinitionNode
-    ) -> tuple[Requirement, ...]:
-        collector = _RequirementCollector(TypeInfo(self.schema))
-        for definition in document.definitions:
-            if definition is node or not isinstance(definition, OperationDefinitionNode):
-                visit(definition, TypeInfoVisitor(collector.types, collector))
-        return tuple(collector.requirements)
-
-
-class _RequirementCollector(Visitor):
-    def __init__(self, types: TypeInfo) -> None:
-        super().__init__()
-        self.types = types
-        self.requirements: dict[Requirement, None] = {}
-
-    def enter_field(self, *_: Any) -> None:
-        demand = demand_of_definition(self.types.get_field_def())
-        if demand != Requirement():
-            self.requirements[demand] = None
-
-
-def _get_operation_node(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
-    found = [
-        node
-        for node in _iter_operation_nodes(document)
-        if name is None or (node.name and node.name.value == name)
-    ]
-    if len(found) != 1:
-        which = "Name one of the document's operations in operationName"
-        message = which if name is None else f"{which}: there is none named {name!r}"
-        raise InvalidOperationError("OPERATION_RESOLUTION_FAILURE", [GraphQLError(message)])
-    return found[0]
-
-
-def _iter_operation_nodes(document: DocumentNode) -> Iterator[OperationDefinitionNode]:
-    for node in document.definitions:
-        if isinstance(node, OperationDefinitionNode):
-            yield node
-
-
-def _limit_exceeded_error(message: str) -> InvalidOperationError:
-    return InvalidOperationError("LIMIT_EXCEEDED", [GraphQLError(message)])
-
-
-def _refused(operation: Operation, caller: Caller) -> OperationResult:
-    """What the operation's first unmet demand comes to, for the operation as a whole."""
+def _denied_result(operation: Operation, caller: Caller) -> OperationResult:
+    """Return the first unmet requirement as an error of the whole operation."""
     try:
         operation.check(caller)
     except RequestError as error:
-        return _failed(error)
-    raise AssertionError("every demand is met")
+        return _error_result(error)
+    raise AssertionError("every requirement is met")
 
 
-def _failed(error: Exception) -> OperationResult:
+def _error_result(error: Exception) -> OperationResult:
     return OperationResult(None, [_to_public_error(GraphQLError(str(error), original_error=error))])
 
 
 def _to_public_error(error: GraphQLError) -> GraphQLError:
-    """The error as a client may see it."""
+    """Return the error as clients may see it; log and mask what is unexpected."""
     cause = error.original_error
     if isinstance(cause, RequestError):
         return error

@@ -1,4 +1,4 @@
-"""The envelope of every list."""
+"""The page type of every list."""
 
 from typing import Generic, TypeVar
 

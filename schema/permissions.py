@@ -1,7 +1,7 @@
-"""What a field demands of the caller: an experimental flag, a permission, or both.
+"""What a field requires of the caller: an experimental flag, a permission, or both.
 
-The demand is written once, on the field. It is checked before the field is resolved, shown in the
-SDL as a directive, and read from there for whole operations, so that REST need not repeat it.
+A requirement is declared once, on the field. It is checked before the field is resolved, printed in
+the SDL as directives, and collected from an operation's fields, so that REST need not repeat it.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from resolvers.request.caller import (
     Caller,
 )
 from resolvers.request.context import Context
-from resolvers.request.errors import FlagRequiredError, PermissionRequiredError
+from resolvers.request.errors import FlagRequiredError, PermissionRequiredError, RequestError
 
 
 @strawberry.schema_directive(
@@ -54,33 +54,44 @@ class Requires:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What one field asks for; None asks for nothing."""
+    """What one field requires; None requires nothing.
+
+    >>> guest = Caller("guest", scope=None, flags=frozenset({"beta"}))
+    >>> Requirement(flag="beta").is_met(guest)
+    True
+    >>> Requirement(flag="beta", permission="units.write").check(guest)
+    Traceback (most recent call last):
+    resolvers.request.errors.PermissionRequiredError: ...
+    """
 
     flag: str | None = None
     permission: str | None = None
 
     def check(self, caller: Caller) -> None:
-        """Raises FlagRequired, then PermissionRequired."""
-        if self.flag is not None and self.flag not in caller.flags:
-            raise FlagRequiredError(self.flag)
-        if self.permission is not None and self.permission not in caller.permissions:
-            raise PermissionRequiredError(self.permission)
+        """Raise FlagRequiredError, or else PermissionRequiredError, if it is not met."""
+        if error := self._error_for(caller):
+            raise error
 
     def is_met(self, caller: Caller) -> bool:
-        """Whether `check` would raise nothing."""
-        return (self.flag is None or self.flag in caller.flags) and (
-            self.permission is None or self.permission in caller.permissions
-        )
+        """Return whether `check` passes."""
+        return self._error_for(caller) is None
+
+    def _error_for(self, caller: Caller) -> RequestError | None:
+        if self.flag is not None and self.flag not in caller.flags:
+            return FlagRequiredError(self.flag)
+        if self.permission is not None and self.permission not in caller.permissions:
+            return PermissionRequiredError(self.permission)
+        return None
 
 
 class RequirementExtension(FieldExtension):
-    """Declares a demand; `guard_fields` has it checked."""
+    """Declares a field's requirement; `guard_fields` has it checked."""
 
     def __init__(self, *, flag: str | None = None, permission: str | None = None) -> None:
         self.requirement = Requirement(flag, permission)
 
     def apply(self, field: StrawberryField) -> None:
-        """Shows the demand in the SDL."""
+        """Add the directives that show the requirement in the SDL."""
         directives: list[object] = []
         if self.requirement.flag is not None:
             directives.append(Experimental(flag=self.requirement.flag))
@@ -90,23 +101,23 @@ class RequirementExtension(FieldExtension):
 
 
 def guard_fields(schema: GraphQLSchema) -> None:
-    """Have each field's demand checked before its resolver is called.
+    """Wrap the resolvers of a schema so that each checks its field's requirement first.
 
-    strawberry converts a field's arguments before any extension runs, at some 45 microseconds for
-    a waypoint: too much for a caller who may not ask at all.
+    strawberry converts a field's arguments before its extensions run, at some 45 microseconds a
+    waypoint: too much work for a caller without the permission.
     """
     for type in schema.type_map.values():
         for definition in type.fields.values() if isinstance(type, GraphQLObjectType) else ():
-            demand = demand_of_definition(definition)
-            if demand != Requirement() and definition.resolve is not None:
-                definition.resolve = _guarded(demand, definition.resolve)
+            requirement = requirement_of(definition)
+            if requirement != Requirement() and definition.resolve is not None:
+                definition.resolve = _guarded(requirement, definition.resolve)
 
 
-def _guarded(demand: Requirement, resolve: GraphQLFieldResolver) -> GraphQLFieldResolver:
+def _guarded(requirement: Requirement, resolve: GraphQLFieldResolver) -> GraphQLFieldResolver:
     async def check_then_resolve(
         source: Any, info: GraphQLResolveInfo[Context], /, **arguments: Any
     ) -> Any:
-        demand.check(info.context.caller)
+        requirement.check(info.context.caller)
         return await resolve(source, info, **arguments)
 
     return check_then_resolve
@@ -130,15 +141,11 @@ CAN_PARSE_MAPS = RequirementExtension(permission=PARSE_UNIT_MAPS)
 IS_ADMIN = RequirementExtension(permission=ADMIN)
 
 
-def requirement_of(field: StrawberryField) -> Requirement:
-    """What a field asks for."""
-    for extension in field.extensions:
-        if isinstance(extension, RequirementExtension):
-            return extension.requirement
-    return Requirement()
-
-
-def demand_of_definition(definition: GraphQLField | None) -> Requirement:
-    """What a field of the schema asks for."""
+def requirement_of(definition: GraphQLField | None) -> Requirement:
+    """Return what a field of the schema requires."""
     field = definition.extensions.get("strawberry-definition") if definition else None
-    return requirement_of(field) if isinstance(field, StrawberryField) else Requirement()
+    if isinstance(field, StrawberryField):
+        for extension in field.extensions:
+            if isinstance(extension, RequirementExtension):
+                return extension.requirement
+    return Requirement()

@@ -1,21 +1,21 @@
-"""What a GraphQL operation may ask for at most. Imports nothing: settings read it first."""
+"""Limits of a GraphQL operation. Imports nothing, so that settings load quickly."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """Bounds of one operation; the names are those that complaints use."""
+    """Limits of one operation; `schema.query_size` looks them up by name."""
 
     characters: int = 50_000
     tokens: int = 2_000
     depth: int = 16
     aliases: int = 30
     breadth: int = 200
-    """Fields of one object, fragments included."""
+    """Fields selected of one object, fragments included."""
     cost: int = 50_000
-    """Records that may be returned; a nested list without page size counts as ten."""
+    """Records that may be returned; a nested list without a page size counts as ten."""
     items: int = 10_000
-    """Objects and list items in arguments, counted for each time their field may be resolved."""
+    """Objects and list items in arguments, times how often their field may be resolved."""
     waypoints: int = 50
-    """Waypoints in one list: a distance matrix has at most 50 pairs."""
+    """Waypoints in one list; a distance matrix has at most 50 pairs."""

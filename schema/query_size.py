@@ -1,7 +1,7 @@
-"""What an operation may ask for, known before it runs and before its variables are coerced.
+"""Measure an operation before it runs and before its variables are coerced.
 
-One walk over the operation, with every fragment measured once: linear in the document, where a rule
-that expands fragments takes exponential time on nested ones.
+One walk over the operation measures every fragment once and is linear in the document. A validation
+rule that expands fragments would take exponential time on nested ones.
 """
 
 from collections.abc import Mapping
@@ -41,10 +41,10 @@ from schema.query_limits import QueryLimits
 
 PAGE_SIZE_ARGUMENT = "perPage"
 ASSUMED_PAGE_SIZE = 10
-"""How long a nested list is taken to be when the operation gives no page size."""
+"""Assumed length of a nested list for which the operation gives no page size."""
 WAYPOINT = "WaypointInput"
-ENOUGH_ITEMS = 20_000
-"""How far the items of one variable are counted; the limit in `schema.query_limits` is less."""
+MAX_COUNTED_ITEMS = 20_000
+"""Where counting the items of one variable stops; above the limit in `schema.query_limits`."""
 
 LIMIT_MESSAGES = {
     "depth": "nests {} fields, over the limit of {}",
@@ -58,28 +58,28 @@ LIMIT_MESSAGES = {
 
 
 class QuerySize(NamedTuple):
-    """How much a selection asks for."""
+    """Size of a selection."""
 
     depth: int = 0
     aliases: int = 0
-    width: int = 0
-    """Its own fields."""
+    field_count: int = 0
+    """Fields of its own, without nested ones."""
     breadth: int = 0
-    """The most fields of any selection in it."""
+    """Maximum `field_count` of any selection in it."""
     cost: int = 0
     items: int = 0
-    """In the arguments of all its fields."""
+    """Objects and list items in the arguments of all its fields."""
     waypoints: int = 0
-    """The most in one list."""
+    """Length of the longest list of waypoints."""
 
     def combine(self, other: "QuerySize") -> "QuerySize":
-        """The size of two selections on the same object."""
-        width = self.width + other.width
+        """Return the size of two selections on the same object."""
+        field_count = self.field_count + other.field_count
         return QuerySize(
             max(self.depth, other.depth),
             self.aliases + other.aliases,
-            width,
-            max(self.breadth, other.breadth, width),
+            field_count,
+            max(self.breadth, other.breadth, field_count),
             self.cost + other.cost,
             self.items + other.items,
             max(self.waypoints, other.waypoints),
@@ -87,15 +87,20 @@ class QuerySize(NamedTuple):
 
 
 class LimitExceededError(Exception):
-    """An operation passes a limit; the message names the limit and its value."""
+    """An operation exceeds a limit; the message names the limit and its value."""
 
 
 def check_limits(size: QuerySize, query_limits: QueryLimits) -> None:
-    """Raises TooLarge."""
-    for name, what in LIMIT_MESSAGES.items():
-        most, actual = getattr(query_limits, name), getattr(size, name)
-        if actual > most:
-            raise LimitExceededError(f"The operation {what.format(actual, most)}")
+    """Raise LimitExceededError if a size exceeds a limit.
+
+    >>> check_limits(QuerySize(depth=20), QueryLimits(depth=16))
+    Traceback (most recent call last):
+    schema.query_size.LimitExceededError: The operation nests 20 fields, over the limit of 16
+    """
+    for name, message in LIMIT_MESSAGES.items():
+        limit, actual = getattr(query_limits, name), getattr(size, name)
+        if actual > limit:
+            raise LimitExceededError(f"The operation {message.format(actual, limit)}")
 
 
 def measure_operation(
@@ -104,7 +109,7 @@ def measure_operation(
     operation: OperationDefinitionNode,
     variables: Mapping[str, Any],
 ) -> QuerySize:
-    """The size of an operation; the document need not be valid."""
+    """Return the size of an operation. The document need not be valid."""
     fragments = {
         node.name.value: node
         for node in document.definitions
@@ -118,29 +123,34 @@ def measure_operation(
 
 
 def size_depends_on_variables(schema: GraphQLSchema, document: DocumentNode) -> bool:
-    """Whether an operation of the valid document may have another size with other variables."""
+    """Return whether the size of a valid document's operations may vary with their variables."""
     finder = _SizingVariables(schema)
     visit(document, finder)
     return finder.found
 
 
 def count_items(value: Any) -> int:
-    """The objects and list items in a JSON value, counted no further than `ENOUGH_ITEMS`."""
+    """Count the objects and list items in a JSON value, up to just over `MAX_COUNTED_ITEMS`.
+
+    >>> count_items([{"x": 1}, {"x": [2, 3]}])
+    5
+    """
     if not isinstance(value, (list, dict)):
         return 0
-    found, left = 0, [*value] if isinstance(value, list) else [value]
-    while left and found <= ENOUGH_ITEMS:
-        each = left.pop()
-        found += 1
-        if isinstance(each, list):
-            left += each
-        elif isinstance(each, dict):
-            left += [member for member in each.values() if isinstance(member, (list, dict))]
-    return found
+    # A stack and no recursion: JSON may be nested more deeply than Python's recursion limit.
+    count, stack = 0, [*value] if isinstance(value, list) else [value]
+    while stack and count <= MAX_COUNTED_ITEMS:
+        item = stack.pop()
+        count += 1
+        if isinstance(item, list):
+            stack += item
+        elif isinstance(item, dict):
+            stack += [member for member in item.values() if isinstance(member, (list, dict))]
+    return count
 
 
 def _values(operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the variables that an operation declares, defaults included."""
+    """Return the values of the variables that an operation declares, defaults included."""
     return {
         (name := node.variable.name.value): variables[name]
         if name in variables
@@ -150,7 +160,7 @@ def _values(operation: OperationDefinitionNode, variables: Mapping[str, Any]) ->
 
 
 class _SizingVariables(Visitor):
-    """Looks for variables that page sizes, lists or input objects come from."""
+    """Finds variables that are page sizes, lists or input objects."""
 
     def __init__(self, schema: GraphQLSchema) -> None:
         super().__init__()
@@ -172,7 +182,7 @@ class _SizeMeasurer:
     variables: Mapping[str, Any]
     root_type: GraphQLNamedType | None
     measured: dict[str, QuerySize] = field(default_factory=dict)
-    counted: dict[str, int] = field(default_factory=dict)
+    counted_items: dict[str, int] = field(default_factory=dict)
 
     def measure_selection(
         self, node: SelectionSetNode, parent_type: GraphQLNamedType | None
@@ -189,10 +199,13 @@ class _SizeMeasurer:
 
     def measure_fragment(self, name: str) -> QuerySize:
         if name not in self.measured:
-            self.measured[name] = QuerySize()  # what a cycle adds; validation refuses it
+            # The size that a cycle of fragments adds; validation rejects cycles later.
+            self.measured[name] = QuerySize()
             if definition := self.fragments.get(name):
-                on = self.schema.get_type(definition.type_condition.name.value)
-                self.measured[name] = self.measure_selection(definition.selection_set, on)
+                fragment_type = self.schema.get_type(definition.type_condition.name.value)
+                self.measured[name] = self.measure_selection(
+                    definition.selection_set, fragment_type
+                )
         return self.measured[name]
 
     def measure_field(self, node: FieldNode, parent_type: GraphQLNamedType | None) -> QuerySize:
@@ -201,75 +214,81 @@ class _SizeMeasurer:
             if isinstance(parent_type, GraphQLObjectType)
             else None
         )
-        of = get_named_type(definition.type) if definition else None
+        field_type = get_named_type(definition.type) if definition else None
         inner = (
-            self.measure_selection(node.selection_set, of) if node.selection_set else QuerySize()
+            self.measure_selection(node.selection_set, field_type)
+            if node.selection_set
+            else QuerySize()
         )
-        rows = self.rows(node, of, parent_type is self.root_type)
+        rows = self.count_rows(node, field_type, parent_type is self.root_type)
         arguments = node.arguments or ()
         return QuerySize(
             depth=inner.depth + 1,
             aliases=inner.aliases + (node.alias is not None),
-            width=1,
+            field_count=1,
             breadth=inner.breadth,
-            cost=rows * inner.cost + self.own_cost(node, of, rows),
-            items=rows * inner.items + sum(self.items(each.value) for each in arguments),
-            waypoints=max(inner.waypoints, self.waypoints(node, definition)),
+            cost=rows * inner.cost + self.record_cost(node, field_type, rows),
+            items=rows * inner.items
+            + sum(self.argument_items(argument.value) for argument in arguments),
+            waypoints=max(inner.waypoints, self.count_waypoints(node, definition)),
         )
 
-    def rows(self, node: FieldNode, of: GraphQLNamedType | None, is_root: bool) -> int:
-        """How often what is selected beneath a field may be resolved."""
-        is_page = isinstance(of, GraphQLObjectType) and of.name.endswith("Page")
+    def count_rows(
+        self, node: FieldNode, field_type: GraphQLNamedType | None, is_root: bool
+    ) -> int:
+        """Return how often the selection inside a field may be resolved."""
+        is_page = isinstance(field_type, GraphQLObjectType) and field_type.name.endswith("Page")
         return self.page_size(node, is_root) if is_page else 1
 
-    def own_cost(self, node: FieldNode, of: GraphQLNamedType | None, rows: int) -> int:
-        is_record = isinstance(of, GraphQLObjectType) and of.name != "Paging"
+    def record_cost(self, node: FieldNode, field_type: GraphQLNamedType | None, rows: int) -> int:
+        """Return the records that a field adds; a page's `data` were counted with the page."""
+        is_record = isinstance(field_type, GraphQLObjectType) and field_type.name != "Paging"
         return rows if is_record and node.name.value != "data" else 0
 
-    def items(self, node: ValueNode) -> int:
-        """The objects and list items that an argument comes to."""
+    def argument_items(self, node: ValueNode) -> int:
+        """Return the number of objects and list items in an argument."""
         if isinstance(node, VariableNode):
             name = node.name.value
-            if name not in self.counted:
-                self.counted[name] = count_items(self.variables.get(name))
-            return self.counted[name]
+            if name not in self.counted_items:
+                self.counted_items[name] = count_items(self.variables.get(name))
+            return self.counted_items[name]
         if isinstance(node, ListValueNode):
-            return sum(self.items(each) or 1 for each in node.values)
+            return sum(self.argument_items(item) or 1 for item in node.values)
         if isinstance(node, ObjectValueNode):
-            return 1 + sum(self.items(each.value) for each in node.fields)
+            return 1 + sum(self.argument_items(field.value) for field in node.fields)
         return 0
 
-    def waypoints(self, node: FieldNode, definition: GraphQLField | None) -> int:
-        """The most waypoints in one argument of a field."""
-        arguments = definition.args if definition else {}
+    def count_waypoints(self, node: FieldNode, definition: GraphQLField | None) -> int:
+        """Return the length of the longest list of waypoints in a field's arguments."""
+        declared = definition.args if definition else {}
         return max(
             (
-                self.length(each.value)
-                for each in node.arguments or ()
-                if (argument := arguments.get(each.name.value))
-                and get_named_type(argument.type).name == WAYPOINT
+                self.list_length(argument.value)
+                for argument in node.arguments or ()
+                if (declaration := declared.get(argument.name.value))
+                and get_named_type(declaration.type).name == WAYPOINT
             ),
             default=0,
         )
 
-    def length(self, node: ValueNode) -> int:
-        """How long the list is that an argument comes to."""
+    def list_length(self, node: ValueNode) -> int:
+        """Return the length of an argument's list; 1 for a single item (GraphQL, section 3.11)."""
         if isinstance(node, ListValueNode):
             return len(node.values)
         value = self.variables.get(node.name.value) if isinstance(node, VariableNode) else None
         return len(value) if isinstance(value, list) else 1
 
     def page_size(self, node: FieldNode, is_root: bool) -> int:
-        given: Any = None
+        page_size: Any = None
         for argument in node.arguments or ():
             if argument.name.value == PAGE_SIZE_ARGUMENT:
                 value = argument.value
                 if isinstance(value, IntValueNode):
-                    given = int(value.value[:9])
+                    page_size = int(value.value[:9])  # nine digits are above any page size
                 elif isinstance(value, VariableNode):
-                    given = self.variables.get(value.name.value)
-        if isinstance(given, float) and given.is_integer():
-            given = int(given)  # as Int coerces it
-        if not isinstance(given, int):
+                    page_size = self.variables.get(value.name.value)
+        if isinstance(page_size, float) and page_size.is_integer():
+            page_size = int(page_size)  # as graphql-core coerces it to Int
+        if not isinstance(page_size, int):
             return DEFAULT_PER_PAGE if is_root else ASSUMED_PAGE_SIZE
-        return min(max(given, 1), MAX_PER_PAGE)
+        return min(max(page_size, 1), MAX_PER_PAGE)

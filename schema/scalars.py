@@ -1,4 +1,4 @@
-"""Scalars of the schema beyond GraphQL's own."""
+"""The schema's custom scalars."""
 
 import re
 from typing import Any, NewType
@@ -16,7 +16,14 @@ _DECLARED_ENCODING = re.compile(r"""\A(\ufeff?<\?xml[^>]*?)\s+encoding=("[^"]*"|
 
 
 def _parse_svg_document(value: Any) -> bytes:
-    """XML from either door: bytes as they were sent, or text, whose declared encoding is over."""
+    """Return the bytes of an SVG document.
+
+    REST passes bytes as they were sent. GraphQL passes text, which was decoded already, so the
+    encoding that its XML declaration names is removed, and UTF-8 is used.
+
+    >>> _parse_svg_document('<?xml version="1.0" encoding="latin-1"?><svg/>')
+    b'<?xml version="1.0"?><svg/>'
+    """
     if isinstance(value, bytes):
         return value
     if not isinstance(value, str):

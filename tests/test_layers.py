@@ -2,7 +2,9 @@
 
 import ast
 import importlib.util
+import re
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,66 @@ def test_a_package_imports_only_what_stands_below_it(package: str) -> None:
         for name in imported(file):
             top = name.partition(".")[0]
             assert top not in MAY_IMPORT or top in allowed, f"{file.relative_to(ROOT)}: {name}"
+
+
+def module_name(file: Path) -> str:
+    return file.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+
+
+FILES = {module_name(file): file for package in MAY_IMPORT for file in modules(package)}
+MODULE_STRING = re.compile(r"(\w+(?:\.\w+)+)(?::\w+)?")
+
+
+def needed_modules(file: Path) -> Iterator[str]:
+    """Yield what a module imports, at any depth, or names in a string such as `"pkg.mod:attr"`."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and (match := MODULE_STRING.fullmatch(node.value))
+        ):
+            yield match[1]
+
+
+def find_import_cycle(files: dict[str, Path]) -> list[str]:
+    """Return modules of which each needs the next, and the last the first; empty if none do."""
+    graph = {
+        name: {needed for needed in needed_modules(file) if needed in files and needed != name}
+        for name, file in files.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1]
+        return cycle[::-1]
+    return []
+
+
+def test_no_modules_import_each_other_in_a_cycle() -> None:
+    assert find_import_cycle(FILES) == []
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "import schema.a",
+        "from schema.a import A",
+        "from schema import a",
+        "def late():\n    from schema import a",
+        'lazy("schema.a")',
+        'run("schema.a:app", factory=True)',
+    ],
+)
+def test_cycles_through_functions_and_strings_are_found(back: str, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("from schema.b import B")
+    (tmp_path / "b.py").write_text(back)
+    files = {"schema.a": tmp_path / "a.py", "schema.b": tmp_path / "b.py"}
+    assert set(find_import_cycle(files)) == {"schema.a", "schema.b"}
 
 
 def test_only_storage_mongo_imports_the_mongodb_driver() -> None:

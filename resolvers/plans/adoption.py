@@ -1,4 +1,4 @@
-"""Locations that a map already has keep their ids and places when it is made routable."""
+"""Keep the ids and positions of a map's existing locations when it is made routable."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from routing.plan import PlanLocation
 
 
 class ExistingLocation(NamedTuple):
-    """A location of the map, in the map's units; `unit_id` is the unit that it stands for."""
+    """A location of the map, in the map's units. `unit_id` is the unit that it stands for."""
 
     id: str
     name: str
@@ -32,53 +32,57 @@ class _CandidatePair:
 
 
 def adopt_locations(
-    reading: TranslatedPlan, existing: Sequence[ExistingLocation]
+    translated: TranslatedPlan, existing: Sequence[ExistingLocation]
 ) -> TranslatedPlan:
-    """The reading with the given locations instead of those that it would make for the same.
+    """Return the plan with existing locations in place of the candidates that they match.
 
-    A location stands for the place of its unit, or for the place whose shape it lies in; one that
-    stands for none is routed besides. What is left of `places` is to be written.
+    A location matches the candidate of its unit; one without a unit, the smallest candidate whose
+    shape contains it. Locations that match none are added to the plan. `candidates` of the result
+    are those that no location matches: they become new locations.
     """
-    scale = reading.drawing.feet_per_unit
+    scale = translated.drawing.feet_per_unit
     pairs = [
-        _CandidatePair(place, location, to_shape(place.feature.geometry, scale))
-        for place, location in zip(reading.candidates, reading.plan.locations, strict=True)
+        _CandidatePair(candidate, location, to_shape(candidate.feature.geometry, scale))
+        for candidate, location in zip(
+            translated.candidates, translated.plan.locations, strict=True
+        )
     ]
-    levels = {level.id for level in reading.plan.levels}
+    levels = {level.id for level in translated.plan.levels}
     adopted: dict[str, PlanLocation] = {}
     added: list[PlanLocation] = []
-    for each in existing:
-        if each.floor_id not in levels:
+    for old in existing:
+        if old.floor_id not in levels:
             continue
-        at = PlanLocation(each.id, each.floor_id, each.x * scale, each.y * scale, each.name)
-        pair = _find_pair(each, at, (pair for pair in pairs if pair.candidate.id not in adopted))
+        location = PlanLocation(old.id, old.floor_id, old.x * scale, old.y * scale, old.name)
+        free = (pair for pair in pairs if pair.candidate.id not in adopted)
+        pair = _find_pair(old, location, free)
         if pair is None:
-            added.append(at)
+            added.append(location)
         else:
-            adopted[pair.candidate.id] = replace(at, space_id=pair.location.space_id)
+            adopted[pair.candidate.id] = replace(location, space_id=pair.location.space_id)
     locations = [adopted.get(pair.candidate.id, pair.location) for pair in pairs] + added
     return replace(
-        reading,
-        plan=replace(reading.plan, locations=tuple(locations)),
+        translated,
+        plan=replace(translated.plan, locations=tuple(locations)),
         candidates=tuple(pair.candidate for pair in pairs if pair.candidate.id not in adopted),
     )
 
 
 def _find_pair(
-    existing: ExistingLocation, at: PlanLocation, pairs: Iterable[_CandidatePair]
+    existing: ExistingLocation, location: PlanLocation, pairs: Iterable[_CandidatePair]
 ) -> _CandidatePair | None:
     if existing.unit_id is not None:
         return next((pair for pair in pairs if pair.candidate.unit_id == existing.unit_id), None)
-    around = [
+    nearby = [
         pair
         for pair in pairs
         if pair.candidate.unit_id is None
         and pair.candidate.level == existing.floor_id
-        and pair.shape.distance(Point(at.x, at.y)) <= _reach_feet(pair.shape)
+        and pair.shape.distance(Point(location.x, location.y)) <= _max_distance_feet(pair.shape)
     ]
-    return min(around, key=lambda pair: pair.shape.area, default=None)
+    return min(nearby, key=lambda pair: pair.shape.area, default=None)
 
 
-def _reach_feet(shape: BaseGeometry) -> float:
-    """Within an outline, or as near to a point as a hand."""
+def _max_distance_feet(shape: BaseGeometry) -> float:
+    # A location lies within an area; points and lines have no inside to be in.
     return 0.0 if isinstance(shape, Polygon) else 1.0

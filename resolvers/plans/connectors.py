@@ -1,4 +1,7 @@
-"""Features that lead from level to level -> connectors: drawings of one lift become one lift."""
+"""Build connectors from the features that lead from level to level.
+
+A lift is often drawn once on each level; those drawings become one connector.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,12 +21,12 @@ from resolvers.plans.terms import (
 from routing.plan import Connector, ConnectorKind, Direction
 
 MIN_STACKED_SHARE: Final = 0.5
-"""How much of the smaller shape must lie above the other for the two to be one shaft."""
+"""Share of the smaller shape that must lie above the larger for the two to be one shaft."""
 
 
 @dataclass(slots=True)
-class ConnectorGroup:
-    """What is taken for one connector."""
+class DrawnConnector:
+    """The features and shapes of one connector, by level."""
 
     kind: ConnectorKind
     features: list[Feature] = field(default_factory=list)
@@ -37,13 +40,13 @@ class ConnectorGroup:
 
 @dataclass(frozen=True, slots=True)
 class LevelStack:
-    """How high each level of a plan is, and what can be walked on there, by level."""
+    """The ordinals of a plan's levels, and their walkable shapes."""
 
     ordinals: Mapping[str, float]
     walkable: Mapping[str, ShapeIndex]
 
     def rank_levels(self) -> dict[str, int]:
-        """Levels counted from the lowest; those of equal height have one number."""
+        """Return each level's rank from the lowest; levels of equal ordinal share one."""
         heights = sorted(set(self.ordinals.values()))
         return {level: heights.index(ordinal) for level, ordinal in self.ordinals.items()}
 
@@ -52,15 +55,15 @@ def find_connectors(
     drawn: Iterable[tuple[Feature, Shape]],
     stack: LevelStack,
     refs_are_unique: bool,
-    notebook: NoteCollector,
+    notes: NoteCollector,
 ) -> Iterator[Connector]:
-    """The connectors among features, each with its shape in feet.
+    """Yield the connectors among features, each given with its shape in feet.
 
-    Features with one `ref` are one; where `refs_are_unique` is false, as on a map of several
-    buildings, only where they serve different levels or lie at the same place. Features without a
-    `ref` are one where they lie above one another on neighbouring levels.
+    Features with the same `ref` are one connector. If refs are not unique, as on a map of several
+    buildings, they must also serve different levels or intersect. Features without a `ref` are one
+    connector if they lie above one another on adjacent levels.
     """
-    groups: list[ConnectorGroup] = []
+    groups: list[DrawnConnector] = []
     rank = stack.rank_levels()
     parts = [
         _to_group(feature, kind, shape, stack)
@@ -72,7 +75,7 @@ def find_connectors(
         if group is None:
             group = next((g for g in groups if _shares_position(g, part, rank)), None)
             if group is not None:
-                notebook.add("connectors joined by their position", part.features[0].id)
+                notes.add("connectors joined by their position", part.features[0].id)
         if group is None:
             groups.append(part)
         else:
@@ -82,22 +85,23 @@ def find_connectors(
 
 def _to_group(
     feature: Feature, kind: ConnectorKind, shape: Shape, stack: LevelStack
-) -> ConnectorGroup:
+) -> DrawnConnector:
     levels = sorted(feature.levels, key=stack.ordinals.__getitem__)
     if not isinstance(shape, LineString) or len(levels) < 2:
         direction = _parse_direction(feature.tags, _leads_up(feature.tags))
-        return ConnectorGroup(kind, [feature], dict.fromkeys(levels, shape), direction)
+        return DrawnConnector(kind, [feature], dict.fromkeys(levels, shape), direction)
     rises = _leads_up(feature.tags)
     if rises is None:
         rises = _is_drawn_upwards(shape, levels, stack)
     ends = [shapely.Point(shape.coords[0]), shapely.Point(shape.coords[-1])]
     low, high = ends if rises else reversed(ends)
-    places: dict[str, Shape] = {**dict.fromkeys(levels, shape), levels[0]: low, levels[-1]: high}
-    return ConnectorGroup(kind, [feature], places, _parse_direction(feature.tags, rises))
+    # A flight of stairs drawn as a line is entered at its ends, and along it on levels in between.
+    shapes: dict[str, Shape] = {**dict.fromkeys(levels, shape), levels[0]: low, levels[-1]: high}
+    return DrawnConnector(kind, [feature], shapes, _parse_direction(feature.tags, rises))
 
 
 def _leads_up(tags: Tags) -> bool | None:
-    """Whether something leads up in the direction in which it is drawn; None: it does not say."""
+    """Return whether a line leads up in the direction it is drawn in (OSM `incline`), if tagged."""
     incline = tags.get("incline", "")
     if incline in ("up", "down"):
         return incline == "up"
@@ -109,7 +113,7 @@ def _leads_up(tags: Tags) -> bool | None:
 
 
 def _is_drawn_upwards(line: LineString, levels: Sequence[str], stack: LevelStack) -> bool:
-    """Whether a line's start fits the lower level's floor better than its end does."""
+    """Guess whether a line starts on the lower level, by the distance of its ends to the floors."""
     start, end = shapely.Point(line.coords[0]), shapely.Point(line.coords[-1])
     low, high = (stack.walkable.get(level) for level in (levels[0], levels[-1]))
     if low is None or high is None:
@@ -120,14 +124,14 @@ def _is_drawn_upwards(line: LineString, levels: Sequence[str], stack: LevelStack
 
 
 def _parse_direction(tags: Tags, rises: bool | None) -> Direction | None:
-    """The only way that an escalator moves, None where it may be either."""
+    """Return the direction that an escalator moves in (OSM `conveying`), or None for both."""
     conveying = tags.get("conveying")
     if rises is None or conveying not in ("forward", "backward"):
         return None
     return Direction.UP if rises == (conveying == "forward") else Direction.DOWN
 
 
-def _shares_ref(group: ConnectorGroup, part: ConnectorGroup, refs_are_unique: bool) -> bool:
+def _shares_ref(group: DrawnConnector, part: DrawnConnector, refs_are_unique: bool) -> bool:
     if group.kind != part.kind or not part.ref or group.ref != part.ref:
         return False
     shared = group.shapes.keys() & part.shapes.keys()
@@ -138,7 +142,7 @@ def _shares_ref(group: ConnectorGroup, part: ConnectorGroup, refs_are_unique: bo
     )
 
 
-def _shares_position(group: ConnectorGroup, part: ConnectorGroup, rank: Mapping[str, int]) -> bool:
+def _shares_position(group: DrawnConnector, part: DrawnConnector, rank: Mapping[str, int]) -> bool:
     if group.kind != part.kind or (group.ref and part.ref):
         return False
     shared = group.shapes.keys() & part.shapes.keys()
@@ -153,7 +157,7 @@ def _shares_position(group: ConnectorGroup, part: ConnectorGroup, rank: Mapping[
 
 
 def _covers_middle(one: Shape, other: Shape) -> bool:
-    """Whether an outline has the other's middle in it, as of a lift drawn as point and shaft."""
+    """Return whether an area covers the other's middle, as a shaft covers a lift's point."""
     if 2 not in (shapely.get_dimensions(one), shapely.get_dimensions(other)):
         return False
     return bool(
@@ -169,7 +173,7 @@ def _is_stacked(one: Shape, other: Shape) -> bool:
     return bool(shared >= MIN_STACKED_SHARE * smaller)
 
 
-def _merge_group(group: ConnectorGroup, part: ConnectorGroup) -> None:
+def _merge_group(group: DrawnConnector, part: DrawnConnector) -> None:
     group.features += part.features
     group.direction = group.direction or part.direction
     for level, shape in part.shapes.items():
@@ -177,7 +181,7 @@ def _merge_group(group: ConnectorGroup, part: ConnectorGroup) -> None:
             group.shapes[level] = shape
 
 
-def _to_connector(group: ConnectorGroup) -> Connector:
+def _to_connector(group: DrawnConnector) -> Connector:
     tags = {key: value for f in reversed(group.features) for key, value in f.tags.items()}
     wheelchair = [WHEELCHAIR_ACCESS.get(f.tags.get("wheelchair", "")) for f in group.features]
     return Connector(

@@ -1,4 +1,4 @@
-"""Which floor each level of a drawing shows, and how many storeys lie between them."""
+"""Assign the catalog's floors to the levels of a drawing."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -9,10 +9,11 @@ from routing.plan import Connector
 
 
 def assign_floors(drawing: Drawing, map_id: str, floor_sorts: Mapping[str, int] | None) -> Drawing:
-    """The drawing with the floors' ids as its levels' ids, levels from the lowest.
+    """Return the drawing with floor ids as level ids, its levels ordered from the lowest.
 
-    Where the floors are given, a level's ordinal is its floor's place in their order: `sort` says
-    which is higher, not by how much. Raises `InvalidInput`.
+    `floor_sorts` maps floor id to `sort`. A level's ordinal becomes its floor's rank by `sort`,
+    which tells which floor is higher but not by how much. Without `floor_sorts`, ids are made up.
+    Raises InvalidInputError.
     """
     if floor_sorts is None:
         ids = {level.id: f"{map_id}-level-{level.id}" for level in drawing.levels}
@@ -57,7 +58,7 @@ def _floor_id_of(level: DrawnLevel, drawing: Drawing, floor_sorts: Mapping[str, 
 def validate_floor_order(
     connectors: Iterable[Connector], drawing: Drawing, floor_sorts: Mapping[str, int]
 ) -> None:
-    """Raises `InvalidInput` for a connector between floors of which none is the higher."""
+    """Raise InvalidInputError for a connector between two floors of equal `sort`."""
     ordinals = {level.id: level.ordinal for level in drawing.levels}
     for connector in connectors:
         by_ordinal: dict[float | None, str] = {}

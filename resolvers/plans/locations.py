@@ -1,4 +1,4 @@
-"""Which features become locations, where each stands, and what its tags are."""
+"""Find the features that become locations, with their positions and tags."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
@@ -7,6 +7,7 @@ from shapely.geometry.base import BaseGeometry
 
 from parsing.drawing import Drawing, Feature, NoteCollector
 from parsing.osm.surroundings import is_site
+from resolvers.locations import UNIT_ID_TAG
 from resolvers.plans.shapes import Shape, ShapeIndex, label_point
 from resolvers.plans.terms import (
     POINT_OF_INTEREST_MATCHERS,
@@ -19,16 +20,16 @@ from resolvers.plans.terms import (
 from routing.plan import SpaceKind
 
 MAX_OUTSIDE_FEET: Final = 50.0
-"""A point this far from every space belongs to something else, such as the house next door."""
+"""A point farther than this from every space belongs to something else, such as a house nearby."""
 COORDINATE_DECIMALS: Final = 3
 OMITTED_TAGS: Final = frozenset({"name", "level", "repeat_on"})
-"""Tags that the location says by its own fields."""
+"""Tags that fields of the location repeat."""
 
 
 class LocationCandidate(NamedTuple):
-    """A location to be, in the map's units; the first of its levels is the one it stands on.
+    """A location that may be written, in the map's units; it stands on the first of its levels.
 
-    `unit_id` is the unit that it stands for, None for one that is no unit.
+    `unit_id` is the unit that it stands for, if any.
     """
 
     id: str
@@ -51,11 +52,11 @@ def find_location_candidates(
     shapes: Iterable[tuple[Feature, Shape]],
     walkable: Mapping[str, ShapeIndex],
     obstacles: Mapping[str, ShapeIndex],
-    notebook: NoteCollector,
+    notes: NoteCollector,
 ) -> Iterator[LocationCandidate]:
-    """One for each unit and each amenity or other point of interest.
+    """Yield a candidate for each unit and each amenity or other point of interest.
 
-    A drawing that keeps its features' ids knows no units: there each room becomes one.
+    A drawing with an `id_key` (OpenStreetMap, IMDF) has no units: each of its rooms becomes one.
     """
     ordinals = {level.id: level.ordinal or 0 for level in drawing.levels}
     seen: set[str] = set()
@@ -66,19 +67,19 @@ def find_location_candidates(
             continue
         level = min(feature.levels, key=lambda key: (abs(ordinals[key]), ordinals[key]))
         if space_kind_of(feature) is None and not _is_near(shape, walkable.get(level)):
-            notebook.add("point of interest outside the plan", feature.id)
+            notes.add("point of interest outside the plan", feature.id)
             continue
         if feature.unit_id is not None and feature.unit_id in seen:
-            notebook.add("unit drawn more than once, located at its first shape", feature.unit_id)
+            notes.add("unit drawn more than once, located at its first shape", feature.unit_id)
             continue
         seen.add(feature.unit_id or "")
-        place_id = f"{map_id}-{feature.id.replace('/', '-')}"
-        unit_id = (feature.unit_id or place_id) if is_unit else None
-        at = _label_position(shape, obstacles.get(level), drawing.feet_per_unit)
+        location_id = f"{map_id}-{feature.id.replace('/', '-')}"
+        unit_id = (feature.unit_id or location_id) if is_unit else None
+        position = _label_position(shape, obstacles.get(level), drawing.feet_per_unit)
         levels = (level, *(other for other in feature.levels if other != level))
         tags = _build_tags(feature, drawing.id_key, unit_id)
         yield LocationCandidate(
-            place_id, feature, display_name_of(feature), *at, levels, tags, unit_id
+            location_id, feature, display_name_of(feature), *position, levels, tags, unit_id
         )
 
 
@@ -96,19 +97,21 @@ def _is_near(shape: Shape, walkable: ShapeIndex | None) -> bool:
 def _label_position(
     shape: Shape, obstacles: ShapeIndex | None, feet_per_unit: float
 ) -> tuple[float, float]:
-    sound: BaseGeometry = shape if shape.is_valid else shape.buffer(0)
-    left = obstacles.subtract_from(sound) if obstacles is not None and sound.area else sound
-    point = label_point(shape if left.is_empty else left)
+    valid: BaseGeometry = shape if shape.is_valid else shape.buffer(0)
+    free = obstacles.subtract_from(valid) if obstacles is not None and valid.area else valid
+    point = label_point(shape if free.is_empty else free)
     return round(point.x / feet_per_unit, COORDINATE_DECIMALS), round(
         point.y / feet_per_unit, COORDINATE_DECIMALS
     )
 
 
 def _build_tags(feature: Feature, id_key: str | None, unit_id: str | None) -> dict[str, str]:
-    own = {key: value for key, value in feature.tags.items() if key not in OMITTED_TAGS and value}
-    marks = {"svc:id": unit_id, "svc:type": "unit", "indoor": "room"} if unit_id else {}
+    own_tags = {
+        key: value for key, value in feature.tags.items() if key not in OMITTED_TAGS and value
+    }
+    service_tags = {UNIT_ID_TAG: unit_id, "svc:type": "unit", "indoor": "room"} if unit_id else {}
     if matches_any(POINT_OF_INTEREST_MATCHERS, feature.tags):
-        marks["svc:amenity"] = "yes"
+        service_tags["svc:amenity"] = "yes"
     if id_key:
-        marks[id_key] = feature.id
-    return marks | own
+        service_tags[id_key] = feature.id
+    return service_tags | own_tags

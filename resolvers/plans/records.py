@@ -1,4 +1,4 @@
-"""What a plan adds to the catalog, as members of a bundle."""
+"""Build the records that a plan adds to the catalog, as members of a bundle."""
 
 from typing import Any
 
@@ -7,57 +7,57 @@ from resolvers.plans.translation import TranslatedPlan
 RecordDict = dict[str, Any]
 
 
-def build_location_records(reading: TranslatedPlan, asset_id: str) -> list[RecordDict]:
-    """The locations of a plan, each with its floors, the one it stands on first."""
+def build_location_records(translated: TranslatedPlan, asset_id: str) -> list[RecordDict]:
+    """Return the locations of a plan's candidates; the first floor is the one they stand on."""
     return [
         {
-            "id": place.id,
+            "id": candidate.id,
             "asset_id": asset_id,
-            "unit_map_id": reading.map_id,
-            "name": place.name,
-            "x": place.x,
-            "y": place.y,
-            "floors": [{"id": level} for level in place.levels],
-            "tags": [{"key": key, "value": value} for key, value in place.tags.items()],
+            "unit_map_id": translated.map_id,
+            "name": candidate.name,
+            "x": candidate.x,
+            "y": candidate.y,
+            "floors": [{"id": level} for level in candidate.levels],
+            "tags": [{"key": key, "value": value} for key, value in candidate.tags.items()],
         }
-        for place in reading.candidates
+        for candidate in translated.candidates
     ]
 
 
-def build_directory(reading: TranslatedPlan, asset_id: str) -> dict[str, list[RecordDict]]:
-    """Asset, map, floors and units for a plan that brings no map of its own.
+def build_directory(translated: TranslatedPlan, asset_id: str) -> dict[str, list[RecordDict]]:
+    """Return asset, map, floors and units for a plan that is not the map's own drawing.
 
-    One floor a level, one unit a room. `feet_per_unit` is 1: the map's coordinates are feet.
+    Each level becomes a floor and each room a unit.
     """
-    name = reading.drawing.name or reading.map_id
+    name = translated.drawing.name or translated.map_id
     return {
         "assets": [{"id": asset_id, "name": name}],
-        "floors": _build_floor_records(reading, asset_id),
+        "floors": _build_floor_records(translated, asset_id),
         "maps": [
             {
-                "id": reading.map_id,
+                "id": translated.map_id,
                 "asset_id": asset_id,
                 "name": name,
-                "feet_per_unit": reading.drawing.feet_per_unit,
+                "feet_per_unit": translated.drawing.feet_per_unit,
             }
         ],
         "units": [
             {
-                "id": place.unit_id,
+                "id": candidate.unit_id,
                 "asset_id": asset_id,
-                "floor_id": place.level,
-                "name": place.name,
-                "map_ids": [reading.map_id],
+                "floor_id": candidate.level,
+                "name": candidate.name,
+                "map_ids": [translated.map_id],
             }
-            for place in reading.candidates
-            if place.unit_id is not None
+            for candidate in translated.candidates
+            if candidate.unit_id is not None
         ],
     }
 
 
-def _build_floor_records(reading: TranslatedPlan, asset_id: str) -> list[RecordDict]:
-    """`sort` is the level's number where all levels are whole ones, else their order."""
-    ordinals = [level.ordinal or 0.0 for level in reading.drawing.levels]
+def _build_floor_records(translated: TranslatedPlan, asset_id: str) -> list[RecordDict]:
+    # `sort` is an integer: the ordinal if all are whole numbers, else the rank.
+    ordinals = [level.ordinal or 0.0 for level in translated.drawing.levels]
     ranks = {ordinal: rank for rank, ordinal in enumerate(sorted(set(ordinals)))}
     is_whole = all(ordinal == int(ordinal) for ordinal in ordinals)
     return [
@@ -68,5 +68,5 @@ def _build_floor_records(reading: TranslatedPlan, asset_id: str) -> list[RecordD
             "short_label": f"{ordinal:g}",
             "sort": int(ordinal) if is_whole else ranks[ordinal],
         }
-        for level, ordinal in zip(reading.drawing.levels, ordinals, strict=True)
+        for level, ordinal in zip(translated.drawing.levels, ordinals, strict=True)
     ]

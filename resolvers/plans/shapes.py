@@ -1,4 +1,4 @@
-"""Geometry as it is drawn -> shapes in feet that can be calculated with."""
+"""Convert drawn geometry to shapely shapes in feet."""
 
 import math
 from collections.abc import Iterable
@@ -11,30 +11,35 @@ from shapely.geometry.base import BaseGeometry
 from parsing.drawing import AreaGeometry, Coordinates, Geometry, LinesGeometry, PointGeometry
 
 MIN_ROOM_SHARE: Final = 0.8
+"""Share of the largest inscribed circle's radius that a label at the centroid needs around it."""
 
 Surface: TypeAlias = Polygon | MultiPolygon
 Shape: TypeAlias = shapely.Point | LineString | MultiLineString | Surface
 
 
 class ShapeIndex:
-    """Shapes of one level, found by where they are."""
+    """A spatial index of the shapes of one level."""
 
     def __init__(self, shapes: Iterable[BaseGeometry]) -> None:
         self._tree = shapely.STRtree([shape for shape in shapes if not shape.is_empty])
 
     def distance_to(self, shape: BaseGeometry) -> float:
-        """How far it is to the nearest of them; infinite where there is none."""
+        """Return the distance to the nearest shape; infinite if there is none."""
         _, distances = self._tree.query_nearest(shape, return_distance=True, all_matches=False)
         return float(distances.min(initial=math.inf))
 
     def subtract_from(self, shape: BaseGeometry) -> BaseGeometry:
-        """What they leave of a sound shape."""
-        in_way = self._tree.geometries[self._tree.query(shape, predicate="intersects")]
-        return shape.difference(union_shapes(in_way)) if len(in_way) else shape
+        """Return a valid shape without the indexed shapes."""
+        overlapping = self._tree.geometries[self._tree.query(shape, predicate="intersects")]
+        return shape.difference(union_shapes(overlapping)) if len(overlapping) else shape
 
 
 def to_shape(geometry: Geometry, feet_per_unit: float) -> Shape:
-    """The shape in feet. A single ring is taken as it is, self-crossing or not."""
+    """Return the shape in feet. A single ring is not repaired, even if it crosses itself.
+
+    >>> to_shape(LinesGeometry((((0, 0), (2, 0)),)), feet_per_unit=3).wkt
+    'LINESTRING (0 0, 6 0)'
+    """
     match geometry:
         case PointGeometry((x, y)):
             return shapely.Point(x * feet_per_unit, y * feet_per_unit)
@@ -46,16 +51,18 @@ def to_shape(geometry: Geometry, feet_per_unit: float) -> Shape:
 
 
 def label_point(surface: BaseGeometry) -> shapely.Point:
-    """Where a label would stand: the centroid if there is room around it, else the centre of the
-    largest circle inside; of lines, the middle."""
+    """Return where a label would stand: the middle of a line, the centroid of an area.
+
+    If the centroid has too little room around it, the centre of the largest inscribed circle.
+    """
     if surface.geom_type == "Point":
         return surface  # type: ignore[return-value]
     if shapely.get_dimensions(surface) < 2:
         return surface.interpolate(0.5, normalized=True)
-    sound = surface if surface.is_valid else surface.buffer(0)
-    if sound.is_empty:
+    valid = surface if surface.is_valid else surface.buffer(0)
+    if valid.is_empty:
         return surface.representative_point()
-    largest = max(shapely.get_parts(sound), key=lambda part: part.area)
+    largest = max(shapely.get_parts(valid), key=lambda part: part.area)
     radius = shapely.maximum_inscribed_circle(largest, tolerance=0.1)
     middle: shapely.Point = largest.centroid
     has_room = middle.distance(largest.boundary) >= MIN_ROOM_SHARE * radius.length
@@ -65,7 +72,7 @@ def label_point(surface: BaseGeometry) -> shapely.Point:
 
 
 def union_shapes(shapes: Iterable[BaseGeometry]) -> BaseGeometry:
-    """All as one, faulty ones repaired."""
+    """Return the union of shapes, after repairing invalid ones."""
     return shapely.union_all([s if s.is_valid else shapely.make_valid(s) for s in shapes])
 
 
@@ -74,14 +81,17 @@ def _to_feet(path: Coordinates, feet_per_unit: float) -> list[tuple[float, float
 
 
 def _fill_rings(rings: list[list[tuple[float, float]]], nonzero: bool) -> Surface:
-    """What the rings fill (SVG 2, section 13.4.2): faces of their arrangement, by winding."""
+    """Return what the rings fill by their fill rule (SVG 2, section 13.4.2).
+
+    The rings divide the plane into faces, of which each is filled or not by its winding number.
+    """
     if len(rings) == 1:
         return Polygon(rings[0])
     closed = [LineString([*ring, ring[0]]) for ring in rings]
     faces = shapely.get_parts(shapely.polygonize([shapely.union_all(closed)]))
-    kept = [face for face in faces if _is_filled(face.representative_point(), rings, nonzero)]
-    whole = shapely.union_all(kept)
-    return whole if isinstance(whole, Polygon | MultiPolygon) else Polygon()
+    filled = [face for face in faces if _is_filled(face.representative_point(), rings, nonzero)]
+    union = shapely.union_all(filled)
+    return union if isinstance(union, Polygon | MultiPolygon) else Polygon()
 
 
 def _is_filled(point: shapely.Point, rings: list[list[tuple[float, float]]], nonzero: bool) -> bool:
@@ -90,7 +100,10 @@ def _is_filled(point: shapely.Point, rings: list[list[tuple[float, float]]], non
 
 
 def _winding(x: float, y: float, ring: list[tuple[float, float]]) -> int:
-    """How often a ring turns around a point (Sunday 2001, the crossings with signs)."""
+    """Return the winding number of a ring around a point.
+
+    Counts signed crossings of a ray (Dan Sunday, "Inclusion of a Point in a Polygon", 2001).
+    """
     turns = 0
     for (x1, y1), (x2, y2) in zip(ring, [*ring[1:], ring[0]], strict=True):
         side = (x2 - x1) * (y - y1) - (x - x1) * (y2 - y1)

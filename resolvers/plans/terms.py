@@ -1,4 +1,4 @@
-"""What the indoor terms on a feature say that it is: one table of tags for every source."""
+"""Classify features by their tags: OpenStreetMap's indoor tagging, for every source format."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -14,14 +14,12 @@ SPACE_KINDS: Final[Mapping[str, SpaceKind]] = {
     "area": SpaceKind.AREA,
 }
 FOOTWAY_VALUES: Final = frozenset({"footway", "corridor", "pedestrian", "path"})
-
-
 VACANT_VALUES: Final = frozenset({"disused", "vacant"})
-"""What mappers write instead of what a room is for while it is for nothing."""
+"""Tag values that mark a vacant room, as in `shop=vacant`."""
 
 
 class TagMatcher(NamedTuple):
-    """A tag that decides; without values, any but `no` and those of what is vacant."""
+    """Matches a tag; without `values`, any value but `no` and `VACANT_VALUES`."""
 
     key: str
     values: frozenset[str] = frozenset()
@@ -80,14 +78,14 @@ WIDTH_KEYS: Final = ("width", "door:width", "maxwidth:physical")
 
 
 def matches_any(matchers: tuple[TagMatcher, ...], tags: Tags) -> bool:
-    """Whether any of the terms is in the tags."""
-    return any(term.matches(tags) for term in matchers)
+    """Return whether any of the matchers matches the tags."""
+    return any(matcher.matches(tags) for matcher in matchers)
 
 
 def space_kind_of(feature: Feature) -> SpaceKind | None:
-    """None for what is no space: nothing without extent is one.
+    """Return the kind of space that a feature is, or None. Only areas are spaces.
 
-    A building out of doors with something of interest in it is a room.
+    An outdoor building with a point of interest, such as a pavilion with a shop, is a room.
     """
     tags = feature.tags
     if not isinstance(feature.geometry, AreaGeometry) or is_site(tags):
@@ -99,7 +97,7 @@ def space_kind_of(feature: Feature) -> SpaceKind | None:
 
 
 def is_footpath(feature: Feature) -> bool:
-    """A line to walk along, on one level."""
+    """Return whether a feature is a footway drawn as a line on one level."""
     return (
         isinstance(feature.geometry, LinesGeometry)
         and feature.tags.get("highway") in FOOTWAY_VALUES
@@ -108,19 +106,19 @@ def is_footpath(feature: Feature) -> bool:
 
 
 def connector_kind_of(feature: Feature) -> ConnectorKind | None:
-    """None for what leads to no other level.
+    """Return the kind of connector that a feature is, or None.
 
-    A moving walkway stays on its level; a footway that spans two is a ramp.
+    A footway on several levels is a ramp; on one level, even a moving one is no connector.
     """
     tags = feature.tags
     is_single = len(feature.levels) == 1
     if tags.get("highway") in FOOTWAY_VALUES:
         return None if is_single else ConnectorKind.RAMP
-    return next((kind for term, kind in CONNECTOR_MATCHERS if term.matches(tags)), None)
+    return next((kind for matcher, kind in CONNECTOR_MATCHERS if matcher.matches(tags)), None)
 
 
 def is_door(feature: Feature) -> bool:
-    """`door=no` is an opening without a leaf."""
+    """Return whether a feature is a door; `door=no` is one: an opening without a leaf."""
     tags = feature.tags
     return space_kind_of(feature) is None and (
         "door" in tags or TagMatcher("entrance").matches(tags) or tags.get("indoor") == "door"
@@ -128,7 +126,7 @@ def is_door(feature: Feature) -> bool:
 
 
 def is_barrier(feature: Feature) -> bool:
-    """A point blocks nothing, nor does what is a space or passable."""
+    """Return whether a feature blocks walking. Points, spaces and passable barriers do not."""
     return (
         not isinstance(feature.geometry, PointGeometry)
         and space_kind_of(feature) is None
@@ -138,21 +136,25 @@ def is_barrier(feature: Feature) -> bool:
 
 
 def is_outline(feature: Feature) -> bool:
-    """The outer edge of a level."""
+    """Return whether a feature is the outline of a level."""
     return feature.tags.get("indoor") == "level" and isinstance(feature.geometry, AreaGeometry)
 
 
 def parse_width_feet(tags: Tags) -> float | None:
-    """The width of a door where its tags tell it, in metres or with a unit."""
+    """Return a width in feet from tags in metres or with a unit (OSM `width`), or None.
+
+    >>> round(parse_width_feet({"width": "0.9"}), 2)
+    2.95
+    """
     widths = (parse_feet(tags[key]) for key in WIDTH_KEYS if key in tags)
     return next((width for width in widths if width), None)
 
 
 def display_name_of(feature: Feature) -> str:
-    """What people call it, else what it is, else its id; nothing is called after its vacancy."""
+    """Return a feature's name, else what it is, else its id; a vacancy is not a name."""
     tags = feature.tags
     if feature.unit_id:
         return tags.get("name") or feature.unit_id
     keys = ("name", "ref", "addr:unit", "room", "amenity", "shop", "leisure", "occupant")
-    found = (tags[key] for key in keys if tags.get(key))
-    return next((text for text in found if text not in VACANT_VALUES), feature.id)
+    names = (tags[key] for key in keys if tags.get(key))
+    return next((name for name in names if name not in VACANT_VALUES), feature.id)

@@ -1,4 +1,4 @@
-"""Floor plans as they are drawn -> the plan that routing processes, and the records around it."""
+"""Translate drawings of floor plans into the plan that routing processes."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,20 +30,20 @@ from resolvers.plans.terms import (
 from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Space, SpaceKind
 
 DEFAULT_FOOTPATH_FEET: Final = 5.0
-"""How wide a footway drawn as a line is, unless it says so."""
+"""Width of a footway that is drawn as a line and has no width tag."""
 
 MAX_TOUCH_FEET: Final = 1.0
+"""A site's grounds this close to a room belong to the plan."""
 
 DrawnFeature = tuple[Feature, Shape]
 
 
 @dataclass(frozen=True)
 class TranslatedPlan:
-    """What a drawing says.
+    """A drawing as a plan in feet, with the locations that may be written for it.
 
-    `candidates` are the locations to write, in the map's units; those of `plan` have their ids.
-    `notes` are the lines of the report about what was not understood or not taken as it stands.
-    `drawing` has the floors' ids as those of its levels.
+    `candidates` are in the map's units and have the ids of the plan's locations. `notes` report
+    what was not understood or was changed. The levels of `drawing` have the ids of their floors.
     """
 
     plan: Plan
@@ -56,53 +56,53 @@ class TranslatedPlan:
 def translate_plan(
     drawing: Drawing, map_id: str, floor_sorts: Mapping[str, int] | None = None
 ) -> TranslatedPlan:
-    """The plan in feet, in the drawing's frame.
+    """Translate a drawing, in its own frame of reference but in feet.
 
-    `floor_sorts` are the floors that there are, id to `sort`, for a drawing whose levels name
-    floors; without, each level becomes a floor of its own. Raises `InvalidInput` for a level that
-    names no such floor, and for connected floors of which none has the greater `sort`.
+    `floor_sorts` maps the ids of the catalog's floors to `sort`, for a drawing whose levels name
+    floors; without it, each level becomes a new floor. Raises InvalidInputError for a level that
+    names no such floor, and for connected floors of equal `sort`.
     """
-    notebook = NoteCollector()
+    notes = NoteCollector()
     drawing = assign_floors(drawing, map_id, floor_sorts)
-    drawn = list(_iter_shapes(drawing, notebook))
+    drawn = list(_iter_shapes(drawing, notes))
     outlines = _build_outlines(drawn)
     spaces = list(_iter_spaces(drawn))
     spaces += _iter_footpaths(
         drawn, {s.level_id for s in spaces if s.kind is not SpaceKind.ROOM}, outlines
     )
-    spaces += list(_iter_site_grounds(drawn, spaces, notebook))
+    spaces += list(_iter_site_grounds(drawn, spaces, notes))
     barriers = list(_iter_barriers(drawn))
     grounds = _index_by_level([(s.level_id, s.polygon) for s in spaces] + list(outlines.items()))
     obstacles = _index_by_level((barrier.level_id, barrier.geometry) for barrier in barriers)
-    storeys = LevelStack({level.id: level.ordinal or 0.0 for level in drawing.levels}, grounds)
-    connectors = tuple(find_connectors(drawn, storeys, drawing.id_key != "osm:id", notebook))
+    stack = LevelStack({level.id: level.ordinal or 0.0 for level in drawing.levels}, grounds)
+    connectors = tuple(find_connectors(drawn, stack, drawing.id_key != "osm:id", notes))
     if floor_sorts is not None:
         validate_floor_order(connectors, drawing, floor_sorts)
-    places = tuple(find_location_candidates(drawing, map_id, drawn, grounds, obstacles, notebook))
+    candidates = tuple(find_location_candidates(drawing, map_id, drawn, grounds, obstacles, notes))
     for feature in drawing.features:
         if not _is_used(feature):
-            notebook.add(f"not used, {_describe_tags(feature)}", feature.id)
+            notes.add(f"not used, {_describe_tags(feature)}", feature.id)
     levels = tuple(
         Level(level.id, level.ordinal or 0.0, level.name, outlines.get(level.id))
         for level in drawing.levels
     )
     plan = Plan(
         levels, tuple(spaces), tuple(barriers), tuple(_iter_doors(drawn)), connectors,
-        tuple(_to_location(place, drawing.feet_per_unit) for place in places),
+        tuple(_to_location(candidate, drawing.feet_per_unit) for candidate in candidates),
     )  # fmt: skip
-    return TranslatedPlan(plan, places, (*drawing.notes, *notebook.notes()), drawing, map_id)
+    return TranslatedPlan(plan, candidates, (*drawing.notes, *notes.notes()), drawing, map_id)
 
 
 def part_id(feature: Feature, level: str) -> str:
-    """The id of what a feature is on one of its levels."""
+    """Return the id of a feature's part on one of its levels."""
     return feature.id if len(feature.levels) == 1 else f"{feature.id}@{level}"
 
 
-def _iter_shapes(drawing: Drawing, notebook: NoteCollector) -> Iterator[DrawnFeature]:
+def _iter_shapes(drawing: Drawing, notes: NoteCollector) -> Iterator[DrawnFeature]:
     for feature in drawing.features:
         shape = to_shape(feature.geometry, drawing.feet_per_unit)
         if shape.is_empty:
-            notebook.add("outline that encloses nothing", feature.id)
+            notes.add("outline that encloses nothing", feature.id)
         else:
             yield feature, shape
 
@@ -117,7 +117,7 @@ def _build_outlines(drawn: Iterable[DrawnFeature]) -> dict[str, Polygon | MultiP
 
 
 def _iter_spaces(drawn: Iterable[DrawnFeature]) -> Iterator[Space]:
-    """Several shapes of one unit on a level are one space."""
+    """Yield the spaces; all shapes of a unit on a level make one space."""
     units: dict[tuple[str, str], Space] = {}
     for feature, shape in drawn:
         kind = space_kind_of(feature)
@@ -140,7 +140,11 @@ def _iter_spaces(drawn: Iterable[DrawnFeature]) -> Iterator[Space]:
 def _iter_footpaths(
     drawn: Iterable[DrawnFeature], open_levels: set[str], outlines: Mapping[str, BaseGeometry]
 ) -> Iterator[Space]:
-    """Footways drawn as lines, as wide as they are; not where all between the rooms is floor."""
+    """Buffer line-drawn footways to their width.
+
+    Skip levels with an outline and no drawn corridors: there, all of the outline outside the rooms
+    is walkable already.
+    """
     for feature, shape in drawn:
         (level, *_) = feature.levels
         if not is_footpath(feature) or (level in outlines and level not in open_levels):
@@ -152,9 +156,9 @@ def _iter_footpaths(
 
 
 def _iter_site_grounds(
-    drawn: Sequence[DrawnFeature], spaces: Iterable[Space], notebook: NoteCollector
+    drawn: Sequence[DrawnFeature], spaces: Iterable[Space], notes: NoteCollector
 ) -> Iterator[Space]:
-    """What its buildings leave of a site that the plan's spaces lie on."""
+    """Yield the grounds of a site, without its buildings, if the plan's spaces lie on it."""
     buildings = union_shapes(shape for feature, shape in drawn if is_building(feature.tags))
     rooms = _index_by_level((space.level_id, space.polygon) for space in spaces)
     for feature, shape in drawn:
@@ -162,11 +166,11 @@ def _iter_site_grounds(
             continue
         level, *_ = feature.levels
         if level not in rooms or rooms[level].distance_to(shape) > MAX_TOUCH_FEET:
-            notebook.add("grounds on which no room lies", feature.id)
+            notes.add("grounds on which no room lies", feature.id)
             continue
-        left = union_shapes([shape]).difference(buildings)
-        if isinstance(left, Polygon | MultiPolygon) and not left.is_empty:
-            yield Space(feature.id, level, left, SpaceKind.AREA, feature.tags.get("name", ""))
+        grounds = union_shapes([shape]).difference(buildings)
+        if isinstance(grounds, Polygon | MultiPolygon) and not grounds.is_empty:
+            yield Space(feature.id, level, grounds, SpaceKind.AREA, feature.tags.get("name", ""))
 
 
 def _iter_barriers(drawn: Iterable[DrawnFeature]) -> Iterator[Barrier]:
@@ -177,7 +181,7 @@ def _iter_barriers(drawn: Iterable[DrawnFeature]) -> Iterator[Barrier]:
 
 
 def _iter_doors(drawn: Iterable[DrawnFeature]) -> Iterator[Door]:
-    """A door drawn as a line along its wall is as wide as the line is long."""
+    """Yield the doors; one drawn as a line along its wall is as wide as the line is long."""
     for feature, shape in drawn:
         if not is_door(feature):
             continue

@@ -1,4 +1,4 @@
-"""Long work in a process of its own that tells how far it is."""
+"""Run long work in a process of its own that reports its progress."""
 
 import asyncio
 import multiprocessing
@@ -6,32 +6,35 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
+from routing.processing import ProcessingProgress
+
 T = TypeVar("T")
 
-ProgressCallback = Callable[[float, str], None]
-"""Told the share done, from 0 to 1, and what comes next."""
 STOP_TIMEOUT_SECONDS = 5.0
+POLL_SECONDS = 0.02
 
 
-class WorkerDiedError(Exception):
-    """The process ended without an answer: it was killed, perhaps for want of memory."""
+class WorkerProcessDiedError(Exception):
+    """The process ended without a result; it was killed, perhaps for lack of memory."""
 
 
 async def run_with_progress(
-    work: Callable[..., T], progress: ProgressCallback, *arguments: Any
+    work: Callable[..., T], progress: ProcessingProgress, *arguments: Any
 ) -> T:
-    """What `work(progress, *arguments)` returns or raises, from a process that is ended with it.
+    """Return or raise what `work(progress, *arguments)` returns or raises in a new process.
 
-    Cancelling ends the process. Raises WorkerDied.
+    The process ends with this call, also when it is cancelled. `work` must be importable, and its
+    arguments, result and errors must pickle. Raises WorkerProcessDiedError.
     """
+    # "spawn": the gateway has threads, and a forked copy of one that holds a lock would deadlock.
     spawn = multiprocessing.get_context("spawn")
-    ours, theirs = spawn.Pipe(duplex=False)
-    process = spawn.Process(target=_run_worker, args=(theirs, work, arguments), daemon=True)
+    receiver, sender = spawn.Pipe(duplex=False)
+    process = spawn.Process(target=_run_worker, args=(sender, work, arguments), daemon=True)
     process.start()
-    theirs.close()
+    sender.close()  # else the receiver would never see the end of a process that died
     try:
         while True:
-            kind, *content = await _receive_message(ours)
+            kind, *content = await _receive_message(receiver)
             if kind == "progress":
                 progress(*content)
             elif kind == "failed":
@@ -42,17 +45,17 @@ async def run_with_progress(
     finally:
         process.terminate()
         await asyncio.to_thread(process.join, STOP_TIMEOUT_SECONDS)
-        ours.close()
+        receiver.close()
 
 
 async def _receive_message(connection: Connection) -> Any:
-    # Polled, so that no thread is left reading when the work is cancelled.
+    # Polled, so that cancelling leaves no thread that waits in `recv`.
     while not connection.poll():
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(POLL_SECONDS)
     try:
         return await asyncio.to_thread(connection.recv)
     except EOFError as error:
-        raise WorkerDiedError("the process that worked on it was killed") from error
+        raise WorkerProcessDiedError("the process that worked on it was killed") from error
 
 
 def _run_worker(

@@ -1,13 +1,14 @@
-"""Writing the Python code of an operation: a function for each resolver, level by level.
+"""Generate the Python code of an operation: one function for each field with a resolver.
 
     async def field_2(run, parents, rows):  # Floor.units
-        given = given_2(run.variables)
-        values = await each_2(parents, run, **given)
-        for row, value in zip(rows, [{'data': [{'id': …} for r3 in items(r2.data)]} …]):
+        arguments = arguments_3(run.variables)
+        values = await resolve_4(parents, info=run, **arguments)
+        for row, value in zip(rows, [{'data': [{'id': …} for item_6 in require_list(…)]} …]):
             row['units'] = value
 
-A row is the response's dictionary of one object. Plain fields are read where the row is made;
-resolvers are called once for the objects of a whole level, and fill in the rows.
+Execution is breadth-first: a resolver is called once for all objects of a level (`parents`), where
+graphql-core would call it once for each. A row is the response's dictionary of one object, made
+with its plain fields; resolvers fill in the others.
 """
 
 from collections.abc import Callable
@@ -25,40 +26,40 @@ from graphql import (
 )
 
 from resolvers.request.batching import batch_resolver_of
-from schema.compiler import runtime as runtime
+from schema.compiler import runtime
 from schema.compiler.inputs import build_arguments
-from schema.compiler.leaves import build_completion, fast_test
+from schema.compiler.leaves import build_completion, fast_test_of
 from schema.compiler.selection import SelectedField, Selection, TypenameField, UnsupportedQueryError
 
 
 @dataclass(slots=True)
 class FunctionWriter:
-    """A function that is being written, and the levels whose fields it leaves to others."""
+    """A function that is being generated, and the calls of nested functions that end it."""
 
     lines: list[str] = field(default_factory=list)
     nested_levels: list[str] = field(default_factory=list)
 
     def add_line(self, line: str) -> None:
-        """One more line."""
+        """Add a line to the function's body."""
         self.lines.append(f"    {line}")
 
     def finish(self) -> list[str]:
-        """All lines, the last of which waits for what is further down."""
+        """Return all lines, after a last one that awaits the nested fields concurrently."""
         if self.nested_levels:
-            self.add_line(f"await together(run, {', '.join(self.nested_levels)})")
+            self.add_line(f"await resolve_concurrently(run, {', '.join(self.nested_levels)})")
         return self.lines
 
 
 class CodeWriter:
-    """Writes the functions of one operation, and collects the values that they name."""
+    """Generates the functions of one operation, and the namespace that they run in."""
 
     def __init__(self, schema: GraphQLSchema) -> None:
         self.namespace: dict[str, Any] = {
             "INFINITY": inf,
-            "items": runtime.list_items,
-            "null": runtime.raise_missing_object,
-            "one_by_one": runtime.resolve_each_parent,
-            "together": runtime.resolve_concurrently,
+            "require_list": runtime.require_list,
+            "raise_missing_object": runtime.raise_missing_object,
+            "resolve_each": runtime.resolve_each,
+            "resolve_concurrently": runtime.resolve_concurrently,
         }
         self.lines: list[str] = []
         self._schema = schema
@@ -66,14 +67,17 @@ class CodeWriter:
         self._counter = count(1)
 
     def write_operation(self, selection: Selection) -> str:
-        """The whole code; its function `operation` returns the data. Raises NotCovered."""
+        """Return the code, whose function `operation` returns the data.
+
+        Raises UnsupportedQueryError.
+        """
         function = FunctionWriter(["async def operation(run):"])
         rows = self._write_rows(function, selection, "(None,)")
         self.lines += [*function.finish(), f"    return {rows}[0]"]
         return "\n".join(self.lines) + "\n"
 
     def _write_rows(self, function: FunctionWriter, selection: Selection, objects: str) -> str:
-        """Adds the making of a level's rows; returns their name."""
+        """Add the line that makes a level's rows, and return the rows' name."""
         row, rows = self._new_name("r"), self._new_name("rows")
         function.add_line(
             f"{rows} = [{self._row_expression(selection, row)} for {row} in {objects}]"
@@ -91,7 +95,7 @@ class CodeWriter:
         return rows
 
     def _write_level(self, selected_field: SelectedField) -> str:
-        """Writes the function of a resolver's field; returns its name."""
+        """Generate the function of a field with a resolver, and return its name."""
         name = self._new_name("field")
         function = FunctionWriter(
             [f"async def {name}(run, parents, rows):  # {_field_title(selected_field)}"]
@@ -104,25 +108,26 @@ class CodeWriter:
     def _write_completion(
         self, function: FunctionWriter, selected: SelectedField, values: str, rows: str
     ) -> None:
-        """Adds the completion of a level's values, and puts them into the rows."""
+        """Add the lines that complete a level's values and put them into the rows."""
         if selected.has_nested_resolvers or (
             selected.is_object and not _is_list(selected.output_type)
         ):
-            shape = self._bind("shape", runtime.build_nesting(selected.output_type))
+            nesting = self._bind("nesting", runtime.build_nesting(selected.output_type))
             objects = self._new_name("objects")
-            function.add_line(f"{objects} = {shape}.flatten({values})")
-            inner = self._write_rows(function, selected.children, objects)
-            made = f"{shape}.rebuild({values}, iter({inner}))"
+            function.add_line(f"{objects} = {nesting}.flatten({values})")
+            inner_rows = self._write_rows(function, selected.children, objects)
+            completed = f"{nesting}.rebuild({values}, iter({inner_rows}))"
         else:
-            completed = self._value_expression(selected, selected.output_type, "value")
-            made = f"[{completed} for value in {values}]"
-        function.add_line(f"for row, value in zip({rows}, {made}, strict=True):")
+            value = self._value_expression(selected, selected.output_type, "value")
+            completed = f"[{value} for value in {values}]"
+        function.add_line(f"for row, value in zip({rows}, {completed}, strict=True):")
         function.add_line(f"    row[{selected.response_key!r}] = value")
 
     def _row_expression(self, selection: Selection, record: str) -> str:
-        """The expression of one object's row, in the order of the selection."""
+        """Return the expression of one object's row; keys are in the order of the selection."""
         members = [
-            f"{each.response_key!r}: {self._member_expression(each, record)}" for each in selection
+            f"{selected.response_key!r}: {self._member_expression(selected, record)}"
+            for selected in selection
         ]
         return "{" + ", ".join(members) + "}"
 
@@ -130,7 +135,7 @@ class CodeWriter:
         if isinstance(selected, TypenameField):
             return repr(selected.type_name)
         if selected.calls_resolver or selected.has_nested_resolvers:
-            return "None"
+            return "None"  # keeps the key's position; its level fills in the value
         return self._value_expression(
             selected, selected.output_type, self._source_expression(selected, record)
         )
@@ -138,13 +143,15 @@ class CodeWriter:
     def _value_expression(
         self, selected_field: SelectedField, output_type: GraphQLOutputType, source: str
     ) -> str:
-        """The expression that completes a value beneath which nothing is awaited."""
+        """Return the expression that completes a value with no resolver inside it."""
         nullable = get_nullable_type(output_type)
         if isinstance(nullable, GraphQLList):
             item = self._new_name("item")
             completed = self._value_expression(selected_field, nullable.of_type, item)
             return self._null_check_expression(
-                output_type, source, lambda value: f"[{completed} for {item} in items({value})]"
+                output_type,
+                source,
+                lambda value: f"[{completed} for {item} in require_list({value})]",
             )
         if selected_field.is_object:
             children = selected_field.children
@@ -152,7 +159,7 @@ class CodeWriter:
                 output_type, source, lambda value: self._row_expression(children, value)
             )
         complete = self._completion_name(output_type)
-        test = fast_test(output_type)
+        test = fast_test_of(output_type)
         return (
             f"{complete}({source})"
             if test is None
@@ -160,17 +167,18 @@ class CodeWriter:
         )
 
     def _null_check_expression(
-        self, type: GraphQLOutputType, source: str, made: Callable[[str], str]
+        self, type: GraphQLOutputType, source: str, complete: Callable[[str], str]
     ) -> str:
-        value, instead = source, "null()" if isinstance(type, GraphQLNonNull) else "None"
-        test = source
+        """Return the expression of a null, or of `complete(value)`; evaluate `source` once."""
+        null = "raise_missing_object()" if isinstance(type, GraphQLNonNull) else "None"
+        value = test = source
         if not source.isidentifier():
             value = self._new_name("value")
             test = f"({value} := {source})"
-        return f"({instead} if {test} is None else {made(value)})"
+        return f"({null} if {test} is None else {complete(value)})"
 
     def _source_expression(self, selected: SelectedField, record: str) -> str:
-        """The expression that reads a plain field of a record."""
+        """Return the expression that reads a plain field of a record."""
         resolver = selected.field.base_resolver
         if resolver is None:
             return f"{record}.{selected.field.python_name}"
@@ -179,21 +187,21 @@ class CodeWriter:
         )
 
     def _resolver_call(self, function: FunctionWriter, selected: SelectedField) -> str:
-        """The expression of the values of a level; adds the arguments first."""
+        """Return the expression of a level's values, after adding the line of its arguments."""
         resolver = selected.field.base_resolver
         assert resolver is not None
         arguments = ""
-        if given := build_arguments(selected, self._schema):
-            function.add_line(f"given = {self._bind('given', given)}(run.variables)")
-            arguments = ", **given"
-        if each := batch_resolver_of(resolver.wrapped_func):
-            return f"await {self._bind('each', each)}(parents, info=run{arguments})"
+        if builder := build_arguments(selected, self._schema):
+            function.add_line(f"arguments = {self._bind('arguments', builder)}(run.variables)")
+            arguments = ", **arguments"
+        if batch_resolver := batch_resolver_of(resolver.wrapped_func):
+            return f"await {self._bind('resolve', batch_resolver)}(parents, info=run{arguments})"
         call = (
             f"{self._bind('resolve', resolver.wrapped_func)}({_resolver_inputs(selected, 'parent')}"
         )
         if not resolver.is_async:
             return f"[{call}{arguments}) for parent in parents]"
-        return f"await one_by_one(lambda parent: {call}{arguments}), parents)"
+        return f"await resolve_each(lambda parent: {call}{arguments}), parents)"
 
     def _completion_name(self, type: GraphQLOutputType) -> str:
         if str(type) not in self._completion_names:
@@ -201,6 +209,7 @@ class CodeWriter:
         return self._completion_names[str(type)]
 
     def _bind(self, kind: str, value: Any) -> str:
+        """Add a value to the namespace and return its name."""
         name = self._new_name(kind)
         self.namespace[name] = value
         return name

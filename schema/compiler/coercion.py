@@ -1,17 +1,18 @@
-"""Writing the Python code that coerces and converts input values of plain types.
+"""Generate Python functions that coerce and convert input values of plain types.
 
-    def coerce_2(value):  # WaypointInput
+    def f2(value):  # WaypointInput
         if value is None:
             return None
-        if type(value) is not dict or not names_2.issuperset(value):
-            odd()
-        return {'id': v if type(v := value.get('id', default_3)) is str or v is None else odd(), …}
+        if type(value) is not dict or not n2.issuperset(value):
+            fallback()
+        return {'id': (v if type(v := value.get('id', n3)) is str else None if v is None else …), …}
 
-    def convert_4(value):  # WaypointInput
-        return None if value is None else class_4(id=value['id'], …)
+    def f4(value):  # WaypointInput
+        return None if value is None else n4(id=value['id'], …)
 
-Coercing is graphql-core's part, from JSON to what the schema declares; converting is strawberry's,
-from there to the inputs that resolvers take.
+Coercion is graphql-core's step, from JSON to the values that the schema declares; conversion is
+strawberry's, from those to the input objects that resolvers take. Values that are not obviously of
+their type, such as 7 for an ID, raise FallbackNeededError, and graphql-core coerces them.
 """
 
 from collections.abc import Callable
@@ -38,51 +39,68 @@ from schema.compiler.selection import UnsupportedQueryError
 Converter = Callable[[Any], Any]
 
 MAX_EXACT_INTEGER = 2**53
-"""Integers up to this are numbers of the type Float too."""
+"""Integers up to this are exact as a double; graphql-core coerces larger ones for Float."""
 IMMUTABLE_TYPES = (str, int, float, bool, type(None))
+"""Types of the defaults that all requests may share."""
 STRAWBERRY_DEFINITION = "strawberry-definition"
 
 
 class FallbackNeededError(Exception):
-    """A value that graphql-core is to coerce: it may fit all the same, as 7 does for an ID."""
+    """A value that graphql-core must coerce; it may be valid all the same."""
 
 
 def raise_fallback_needed() -> NoReturn:
-    """Stands where a value is not plainly of its type. Raises Odd."""
+    """Raise FallbackNeededError; an expression for a value that fails its fast test."""
     raise FallbackNeededError
 
 
 def build_coercion(input_type: GraphQLInputType) -> Converter:
-    """Coerces values as graphql-core does, or raises Odd. Raises NotCovered."""
+    """Return a function that coerces values as graphql-core does, or raises FallbackNeededError.
+
+    Raises UnsupportedQueryError for a type that it cannot coerce.
+
+    >>> from graphql import GraphQLInt, GraphQLList
+    >>> coerce = build_coercion(GraphQLList(GraphQLInt))
+    >>> coerce([1, None, 3])
+    [1, None, 3]
+    >>> coerce(["one"])
+    Traceback (most recent call last):
+    schema.compiler.coercion.FallbackNeededError
+    """
     return _CoercionGenerator().generate(input_type)
 
 
 def build_conversion(input_type: GraphQLInputType) -> Converter:
-    """Converts coerced values as strawberry does. Raises NotCovered."""
+    """Return a function that converts coerced values as strawberry does.
+
+    Raises UnsupportedQueryError.
+    """
     return _ConversionGenerator().generate(input_type)
 
 
 class _FunctionGenerator:
-    """Functions that are written, and the values that they name."""
+    """Generates functions, one for each type that is nested in the first, in one namespace."""
 
     def __init__(self) -> None:
         self._namespace: dict[str, Any] = {
             "INFINITY": inf,
             "EXACT": MAX_EXACT_INTEGER,
-            "odd": raise_fallback_needed,
+            "fallback": raise_fallback_needed,
         }
         self._counter = count(1)
         self._open_types: list[GraphQLInputObjectType] = []
 
     def generate(self, input_type: GraphQLInputType) -> Converter:
-        """A function of one value of a type."""
-        made: Converter = self._namespace[self._write_function(input_type)]
-        return made
+        """Return a function of one value of a type."""
+        function: Converter = self._namespace[self._write_function(input_type)]
+        return function
 
     def _write_function(self, type: GraphQLInputType) -> str:
-        """Writes a function; returns its name."""
+        """Define a function in the namespace and return its name."""
         name = f"f{next(self._counter)}"
         lines = [f"def {name}(value):  # {type}", *self._function_body(type)]
+        # Safe: the code consists of templates here and of names from our own schema. No part of a
+        # request is in it.
         exec(compile("\n    ".join(lines), "<input values>", "exec"), self._namespace)
         return name
 
@@ -101,7 +119,7 @@ class _FunctionGenerator:
         return [*null, *lines]
 
     def _value_expression(self, input_type: GraphQLInputType, source: str) -> str:
-        """The expression of the value that comes of a source."""
+        """Return the expression that coerces or converts the value of `source`."""
         nullable = get_nullable_type(input_type)
         if isinstance(nullable, GraphQLScalarType):
             return self._scalar_expression(nullable, nullable is input_type, source)
@@ -126,7 +144,7 @@ class _FunctionGenerator:
 
 class _CoercionGenerator(_FunctionGenerator):
     def _list_body(self, item: GraphQLInputType) -> list[str]:
-        return ["if type(value) is not list: odd()", *super()._list_body(item)]
+        return ["if type(value) is not list: fallback()", *super()._list_body(item)]
 
     def _object_body(self, object_type: GraphQLInputObjectType) -> list[str]:
         is_plain = (
@@ -140,12 +158,12 @@ class _CoercionGenerator(_FunctionGenerator):
             for name, field in object_type.fields.items()
         ]
         return [
-            f"if type(value) is not dict or not {names}.issuperset(value): odd()",
+            f"if type(value) is not dict or not {names}.issuperset(value): fallback()",
             f"return {{{', '.join(members)}}}",
         ]
 
     def _input_expression(self, name: str, field: GraphQLInputField) -> str:
-        """The expression of what is given for a field, else of its default."""
+        """Return the expression of a field's value, or of its default."""
         default = coerce_default_value(field)
         if default is Undefined and isinstance(field.type, GraphQLNonNull):
             return f"value.get({name!r})"
@@ -159,12 +177,12 @@ class _CoercionGenerator(_FunctionGenerator):
         if scalar_type.name not in FAST_TESTS:
             raise UnsupportedQueryError(f"values of {scalar_type}")
         test = FAST_TESTS[scalar_type.name].format(source)
-        instead = "odd()"
+        otherwise = "fallback()"
         if scalar_type.name == "Float":
-            instead = "float(v) if type(v) is int and -EXACT <= v <= EXACT else odd()"
+            otherwise = "float(v) if type(v) is int and -EXACT <= v <= EXACT else fallback()"
         if is_nullable:
-            instead = f"None if v is None else {instead}"
-        return f"(v if {test} else {instead})"
+            otherwise = f"None if v is None else {otherwise}"
+        return f"(v if {test} else {otherwise})"
 
 
 class _ConversionGenerator(_FunctionGenerator):
@@ -173,11 +191,11 @@ class _ConversionGenerator(_FunctionGenerator):
         if not isinstance(definition, StrawberryObjectDefinition) or definition.from_input:
             raise UnsupportedQueryError(f"values of {object_type}")
         names = [field.python_name for field in definition.fields]
-        made = [
+        keywords = [
             f"{name}={self._value_expression(field.type, f'value[{key!r}]')}"
             for name, (key, field) in zip(names, object_type.fields.items(), strict=True)
         ]
-        return [f"return {self._bind(definition.origin)}({', '.join(made)})"]
+        return [f"return {self._bind(definition.origin)}({', '.join(keywords)})"]
 
     def _scalar_expression(
         self, scalar_type: GraphQLScalarType, is_nullable: bool, source: str

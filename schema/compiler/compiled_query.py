@@ -1,8 +1,9 @@
-"""Compiling queries: an operation becomes Python code that does only what the operation asks.
+"""Compile queries: turn an operation into Python code that does only what the operation selects.
 
-graphql-core looks at every field of every object: its arguments, its type, whether it must be
-awaited. All that is known beforehand, so it is done once here. What is not covered, and every
-request whose compiled run fails in any way, is graphql-core's.
+graphql-core examines every field of every object at run time: its arguments, its type, whether it
+must be awaited. All of that is known beforehand, so it is done once here. Queries that are not
+supported, and requests whose compiled run fails, are left to graphql-core:
+docs/decisions/compiled-execution.md.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -26,15 +27,18 @@ from schema.compiler.selection import FieldCollector, UnsupportedQueryError, fra
 
 CompiledFunction: TypeAlias = Callable[[RunInfo], Coroutine[Any, Any, Row]]
 ConditionValues: TypeAlias = tuple[bool, ...]
-"""What the variables of an operation's conditions are, in their order."""
+"""Values of the variables in `@skip` and `@include`, in the order of their declaration."""
 
 MAX_CONDITIONS = 5
-"""Variables that `@skip` and `@include` look at; with each, the code there may be doubles."""
+"""Variables in `@skip` and `@include`; each doubles the functions that may be compiled."""
 UNSUPPORTED_ERRORS = (UnsupportedQueryError, RecursionError, MemoryError, SyntaxError)
 
 
 class CompiledQuery:
-    """One query, compiled for each outcome of its `@skip` and `@include` when it first occurs."""
+    """One query, compiled once for each combination of its `@skip` and `@include` variables.
+
+    Combinations are compiled when a request first has them.
+    """
 
     def __init__(
         self, schema: GraphQLSchema, document: DocumentNode, node: OperationDefinitionNode
@@ -49,24 +53,25 @@ class CompiledQuery:
             self._get_function(())
 
     async def run(self, inputs: Mapping[str, Any], context: Context) -> Row | None:
-        """The data of a request; None where graphql-core is to answer.
+        """Return the data of a request, or None if graphql-core must run it.
 
-        So it is after any exception, too: what resolvers raise, and Unfit, where variables or
-        values do not fit the schema. The caller must meet what the fields demand.
+        Raises InvalidResultError if variables or values do not fit the schema, and anything that
+        resolvers raise; after an exception, too, graphql-core must run the request, since only it
+        reports errors by field. The caller must have checked the fields' requirements.
         """
         variables = self._variables.coerce(inputs)
         values = [variables.coerced.get(name) for name in self._condition_names]
-        outcome = tuple(value for value in values if isinstance(value, bool))
-        function = self._get_function(outcome) if len(outcome) == len(values) else None
+        conditions = tuple(value for value in values if isinstance(value, bool))
+        function = self._get_function(conditions) if len(conditions) == len(values) else None
         return None if function is None else await function(RunInfo(context, variables))
 
-    def _get_function(self, outcome: ConditionValues) -> CompiledFunction | None:
-        if outcome not in self._functions:
+    def _get_function(self, conditions: ConditionValues) -> CompiledFunction | None:
+        if conditions not in self._functions:
             try:
-                self._functions[outcome] = self._compile(outcome)
+                self._functions[conditions] = self._compile(conditions)
             except UNSUPPORTED_ERRORS:
-                self._functions[outcome] = None
-        return self._functions[outcome]
+                self._functions[conditions] = None
+        return self._functions[conditions]
 
     def _compile(self, condition_values: ConditionValues) -> CompiledFunction:
         if len(condition_values) > MAX_CONDITIONS:
@@ -78,16 +83,19 @@ class CompiledQuery:
         selection = collector.collect_fields([self._node.selection_set], root)
         writer = CodeWriter(self._schema)
         code = compile(writer.write_operation(selection), "<compiled query>", "exec")
+        # Safe although clients write queries: the code consists of our templates, generated names,
+        # the schema's names and `repr`s of GraphQL names, which match [_A-Za-z][_0-9A-Za-z]*.
+        # Values of a query are bound in the namespace, never written into the code.
         exec(code, writer.namespace)
         function: CompiledFunction = writer.namespace["operation"]
         return function
 
 
 def _condition_variables(document: DocumentNode, node: OperationDefinitionNode) -> tuple[str, ...]:
-    """The variables of an operation that conditions look at."""
+    """Return the declared variables that appear in directives, in the order of declaration."""
     finder = _ConditionFinder()
     visit(document, finder)
-    declared = (each.variable.name.value for each in node.variable_definitions or ())
+    declared = (definition.variable.name.value for definition in node.variable_definitions or ())
     return tuple(name for name in declared if name in finder.variables)
 
 

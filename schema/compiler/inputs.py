@@ -1,4 +1,4 @@
-"""Variables and arguments of a request: plain ones quickly, others by graphql-core."""
+"""Coerce variables and build resolver arguments: fast for plain types, else by graphql-core."""
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -38,13 +38,14 @@ from schema.compiler.leaves import InvalidResultError
 from schema.compiler.selection import SelectedField, UnsupportedQueryError
 
 ArgumentBuilder: TypeAlias = Callable[[VariableValues], dict[str, Any]]
-"""From the variables of a request to what a resolver is called with."""
+"""From a request's coerced variables to a resolver's keyword arguments."""
 
 MISSING: Any = object()
+"""Distinguishes a variable that is absent from one that is null (GraphQL, section 6.1.2)."""
 
 
 class VariableCoercer:
-    """The variables that an operation declares."""
+    """Coerces the variables that an operation declares."""
 
     def __init__(self, schema: GraphQLSchema, operation: OperationDefinitionNode) -> None:
         self._schema = schema
@@ -54,7 +55,7 @@ class VariableCoercer:
             self._fast_coercers = [_build_fast_coercer(schema, node) for node in self._nodes]
 
     def coerce(self, inputs: Mapping[str, Any]) -> VariableValues:
-        """Their values. Raises Unfit."""
+        """Return the coerced variables. Raises InvalidResultError."""
         try:
             return self._coerce_fast(inputs)
         except FallbackNeededError:
@@ -87,7 +88,11 @@ def _build_fast_coercer(
 
 
 def build_arguments(selected_field: SelectedField, schema: GraphQLSchema) -> ArgumentBuilder | None:
-    """What the resolver of a field is called with; None: without arguments."""
+    """Return a builder of the arguments of a field's resolver, or None if it takes none.
+
+    Two strategies: for scalars and whole variables, a dictionary of constants that is completed
+    from the variables; for anything else, graphql-core's and strawberry's own functions.
+    """
     if not selected_field.definition.args:
         return None
     nodes = {node.name.value: node for node in selected_field.node.arguments or ()}
@@ -118,39 +123,41 @@ def _build_simple_arguments(
     }
     constant = _constant_values(selected_field, arguments.keys() - by_variable.keys())
     optional = {name for name in by_variable if not is_required_argument(arguments[name])}
-    given_first = constant | _constant_values(selected_field, optional, ())
+    # Where an optional variable is absent, its argument has the schema's default.
+    defaults = constant | _constant_values(selected_field, optional, ())
     required = {python_names[name] for name in by_variable.keys() - optional}
-    not_null = {
+    non_null = {
         python_names[name]
         for name in by_variable
         if isinstance(arguments[name].type, GraphQLNonNull)
     }
-    variable = [
-        (python_names[name], of, _argument_conversion(arguments[name]))
-        for name, of in by_variable.items()
+    conversions = [
+        (python_names[name], variable, _argument_conversion(arguments[name]))
+        for name, variable in by_variable.items()
     ]
 
-    def give(variables: VariableValues) -> dict[str, Any]:
-        given = dict(given_first)
+    def build(variables: VariableValues) -> dict[str, Any]:
+        built = dict(defaults)
         coerced = variables.coerced
-        for name, of, convert in variable:
-            if of in coerced:
-                given[name] = coerced[of] if convert is None else convert(coerced[of])
+        for name, variable, convert in conversions:
+            if variable in coerced:
+                value = coerced[variable]
+                built[name] = value if convert is None else convert(value)
             elif name in required:
                 raise InvalidResultError
-        if any(given.get(name) is None for name in not_null):
+        if any(built.get(name) is None for name in non_null):
             raise InvalidResultError
-        return given
+        return built
 
-    return give
+    return build
 
 
 def _argument_conversion(argument: GraphQLArgument) -> Converter | None:
-    """What makes the resolver's value of a variable's; None: it is the same."""
+    """Return the conversion of a variable's value for the resolver, or None for scalars."""
     if isinstance(get_nullable_type(argument.type), GraphQLScalarType):
         return None
     if argument.default_value not in (None, Undefined) or argument.default is not None:
-        raise UnsupportedQueryError("a default that is no scalar")
+        raise UnsupportedQueryError("a default that is not a scalar")
     return build_conversion(argument.type)
 
 
@@ -159,14 +166,17 @@ def _constant_values(
     names: Collection[str],
     nodes: Collection[ArgumentNode] | None = None,
 ) -> dict[str, Any]:
-    """What the arguments of these names are given without variables, by Python's names."""
+    """Return the values that these arguments have without variables, by Python name.
+
+    graphql-core computes them, for a field that has only these arguments.
+    """
     python_names = _python_names(selected_field)
     arguments = {
         name: argument for name, argument in selected_field.definition.args.items() if name in names
     }
-    given = selected_field.node.arguments or () if nodes is None else nodes
+    argument_nodes = selected_field.node.arguments or () if nodes is None else nodes
     field = GraphQLField(selected_field.definition.type, args=arguments)
-    node = FieldNode(name=selected_field.node.name, arguments=tuple(given))
+    node = FieldNode(name=selected_field.node.name, arguments=tuple(argument_nodes))
     return {python_names[name]: value for name, value in get_argument_values(field, node).items()}
 
 
@@ -178,17 +188,18 @@ def _build_converted_arguments(
         raise UnsupportedQueryError("input objects of a schema that strawberry did not make")
     converter = strawberry_schema.schema_converter
 
-    def give(variables: VariableValues) -> dict[str, Any]:
+    def build(variables: VariableValues) -> dict[str, Any]:
         values = get_argument_values(selected_field.definition, selected_field.node, variables)
         return convert_arguments(
             values, selected_field.field.arguments, converter.scalar_registry, converter.config
         )
 
-    return give
+    return build
 
 
 def _python_names(selected_field: SelectedField) -> dict[str, str]:
-    """In the schema's order, which is that of the resolver's parameters."""
+    """Return Python argument names by GraphQL name."""
+    # Both are in the order of the resolver's parameters.
     names = [argument.python_name for argument in selected_field.field.arguments]
     return dict(zip(selected_field.definition.args, names, strict=True))
 

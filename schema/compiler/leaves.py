@@ -1,4 +1,4 @@
-"""Completing scalars: the text of a quick test, and what completes a value that fails it."""
+"""Complete leaf values: the source of a fast type test, and the slow path for other values."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,25 +21,37 @@ FAST_TESTS = {
     "Float": "type(v := {}) is float and -INFINITY < v < INFINITY",
     "Boolean": "type(v := {}) is bool",
 }
-"""By scalar: whether `v`, the value of an expression, is already as graphql-core would show it."""
+"""Test by scalar, with `{}` for an expression whose value it names `v`.
+
+True if graphql-core would serialize `v` unchanged: Int has 32 bits and Float is finite (section 3.5
+of the GraphQL specification). `type(v) is` and not `isinstance`: bool is a subclass of int.
+"""
 
 
 class InvalidResultError(Exception):
-    """A value that the schema forbids: graphql-core is to say so, and where."""
+    """A value that the schema forbids; only graphql-core reports which field has it."""
 
 
-def fast_test(output_type: GraphQLOutputType) -> str | None:
-    """The test of a scalar, in which `{}` stands for an expression; it names its value `v`."""
+def fast_test_of(output_type: GraphQLOutputType) -> str | None:
+    """Return the fast test of a leaf type as in `FAST_TESTS`, or None if there is none.
+
+    >>> from graphql import GraphQLString
+    >>> fast_test_of(GraphQLString)
+    'type(v := {}) is str or v is None'
+    """
     leaf = _leaf_type(output_type)
-    serialises_as_text = leaf.coerce_output_value is str
-    test = FAST_TESTS["String"] if serialises_as_text else FAST_TESTS.get(leaf.name)
+    serializes_as_text = leaf.coerce_output_value is str
+    test = FAST_TESTS["String"] if serializes_as_text else FAST_TESTS.get(leaf.name)
     if test is None or isinstance(output_type, GraphQLNonNull):
         return test
     return f"{test} or v is None" if " and " not in test else f"({test}) or v is None"
 
 
 def build_completion(output_type: GraphQLOutputType) -> Callable[[Any], Any]:
-    """Completes any value as graphql-core does; the function raises where that would."""
+    """Return a function that completes any value of a leaf type as graphql-core does.
+
+    It raises InvalidResultError, or what the type's serializer raises.
+    """
     leaf = _leaf_type(output_type)
     is_required = isinstance(output_type, GraphQLNonNull)
 
@@ -50,10 +62,10 @@ def build_completion(output_type: GraphQLOutputType) -> Callable[[Any], Any]:
             return None
         if isinstance(value, Exception):
             raise value
-        shown = leaf.coerce_output_value(value)
-        if shown is None or shown is Undefined:
+        serialized = leaf.coerce_output_value(value)
+        if serialized is None or serialized is Undefined:
             raise InvalidResultError
-        return shown
+        return serialized
 
     return complete
 
@@ -61,5 +73,5 @@ def build_completion(output_type: GraphQLOutputType) -> Callable[[Any], Any]:
 def _leaf_type(output_type: GraphQLOutputType) -> GraphQLLeafType:
     leaf = get_nullable_type(output_type)
     if not is_leaf_type(leaf):
-        raise UnsupportedQueryError(f"{output_type} is no scalar")
+        raise UnsupportedQueryError(f"{output_type} is not a leaf type")
     return leaf

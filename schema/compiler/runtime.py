@@ -1,4 +1,4 @@
-"""What generated code calls: shapes of nested values, and waiting for several fields of a level."""
+"""Functions and classes that generated code calls: list nesting, and concurrent fields."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
@@ -20,37 +20,43 @@ LevelResolver: TypeAlias = Callable[
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """One run of a compiled operation; resolvers get it as their info."""
+    """One run of a compiled operation, passed to resolvers as their `info`.
+
+    Resolvers use nothing of `strawberry.Info` but `context`.
+    """
 
     context: Context
     variables: VariableValues
 
 
 class Nesting(Protocol):
-    """How the objects of a field lie in its values: alone, or in lists."""
+    """How the objects of a field are nested in its values: alone, or in lists."""
 
     def flatten(self, values: Sequence[Any]) -> list[Any]:
-        """All objects in the values of a level. Raises Unfit at a null that may not be."""
+        """Return all objects in a level's values.
+
+        Raises InvalidResultError for a null in a non-null type.
+        """
 
     def rebuild(self, values: Sequence[Any], rows: Iterator[Row]) -> Sequence[Any]:
-        """The values with a row in the place of each object, in the order of `flatten`."""
+        """Return the values with each object replaced by its row; rows are in `flatten`'s order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectNesting:
-    """One object each."""
+    """Each value is an object."""
 
     is_required: bool
 
     def flatten(self, values: Sequence[Any]) -> list[Any]:
-        """The objects that there are."""
-        found = [value for value in values if value is not None]
-        if self.is_required and len(found) < len(values):
+        """Return the values that are not null."""
+        objects = [value for value in values if value is not None]
+        if self.is_required and len(objects) < len(values):
             raise InvalidResultError
-        return found
+        return objects
 
     def rebuild(self, values: Sequence[Any], rows: Iterator[Row]) -> Sequence[Any]:
-        """The rows, and the nulls between them."""
+        """Return the rows with the nulls in between."""
         if self.is_required:
             return [*rows]
         return [None if value is None else next(rows) for value in values]
@@ -58,42 +64,45 @@ class ObjectNesting:
 
 @dataclass(frozen=True, slots=True)
 class ListNesting:
-    """A list each."""
+    """Each value is a list."""
 
     is_required: bool
     items: Nesting
 
     def flatten(self, values: Sequence[Any]) -> list[Any]:
-        """The objects of all lists, one list after another."""
+        """Return the objects of all lists, one list after another."""
         return self.items.flatten([item for value in values for item in self._items(value)])
 
     def rebuild(self, values: Sequence[Any], rows: Iterator[Row]) -> Sequence[Any]:
-        """The lists again."""
+        """Return lists of rows, as long as the lists of objects."""
         flat = [item for value in values for item in self._items(value)]
         rebuilt = iter(self.items.rebuild(flat, rows))
         return [None if value is None else [*islice(rebuilt, len(value))] for value in values]
 
     def _items(self, value: Any) -> Sequence[Any]:
-        return () if value is None and not self.is_required else list_items(value)
+        return () if value is None and not self.is_required else require_list(value)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedObjectNesting:
-    """One object each, which siblings may have in common: it becomes one row for all of them."""
+    """Each value is an object that siblings may share, such as the floor of many units.
+
+    Loaders return the same object for the same key, so identity finds it, and it gets one row.
+    """
 
     is_required: bool
 
     def flatten(self, values: Sequence[Any]) -> list[Any]:
-        """Every object once."""
-        found = {id(value): value for value in values}
-        if id(None) in found:
+        """Return each distinct object once."""
+        objects = {id(value): value for value in values}
+        if id(None) in objects:
             if self.is_required:
                 raise InvalidResultError
-            del found[id(None)]
-        return [*found.values()]
+            del objects[id(None)]
+        return [*objects.values()]
 
     def rebuild(self, values: Sequence[Any], rows: Iterator[Row]) -> Sequence[Any]:
-        """The rows, each wherever its object was, and the nulls between them."""
+        """Return each object's row wherever the object was, with the nulls in between."""
         row_of: dict[int, Row | None] = {id(None): None}
         for value in values:
             if id(value) not in row_of:
@@ -102,7 +111,7 @@ class SharedObjectNesting:
 
 
 def build_nesting(output_type: GraphQLOutputType) -> Nesting:
-    """The shape of the values of a field whose type this is."""
+    """Return the nesting of a field's values."""
     if isinstance(get_nullable_type(output_type), GraphQLList):
         return _build_list_nesting(output_type)
     return SharedObjectNesting(isinstance(output_type, GraphQLNonNull))
@@ -115,22 +124,22 @@ def _build_list_nesting(output_type: GraphQLOutputType) -> Nesting:
     return ObjectNesting(is_required)
 
 
-def list_items(value: Any) -> Sequence[Any]:
-    """A list's items. Raises Unfit for what is no list."""
+def require_list(value: Any) -> Sequence[Any]:
+    """Return `value` if it is a list. Raises InvalidResultError."""
     if isinstance(value, (list, tuple)):
         return value
     raise InvalidResultError
 
 
 def raise_missing_object() -> Any:
-    """Stands where an object is missing that must be there. Raises Unfit."""
+    """Raise InvalidResultError; an expression for a null in a non-null type."""
     raise InvalidResultError
 
 
-async def resolve_each_parent(
+async def resolve_each(
     resolver: Callable[[Any], Awaitable[Any]], parents: Sequence[Any]
 ) -> Sequence[Any]:
-    """The values of a resolver that answers for one parent at a time."""
+    """Return the values of a resolver that takes one parent at a time."""
     if len(parents) == 1:
         return [await resolver(parents[0])]
     return await _gather(_as_coroutine(resolver(parent)) for parent in parents)
@@ -139,17 +148,17 @@ async def resolve_each_parent(
 async def resolve_concurrently(
     run: RunInfo, *levels: tuple[LevelResolver, Sequence[Any], Sequence[Row]]
 ) -> None:
-    """Resolves fields at the same time, where there are parents for them."""
-    wanted = [level for level in levels if level[1]]
-    if len(wanted) == 1:
-        field, parents, rows = wanted[0]
+    """Resolve the fields of a level concurrently, so that their loads share batches."""
+    nonempty = [level for level in levels if level[1]]
+    if len(nonempty) == 1:  # the usual case, without the cost of a task
+        field, parents, rows = nonempty[0]
         await field(run, parents, rows)
-    elif wanted:
-        await _gather(field(run, parents, rows) for field, parents, rows in wanted)
+    elif nonempty:
+        await _gather(field(run, parents, rows) for field, parents, rows in nonempty)
 
 
 async def _gather(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
-    """The results of all; the first failure ends the others."""
+    """Return all results in order; the first failure cancels the others and is raised itself."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(coroutine) for coroutine in coroutines]

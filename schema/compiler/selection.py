@@ -1,7 +1,7 @@
-"""Which fields an operation asks of each object: fragments flattened, `@skip` and `@include` done.
+"""Collect the fields that an operation selects of each object.
 
-As graphql-core collects them (section 6.3.2 of the GraphQL specification), but once, when an
-operation is compiled.
+Fragments are flattened, and `@skip` and `@include` applied, as in CollectFields (section 6.3.2 of
+the GraphQL specification, October 2021), but once per operation and not once per object.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,20 +30,23 @@ from schema.permissions import RequirementExtension
 
 TYPENAME = "__typename"
 MAX_FIELDS = 1_000
-"""In a compiled operation, every spread of a fragment counted; longer ones are interpreted."""
+"""Fields of a compiled operation, counting each spread of a fragment.
+
+Nested fragments can multiply without bound; operations above this are interpreted.
+"""
 
 
 class UnsupportedQueryError(Exception):
-    """Part of an operation that is left to graphql-core."""
+    """An operation uses something that only graphql-core supports."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedField:
-    """One response key of an object: a field with what is selected beneath it."""
+    """One response key of an object: a field and the selection inside it."""
 
     response_key: str
     node: FieldNode
-    """The first of the nodes that ask for it; all have the same arguments."""
+    """The first node with this response key; validation requires equal arguments of the others."""
     parent: GraphQLObjectType
     definition: GraphQLField
     field: StrawberryField
@@ -51,28 +54,33 @@ class SelectedField:
 
     @property
     def is_object(self) -> bool:
-        """Whether its values are objects, of which conditions may leave nothing selected."""
+        """Whether its values are objects. `children` may still be empty, after `@skip`."""
         return self.node.selection_set is not None
 
     @property
     def output_type(self) -> GraphQLOutputType:
-        """What the schema says that its value is."""
+        """The GraphQL type of its value."""
         return self.definition.type
 
     @property
     def calls_resolver(self) -> bool:
-        """Whether its values come from a resolver that is called for a whole level."""
+        """Whether its resolver is called once for all objects of a level.
+
+        Resolvers that are neither async nor have arguments are called where the row is made.
+        """
         resolver = self.field.base_resolver
         return resolver is not None and (resolver.is_async or bool(self.field.arguments))
 
     @property
     def has_nested_resolvers(self) -> bool:
-        """Whether something beneath it is awaited."""
-        return any(child.calls_resolver or child.has_nested_resolvers for child in self.iter_fields)
+        """Whether a field inside it, at any depth, calls a resolver."""
+        return any(
+            child.calls_resolver or child.has_nested_resolvers for child in self.nested_fields
+        )
 
     @property
-    def iter_fields(self) -> "Iterator[SelectedField]":
-        """The fields beneath it."""
+    def nested_fields(self) -> "Iterator[SelectedField]":
+        """The fields inside it, without `__typename`."""
         return (child for child in self.children if isinstance(child, SelectedField))
 
 
@@ -89,16 +97,19 @@ Selection: TypeAlias = tuple[SelectedField | TypenameField, ...]
 
 @dataclass(slots=True)
 class FieldCollector:
-    """Collects the fields of one operation for one outcome of its conditions."""
+    """Collects the fields of one operation for one combination of its conditions."""
 
     schema: GraphQLSchema
     fragments: Mapping[str, FragmentDefinitionNode]
     conditions: Mapping[str, bool]
-    """The variables that `@skip` and `@include` look at."""
+    """Values of the variables in `@skip` and `@include`, by name."""
     field_count: int = 0
 
     def collect_fields(self, sets: list[SelectionSetNode], parent: GraphQLObjectType) -> Selection:
-        """The fields of one object, in the order of their first appearance. Raises NotCovered."""
+        """Return the fields of one object, in order of first appearance.
+
+        Raises UnsupportedQueryError.
+        """
         grouped: dict[str, list[FieldNode]] = {}
         visited: set[str] = set()
         for selection_set in sets:
@@ -117,8 +128,8 @@ class FieldCollector:
         definition = parent.fields.get(node.name.value)
         if definition is None:
             raise UnsupportedQueryError(f"introspection by {node.name.value}")
-        beneath = [each.selection_set for each in nodes if each.selection_set]
-        children = self.collect_fields(beneath, _object_type(definition)) if beneath else ()
+        sets = [node.selection_set for node in nodes if node.selection_set]
+        children = self.collect_fields(sets, _object_type(definition)) if sets else ()
         return SelectedField(key, node, parent, definition, _strawberry_field(definition), children)
 
     def _group_fields(
@@ -159,9 +170,9 @@ class FieldCollector:
         )
 
     def _directive_value(self, node: SelectionNode, directive: str, default: bool) -> bool:
-        for each in node.directives or ():
-            if each.name.value == directive:
-                return self._condition_value((each.arguments or ())[0].value)
+        for applied in node.directives or ():
+            if applied.name.value == directive:
+                return self._condition_value((applied.arguments or ())[0].value)
         return default
 
     def _condition_value(self, value: Any) -> bool:
@@ -173,7 +184,7 @@ class FieldCollector:
 
 
 def fragments_by_name(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
-    """The fragments that a document defines, by name."""
+    """Return the fragment definitions of a document by name."""
     return {
         node.name.value: node
         for node in document.definitions
@@ -184,9 +195,7 @@ def fragments_by_name(document: DocumentNode) -> dict[str, FragmentDefinitionNod
 def _object_type(definition: GraphQLField) -> GraphQLObjectType:
     named = get_named_type(definition.type)
     if not isinstance(named, GraphQLObjectType) or named.is_type_of is not None:
-        raise UnsupportedQueryError(
-            f"the type {named.name}, whose objects must be asked what they are"
-        )
+        raise UnsupportedQueryError(f"the type {named.name}, which needs is_type_of at run time")
     return named
 
 
@@ -195,5 +204,6 @@ def _strawberry_field(definition: GraphQLField) -> StrawberryField:
     if not isinstance(field, StrawberryField):
         raise UnsupportedQueryError("a field that strawberry did not make")
     if not all(isinstance(extension, RequirementExtension) for extension in field.extensions):
+        # A requirement is checked for the whole operation; other extensions wrap the resolver.
         raise UnsupportedQueryError(f"the field {field.python_name}, which has extensions")
     return field

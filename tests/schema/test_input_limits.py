@@ -12,12 +12,12 @@ from graphql.execution import values
 from resolvers.request.context import Context
 from schema import query_size
 from schema.execution import (
-    MAX_ITEMS_WHEN_REFUSED,
+    MAX_ITEMS_WHEN_DENIED,
     Executor,
     InvalidOperationError,
     OperationResult,
 )
-from schema.permissions import Requirement, demand_of_definition
+from schema.permissions import Requirement, requirement_of
 from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 from tests.schema.both_ways import RIGHTS, BothWays, both_ways
@@ -134,7 +134,7 @@ async def test_a_refused_field_converts_no_argument_and_spares_its_siblings(
     assert (conversions.coerced, conversions.converted) == (1, 2)
 
 
-@pytest.mark.parametrize("count", [MAX_ITEMS_WHEN_REFUSED + 1, 10_000])
+@pytest.mark.parametrize("count", [MAX_ITEMS_WHEN_DENIED + 1, 10_000])
 async def test_with_long_lists_a_caller_without_the_right_is_refused_as_a_whole(
     conversions: Conversions, narrow: httpx.AsyncClient, count: int
 ) -> None:
@@ -193,7 +193,7 @@ def test_objects_and_list_items_count(value: Any, count: int) -> None:
 
 
 def test_counting_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_size, "ENOUGH_ITEMS", 10)
+    monkeypatch.setattr(query_size, "MAX_COUNTED_ITEMS", 10)
     assert query_size.count_items([{}] * 1_000) == 11
 
 
@@ -202,7 +202,7 @@ def test_rest_has_no_refusal_worded_by_a_second_run(
 ) -> None:
     executor, text = Executor(GRAPHQL_SCHEMA), '{ asset(id: "") { id } }'
     monkeypatch.setattr(graphql, "execute", lambda *_, **__: pytest.fail("a second run"))
-    operation = executor.prepare(text, needs_places=False)
+    operation = executor.prepare(text, needs_error_paths=False)
 
     async def run() -> OperationResult:
         return await executor.run(operation, {}, Context(RIGHTS["full"], ways.stores["sound"]))
@@ -212,8 +212,8 @@ def test_rest_has_no_refusal_worded_by_a_second_run(
     assert list((error.extensions or {})["fields"]) == ["id"]
 
 
-def test_every_demand_is_checked_before_arguments_are_converted() -> None:
+def test_every_requirement_is_checked_before_arguments_are_converted() -> None:
     for type in GRAPHQL_SCHEMA.type_map.values():
         for definition in getattr(type, "fields", {}).values():
-            if demand_of_definition(definition) != Requirement():
+            if requirement_of(definition) != Requirement():
                 assert definition.resolve.__qualname__.startswith("_guarded.")

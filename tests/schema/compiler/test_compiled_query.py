@@ -99,7 +99,7 @@ def test_every_error_is_worded_by_graphql_core(
     assert (ways.answered, ways.compiled) == before[:2]
 
 
-def test_a_demand_that_is_not_met_counts_where_its_field_is_reached(ways: BothWays) -> None:
+def test_a_requirement_that_is_not_met_counts_where_its_field_is_reached(ways: BothWays) -> None:
     for id in ("unit-1", "none"):
         text = f'{{ unit(id: "{id}") {{ location {{ id }} }} }}'
         ways.check(Drawn(text, {}), caller="plain")
@@ -148,9 +148,12 @@ def test_a_setting_leaves_all_to_graphql_core() -> None:
     )
 
 
-def test_an_operation_knows_what_it_demands() -> None:
+def test_an_operation_knows_its_requirements() -> None:
     text = "query A { assetReferences { data { id } } } query B { units { data { id } } }"
     executor = Executor(GRAPHQL_SCHEMA)
-    [demand] = executor.select(text, "A", {}).requirements
-    assert (demand.flag, demand.permission) == ("references", "service.asset-references.read")
+    [requirement] = executor.select(text, "A", {}).requirements
+    assert (requirement.flag, requirement.permission) == (
+        "references",
+        "service.asset-references.read",
+    )
     assert executor.select(text, "B", {}).requirements == ()

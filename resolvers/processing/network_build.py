@@ -1,0 +1,95 @@
+"""Build the network of a map from its plan: the work that needs no database.
+
+It takes seconds to minutes of CPU, so `resolvers.processing.pipeline` runs it in a process of its
+own; everything here is pickled on its way in and out.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from parsing.plans import PlanFormat, read_plan
+from resolvers.networks import routable_maps
+from resolvers.networks.routable_maps import Placement
+from resolvers.plans.adoption import ExistingLocation, adopt_locations
+from resolvers.plans.records import RecordDict, build_directory, build_location_records
+from resolvers.plans.translation import translate_plan
+from routing.costing import TravelMode
+from routing.picture import draw_level
+from routing.processing import ProcessedPlan, ProcessingProgress, process_plan
+
+
+class ProcessingRequest(NamedTuple):
+    """What to process: the files of a plan by name, or no files for the map's own drawing."""
+
+    map_id: str
+    files: Mapping[str, bytes]
+    plan_format: PlanFormat | None = None
+    asset_id: str | None = None
+    feet_per_unit: float | None = None
+    with_pictures: bool = False
+    require: float = 0.0
+    """Percentage of the locations that must reach one another, in each travel mode."""
+
+
+class BuildTask(NamedTuple):
+    """A request, and what the database says about its map."""
+
+    request: ProcessingRequest
+    asset_id: str
+    floor_sorts: dict[str, int] | None
+    unit_names: dict[str, str]
+    """Names of the catalog's units by id, for a drawing that has only their ids."""
+    existing: list[ExistingLocation]
+    placements: list[Placement]
+    """The placements of the locations that the map has already, and keeps."""
+
+
+class BuiltNetwork(NamedTuple):
+    """A network's archive, its report, and the records to write with it."""
+
+    network: bytes
+    report: dict[str, Any]
+    directory: dict[str, list[RecordDict]]
+    locations: list[RecordDict]
+    pictures: dict[str, str]
+
+
+def build_network(progress: ProcessingProgress, task: BuildTask) -> BuiltNetwork:
+    """Read the plan and build its network. Raises ParsingError, RoutingError, InvalidInputError."""
+    request = task.request
+    progress(0.0, "reading the plan")
+    drawing = read_plan(request.files, request.plan_format, request.feet_per_unit)
+    translated = translate_plan(drawing, request.map_id, task.floor_sorts)
+    directory = {} if task.floor_sorts is not None else build_directory(translated, task.asset_id)
+    translated = adopt_locations(translated, task.existing)
+    processed = process_plan(translated.plan, progress=progress)
+    report = {
+        "map": request.map_id,
+        "feet_per_unit": drawing.feet_per_unit,
+        "notes": [str(note) for note in translated.notes],
+        **processed.report.to_dict(),
+    }
+    locations = [
+        record | {"name": task.unit_names.get(candidate.unit_id or "", record["name"])}
+        for record, candidate in zip(
+            build_location_records(translated, task.asset_id), translated.candidates, strict=True
+        )
+    ]
+    network = routable_maps.serialize_routable_map(
+        processed.router, [*task.placements, *map(_to_placement, locations)]
+    )
+    pictures = _draw_pictures(processed) if request.with_pictures else {}
+    return BuiltNetwork(network, report, directory, locations, pictures)
+
+
+def _draw_pictures(processed: ProcessedPlan) -> dict[str, str]:
+    return {
+        f"{level.id}.{mode.value}": draw_level(processed, level.id, mode)
+        for level in processed.plan.levels
+        for mode in TravelMode
+    }
+
+
+def _to_placement(record: RecordDict) -> Placement:
+    floor_ids = tuple(floor["id"] for floor in record["floors"])
+    return Placement(record["id"], record["name"], record["x"], record["y"], floor_ids)

@@ -1,0 +1,269 @@
+"""The GraphQL types of the directory's records.
+
+They are in one module because they refer to one another: a unit has a floor, a floor has units.
+Quoted names are resolved in this module's namespace once the schema is built.
+"""
+
+from datetime import datetime
+
+import strawberry
+
+import resolvers.assets
+import resolvers.attributes
+import resolvers.backgrounds
+import resolvers.distances
+import resolvers.floors
+import resolvers.level_tags
+import resolvers.locations
+import resolvers.maps
+import resolvers.references
+import resolvers.routes
+import resolvers.unit_maps
+import resolvers.units
+from schema.fields import output_type, resolver_field
+from schema.paging import Page
+from schema.permissions import (
+    CAN_CALCULATE_DISTANCES,
+    CAN_READ_ASSET_REFERENCES,
+    CAN_READ_ATTRIBUTES,
+    CAN_READ_LOCATIONS,
+    CAN_READ_UNIT_REFERENCES,
+)
+from schema.scalars import ParsedMap, Timestamp
+
+
+@strawberry.type(description="A property.")
+class Asset:
+    id: strawberry.ID
+    market: str
+    name: str
+    created_at: Timestamp
+    updated_at: Timestamp
+    floors = resolver_field(resolvers.floors.list_floors_of_asset, Page["Floor"])
+    floor = resolver_field(resolvers.floors.get_floor_of_asset, "Floor | None")
+    units = resolver_field(resolvers.units.list_units_of_asset, Page["Unit"])
+    maps = resolver_field(resolvers.maps.list_maps_of_asset, Page["Map"])
+    references = resolver_field(
+        resolvers.references.list_references_of_asset,
+        Page["AssetReference"],
+        CAN_READ_ASSET_REFERENCES,
+    )
+
+
+@strawberry.type(description="A storey of an asset.")
+class Floor:
+    id: strawberry.ID
+    asset_id: strawberry.ID
+    name: str
+    label: str
+    short_label: str
+    sort: int
+    created_at: Timestamp
+    updated_at: Timestamp
+    asset = resolver_field(resolvers.assets.asset_of, Asset | None)
+    units = resolver_field(resolvers.units.list_units_of_floor, Page["Unit"])
+
+
+@strawberry.type(description="An apartment, a shop, an office.")
+class Unit:
+    id: strawberry.ID
+    asset_id: strawberry.ID
+    floor_id: strawberry.ID
+    name: str
+    created_at: Timestamp
+    updated_at: Timestamp
+    asset = resolver_field(resolvers.assets.asset_of, Asset | None)
+    floor = resolver_field(resolvers.floors.floor_of_unit, Floor | None)
+    maps = resolver_field(resolvers.maps.list_maps_of_unit, Page["Map"])
+    references = resolver_field(
+        resolvers.references.list_references_of_unit,
+        Page["UnitReference"],
+        CAN_READ_UNIT_REFERENCES,
+    )
+    attributes = resolver_field(
+        resolvers.attributes.list_assignments_of_unit, Page["Assignment"], CAN_READ_ATTRIBUTES
+    )
+    location = resolver_field(
+        resolvers.locations.location_of_unit, "Location | None", CAN_READ_LOCATIONS
+    )
+
+
+@strawberry.type(description="A picture that can be shown beneath a unit map.")
+class Background:
+    id: strawberry.ID
+    unit_map_id: strawberry.ID
+    name: str
+    created_at: Timestamp
+    updated_at: Timestamp
+    map = resolver_field(resolvers.maps.map_of_background, "Map | None")
+
+
+@strawberry.type(description="One value of a level tag.")
+class LevelTagValue:
+    name: str
+    value: strawberry.ID = strawberry.field(description="An id, such as that of a floor.")
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+@strawberry.type(description="What the levels of a map can be told apart by.")
+class LevelTag:
+    name: str
+    key: str
+    created_at: Timestamp
+    updated_at: Timestamp
+    values: list[LevelTagValue]
+
+
+@strawberry.type(description="A floor that a location is on.")
+class LocationFloor:
+    id: strawberry.ID = strawberry.field(name="floorId", description="The floor's id.")
+    floor = resolver_field(resolvers.locations.floor_of_location, Floor | None)
+
+
+@strawberry.type(description="A fact about a location.")
+class LocationTag:
+    key: str
+    value: str
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+@strawberry.type(description="A point of interest on a map.")
+class Location:
+    id: strawberry.ID
+    asset_id: strawberry.ID
+    unit_map_id: strawberry.ID
+    name: str
+    x: float = strawberry.field(description="In the map's own coordinates.")
+    y: float = strawberry.field(description="In the map's own coordinates.")
+    floors: list[LocationFloor]
+    tags: list[LocationTag]
+    created_at: Timestamp
+    updated_at: Timestamp
+    asset = resolver_field(resolvers.assets.asset_of, Asset | None)
+    map = resolver_field(resolvers.locations.map_of_location, "Map | None")
+    unit = resolver_field(resolvers.locations.unit_of_location, Unit | None)
+
+
+@strawberry.type(description="A location, and how far it is by the fastest way.")
+class NearLocation:
+    location: Location
+    distance: float = strawberry.field(description="In feet.")
+    time: float = strawberry.field(description="In seconds.")
+
+
+@strawberry.type(description="An interactive floor plan.")
+class Map:
+    id: strawberry.ID
+    asset_id: strawberry.ID
+    background_id: strawberry.ID | None
+    name: str
+    style: str
+    style_type: str
+    tags: list[str] = strawberry.field(
+        description="A map that has been processed for pathfinding carries `pathfinding`."
+    )
+    routing_tier: str
+    geojson_url: str | None = strawberry.field(description="Address of a GeoJSON file for the map.")
+    url = resolver_field(resolvers.unit_maps.url_of_map, str | None)
+    feet_per_unit: float | None = strawberry.field(
+        description="How many feet one unit of the map's coordinates is; null when unknown."
+    )
+    created_at: Timestamp
+    updated_at: Timestamp
+    asset = resolver_field(resolvers.assets.asset_of, Asset | None)
+    background = resolver_field(resolvers.backgrounds.get_background_of_map, Background | None)
+    chosen_background = resolver_field(
+        resolvers.backgrounds.chosen_background_of_map, Background | None
+    )
+    backgrounds = resolver_field(resolvers.backgrounds.list_backgrounds_of_map, Page[Background])
+    level_tags = resolver_field(resolvers.level_tags.list_level_tags_of_map, Page[LevelTag])
+    units = resolver_field(resolvers.units.list_units_on_map, Page[Unit])
+    unit = resolver_field(resolvers.units.get_unit_on_map, Unit | None)
+    parsed = resolver_field(resolvers.unit_maps.parsed_drawing_of_map, ParsedMap | None)
+    locations = resolver_field(
+        resolvers.locations.list_locations_on_map, Page[Location], CAN_READ_LOCATIONS
+    )
+    distance_matrix = resolver_field(
+        resolvers.distances.get_distance_matrix,
+        output_type(resolvers.distances.DistanceMatrix),
+        CAN_CALCULATE_DISTANCES,
+    )
+    route = resolver_field(
+        resolvers.routes.find_route,
+        output_type(resolvers.routes.Route) | None,
+        CAN_CALCULATE_DISTANCES,
+    )
+    nearest = resolver_field(
+        resolvers.routes.find_nearest_locations, list[NearLocation], CAN_CALCULATE_DISTANCES
+    )
+
+
+@strawberry.type(description="An asset's id in a third-party system.")
+class AssetReference:
+    id: strawberry.ID
+    asset_id: strawberry.ID
+    key: str = strawberry.field(description="Names the third-party system.")
+    value: str = strawberry.field(description="The asset's id in that system.")
+    created_at: Timestamp
+    updated_at: Timestamp
+    asset = resolver_field(resolvers.assets.asset_of, Asset | None)
+
+
+@strawberry.type(description="A unit's id in a third-party system.")
+class UnitReference:
+    group_id: strawberry.ID
+    asset_id: strawberry.ID
+    unit_id: strawberry.ID
+    key: str = strawberry.field(description="Names the third-party system.")
+    value: str = strawberry.field(
+        description="The unit's id in that system; some systems join two ids by an underscore."
+    )
+    created_at: Timestamp
+    updated_at: Timestamp
+    asset = resolver_field(resolvers.assets.asset_of, Asset | None)
+    unit = resolver_field(resolvers.units.unit_of, Unit | None)
+
+
+@strawberry.type(description="An attribute that a unit can have.")
+class Attribute:
+    attribute_id: strawberry.ID
+    attribute_name: str
+    attribute_key: str
+
+
+@strawberry.type(description="A unit has an attribute.")
+class Assignment:
+    group_id: strawberry.ID
+    attribute_id: strawberry.ID
+    asset_id: strawberry.ID
+    unit_id: strawberry.ID
+    attribute = resolver_field(resolvers.attributes.attribute_of_assignment, Attribute | None)
+    asset = resolver_field(resolvers.assets.asset_of, Asset | None)
+    unit = resolver_field(resolvers.units.unit_of, Unit | None)
+
+
+@strawberry.type(description="Attributes that belong together.")
+class AttributeGroup:
+    group_id: strawberry.ID
+    group_name: str
+    one_attribute_per_unit: bool = strawberry.field(
+        description="Whether a unit has at most one attribute of the group."
+    )
+    attributes: list[Attribute]
+    assignments = resolver_field(resolvers.attributes.list_assignments_of_group, Page[Assignment])
+
+
+@strawberry.type(description="What is known of a key; never the key itself.")
+class ApiKey:
+    id: strawberry.ID
+    name: str
+    permissions: list[str]
+    asset_ids: list[strawberry.ID] | None = strawberry.field(
+        description="The assets that the key sees; null means all of them."
+    )
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None

@@ -1,0 +1,48 @@
+"""What features are, by their tags."""
+
+import pytest
+
+from parsing.drawing import AreaGeometry, Feature, Geometry, LinesGeometry, PointGeometry
+from resolvers.plans import terms
+from resolvers.plans.terms import TagMatcher
+from routing.plan import ConnectorKind, SpaceKind
+
+AREA = AreaGeometry((((0, 0), (9, 0), (9, 9)),))
+LINE = LinesGeometry((((0, 0), (9, 0)),))
+POINT = PointGeometry((0, 0))
+
+
+def feature(geometry: Geometry, levels: tuple[str, ...] = ("0",), **tags: str) -> Feature:
+    return Feature("way/1", levels, geometry, tags)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("yes", True), ("books", True), ("no", False), ("vacant", False)]
+)
+def test_a_matcher_without_values_takes_all_but_no_and_vacancy(value: str, expected: bool) -> None:
+    assert TagMatcher("shop").matches({"shop": value}) == expected
+
+
+def test_only_areas_are_spaces() -> None:
+    assert terms.space_kind_of(feature(AREA, indoor="room")) is SpaceKind.ROOM
+    assert terms.space_kind_of(feature(AREA, highway="footway")) is SpaceKind.AREA
+    assert terms.space_kind_of(feature(LINE, indoor="room")) is None
+
+
+def test_a_footway_on_several_levels_is_a_ramp() -> None:
+    assert terms.connector_kind_of(feature(LINE, ("0", "1"), highway="footway")) is (
+        ConnectorKind.RAMP
+    )
+    assert terms.connector_kind_of(feature(LINE, highway="footway")) is None
+
+
+def test_points_and_passable_barriers_block_nothing() -> None:
+    assert terms.is_barrier(feature(LINE, indoor="wall"))
+    assert not terms.is_barrier(feature(POINT, barrier="bollard"))
+    assert not terms.is_barrier(feature(LINE, barrier="gate"))
+
+
+def test_a_feature_is_named_after_what_it_is_but_not_after_its_vacancy() -> None:
+    assert terms.display_name_of(feature(AREA, name="Books", shop="books")) == "Books"
+    assert terms.display_name_of(feature(AREA, shop="books")) == "books"
+    assert terms.display_name_of(feature(AREA, shop="vacant")) == "way/1"

@@ -1,0 +1,49 @@
+"""Parsing and validating operations."""
+
+import pytest
+
+from schema.operations import InvalidOperationError, parse_client_operation, parse_operation
+from schema.query_limits import QueryLimits
+from schema.root import GRAPHQL_SCHEMA
+
+TWO = "query A { units { data { id } } } query B($n: Int) { units(perPage: $n) { data { id } } }"
+
+
+def code_of(error: InvalidOperationError) -> object:
+    return (error.errors[0].extensions or {})["code"]
+
+
+def test_an_operation_is_chosen_by_name() -> None:
+    operation = parse_operation(GRAPHQL_SCHEMA, TWO, "A")
+    assert (operation.name, operation.is_query) == ("A", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "code"),
+    [
+        ("{ units", None, "GRAPHQL_PARSE_FAILED"),
+        ("{ unknown }", None, "GRAPHQL_VALIDATION_FAILED"),
+        (TWO, None, "OPERATION_RESOLUTION_FAILURE"),
+        (TWO, "C", "OPERATION_RESOLUTION_FAILURE"),
+    ],
+)
+def test_what_cannot_be_run_has_a_code(text: str, name: str | None, code: str) -> None:
+    with pytest.raises(InvalidOperationError) as caught:
+        parse_operation(GRAPHQL_SCHEMA, text, name)
+    assert code_of(caught.value) == code
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("{ units { data { id } } }", QueryLimits(characters=10)),
+        ("{ units { data { id } } }", QueryLimits(depth=2)),
+        (f"{{ units(page: {'9' * 1001}) {{ data {{ id }} }} }}", QueryLimits()),
+    ],
+)
+def test_limits_hold_for_clients_alone(text: str, limits: QueryLimits) -> None:
+    with pytest.raises(InvalidOperationError) as caught:
+        parse_client_operation(GRAPHQL_SCHEMA, text, None, {}, limits)
+    assert code_of(caught.value) == "LIMIT_EXCEEDED"
+    if "999" not in text:
+        parse_operation(GRAPHQL_SCHEMA, text, None)
