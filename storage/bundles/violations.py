@@ -9,7 +9,7 @@ MAX_VIOLATIONS = 20
 
 
 class Violations:
-    """Collects violations and gives up at MAX_VIOLATIONS.
+    """Collects violations; raises at MAX_VIOLATIONS.
 
     >>> violations = Violations()
     >>> violations.add("$.units[0].name", "Expected `str`, got `int`")

@@ -4,7 +4,8 @@ Each batch is a query of its own that continues after the last key. A single lon
 would be simpler, but MongoDB's time limit applies to all work of a cursor together.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 from storage.mongo import driver
 from storage.records.kinds import Document
@@ -15,7 +16,7 @@ BATCH_DOCUMENTS = 1000
 async def iter_batches(
     collection: driver.Collection,
     where: Document | None = None,
-    projection: Document | None = None,
+    projection: Mapping[str, Any] | None = None,
     session: driver.Session | None = None,
     order_by: str = "_id",
 ) -> AsyncIterator[list[Document]]:

@@ -86,12 +86,16 @@ class Kind(Generic[R]):
     @property
     def stored_fields(self) -> tuple[str, ...]:
         """All fields of a document except `_id`."""
-        return _list_stored_fields(self)
+        return (
+            *(name for name in self.projection if name != "_id"),
+            *(field for owner in self.owners for field in owner.copies),
+            *self.derived_fields,
+        )
 
     @property
-    def projection(self) -> dict[str, int]:
+    def projection(self) -> Mapping[str, int]:
         """The MongoDB projection of the record's own fields."""
-        return dict.fromkeys(_list_record_fields(self.record_type), 1)
+        return _build_projection(self.record_type)
 
     @property
     def defaults(self) -> Mapping[str, Any]:
@@ -105,19 +109,9 @@ class Kind(Generic[R]):
 
 
 @cache
-def _list_record_fields(record_type: type[Record]) -> tuple[str, ...]:
+def _build_projection(record_type: type[Record]) -> Mapping[str, int]:
     fields = msgspec.structs.fields(record_type)
-    return tuple(decoding.stored_name(field.name) for field in fields)
-
-
-def _list_stored_fields(kind: Kind[Any]) -> tuple[str, ...]:
-    record_type: type[Record] = kind.record_type
-    own = (name for name in _list_record_fields(record_type) if name != "_id")
-    return (
-        *own,
-        *(field for owner in kind.owners for field in owner.copies),
-        *kind.derived_fields,
-    )
+    return {decoding.stored_name(field.name): 1 for field in fields}
 
 
 @cache

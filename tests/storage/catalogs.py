@@ -106,8 +106,8 @@ def write_lines(path: Path, bundle: Bundle) -> Path:
 
 
 async def contents(database: Any) -> dict[str, list[dict[str, Any]]]:
-    """Everything in every collection that holds something, but for the turn to import."""
-    names = sorted(set(await database.list_collection_names()) - {"imports"})
+    """Everything in every collection that holds something, but for leases and migrations."""
+    names = sorted(set(await database.list_collection_names()) - {"imports", "migrations"})
     found = {name: await database[name].find().sort("_id", 1).to_list(None) for name in names}
     return {name: documents for name, documents in found.items() if documents}
 

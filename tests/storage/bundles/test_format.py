@@ -110,7 +110,7 @@ def test_where_the_stream_is_cut_does_not_matter(chunk: int, pad: str, name: str
         ({"id": "x" * 256}, "$.units[0].id: Expected `str` of length <= 255"),
         ({"id": "a\0b"}, "$.units[0].id: Expected text without NUL and lone surrogates"),
         ({"name": "\ud800"}, "$.units[0].name: Expected text without NUL and lone surrogates"),
-        ({"\ud800": 1}, '$.units[0]: "\\ud800" holds a lone surrogate'),
+        ({"\ud800": 1}, '$.units[0]: "\\ud800" contains a lone surrogate'),
         ({"name": None}, "$.units[0].name: Expected `str`, got `null`"),
         ({"map_ids": ["m", 4]}, "$.units[0].map_ids[1]: Expected `str`, got `int`"),
         (
