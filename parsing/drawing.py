@@ -15,7 +15,11 @@ Coordinate: TypeAlias = tuple[float, float]
 Coordinates: TypeAlias = tuple[Coordinate, ...]
 Tags: TypeAlias = Mapping[str, str]
 
+FEET_PER_METRE: Final = 1 / 0.3048
 MAX_EXAMPLES: Final = 5
+
+AREA_VALUES: Final = frozenset({"room", "corridor", "area", "level"})
+"""Values of the tag `indoor` that make a closed outline an area and never a line."""
 
 
 class PointGeometry(NamedTuple):
@@ -65,14 +69,14 @@ class Feature(NamedTuple):
 class ReadingNote:
     """Something that a reader did not take as it stands, how often, and a few of whose ids."""
 
-    what: str
+    message: str
     count: int
     examples: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         names = ", ".join(self.examples)
         more = ", ..." if 0 < len(self.examples) < self.count else ""
-        return f"{self.what}: {self.count}" + (f" ({names}{more})" if names else "")
+        return f"{self.message}: {self.count}" + (f" ({names}{more})" if names else "")
 
 
 class Bounds(NamedTuple):
@@ -105,16 +109,16 @@ class NoteCollector:
         self._counts: Counter[str] = Counter()
         self._examples: defaultdict[str, list[str]] = defaultdict(list)
 
-    def add(self, what: str, example: str = "") -> None:
-        self._counts[what] += 1
-        if example and len(self._examples[what]) < MAX_EXAMPLES:
-            self._examples[what].append(example)
+    def add(self, message: str, example: str = "") -> None:
+        self._counts[message] += 1
+        if example and len(self._examples[message]) < MAX_EXAMPLES:
+            self._examples[message].append(example)
 
     def notes(self) -> tuple[ReadingNote, ...]:
         """In the order of first mention."""
         return tuple(
-            ReadingNote(what, count, tuple(self._examples[what]))
-            for what, count in self._counts.items()
+            ReadingNote(message, count, tuple(self._examples[message]))
+            for message, count in self._counts.items()
         )
 
 

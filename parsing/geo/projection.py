@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from parsing.drawing import (
+    FEET_PER_METRE,
     AreaGeometry,
     Coordinate,
     Coordinates,
@@ -12,8 +13,6 @@ from parsing.drawing import (
     LinesGeometry,
     PointGeometry,
 )
-
-FEET_PER_METRE: Final = 1 / 0.3048
 
 # WGS 84: semi-major axis in metres, and the square of the first eccentricity.
 SEMI_MAJOR_METRES: Final = 6_378_137.0

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from parsing.drawing import Geometry
 from parsing.errors import InvalidPlanError
-from parsing.osm.geojson import parse_feature_collection, parse_geometry, parse_json
+from parsing.geo.geojson import parse_feature_collection, parse_geometry, parse_json
 
 CLUTTER_PREFIXES: Final = ("__MACOSX", ".")
 
@@ -79,8 +79,7 @@ def parse_records(files: Mapping[str, bytes], kind: str) -> dict[str, ImdfRecord
         if not isinstance(properties, dict):
             raise InvalidPlanError(f"{name}: {feature_id} has no properties")
         geometry = parse_geometry(feature, f"{name}: {feature_id}")
-        found = None if isinstance(geometry, str) else geometry
-        records[feature_id] = ImdfRecord(kind, feature_id, properties, found)
+        records[feature_id] = ImdfRecord(kind, feature_id, properties, geometry)
     return records
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from parsing.drawing import (
+    AREA_VALUES,
     AreaGeometry,
     Coordinate,
     Drawing,
@@ -35,7 +36,6 @@ INDOOR_KEYS: Final = frozenset(
     {"indoor", "level", "repeat_on", "room", "stairs", "elevator", "door", "entrance"}
 )
 DOOR_KEYS: Final = frozenset({"door", "entrance"})
-AREA_VALUES: Final = frozenset({"room", "corridor", "area", "level"})
 # What a feature that is not indoors is called in the report: its first of these keys.
 MAIN_KEYS: Final = (
     "building", "building:part", "highway", "railway", "public_transport", "amenity", "shop",

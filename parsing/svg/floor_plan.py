@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from parsing.drawing import (
+    AREA_VALUES,
+    FEET_PER_METRE,
     AreaGeometry,
     Coordinates,
     Drawing,
@@ -17,7 +19,6 @@ from parsing.drawing import (
     compute_bounds,
 )
 from parsing.errors import InvalidMarkupError, InvalidPlanError
-from parsing.geo.projection import FEET_PER_METRE
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.data_tags import parse_tags
 from parsing.svg.elements import Georeference, Group, ShapePosition
@@ -30,7 +31,6 @@ from parsing.svg.walk import walk_drawing
 CURVE_TOLERANCE_FEET: Final = 0.01 * FEET_PER_METRE
 """How far the chords that stand for a curve may lie from it: a centimetre."""
 
-AREA_VALUES: Final = frozenset({"room", "corridor", "area", "level"})
 FLOOR_KEY: Final = "floor"
 UNTAGGED_NOTES: Final = {
     "": "shape without data-tags",

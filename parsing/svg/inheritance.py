@@ -2,16 +2,15 @@
 
 from typing import Final, NamedTuple
 
-from parsing.errors import DocumentRejectedError
 from parsing.svg.elements import ShapePosition
-from parsing.svg.geometry.lengths import Viewport, format_number, parse_length
+from parsing.svg.geometry.lengths import Viewport, format_number, parse_length, parse_opacity
 from parsing.svg.names import GEOMETRY_ATTRIBUTES, PAINT_PROPERTIES
 from parsing.svg.style.cascade import ElementStyle
 from parsing.svg.style.styles import StyledElement
+from parsing.svg.style.transforms import concatenate_transforms
 from parsing.svg.viewports import ViewportFrame
 
 EMPTY: Final[dict[str, str]] = {}
-MAX_TRANSFORM_CHARS: Final = 10_000
 HIDDEN_VISIBILITIES: Final = frozenset({"hidden", "collapse"})
 RELATIVE_ATTRIBUTES: Final = GEOMETRY_ATTRIBUTES | {"stroke-width"}
 
@@ -112,23 +111,3 @@ def drop_inherit(style: dict[str, str]) -> dict[str, str]:
     if "inherit" not in style.values():
         return style
     return {name: value for name, value in style.items() if value != "inherit"}
-
-
-def parse_opacity(text: str) -> float:
-    """A number or percentage between 0 and 1; what is neither counts as 1."""
-    opacity = parse_length(text, 1.0)
-    return 1.0 if opacity is None else min(max(opacity, 0.0), 1.0)
-
-
-def concatenate_transforms(outer: str, inner: str) -> str:
-    """Two transform lists as one: the matrix of the joined list is the product of theirs.
-
-    Raises `Refused` when groups add up to more than any drawing has.
-    """
-    if not (outer and inner):
-        return outer or inner
-    if len(outer) + len(inner) > MAX_TRANSFORM_CHARS:
-        raise DocumentRejectedError(
-            f"nested transforms are longer than {MAX_TRANSFORM_CHARS:,} characters together"
-        )
-    return f"{outer} {inner}"

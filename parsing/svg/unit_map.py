@@ -10,9 +10,8 @@ import orjson
 from parsing.errors import DocumentRejectedError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.elements import Georeference, Group, ShapePosition
-from parsing.svg.geometry.lengths import Number
+from parsing.svg.geometry.lengths import Number, parse_opacity
 from parsing.svg.identities import Identity
-from parsing.svg.inheritance import parse_opacity
 from parsing.svg.names import LAYER_KINDS, OUTLINE_ATTRIBUTES, SHAPE_KINDS
 from parsing.svg.walk import walk_drawing
 

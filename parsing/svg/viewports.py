@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from parsing.limits import check_text_length
 from parsing.svg.geometry.lengths import (
     NUMBER_PATTERN,
+    WHITESPACE,
     Viewport,
     check_magnitude,
     format_number,
@@ -16,8 +17,8 @@ from parsing.svg.geometry.lengths import (
 
 # CSS 2.1, section 10.3.2: the size of what gives none.
 DEFAULT_SIZE: Final = Viewport(300, 150)
-SPACE: Final = r"[ \t\r\n]*"
-SEPARATOR: Final = rf"(?:{SPACE},{SPACE}|[ \t\r\n]+)"
+SPACE: Final = rf"[{WHITESPACE}]*"
+SEPARATOR: Final = rf"(?:{SPACE},{SPACE}|[{WHITESPACE}]+)"
 VIEW_BOX: Final = re.compile(SPACE + SEPARATOR.join([f"({NUMBER_PATTERN})"] * 4) + SPACE)
 ALIGNMENT: Final = re.compile(
     r"\s*(?:defer\s+)?(?:none|x(Min|Mid|Max)Y(Min|Mid|Max))(?:\s+(meet|slice))?\s*"

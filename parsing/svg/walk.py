@@ -14,9 +14,7 @@ from parsing.svg.geometry.lengths import (
     LengthCache,
     Number,
     Viewport,
-    check_magnitude,
-    int_if_whole,
-    parse_length,
+    parse_user_units,
 )
 from parsing.svg.georeferences import parse_georeference
 from parsing.svg.identities import IDENTITY_ATTRIBUTES
@@ -230,12 +228,7 @@ class DrawingWalker(ParserTarget):
         number = self._numbers[text]
         if number is not None or "%" not in text:
             return number
-        length = parse_length(text, viewport.hundred_percent(name))
-        return (
-            None
-            if length is None
-            else int_if_whole(check_magnitude(length, name, self.limits.magnitude))
-        )
+        return parse_user_units(text, viewport.hundred_percent(name), name, self.limits.magnitude)
 
     def _expand_use(self, attributes: dict[str, str], context: InheritedStyle) -> None:
         """Draw the element that a `use` refers to in its place (SVG 2, section 5.6).

@@ -25,6 +25,8 @@ PX_PER_UNIT: Final = {
 }
 NUMBER_PATTERN: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 WHITESPACE: Final = " \t\r\n"
+MAX_MAGNITUDE: Final = 10**9
+"""Largest number in path data, a transform or a shape that is traced."""
 LENGTH_PATTERN: Final = re.compile(rf"((?>{NUMBER_PATTERN}))[{WHITESPACE}]*(%|[a-zA-Z]*)")
 HORIZONTAL_ATTRIBUTES: Final = frozenset({"x", "width", "x1", "x2", "cx", "rx"})
 MAX_CACHED_LENGTHS: Final = 100_000
@@ -57,6 +59,12 @@ def parse_length(text: str, hundred_percent: float) -> float | None:
     return number * PX_PER_UNIT[unit] if unit in PX_PER_UNIT else None
 
 
+def parse_opacity(text: str) -> float:
+    """A number or percentage between 0 and 1; what is neither counts as 1."""
+    opacity = parse_length(text, 1.0)
+    return 1.0 if opacity is None else min(max(opacity, 0.0), 1.0)
+
+
 def check_magnitude(number: float, name: str, max_magnitude: int) -> float:
     """The number itself; raises `InvalidMarkup` when it is gigantic."""
     if not -max_magnitude <= number <= max_magnitude:
@@ -71,6 +79,14 @@ def int_if_whole(number: float) -> Number:
     return int(number) if number == int(number) else number
 
 
+def parse_user_units(
+    text: str, hundred_percent: float, name: str, max_magnitude: int
+) -> Number | None:
+    """A length."""
+    length = parse_length(text, hundred_percent)
+    return None if length is None else int_if_whole(check_magnitude(length, name, max_magnitude))
+
+
 class LengthCache(dict[str, Number | None]):
     """Text -> the length it gives without knowing what 100 % is, None when it gives none.
 
@@ -81,12 +97,7 @@ class LengthCache(dict[str, Number | None]):
         self._max_magnitude = magnitude
 
     def __missing__(self, text: str) -> Number | None:
-        length = None if "%" in text else parse_length(text, 0)
-        number = (
-            None
-            if length is None
-            else int_if_whole(check_magnitude(length, text, self._max_magnitude))
-        )
+        number = None if "%" in text else parse_user_units(text, 0, text, self._max_magnitude)
         if len(self) >= MAX_CACHED_LENGTHS:
             self.clear()
         self[text] = number

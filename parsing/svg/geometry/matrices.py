@@ -7,10 +7,9 @@ from typing import Final, NamedTuple
 
 from parsing.drawing import Coordinate
 from parsing.errors import InvalidMarkupError
-from parsing.svg.geometry.lengths import NUMBER_PATTERN, check_magnitude
+from parsing.svg.geometry.lengths import MAX_MAGNITUDE, NUMBER_PATTERN, WHITESPACE, check_magnitude
 
 TRANSFORM_FUNCTION: Final = re.compile(r"[\s,]*([a-zA-Z]+)\s*\(([^()]*)\)")
-MAX_MAGNITUDE: Final = 10**9
 ARGUMENT_PATTERN: Final = re.compile(NUMBER_PATTERN)
 
 
@@ -79,7 +78,7 @@ TRANSFORM_FUNCTIONS: Final[dict[str, tuple[Callable[..., AffineTransform], Seque
 def parse_transform(text: str) -> AffineTransform:
     """The product of a transform list. Raises `InvalidMarkup`."""
     matrix, position = AffineTransform(), 0
-    while text[position:].strip(" \t\r\n,"):
+    while text[position:].strip(WHITESPACE + ","):
         match = TRANSFORM_FUNCTION.match(text, position)
         make, counts = TRANSFORM_FUNCTIONS.get(match[1] if match else "", (AffineTransform, ()))
         arguments = [

@@ -7,8 +7,13 @@ from typing import Final, NamedTuple
 
 from parsing.drawing import Coordinate, Coordinates
 from parsing.errors import InvalidMarkupError
-from parsing.svg.geometry.lengths import NUMBER_PATTERN, check_magnitude, parse_length
-from parsing.svg.geometry.paths import MAX_MAGNITUDE, Subpath, count_arc_chords, flatten_path
+from parsing.svg.geometry.lengths import (
+    MAX_MAGNITUDE,
+    NUMBER_PATTERN,
+    check_magnitude,
+    parse_length,
+)
+from parsing.svg.geometry.paths import Subpath, count_arc_chords, flatten_path
 
 NUMBER_REGEX: Final = re.compile(NUMBER_PATTERN)
 Attributes = Mapping[str, str | float]

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
-from parsing.svg.geometry.lengths import NUMBER_PATTERN, check_magnitude
+from parsing.svg.geometry.lengths import MAX_MAGNITUDE, NUMBER_PATTERN, WHITESPACE, check_magnitude
 
 MAX_CHORDS: Final = 2_000
 MAX_PATH_CHARS: Final = 1_000_000
-MAX_MAGNITUDE: Final = 10**9
-SEPARATOR: Final = r"[ \t\r\n]*,?[ \t\r\n]*"
+SPACE: Final = rf"[{WHITESPACE}]*"
+SEPARATOR: Final = rf"{SPACE},?{SPACE}"
 NUMBER_TOKEN: Final = re.compile(rf"{SEPARATOR}({NUMBER_PATTERN})")
 FLAG_TOKEN: Final = re.compile(rf"{SEPARATOR}([01])")
-COMMAND_TOKEN: Final = re.compile(r"[ \t\r\n]*([a-zA-Z])")
-REST_IS_BLANK: Final = re.compile(r"[ \t\r\n]*\Z")
+COMMAND_TOKEN: Final = re.compile(rf"{SPACE}([a-zA-Z])")
+REST_IS_BLANK: Final = re.compile(rf"{SPACE}\Z")
 
 ARGUMENT_COUNTS: Final = {
     "M": 2,

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from parsing.limits import check_text_length
 from parsing.svg.names import STYLE_PROPERTIES
-from parsing.svg.style.css_transforms import css_transform_to_attribute
+from parsing.svg.style.transforms import css_transform_to_attribute
 
 COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
 QUOTED_PATTERN: Final = r"\"[^\"]*\"|'[^']*'"

@@ -170,7 +170,7 @@ def test_what_is_not_understood_is_noted_with_its_id(kind: str, change: Change, 
     members = changed(kind, change)
     ids = {feature["id"] for feature in json.loads(members[f"{kind}.geojson"])["features"]}
     (found,) = reader.read_imdf(members).notes
-    assert found.what == note
+    assert found.message == note
     assert ids.issuperset(found.examples)
 
 

@@ -108,7 +108,7 @@ def test_what_is_not_indoors_is_counted_by_name() -> None:
     book.node((81, 80), ele="12")
     relation = "<relation id='7'><tag k='type' v='route'/></relation>"
     drawing = osm_xml.read_osm_xml(book.osm(relation))
-    assert {note.what: note.count for note in drawing.notes} == {
+    assert {note.message: note.count for note in drawing.notes} == {
         "not indoors: amenity": 1,
         "not indoors: other tags": 1,
         "not indoors: building": 1,
@@ -145,7 +145,7 @@ def test_an_unreadable_level_leaves_out_that_feature_with_its_id() -> None:
     drawing = osm_xml.read_osm_xml(book.osm())
     assert len(drawing.features) == 1
     (note,) = drawing.notes
-    assert note.what.startswith("not read, level=ground; expected numbers")
+    assert note.message.startswith("not read, level=ground; expected numbers")
     assert note.examples == (lost,)
 
 
@@ -282,7 +282,7 @@ def test_the_shopping_centre_reads_completely() -> None:
     assert sum(t.get("stairs") == "yes" for t in tags) == 2
     assert sum("door" in t for t in tags) == 10
     assert sum("wheelchair" in t for t in tags) == 21
-    assert {note.what for note in drawing.notes} == {
+    assert {note.message for note in drawing.notes} == {
         "not indoors: other tags",
         "not indoors: amenity",
         "not indoors: building",

@@ -201,4 +201,4 @@ def test_the_demo_property_reads_completely() -> None:
     assert sum(t.get("highway") == "elevator" for t in tags) == 10
     assert sum(t.get("highway") == "steps" for t in tags) == 10
     assert sum(not {"amenity", "leisure", "office"}.isdisjoint(t) for t in tags) == 41
-    assert [note.what for note in drawing.notes] == ["shape without data-tags"]
+    assert [note.message for note in drawing.notes] == ["shape without data-tags"]

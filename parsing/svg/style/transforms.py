@@ -4,12 +4,13 @@ import math
 import re
 from typing import Final
 
+from parsing.errors import DocumentRejectedError
 from parsing.svg.geometry.lengths import NUMBER_PATTERN, PX_PER_UNIT, format_number
 
+MAX_TRANSFORM_CHARS: Final = 10_000
 DEGREES_PER_UNIT: Final = {"deg": 1.0, "grad": 0.9, "rad": 180 / math.pi, "turn": 360.0}
-NUMBER_WITH_UNIT: Final = re.compile(
-    rf"(?<![\w.])((?>{NUMBER_PATTERN}))({'|'.join([*DEGREES_PER_UNIT, *filter(None, PX_PER_UNIT)])})\b"
-)
+UNIT_PATTERN: Final = "|".join([*DEGREES_PER_UNIT, *filter(None, PX_PER_UNIT)])
+NUMBER_WITH_UNIT: Final = re.compile(rf"(?<![\w.])((?>{NUMBER_PATTERN}))({UNIT_PATTERN})\b")
 SINGLE_AXIS_FUNCTION: Final = re.compile(r"\b(translate|scale)([XY])\(([^()]*)\)")
 OTHER_AXIS_DEFAULT: Final = {"translate": "0", "scale": "1"}
 
@@ -19,6 +20,20 @@ def css_transform_to_attribute(text: str) -> str:
     if text == "none":
         return ""
     return SINGLE_AXIS_FUNCTION.sub(_expand_axes, NUMBER_WITH_UNIT.sub(_convert_unit, text))
+
+
+def concatenate_transforms(outer: str, inner: str) -> str:
+    """Two transform lists as one: the matrix of the joined list is the product of theirs.
+
+    Raises `Refused` when groups add up to more than any drawing has.
+    """
+    if not (outer and inner):
+        return outer or inner
+    if len(outer) + len(inner) > MAX_TRANSFORM_CHARS:
+        raise DocumentRejectedError(
+            f"nested transforms are longer than {MAX_TRANSFORM_CHARS:,} characters together"
+        )
+    return f"{outer} {inner}"
 
 
 def _convert_unit(match: re.Match[str]) -> str:
