@@ -21,11 +21,10 @@ from parsing.drawing import (
 from parsing.errors import InvalidMarkupError, InvalidPlanError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.data_tags import parse_tags
-from parsing.svg.elements import Georeference, Group, ShapePosition
+from parsing.svg.elements import Georeference, Group, Shape
 from parsing.svg.geometry.lengths import Number
 from parsing.svg.geometry.matrices import parse_transform
 from parsing.svg.geometry.outlines import Outline, trace_shape
-from parsing.svg.identities import Identity
 from parsing.svg.walk import walk_drawing
 
 CURVE_TOLERANCE_FEET: Final = 0.01 * FEET_PER_METRE
@@ -85,32 +84,25 @@ class _PlanHandler:
     def end_group(self) -> None:
         """Shapes come with the Level that they are in."""
 
-    def add_shape(
-        self,
-        kind: str,
-        attributes: Mapping[str, str | Number],
-        source: Mapping[str, str],
-        position: ShapePosition,
-        identity: Identity | None,
-        visible: bool,
-    ) -> None:
-        tags = parse_tags(source.get("data-tags", ""))
-        unit_id = identity.id if identity and position.layer == "UnitLayer" else None
+    def add_shape(self, shape: Shape) -> None:
+        tags = parse_tags(shape.source.get("data-tags", ""))
+        layer, identity = shape.position.layer, shape.identity
+        unit_id = identity.id if identity and layer == "UnitLayer" else None
         if unit_id:
             tags.setdefault("indoor", "room")
         if not tags:
-            if note := UNTAGGED_NOTES.get(position.layer):
+            if note := UNTAGGED_NOTES.get(layer):
                 self._notes.add(note)
             return
-        geometry = self._build_geometry(kind, attributes, tags)
+        geometry = self._build_geometry(shape.kind, shape.attributes, tags)
+        written_id = unit_id or shape.source.get("id", "")
         if geometry is None:
-            self._notes.add("shape without extent", unit_id or source.get("id", ""))
+            self._notes.add("shape without extent", written_id)
             return
-        level = self._levels.get(id(position.level))
-        name = self._unique_id(
-            unit_id or source.get("id") or f"{level.id if level else ''}#", level
-        )
-        feature = Feature(name, (level.id if level else "",), geometry, tags, unit_id)
+        level = self._levels.get(id(shape.position.level))
+        level_id = level.id if level else ""
+        feature_id = self._unique_id(written_id or f"{level_id}#")
+        feature = Feature(feature_id, (level_id,), geometry, tags, unit_id)
         (self._features if level else self._features_outside_levels).append(feature)
 
     def build_drawing(self, feet_per_unit: float) -> Drawing:
@@ -135,8 +127,11 @@ class _PlanHandler:
         notes = self._notes.notes()
         return Drawing(levels, tuple(features), feet_per_unit, bounds, notes)
 
-    def _unique_id(self, wanted: str, level: DrawnLevel | None) -> str:
-        """The id itself the first time; numbered where there is none or it comes again."""
+    def _unique_id(self, wanted: str) -> str:
+        """Return the id itself the first time it is wanted, later with a number after it.
+
+        An id that ends in "#" is only a prefix and always gets its number.
+        """
         self._id_counts[wanted] += 1
         count = self._id_counts[wanted]
         if wanted.endswith("#"):

@@ -9,7 +9,7 @@ from parsing.svg import identities
 from parsing.svg.conditions import choose_switch_child, conditions_hold
 from parsing.svg.data_tags import parse_tags
 from parsing.svg.definitions import Definitions, read_definitions
-from parsing.svg.elements import DrawingHandler, Group, ShapePosition
+from parsing.svg.elements import DrawingHandler, Group, Shape, ShapePosition
 from parsing.svg.geometry.lengths import (
     LengthCache,
     Number,
@@ -188,12 +188,12 @@ class DrawingWalker(ParserTarget):
         return inner
 
     def _draw_shape(self, kind: str, attributes: dict[str, str], context: InheritedStyle) -> None:
-        style, visible = attributes, context.is_visible
+        style, is_visible = attributes, context.is_visible
         if self._has_rules or not STYLING_ATTRIBUTES.isdisjoint(attributes):
             style, controls = self._cascade.compute_style(
                 kind.lower(), attributes, context.styled_element
             )
-            visible = context.is_shape_visible(controls) and conditions_hold(attributes)
+            is_visible = context.is_shape_visible(controls) and conditions_hold(attributes)
             style = context.resolve_attributes(style, controls.get("color", context.color))
         else:
             if not attributes.keys() <= OUTPUT_ATTRIBUTES:
@@ -202,12 +202,12 @@ class DrawingWalker(ParserTarget):
                 }
             if not context.is_plain:
                 style = context.resolve_attributes(style, context.color)
-        place = context.position
+        position = context.position
         identity = None
-        if place.layer:
-            identity = IDENTITY_BY_LAYER[place.layer](attributes, self._illustrator)
+        if position.layer:
+            identity = IDENTITY_BY_LAYER[position.layer](attributes, self._illustrator)
         drawn = self._resolve_rect_lengths(style, context.viewport) if kind == "Rect" else style
-        self._handler.add_shape(kind, drawn, attributes, place, identity, visible)
+        self._handler.add_shape(Shape(kind, drawn, attributes, position, identity, is_visible))
 
     def _resolve_rect_lengths(
         self, texts: Mapping[str, str], viewport: Viewport
