@@ -23,22 +23,26 @@ MAX_SOURCE_BYTES: Final = 64 * 1024 * 1024
 WGS_84_NAMES: Final = ("CRS84", "EPSG::4326", "EPSG:4326")
 
 
-def parse_json(json: bytes, name: str) -> Any:
-    """Any JSON document. Raises `NotWellFormed` with file, line and column, or `Refused`."""
-    if len(json) > MAX_SOURCE_BYTES:
+def parse_json(content: bytes, name: str) -> Any:
+    """Parse a JSON document.
+
+    Raises `NotWellFormedError` with file, line and column, or `DocumentRejectedError` if it is too
+    large.
+    """
+    if len(content) > MAX_SOURCE_BYTES:
         raise DocumentRejectedError(
-            f"{name}: {len(json):,} bytes; at most {MAX_SOURCE_BYTES:,} are read"
+            f"{name}: {len(content):,} bytes; at most {MAX_SOURCE_BYTES:,} are read"
         )
     try:
-        return orjson.loads(json.removeprefix(b"\xef\xbb\xbf"))
+        return orjson.loads(content.removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
         reason = str(error).rpartition(" (char")[0] or str(error)
         raise NotWellFormedError(f"{name}: not JSON in UTF-8: {reason}") from error
 
 
-def parse_feature_collection(json: bytes, name: str) -> Sequence[Mapping[str, Any]]:
-    """The features of a FeatureCollection. Raises `ParsingError`."""
-    collection = parse_json(json, name)
+def parse_feature_collection(content: bytes, name: str) -> Sequence[Mapping[str, Any]]:
+    """Return the features of a FeatureCollection in WGS 84. Raises `ParsingError`."""
+    collection = parse_json(content, name)
     kind = collection.get("type") if isinstance(collection, dict) else None
     if kind != "FeatureCollection":
         raise InvalidPlanError(f"{name}: type is {kind!r}; expected a GeoJSON FeatureCollection")
@@ -46,28 +50,35 @@ def parse_feature_collection(json: bytes, name: str) -> Sequence[Mapping[str, An
     features = collection.get("features")
     if not isinstance(features, list):
         raise InvalidPlanError(f"{name}: features is missing; expected a list of features")
-    for position, feature in enumerate(features):
+    for index, feature in enumerate(features):
         if not isinstance(feature, dict) or feature.get("type") != "Feature":
-            raise InvalidPlanError(f"{name}: features[{position}] is not a GeoJSON Feature")
+            raise InvalidPlanError(f"{name}: features[{index}] is not a GeoJSON Feature")
     return features
 
 
 def _check_reference_system(system: Any, name: str) -> None:
-    """GeoJSON before RFC 7946 could name another one."""
+    """Reject the `crs` member of GeoJSON before RFC 7946 unless it names WGS 84."""
     properties = system.get("properties") if isinstance(system, dict) else None
-    named = properties.get("name") if isinstance(properties, dict) else None
-    if isinstance(named, str) and not named.endswith(WGS_84_NAMES):
-        raise InvalidPlanError(f"{name}: coordinates are in {named}; GeoJSON has them in WGS 84")
+    crs_name = properties.get("name") if isinstance(properties, dict) else None
+    if isinstance(crs_name, str) and not crs_name.endswith(WGS_84_NAMES):
+        raise InvalidPlanError(f"{name}: coordinates are in {crs_name}; GeoJSON has them in WGS 84")
 
 
 def geometry_type(feature: Mapping[str, Any]) -> Any:
-    """Type."""
+    """Return the declared type of a feature's geometry, or None."""
     geometry = feature.get("geometry")
     return geometry.get("type") if isinstance(geometry, dict) else None
 
 
 def parse_geometry(feature: Mapping[str, Any], label: str) -> Geometry | None:
-    """Parse geometry."""
+    """Parse a feature's geometry, or return None if it has none or one of an unsupported type.
+
+    Raises `InvalidPlanError`; `label` names the feature in its message.
+
+    >>> point = {"geometry": {"type": "Point", "coordinates": [10.2, 56.1]}}
+    >>> parse_geometry(point, "plan.geojson: node/1")
+    PointGeometry(position=(10.2, 56.1))
+    """
     geometry, kind = feature.get("geometry"), geometry_type(feature)
     if geometry is None or kind in UNSUPPORTED_GEOMETRIES:
         return None

@@ -1,4 +1,4 @@
-"""E10: a unit-map SVG -> its JSON description, written as the drawing is walked."""
+"""Parse a unit-map SVG into its JSON description (E10), written while the drawing is walked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,16 +33,20 @@ class ParsedMap:
     json: bytes
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as objects: version, type, width, height, elements."""
+        """Return the JSON as objects: version, type, width, height, elements."""
         parsed: dict[str, Any] = orjson.loads(self.json)
         return parsed
 
 
 def parse_unit_map(svg: bytes, *, limits: DocumentLimits = DEFAULT_LIMITS) -> ParsedMap:
-    """Parse the SVG of a unit map. Raises `ParsingError`; reads nothing but its argument.
+    """Parse the SVG of a unit map. Raises `ParsingError`.
 
-    The result is JSON text rather than objects: half a million shapes take a tenth of the memory
-    so, and it crosses process borders at the cost of a copy.
+    The result is JSON text because half a million shapes take a tenth of the memory that objects
+    would, and text crosses process borders at the cost of a copy.
+
+    >>> svg = b'<svg viewBox="0 0 40 20"><rect width="9" height="5"/></svg>'
+    >>> parse_unit_map(svg).to_dict()["elements"]
+    [{'width': 9, 'height': 5, 'type': 'Rect'}]
     """
     writer = _UnitMapWriter(limits)
     walk_drawing(svg, writer, limits)
@@ -50,7 +54,7 @@ def parse_unit_map(svg: bytes, *, limits: DocumentLimits = DEFAULT_LIMITS) -> Pa
 
 
 class _UnitMapWriter:
-    """Writes elements with their uids; a uid is `u` and how many elements have begun."""
+    """Writes elements as JSON. A uid is `u` and the number of the element in document order."""
 
     def __init__(self, limits: DocumentLimits) -> None:
         self._max_bytes = limits.output_bytes
@@ -117,7 +121,7 @@ class _UnitMapWriter:
 
 
 def _json_prefix(members: Mapping[str, object]) -> bytes:
-    """JSON text up to where the children go."""
+    """Return the JSON text of an object up to where its children go."""
     return orjson.dumps({**members, "elements": []})[:-2]
 
 

@@ -1,4 +1,4 @@
-"""A document -> its elements in document order, styles and references resolved."""
+"""Walk a document in order and resolve its styles, conditions and references."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -48,10 +48,10 @@ IDENTITY_BY_LAYER: Final = {
 def walk_drawing(
     svg: bytes, handler: DrawingHandler, limits: DocumentLimits = DEFAULT_LIMITS
 ) -> None:
-    """Tell the sink of a drawing's canvas, groups, shapes and georeferences.
+    """Call `handler` with a drawing's canvas size, groups, shapes and georeferences.
 
-    What the unit-map format does not have (text, images, definitions, foreign namespaces) is
-    skipped. Memory does not grow with the drawing. Raises `ParsingError`, always with a place.
+    Skips what the unit-map format does not have: text, images, definitions, foreign namespaces.
+    Memory does not grow with the drawing. Raises `ParsingError`, always with a position.
     """
     try:
         document = decode_document(svg, limits)
@@ -66,7 +66,7 @@ def walk_drawing(
 
 
 class DrawingWalker(ParserTarget):
-    """Follows the start and end tags of a document, and of the instances that `use` makes."""
+    """Follows the tags of a document and of the instances that its `use` elements make."""
 
     def __init__(
         self,
@@ -82,11 +82,11 @@ class DrawingWalker(ParserTarget):
         self._cascade = cascade
         self._has_rules = cascade.has_rules
         self._illustrator = illustrator
-        self._context: InheritedStyle | None = None  # None: before the root
+        self._context: InheritedStyle | None = None  # None before the root
         self._ancestors: list[InheritedStyle] = []
-        self._skip_depth = 0  # elements open, the outermost of which is not drawn
+        self._skip_depth = 0  # open elements inside a skipped one, itself included
         self._numbers = LengthCache(limits.magnitude)
-        self._expanded_elements = 0  # elements that came from `use`
+        self._expanded_elements = 0  # from `use`
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
         if self._skip_depth:
@@ -151,7 +151,7 @@ class DrawingWalker(ParserTarget):
     def _enter_group(
         self, name: str, attributes: dict[str, str], group: Group, context: InheritedStyle
     ) -> InheritedStyle:
-        """The context of a group's children."""
+        """Return the context of a group's children."""
         inner = self._inherit_style(name, attributes, context, is_level=group.kind == "Level")
         if group.kind == "Level":
             return inner._replace(position=ShapePosition(group))
@@ -176,7 +176,7 @@ class DrawingWalker(ParserTarget):
             return context
         style = cascade.compute_style(name, attributes, context.styled_element)
         if is_level:
-            # A drawing shows one storey and hides the others; the map has them all.
+            # A drawing shows one storey and hides the others, but the map has them all.
             style = style.without_controls("display", "visibility")
         if not conditions_hold(attributes):
             style = ElementStyle(style.output, {**style.controls, "display": "none"})
@@ -212,7 +212,7 @@ class DrawingWalker(ParserTarget):
     def _resolve_rect_lengths(
         self, texts: Mapping[str, str], viewport: Viewport
     ) -> Mapping[str, str | Number]:
-        """A Rect's lengths in user units; what is no length is left out, as browsers do."""
+        """Convert a Rect's lengths to user units; drop those in error, as browsers do."""
         numbers = self._numbers
         attributes = {
             name: numbers[text] if name in RECT_LENGTHS else text for name, text in texts.items()
@@ -224,16 +224,16 @@ class DrawingWalker(ParserTarget):
         return {name: value for name, value in attributes.items() if value is not None}
 
     def _resolve_length(self, name: str, text: str, viewport: Viewport) -> Number | None:
-        """A length in user units, None for what is no length."""
+        """Parse a length into user units, or return None for text that is no length."""
         number = self._numbers[text]
         if number is not None or "%" not in text:
             return number
         return parse_user_units(text, viewport.hundred_percent(name), name, self.limits.magnitude)
 
     def _expand_use(self, attributes: dict[str, str], context: InheritedStyle) -> None:
-        """Draw the element that a `use` refers to in its place (SVG 2, section 5.6).
+        """Draw the target of a `use` as if it stood in its place (SVG 2, section 5.6).
 
-        A reference to nothing, or to an element around it, draws nothing.
+        A reference to an unknown id, or to an element around the `use` itself, draws nothing.
         """
         name = referenced_id(attributes)
         tokens = self._definitions.instance_tokens(name)
@@ -262,7 +262,7 @@ class DrawingWalker(ParserTarget):
 
 
 def _instance_start_tag(token: Token, use: Mapping[str, str], context: InheritedStyle) -> StartTag:
-    """The referenced element's start tag, with what its `use` says over it."""
+    """Return the start tag of an instance: the target's, overridden by what its `use` sets."""
     assert token is not None, "an instance starts with a start tag"
     tag, attributes = token
     if tag in SYMBOL_TAGS or CONTAINER_TAGS.get(tag) == "svg":

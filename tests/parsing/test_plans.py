@@ -87,14 +87,14 @@ def test_every_format_reads_into_the_same_kind_of_drawing(
         ({"a.osm": b"<osm>"}, {}, NotWellFormedError, "a.osm: line 1, column 6: not well-formed"),
         (
             {"a": b"{}"},
-            {"format": "osm"},
+            {"plan_format": "osm"},
             NotWellFormedError,
             "a: line 1, column 1: not well-formed",
         ),
-        ({"a": b"{}"}, {"format": "imdf"}, NotWellFormedError, "a: not a zip archive"),
+        ({"a": b"{}"}, {"plan_format": "imdf"}, NotWellFormedError, "a: not a zip archive"),
         (
             {"a": b"{}", "b": b"{}"},
-            {"format": "imdf"},
+            {"plan_format": "imdf"},
             InvalidPlanError,
             "manifest.json is missing",
         ),

@@ -1,4 +1,7 @@
-"""Transforms as style sheets write them -> as attributes do (CSS Transforms 1, section 8)."""
+"""Convert CSS transforms to the syntax of the `transform` attribute, and join transform lists.
+
+CSS Transforms 1, section 8.
+"""
 
 import math
 import re
@@ -16,16 +19,20 @@ OTHER_AXIS_DEFAULT: Final = {"translate": "0", "scale": "1"}
 
 
 def css_transform_to_attribute(text: str) -> str:
-    """`translateX(2px) rotate(.5turn)` -> `translate(2,0) rotate(180)`; "" for `none`."""
+    """Convert a CSS transform to the syntax of the attribute, "" for `none`.
+
+    >>> css_transform_to_attribute("translateX(2px) rotate(.5turn)")
+    'translate(2,0) rotate(180)'
+    """
     if text == "none":
         return ""
     return SINGLE_AXIS_FUNCTION.sub(_expand_axes, NUMBER_WITH_UNIT.sub(_convert_unit, text))
 
 
 def concatenate_transforms(outer: str, inner: str) -> str:
-    """Two transform lists as one: the matrix of the joined list is the product of theirs.
+    """Join two transform lists: the matrix of the result is the product of theirs.
 
-    Raises `Refused` when groups add up to more than any drawing has.
+    Raises `DocumentRejectedError` if nested groups add up to an overlong list.
     """
     if not (outer and inner):
         return outer or inner

@@ -200,11 +200,11 @@ def test_a_parsed_map_crosses_process_borders() -> None:
 
 MEMORY_PROBE = """
 import resource
-from parsing.svg.unit_map import parse
+from parsing.svg.unit_map import parse_unit_map
 shapes = b'<rect x="12" y="3.5" width="4"/>\\n' * 499_000
 svg = b'<svg viewBox="0 0 9 9"><g fill="red">%s</g><!--' % shapes
 svg = svg.ljust(20_900_000, b"x") + b'--></svg>'
-parsed = parse(svg)
+parsed = parse_unit_map(svg)
 # VmHWM counts from exec on; ru_maxrss is inherited from the process that forked this one.
 status = open("/proc/self/status").read()
 peak_kb = status.split("VmHWM:")[1].split()[0]
