@@ -1,8 +1,8 @@
 """Generate Harbour Hall, a small market hall in IMDF, as folder and zip: `python -m samples.venue`.
 
 Two levels of 60 by 30 metres cover what a reader of IMDF must handle: units of many kinds, openings
-narrow and wide, a lift, stairs, an escalator that only goes up, a void, columns, a kiosk, amenities,
-occupants at anchors.
+narrow and wide, a lift, stairs, an escalator that only goes up, a void, columns, a kiosk, amenities
+and occupants at anchors.
 """
 
 from __future__ import annotations
@@ -264,7 +264,8 @@ def opening(ordinal: int, name: str, category: str, door: str, box: Box) -> GeoJ
 def fixture() -> GeoJsonObject:
     return build_feature(
         "fixture", "counter", build_polygon((2, 8, 10, 9)), category="desk",
-        name=build_label("Counter"), alt_name=None, anchor_id=None, level_id=feature_id("level", "0"), display_point=None,
+        name=build_label("Counter"), alt_name=None, anchor_id=None,
+        level_id=feature_id("level", "0"), display_point=None,
     )  # fmt: skip
 
 
