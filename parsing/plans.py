@@ -23,7 +23,7 @@ EXPECTED_FORMATS: Final = (
 
 
 def detect_format(files: Mapping[str, bytes]) -> PlanFormat:
-    """Return the format of a plan from the content of its files, given by name.
+    """Return the format of a plan, detected from the contents of its files by name.
 
     Raises `InvalidPlanError` if there is no file, no known format, or more than one.
 

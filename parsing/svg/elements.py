@@ -1,4 +1,4 @@
-"""The parts of a drawing and the interface of whatever reads them.
+"""The parts of a drawing and the interface of their readers.
 
 Readers implement `DrawingHandler` and are called back in document order, as SAX handlers are. The
 unit-map writer prints the shapes that are visible; the floor-plan reader takes shapes with their

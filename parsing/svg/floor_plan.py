@@ -53,7 +53,7 @@ def read_svg_plan(
 
 
 class _PlanHandler:
-    """Collects the shapes that have tags or stand for units, by level."""
+    """Collects the shapes that have tags or represent units, by level."""
 
     def __init__(self, tolerance: float, limits: DocumentLimits) -> None:
         self._tolerance = tolerance
@@ -127,16 +127,16 @@ class _PlanHandler:
         notes = self._notes.notes()
         return Drawing(levels, tuple(features), feet_per_unit, bounds, notes)
 
-    def _unique_id(self, wanted: str) -> str:
-        """Return the id itself the first time it is wanted, later with a number after it.
+    def _unique_id(self, requested: str) -> str:
+        """Return the id itself the first time it is requested, later with a number after it.
 
         An id that ends in "#" is only a prefix and always gets its number.
         """
-        self._id_counts[wanted] += 1
-        count = self._id_counts[wanted]
-        if wanted.endswith("#"):
-            return f"{wanted}{count}"
-        return wanted if count == 1 else f"{wanted}#{count}"
+        self._id_counts[requested] += 1
+        count = self._id_counts[requested]
+        if requested.endswith("#"):
+            return f"{requested}{count}"
+        return requested if count == 1 else f"{requested}#{count}"
 
     def _build_geometry(
         self, kind: str, attributes: Mapping[str, str | Number], tags: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Identify the unit that a shape stands for by its `id` and `data-*` attributes."""
+"""Identify the unit that a shape represents by its `id` and `data-*` attributes."""
 
 import re
 from collections.abc import Mapping

@@ -155,11 +155,11 @@ def test_another_reference_system_is_an_error() -> None:
         geojson.read_geojson({"a": json.dumps(document).encode()})
 
 
-def test_a_byte_order_mark_does_no_harm() -> None:
+def test_a_byte_order_mark_is_ignored() -> None:
     assert geojson.read_geojson({"a": b"\xef\xbb\xbf" + collection([room()])}).features
 
 
-def test_a_document_over_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_over_the_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(geo_geojson, "MAX_SOURCE_BYTES", 10)
     with pytest.raises(DocumentRejectedError, match="at most 10 are read"):
         geojson.read_geojson({"a": collection([room()])})

@@ -99,7 +99,7 @@ def test_a_multipolygon_is_joined_from_its_ways_with_its_holes() -> None:
     assert sorted(len(ring) for ring in corridor.geometry.rings) == [4, 4]
 
 
-def test_what_is_not_indoors_is_counted_by_name() -> None:
+def test_outdoor_features_are_counted_by_main_tag() -> None:
     book = Sketchbook()
     book.way(box(0, 0, 5, 5), indoor="room", level="0")
     book.way(box(-9, -9, 50, 50), building="yes")
@@ -256,14 +256,14 @@ NODE = "<node id='{id}' lon='{lon}' lat='{lat}'/>"
         ),
     ],
 )
-def test_a_broken_file_is_an_error_that_says_where(
+def test_a_broken_file_is_an_error_with_its_position(
     xml: str, error: type[ParsingError], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         osm_xml.read_osm_xml(xml.encode())
 
 
-def test_documents_over_the_limits_are_refused() -> None:
+def test_documents_over_the_limits_are_rejected() -> None:
     many = b"<osm>" + b"<bounds/>" * 20 + b"</osm>"
     with pytest.raises(DocumentRejectedError, match="more than 10 elements"):
         osm_xml.read_osm_xml(many, DocumentLimits(elements=10))
