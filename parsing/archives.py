@@ -1,4 +1,4 @@
-"""Zip archives, unpacked in bounded memory."""
+"""Unpack zip archives in bounded memory."""
 
 import zlib
 from io import BytesIO
@@ -14,13 +14,14 @@ ENCRYPTED_FLAG: Final = 1
 
 
 def unzip(archive: bytes) -> dict[str, bytes]:
-    """Members by path. Raises `NotWellFormed` for what is no zip, `Refused` over a limit.
+    """Unpack an archive into contents by path.
 
-    What the archive says of its members' sizes is not believed.
+    Limits apply to the bytes that come out, since an archive can lie about its sizes. Raises
+    `NotWellFormedError` if it cannot be read, `DocumentRejectedError` if it is over a limit.
     """
     try:
-        with ZipFile(BytesIO(archive)) as opened:
-            return _read_members(opened)
+        with ZipFile(BytesIO(archive)) as zip_file:
+            return _read_members(zip_file)
     except (BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
         raise NotWellFormedError(f"not a zip archive that can be read: {error}") from error
 
@@ -32,12 +33,12 @@ def _read_members(archive: ZipFile) -> dict[str, bytes]:
             f"the archive has {len(infos):,} members; at most {MAX_MEMBERS:,} are read"
         )
     members: dict[str, bytes] = {}
-    left = MAX_UNPACKED_BYTES
+    remaining_bytes = MAX_UNPACKED_BYTES
     for info in infos:
         if info.filename in members:
             raise NotWellFormedError(f"the archive has {info.filename} twice")
-        members[info.filename] = _read_member(archive, info, left)
-        left -= len(members[info.filename])
+        members[info.filename] = _read_member(archive, info, remaining_bytes)
+        remaining_bytes -= len(members[info.filename])
     return members
 
 

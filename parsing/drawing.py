@@ -1,8 +1,8 @@
-"""A floor plan as its source draws it: the one value that every reader of plans returns.
+"""The drawing of a floor plan: the common result of all plan readers.
 
-Coordinates are in units of `Drawing.feet_per_unit` feet, x to the east (to the right), y to the
-south (down). What a feature is, its tags say in the terms of OpenStreetMap's Simple Indoor
-Tagging, whatever the source calls it.
+Coordinates are in units of `Drawing.feet_per_unit` feet, x to the east (right), y to the south
+(down). Tags describe features in the terms of OpenStreetMap's Simple Indoor Tagging, also where
+the source has a vocabulary of its own.
 """
 
 from collections import Counter, defaultdict
@@ -15,24 +15,30 @@ Coordinate: TypeAlias = tuple[float, float]
 Coordinates: TypeAlias = tuple[Coordinate, ...]
 Tags: TypeAlias = Mapping[str, str]
 
+FEET_PER_METRE: Final = 1 / 0.3048
 MAX_EXAMPLES: Final = 5
+
+AREA_VALUES: Final = frozenset({"room", "corridor", "area", "level"})
+"""Values of the tag `indoor` that make a closed outline an area and never a line."""
 
 
 class PointGeometry(NamedTuple):
+    """A single point, such as a door or an amenity."""
+
     position: Coordinate
 
 
 class LinesGeometry(NamedTuple):
-    """One line or several, each of at least two points."""
+    """One or more lines of at least two points each."""
 
     lines: tuple[Coordinates, ...]
 
 
 class AreaGeometry(NamedTuple):
-    """What rings surround; a ring's first point is not repeated at its end.
+    """The inside of rings that do not repeat their first point at the end.
 
-    Inside is what an odd number of rings surrounds, or with `nonzero` what SVG's fill rule of
-    that name fills (SVG 2, section 13.4.2).
+    By default the even-odd rule decides what is inside; `nonzero` selects SVG's fill rule of that
+    name (SVG 2, section 13.4.2).
     """
 
     rings: tuple[Coordinates, ...]
@@ -43,7 +49,7 @@ Geometry: TypeAlias = PointGeometry | LinesGeometry | AreaGeometry
 
 
 class DrawnLevel(NamedTuple):
-    """A storey. `ordinal` counts storeys; None where only the floor that it shows can tell."""
+    """A storey. `ordinal` counts storeys; if None, only the floor record `floor_id` can tell."""
 
     id: str
     name: str
@@ -52,7 +58,7 @@ class DrawnLevel(NamedTuple):
 
 
 class Feature(NamedTuple):
-    """Something drawn, on one level or more; `unit_id` is set where it is that unit's shape."""
+    """A drawn thing on one or more levels. `unit_id` is set if this is the shape of that unit."""
 
     id: str
     levels: tuple[str, ...]
@@ -63,19 +69,25 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadingNote:
-    """Something that a reader did not take as it stands, how often, and a few of whose ids."""
+    """A deviation of the drawing from its source: how often it occurs and the ids of examples.
 
-    what: str
+    >>> str(ReadingNote("shape without extent", 3, ("wall-1", "wall-2")))
+    'shape without extent: 3 (wall-1, wall-2, ...)'
+    """
+
+    message: str
     count: int
     examples: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         names = ", ".join(self.examples)
         more = ", ..." if 0 < len(self.examples) < self.count else ""
-        return f"{self.what}: {self.count}" + (f" ({names}{more})" if names else "")
+        return f"{self.message}: {self.count}" + (f" ({names}{more})" if names else "")
 
 
 class Bounds(NamedTuple):
+    """A bounding box in drawing units."""
+
     west: float
     north: float
     east: float
@@ -84,9 +96,10 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """`id_key` is the tag that keeps a feature's id on its location, None where ids mean nothing.
+    """All features of a plan, by level.
 
-    `name` is the place's, empty where the source does not tell it.
+    `id_key` is the tag under which a location keeps its feature's id, or None if ids mean nothing
+    outside the file. `name` is the name of the building or site, or "".
     """
 
     levels: tuple[DrawnLevel, ...]
@@ -99,36 +112,37 @@ class Drawing:
 
 
 class NoteCollector:
-    """Counts what is not understood, by name."""
+    """Counts reading notes by message and keeps the first few examples of each."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._examples: defaultdict[str, list[str]] = defaultdict(list)
 
-    def add(self, what: str, example: str = "") -> None:
-        self._counts[what] += 1
-        if example and len(self._examples[what]) < MAX_EXAMPLES:
-            self._examples[what].append(example)
+    def add(self, message: str, example: str = "") -> None:
+        self._counts[message] += 1
+        if example and len(self._examples[message]) < MAX_EXAMPLES:
+            self._examples[message].append(example)
 
     def notes(self) -> tuple[ReadingNote, ...]:
-        """In the order of first mention."""
+        """Return the notes in order of first occurrence."""
         return tuple(
-            ReadingNote(what, count, tuple(self._examples[what]))
-            for what, count in self._counts.items()
+            ReadingNote(message, count, tuple(self._examples[message]))
+            for message, count in self._counts.items()
         )
 
 
 def iter_coordinates(geometry: Geometry) -> Iterable[Coordinate]:
-    """Every coordinate of a geometry."""
+    """Iterate over every coordinate of a geometry."""
     match geometry:
-        case PointGeometry(at):
-            yield at
+        case PointGeometry(position):
+            yield position
         case LinesGeometry(paths) | AreaGeometry(paths, _):
             for path in paths:
                 yield from path
 
 
 def compute_bounds(geometries: Iterable[Geometry]) -> Bounds:
-    """The smallest box around geometries, of which there must be one."""
-    xs, ys = zip(*(at for geometry in geometries for at in iter_coordinates(geometry)), strict=True)
+    """Return the smallest box around at least one coordinate."""
+    points = (point for geometry in geometries for point in iter_coordinates(geometry))
+    xs, ys = zip(*points, strict=True)
     return Bounds(min(xs), min(ys), max(xs), max(ys))

@@ -1,20 +1,20 @@
-"""What can be wrong with a document.
+"""Errors that parsing a document can raise.
 
-ParsingError                 any of the below; carries message, line and column
-├── NotWellFormed            not XML: broken markup, wrong encoding, cut off
-├── InvalidMarkup            XML, but no unit map: wrong root, a value out of its range
-├── InvalidPlan              a floor plan that contradicts itself or lacks what it must have
-└── Refused                  over a limit, or asks for something outside itself
+ParsingError                 base class; carries message, line and column
+├── NotWellFormedError       not XML, JSON or zip: broken markup, wrong encoding, cut off
+├── InvalidMarkupError       XML, but no unit map: wrong root, a value out of its range
+├── InvalidPlanError         a floor plan that contradicts itself or lacks required parts
+└── DocumentRejectedError    over a limit, or refers to something outside the document
 """
 
 from typing import Self
 
 
 class ParsingError(Exception):
-    """A sentence for the user and the place it speaks of, line and column counted from 1.
+    """An error message for the user with its position; line and column count from 1.
 
-    Both are 0 where no document is at hand. The three fields are the exception's `args`, so
-    it crosses process borders unharmed.
+    Both are 0 if the position is unknown. The three fields are the exception's `args`, so that it
+    can be pickled and raised again in another process.
     """
 
     def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
@@ -29,21 +29,21 @@ class ParsingError(Exception):
         )
 
     def with_position(self, position: tuple[int, int]) -> Self:
-        """The same error, with its place."""
+        """Return the same error with a (line, column) position."""
         return type(self)(self.message, *position)
 
 
 class NotWellFormedError(ParsingError):
-    """The bytes are not well-formed XML (XML 1.0, section 2.1)."""
+    """The bytes cannot be decoded, for XML as defined in XML 1.0, section 2.1."""
 
 
 class InvalidMarkupError(ParsingError):
-    """Well-formed XML that cannot be read as a unit map."""
+    """Well-formed XML that is not a valid unit map."""
 
 
 class InvalidPlanError(ParsingError):
-    """A floor plan that cannot be read as one; the message names file and feature."""
+    """A floor plan that cannot be read; the message names file and feature."""
 
 
 class DocumentRejectedError(ParsingError):
-    """A document over a limit, or one that asks for something outside itself."""
+    """A document that exceeds a limit or refers to something outside itself."""

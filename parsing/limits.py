@@ -1,4 +1,4 @@
-"""How large a document may be before it is refused."""
+"""Limits on the size of a document."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from parsing.errors import DocumentRejectedError
 
 @dataclass(frozen=True, slots=True)
 class DocumentLimits:
-    """Bounds on one parse; together they bound its time and memory.
+    """Limits of one parse; together they bound its time and memory.
 
-    `source_bytes` and `output_bytes` bound both ends. `elements` counts what the document has
-    and what its `use` elements expand to. `definitions` counts the elements kept aside because
-    a `use` refers to them, `selector_matches` the comparisons of style rules with elements.
-    `magnitude` bounds every number that is read as one.
+    `elements` limits the elements of the document and, separately, those that its `use` elements
+    expand to. `definitions` limits the elements recorded because a `use` refers to them,
+    `selector_matches` the comparisons of style rules with elements. `magnitude` is the largest
+    absolute value of a number.
     """
 
     source_bytes: int = 20 * 1024 * 1024
@@ -30,7 +30,7 @@ DEFAULT_LIMITS = DocumentLimits()
 
 
 def check_text_length(text: str, name: str, max_chars: int = 10_000) -> str:
-    """The text of an attribute that is taken apart; raises `Refused` when it is overlong."""
+    """Return `text`. Raises `DocumentRejectedError` if an attribute to be parsed is too long."""
     if len(text) > max_chars:
         raise DocumentRejectedError(
             f"{name} has {len(text):,} characters; at most {max_chars:,} are read"

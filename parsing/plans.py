@@ -1,4 +1,4 @@
-"""Floor plans in any of the formats that are read: which one it is, and the drawing in it."""
+"""Detect the format of a floor plan and read it."""
 
 import re
 from collections.abc import Mapping
@@ -23,16 +23,22 @@ EXPECTED_FORMATS: Final = (
 
 
 def detect_format(files: Mapping[str, bytes]) -> PlanFormat:
-    """The format of a plan in one file or several, by name. Raises `InvalidPlan`."""
+    """Return the format of a plan, detected from the contents of its files by name.
+
+    Raises `InvalidPlanError` if there is no file, no known format, or more than one.
+
+    >>> detect_format({"plan.xml": b"<?xml version='1.0'?><osm version='0.6'/>"})
+    'osm'
+    """
     if not files:
         raise InvalidPlanError(f"no file was given; {EXPECTED_FORMATS}")
     if any(name.rpartition("/")[2] == "manifest.json" for name in files):
         return "imdf"
-    found = {name: _detect_file_format(name, content) for name, content in files.items()}
-    if len(set(found.values())) > 1:
-        formats = ", ".join(f"{name}: {kind}" for name, kind in found.items())
-        raise InvalidPlanError(f"the files have different formats ({formats}); a plan has one")
-    return next(iter(found.values()))
+    formats = {name: _detect_file_format(name, content) for name, content in files.items()}
+    if len(set(formats.values())) > 1:
+        listed = ", ".join(f"{name}: {kind}" for name, kind in formats.items())
+        raise InvalidPlanError(f"the files have different formats ({listed}); a plan has one")
+    return next(iter(formats.values()))
 
 
 def read_plan(
@@ -40,11 +46,11 @@ def read_plan(
     plan_format: PlanFormat | None = None,
     feet_per_unit: float | None = None,
 ) -> Drawing:
-    """The drawing in a file, in an archive, or in several files that make one plan.
+    """Read a plan from a file, an archive, or several files that belong together.
 
-    `files` are contents by name, a directory's or an archive's members among them.
-    `feet_per_unit` is the scale of a unit-map SVG; the other formats are in degrees, and are
-    read into feet. Raises `ParsingError`.
+    `files` maps names to contents; the members of a directory or an archive count as files.
+    `feet_per_unit` is the scale of a unit-map SVG and required for it; the other formats are in
+    degrees and are projected to feet. Raises `ParsingError`.
     """
     kind = plan_format or detect_format(files)
     if kind == "geojson":
@@ -85,13 +91,16 @@ def _detect_file_format(name: str, content: bytes) -> PlanFormat:
     if kind is None and not root and head.startswith("<"):
         kind = FORMAT_BY_ROOT.get(name.rpartition(".")[2].lower())
     if kind is None:
-        found = f"its root element is <{root[1]}>" if root else "it is none of the formats"
-        raise InvalidPlanError(f"{name}: {found}; {EXPECTED_FORMATS}")
+        reason = f"its root element is <{root[1]}>" if root else "it is none of the formats"
+        raise InvalidPlanError(f"{name}: {reason}; {EXPECTED_FORMATS}")
     return kind
 
 
 def _decode_head(head: bytes) -> str:
-    """Enough of a document's text to see how it starts, whatever its encoding."""
+    """Decode enough of a document to see how it starts.
+
+    Dropping NUL bytes makes ASCII characters readable in UTF-16 and UTF-32 alike.
+    """
     return (
         head.replace(b"\0", b"")
         .removeprefix(b"\xff\xfe")

@@ -1,8 +1,8 @@
-"""`python -m samples.venue` writes Harbour Hall, a small market hall in IMDF, as folder and zip.
+"""Generate Harbour Hall, a small market hall in IMDF, as folder and zip: `python -m samples.venue`.
 
-Two levels of 60 by 30 metres. It has one of everything that a reader of IMDF must follow: units of
-many kinds, openings narrow and wide, a lift, stairs, an escalator that only goes up, a void,
-columns, a kiosk, amenities, occupants at anchors.
+Two levels of 60 by 30 metres cover what a reader of IMDF must handle: units of many kinds, openings
+narrow and wide, a lift, stairs, an escalator that only goes up, a void, columns, a kiosk, amenities
+and occupants at anchors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 from uuid import UUID, uuid5
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-CHECKOUT = Path(__file__).parent.parent
+from samples.output.files import write_files
+
 FOLDER = Path("samples/imdf/harbour-hall")
 ARCHIVE = Path("samples/imdf/harbour-hall.zip")
 NAMESPACE = UUID("6f1d3f0e-6f5a-4f0e-9d0a-0d5b6a1c7e42")
@@ -95,7 +96,7 @@ CONNECTIONS = (
 
 
 def make_venue() -> dict[str, bytes]:
-    """The archive's members by name; the same on every run."""
+    """Return the archive's members by name; the same on every run."""
     collections = {
         "address": [address()],
         "venue": [venue()],
@@ -125,7 +126,7 @@ def make_venue() -> dict[str, bytes]:
 
 
 def make_archive(members: dict[str, bytes]) -> bytes:
-    """A zip of members, all of one fixed date."""
+    """Zip members with a fixed date, so that the bytes are the same on every run."""
     archive = BytesIO()
     with ZipFile(archive, "w") as opened:
         for name, content in members.items():
@@ -156,7 +157,10 @@ def build_feature(
 
 
 def to_longitude_latitude(x: float, y: float) -> list[float]:
-    """Longitude and latitude of metres east and south: radii of curvature of WGS 84."""
+    """Convert metres east and south by the radii of curvature of WGS 84.
+
+    Independent of the parser's projection on purpose: tests compare the two.
+    """
     sine = math.sin(math.radians(LATITUDE))
     squash = 1 - 0.006_694_379_990_14 * sine * sine
     meridian = 6_378_137 * (1 - 0.006_694_379_990_14) / squash**1.5
@@ -222,7 +226,8 @@ def level(ordinal: int, name: str) -> GeoJsonObject:
     outline = (0.0, 0.0, WIDTH_METRES, DEPTH_METRES)
     return build_feature(
         "level", str(ordinal), build_polygon(outline), category="unspecified", restriction=None,
-        outdoor=False, ordinal=ordinal, name=build_label(name), short_name=build_label(str(ordinal)),
+        outdoor=False, ordinal=ordinal, name=build_label(name),
+        short_name=build_label(str(ordinal)),
         display_point=build_point(box_centre(outline)), address_id=None,
         building_ids=[feature_id("building", "hall")],
     )  # fmt: skip
@@ -240,7 +245,7 @@ def unit(ordinal: int, name: str, category: str, title: str, box: Box) -> GeoJso
 
 
 def gallery_void() -> list[list[list[float]]]:
-    """A hole in the gallery and a unit of its own: units of IMDF do not overlap."""
+    """Return the hole that the void leaves in the gallery: IMDF units must not overlap."""
     boxes = [box for _, _, category, _, box in UNITS if category == "opentobelow"]
     return [ring for box in boxes for ring in build_polygon(box)["coordinates"]]
 
@@ -258,15 +263,16 @@ def opening(ordinal: int, name: str, category: str, door: str, box: Box) -> GeoJ
 
 def fixture() -> GeoJsonObject:
     return build_feature(
-        "fixture", "counter", build_polygon((2, 8, 10, 9)), category="desk", name=build_label("Counter"),
-        alt_name=None, anchor_id=None, level_id=feature_id("level", "0"), display_point=None,
+        "fixture", "counter", build_polygon((2, 8, 10, 9)), category="desk",
+        name=build_label("Counter"), alt_name=None, anchor_id=None,
+        level_id=feature_id("level", "0"), display_point=None,
     )  # fmt: skip
 
 
 def kiosk() -> GeoJsonObject:
     return build_feature(
-        "kiosk", "coffee", build_polygon((30, 14, 33, 16)), name=build_label("Coffee kiosk"), alt_name=None,
-        anchor_id=None, level_id=feature_id("level", "0"), display_point=None,
+        "kiosk", "coffee", build_polygon((30, 14, 33, 16)), name=build_label("Coffee kiosk"),
+        alt_name=None, anchor_id=None, level_id=feature_id("level", "0"), display_point=None,
     )  # fmt: skip
 
 
@@ -274,8 +280,8 @@ def amenity(
     name: str, category: str, title: str, unit_name: str, at: tuple[float, float]
 ) -> GeoJsonObject:
     return build_feature(
-        "amenity", name, build_point(at), category=category, accessibility=None, name=build_label(title),
-        alt_name=None, hours=None, phone=None, website=None,
+        "amenity", name, build_point(at), category=category, accessibility=None,
+        name=build_label(title), alt_name=None, hours=None, phone=None, website=None,
         unit_ids=[feature_id("unit", unit_name)], address_id=None, correlation_id=None,
     )  # fmt: skip
 
@@ -305,18 +311,11 @@ def relationship(name: str, category: str, direction: str, origin: str, end: str
 
 
 def make_files() -> dict[Path, bytes]:
-    """File contents by path below the checkout."""
+    """Return file contents by path below the checkout."""
     members = make_venue()
     files = {FOLDER / name: content for name, content in members.items()}
     return {**files, ARCHIVE: make_archive(members)}
 
 
-def write_files(checkout: Path) -> None:
-    for path, content in make_files().items():
-        target = checkout / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-
-
 if __name__ == "__main__":
-    write_files(CHECKOUT)
+    write_files(make_files())

@@ -1,11 +1,14 @@
-"""Longitude and latitude that can be."""
+"""Check longitude and latitude."""
 
 from parsing.drawing import Coordinate
 from parsing.errors import InvalidPlanError
 
 
 def check_coordinate(longitude: float, latitude: float, label: str) -> Coordinate:
-    """Both in degrees of WGS 84; raises `InvalidPlan`, naming what they are `of`."""
+    """Return a coordinate in degrees of WGS 84.
+
+    Raises `InvalidPlanError` if it is out of range; `label` names the feature in its message.
+    """
     if abs(longitude) <= 180 and abs(latitude) <= 90:
         return longitude, latitude
     if abs(longitude) <= 90 and abs(latitude) <= 180:

@@ -1,10 +1,11 @@
-"""Longitude and latitude -> feet on the ground, for plans of up to a few kilometres."""
+"""Project longitude and latitude to feet on a plane, for plans of up to a few kilometres."""
 
 import math
 from collections.abc import Callable, Iterable
 from typing import Final
 
 from parsing.drawing import (
+    FEET_PER_METRE,
     AreaGeometry,
     Coordinate,
     Coordinates,
@@ -12,8 +13,6 @@ from parsing.drawing import (
     LinesGeometry,
     PointGeometry,
 )
-
-FEET_PER_METRE: Final = 1 / 0.3048
 
 # WGS 84: semi-major axis in metres, and the square of the first eccentricity.
 SEMI_MAJOR_METRES: Final = 6_378_137.0
@@ -23,26 +22,30 @@ Projection = Callable[[Coordinate], Coordinate]
 
 
 def local_projection(origin: Coordinate) -> Projection:
-    """Longitude and latitude in degrees -> feet east and south of the origin.
+    """Return a projection from degrees to feet east and south of `origin`.
 
-    The plane that touches the ellipsoid at the origin, reached through geocentric coordinates
-    (Bugayevskiy and Snyder, Map Projections, 1995, section 2.2): true to scale within
-    (d / 6,400 km)^2 / 2 at distance d, a millionth at 9 km.
+    It maps to the plane that touches the ellipsoid at the origin, through geocentric coordinates
+    (Bugayevskiy and Snyder, Map Projections, 1995, section 2.2). At distance d the scale is true
+    within (d / 6,400 km)^2 / 2, which is a millionth at 9 km.
+
+    >>> project = local_projection((10.0, 56.0))
+    >>> [round(feet) for feet in project((10.0, 55.999))]
+    [0, 365]
     """
-    east_of, south_of, start = _local_axes(origin)
+    east_axis, south_axis, centre = _local_axes(origin)
 
-    def project(place: Coordinate) -> Coordinate:
-        metres = [a - b for a, b in zip(_to_geocentric(place), start, strict=True)]
-        east = sum(a * b for a, b in zip(metres, east_of, strict=True))
-        south = sum(a * b for a, b in zip(metres, south_of, strict=True))
+    def project(point: Coordinate) -> Coordinate:
+        metres = [a - b for a, b in zip(_to_geocentric(point), centre, strict=True)]
+        east = sum(a * b for a, b in zip(metres, east_axis, strict=True))
+        south = sum(a * b for a, b in zip(metres, south_axis, strict=True))
         return east * FEET_PER_METRE, south * FEET_PER_METRE
 
     return project
 
 
-def bounding_box_centre(places: Iterable[Coordinate]) -> Coordinate:
-    """The middle of a bounding box in degrees, also where it lies across the 180th meridian."""
-    longitudes, latitudes = zip(*places, strict=True)
+def bounding_box_centre(points: Iterable[Coordinate]) -> Coordinate:
+    """Return the centre of a bounding box in degrees, also for a box across the 180th meridian."""
+    longitudes, latitudes = zip(*points, strict=True)
     first = longitudes[0]
     east = [_wrap_longitude(longitude - first) for longitude in longitudes]
     middle = first + (min(east) + max(east)) / 2
@@ -50,27 +53,27 @@ def bounding_box_centre(places: Iterable[Coordinate]) -> Coordinate:
 
 
 def transform_coordinates(geometry: Geometry, transform: Projection) -> Geometry:
-    """A geometry with every coordinate changed."""
+    """Return a geometry with `transform` applied to every coordinate."""
 
-    def changed(path: Coordinates) -> Coordinates:
-        return tuple(transform(at) for at in path)
+    def transform_path(path: Coordinates) -> Coordinates:
+        return tuple(map(transform, path))
 
     match geometry:
-        case PointGeometry(at):
-            return PointGeometry(transform(at))
+        case PointGeometry(position):
+            return PointGeometry(transform(position))
         case LinesGeometry(lines):
-            return LinesGeometry(tuple(changed(line) for line in lines))
+            return LinesGeometry(tuple(transform_path(line) for line in lines))
         case AreaGeometry(rings, nonzero):
-            return AreaGeometry(tuple(changed(ring) for ring in rings), nonzero)
+            return AreaGeometry(tuple(transform_path(ring) for ring in rings), nonzero)
 
 
 def _wrap_longitude(degrees: float) -> float:
     return (degrees + 180) % 360 - 180
 
 
-def _to_geocentric(place: Coordinate) -> tuple[float, float, float]:
-    """Metres from the Earth's centre, of a point on the ellipsoid."""
-    longitude, latitude = (math.radians(degrees) for degrees in place)
+def _to_geocentric(point: Coordinate) -> tuple[float, float, float]:
+    """Return the geocentric position of a point on the ellipsoid, in metres."""
+    longitude, latitude = (math.radians(degrees) for degrees in point)
     sine = math.sin(latitude)
     normal = SEMI_MAJOR_METRES / math.sqrt(1 - ECCENTRICITY_SQUARED * sine * sine)
     ring = normal * math.cos(latitude)
@@ -81,7 +84,7 @@ def _to_geocentric(place: Coordinate) -> tuple[float, float, float]:
 def _local_axes(
     origin: Coordinate,
 ) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """The directions east and south at the origin, and the origin itself, geocentric."""
+    """Return the unit vectors east and south at the origin, and the origin, all geocentric."""
     longitude, latitude = (math.radians(degrees) for degrees in origin)
     east = (-math.sin(longitude), math.cos(longitude), 0.0)
     south = (

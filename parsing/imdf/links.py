@@ -1,4 +1,4 @@
-"""IMDF relationships: which units are one lift, one flight of stairs, one escalator."""
+"""Tag connectors: IMDF relationships say which units form one lift, stairs or escalator."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from parsing.errors import InvalidPlanError
 from parsing.imdf.records import ImdfRecord
 
 CONNECTOR_CATEGORIES: Final = frozenset({"elevator", "escalator", "ramp", "stairs", "steps"})
-"""Categories of units that can lead from level to level."""
+"""Categories of units that can connect levels."""
 CONNECTOR_RELATIONSHIPS: Final = CONNECTOR_CATEGORIES | {"movingwalkway"}
 TRAVERSAL_RELATIONSHIPS: Final = frozenset({"traversal", "traversal.path"})
 
@@ -17,33 +17,34 @@ TRAVERSAL_RELATIONSHIPS: Final = frozenset({"traversal", "traversal.path"})
 def derive_connector_tags(
     records: Mapping[str, Mapping[str, ImdfRecord]],
     ordinals: Mapping[str, float],
-    notebook: NoteCollector,
+    collector: NoteCollector,
 ) -> dict[str, dict[str, str]]:
-    """Tags for the units that relationships join, by unit id: a common `ref`, and for a directed
-    one the way it moves between levels of these ordinals.
+    """Return tags by unit id for the units that relationships join.
 
-    Raises `InvalidPlan` for a reference to nothing.
+    Joined units share a `ref`; those of a directed relationship get the `incline` in which they
+    move between levels. `ordinals` are those of the levels by id. Raises `InvalidPlanError` for a
+    reference to a unit that does not exist.
     """
     units = records["unit"]
-    leaders: dict[str, str] = {}
-    moves: dict[str, str] = {}
+    parents: dict[str, str] = {}
+    inclines: dict[str, str] = {}
     for relationship in records["relationship"].values():
         category = relationship.get_text("category")
         ends = list(_iter_units(relationship, units))
         joined = [unit for unit in ends if unit.get_text("category") in CONNECTOR_CATEGORIES]
         if category not in CONNECTOR_RELATIONSHIPS:
-            _note_traversal(relationship, notebook)
+            _note_traversal(relationship, collector)
         elif len(joined) < 2:
-            notebook.add(f"{category} that joins no two units", relationship.id)
+            collector.add(f"{category} that joins no two units", relationship.id)
         else:
-            _union([unit.id for unit in joined], leaders)
+            _union([unit.id for unit in joined], parents)
             if relationship.get_text("direction") == "directed":
                 incline = _incline(joined[0], joined[-1], ordinals)
-                moves |= {unit.id: incline for unit in joined}
+                inclines |= {unit.id: incline for unit in joined}
     tags: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for unit_id in leaders:
-        tags[unit_id]["ref"] = _find_root(unit_id, leaders)
-    for unit_id, incline in moves.items():
+    for unit_id in parents:
+        tags[unit_id]["ref"] = _find_root(unit_id, parents)
+    for unit_id, incline in inclines.items():
         tags[unit_id] |= {"incline": incline}
         if units[unit_id].get_text("category") == "escalator":
             tags[unit_id]["conveying"] = "forward"
@@ -51,12 +52,12 @@ def derive_connector_tags(
 
 
 def _iter_units(relationship: ImdfRecord, units: Mapping[str, ImdfRecord]) -> Iterator[ImdfRecord]:
-    """From the origin by way of the intermediaries to the destination, as far as units."""
+    """Iterate over the units from origin through intermediaries to destination."""
     properties = relationship.properties
-    between = properties.get("intermediary")
+    intermediaries = properties.get("intermediary")
     for reference in (
         properties.get("origin"),
-        *(between if isinstance(between, list) else [between]),
+        *(intermediaries if isinstance(intermediaries, list) else [intermediaries]),
         properties.get("destination"),
     ):
         if isinstance(reference, dict) and reference.get("feature_type") == "unit":
@@ -74,14 +75,14 @@ def _get_unit(
     return unit
 
 
-def _note_traversal(relationship: ImdfRecord, notebook: NoteCollector) -> None:
+def _note_traversal(relationship: ImdfRecord, collector: NoteCollector) -> None:
     category = relationship.get_text("category")
     if category not in TRAVERSAL_RELATIONSHIPS:
-        notebook.add(f"relationship {category or 'without category'}", relationship.id)
+        collector.add(f"relationship {category or 'without category'}", relationship.id)
     elif relationship.get_text("direction") == "directed":
-        notebook.add("one-way traversal, read as one in both ways", relationship.id)
+        collector.add("one-way traversal, read as one in both ways", relationship.id)
     elif not relationship.properties.get("intermediary"):
-        notebook.add("traversal without an opening", relationship.id)
+        collector.add("traversal without an opening", relationship.id)
 
 
 def _incline(origin: ImdfRecord, destination: ImdfRecord, ordinals: Mapping[str, float]) -> str:
@@ -89,14 +90,14 @@ def _incline(origin: ImdfRecord, destination: ImdfRecord, ordinals: Mapping[str,
     return "up" if start < end else "down"
 
 
-def _union(unit_ids: list[str], leaders: dict[str, str]) -> None:
-    """Union by least id, so that the result does not depend on the order."""
-    found = [_find_root(unit_id, leaders) for unit_id in unit_ids]
-    for unit_id in (*unit_ids, *found):
-        leaders[unit_id] = min(found)
+def _union(unit_ids: list[str], parents: dict[str, str]) -> None:
+    """Join sets in a union-find forest by least id, so that the result does not depend on order."""
+    roots = [_find_root(unit_id, parents) for unit_id in unit_ids]
+    for unit_id in (*unit_ids, *roots):
+        parents[unit_id] = min(roots)
 
 
-def _find_root(unit_id: str, leaders: Mapping[str, str]) -> str:
-    while leaders.get(unit_id, unit_id) != unit_id:
-        unit_id = leaders[unit_id]
+def _find_root(unit_id: str, parents: Mapping[str, str]) -> str:
+    while parents.get(unit_id, unit_id) != unit_id:
+        unit_id = parents[unit_id]
     return unit_id

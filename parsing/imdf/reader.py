@@ -1,4 +1,4 @@
-"""Indoor Mapping Data Format (OGC 20-094, IMDF 1.0.0) -> a drawing in feet.
+"""Read Indoor Mapping Data Format (OGC 20-094, IMDF 1.0.0) into a drawing in feet.
 
 An archive is a `manifest.json` and one GeoJSON FeatureCollection for each type of feature.
 """
@@ -42,9 +42,9 @@ RecordsByKind = Mapping[str, Mapping[str, ImdfRecord]]
 
 
 def read_imdf(members: Mapping[str, bytes]) -> Drawing:
-    """File contents by name; a folder around all of them does not matter.
+    """Read the members of an IMDF archive by name; folders around them are ignored.
 
-    Raises `ParsingError` that names member and feature.
+    Raises `ParsingError`, which names member and feature.
     """
     files = strip_folders(members)
     for name in REQUIRED_FILES:
@@ -53,38 +53,40 @@ def read_imdf(members: Mapping[str, bytes]) -> Drawing:
                 f"{name} is missing; an IMDF archive has {', '.join(REQUIRED_FILES)}"
             )
     language = parse_language(files["manifest.json"])
-    notebook = NoteCollector()
+    collector = NoteCollector()
     records = {kind: parse_records(files, kind) for kind in READ_KINDS}
     for name in sorted(files.keys() - KNOWN_FILES):
-        notebook.add("file not read", name)
-    reader = _ImdfReader(records, language, notebook)
-    sketches = [sketch for sketch in reader.iter_features() if sketch.levels]
-    if not sketches:
+        collector.add("file not read", name)
+    reader = _ImdfReader(records, language, collector)
+    features_in_degrees = [feature for feature in reader.iter_features() if feature.levels]
+    if not features_in_degrees:
         raise InvalidPlanError("no unit is on any level")
-    flat = project_to_feet(
-        [sketch.geometry for sketch in sketches], [sketch.id for sketch in sketches]
+    geometries = project_to_feet(
+        [feature.geometry for feature in features_in_degrees],
+        [feature.id for feature in features_in_degrees],
     )
     features = tuple(
-        sketch._replace(geometry=geometry) for sketch, geometry in zip(sketches, flat, strict=True)
+        feature._replace(geometry=geometry)
+        for feature, geometry in zip(features_in_degrees, geometries, strict=True)
     )
     venue = next(iter(records["venue"].values()), None)
     name = pick_label(venue.properties.get("name"), language) if venue else ""
     return Drawing(
-        reader.levels, features, 1.0, compute_bounds(flat), notebook.notes(), "imdf:id", name
+        reader.levels, features, 1.0, compute_bounds(geometries), collector.notes(), "imdf:id", name
     )
 
 
 class _ImdfReader:
-    """Follows the references between records."""
+    """Resolves the references between records and tags features in OpenStreetMap's terms."""
 
-    def __init__(self, records: RecordsByKind, language: str, notebook: NoteCollector) -> None:
+    def __init__(self, records: RecordsByKind, language: str, collector: NoteCollector) -> None:
         self._records = records
         self._language = language
-        self._notes = notebook
-        found = [self._to_level(record) for record in records["level"].values()]
-        self.levels = tuple(sorted(found, key=lambda level: (level.ordinal or 0, level.id)))
-        ordinals = {level.id: level.ordinal or 0 for level in found}
-        self._connector_tags = derive_connector_tags(records, ordinals, notebook)
+        self._notes = collector
+        levels = [self._to_level(record) for record in records["level"].values()]
+        self.levels = tuple(sorted(levels, key=lambda level: (level.ordinal or 0, level.id)))
+        ordinals = {level.id: level.ordinal or 0 for level in levels}
+        self._connector_tags = derive_connector_tags(records, ordinals, collector)
 
     def iter_features(self) -> Iterator[Feature]:
         for record in self._records["level"].values():
@@ -178,11 +180,12 @@ class _ImdfReader:
             }
             yield Feature(record.id, (self._level_id(unit),), anchor.geometry, tags)
 
-    def _resolve_reference(self, kind: str, record_id: str, by: ImdfRecord) -> ImdfRecord:
+    def _resolve_reference(self, kind: str, record_id: str, referrer: ImdfRecord) -> ImdfRecord:
         record = self._records[kind].get(record_id)
         if record is None:
             raise InvalidPlanError(
-                f"{by.name}: refers to {kind} {record_id!r}, which {kind}.geojson does not have"
+                f"{referrer.name}: refers to {kind} {record_id!r}, "
+                f"which {kind}.geojson does not have"
             )
         return record
 
@@ -192,9 +195,9 @@ class _ImdfReader:
 
 
 def _descriptive_tags(record: ImdfRecord) -> dict[str, str]:
-    """IMDF's own category, and whether the feature says that it suits wheelchairs."""
+    """Return IMDF's own category and whether the feature is declared suitable for wheelchairs."""
     category = record.get_text("category")
-    described = {"imdf:category": category} if category else {}
+    tags = {"imdf:category": category} if category else {}
     if WHEELCHAIR in record.get_texts("accessibility") or category.endswith(f".{WHEELCHAIR}"):
-        described["wheelchair"] = "yes"
-    return described
+        tags["wheelchair"] = "yes"
+    return tags

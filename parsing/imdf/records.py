@@ -1,17 +1,17 @@
-"""The members of an IMDF archive as records, each with its file and id for messages."""
+"""Parse the members of an IMDF archive into records that carry file and id for messages."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from parsing.drawing import Geometry
 from parsing.errors import InvalidPlanError
-from parsing.osm.geojson import parse_feature_collection, parse_geometry, parse_json
+from parsing.geo.geojson import parse_feature_collection, parse_geometry, parse_json
 
 CLUTTER_PREFIXES: Final = ("__MACOSX", ".")
 
 
 class ImdfRecord(NamedTuple):
-    """A feature of the archive, before its references have been followed."""
+    """A feature of the archive with unresolved references."""
 
     file: str
     id: str
@@ -20,21 +20,25 @@ class ImdfRecord(NamedTuple):
 
     @property
     def name(self) -> str:
+        """Return file and id, for messages."""
         return f"{self.file}.geojson: {self.id}"
 
     def get_text(self, key: str) -> str:
-        """A property that is text; empty where it is missing or null."""
+        """Return a text property, or "" if it is missing or no text."""
         value = self.properties.get(key)
         return value if isinstance(value, str) else ""
 
     def get_texts(self, key: str) -> list[str]:
-        """A property that is a list of texts; empty where it is missing or null."""
+        """Return the texts of a list property, or [] if it is missing or no list."""
         value = self.properties.get(key)
         return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
 
 
 def strip_folders(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Members by their own name, without those that file managers add."""
+    """Return members by base name, without the files that operating systems add.
+
+    Raises `InvalidPlanError` if two members have the same name.
+    """
     files: dict[str, bytes] = {}
     for path, content in members.items():
         *folders, name = path.replace("\\", "/").split("/")
@@ -47,7 +51,10 @@ def strip_folders(members: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def parse_language(manifest: bytes) -> str:
-    """The language of the archive's names. Raises `InvalidPlan` for another version of IMDF."""
+    """Return the language of the archive's labels.
+
+    Raises `InvalidPlanError` for another version of IMDF than 1.
+    """
     content = parse_json(manifest, "manifest.json")
     if not isinstance(content, dict) or not isinstance(content.get("version"), str):
         raise InvalidPlanError(
@@ -60,15 +67,15 @@ def parse_language(manifest: bytes) -> str:
 
 
 def parse_records(files: Mapping[str, bytes], kind: str) -> dict[str, ImdfRecord]:
-    """The features of one type by id. Raises `ParsingError`."""
+    """Return the features of one type by id, none if the file is missing. Raises `ParsingError`."""
     name = f"{kind}.geojson"
     if name not in files:
         return {}
     records: dict[str, ImdfRecord] = {}
-    for position, feature in enumerate(parse_feature_collection(files[name], name)):
+    for index, feature in enumerate(parse_feature_collection(files[name], name)):
         feature_id, properties = feature.get("id"), feature.get("properties")
         if not isinstance(feature_id, str) or not feature_id:
-            raise InvalidPlanError(f"{name}: features[{position}] has no id")
+            raise InvalidPlanError(f"{name}: features[{index}] has no id")
         if feature_id in records:
             raise InvalidPlanError(f"{name}: {feature_id} is there twice; ids are unique")
         if feature.get("feature_type") != kind:
@@ -79,13 +86,12 @@ def parse_records(files: Mapping[str, bytes], kind: str) -> dict[str, ImdfRecord
         if not isinstance(properties, dict):
             raise InvalidPlanError(f"{name}: {feature_id} has no properties")
         geometry = parse_geometry(feature, f"{name}: {feature_id}")
-        found = None if isinstance(geometry, str) else geometry
-        records[feature_id] = ImdfRecord(kind, feature_id, properties, found)
+        records[feature_id] = ImdfRecord(kind, feature_id, properties, geometry)
     return records
 
 
 def pick_label(labels: Any, language: str) -> str:
-    """A name in the venue's language, else in English, else in the first there is."""
+    """Return a label in `language`, else in English, else in the first language it has."""
     if not isinstance(labels, dict):
         return ""
     for key in (language, "en", *labels):

@@ -1,6 +1,6 @@
-"""IMDF's categories in OpenStreetMap's indoor terms (OGC 20-094, Categories).
+"""Translate IMDF's categories to OpenStreetMap's indoor tags (OGC 20-094, Categories).
 
-A category with a suffix (`restroom.female.wheelchair`) means what it means without, unless it has
+A category with a suffix (`restroom.female.wheelchair`) means the same as without it, unless it has
 a row of its own.
 """
 
@@ -84,7 +84,11 @@ AMENITY_TAGS: Final[Mapping[str, Tags]] = {
 
 
 def find_tags(table: Mapping[str, Tags], category: str) -> Tags | None:
-    """The row of a category or of what it is a kind of, None where there is neither."""
+    """Return the tags of a category or of its nearest parent category, or None.
+
+    >>> find_tags(UNIT_TAGS, "restroom.female.wheelchair")
+    {'indoor': 'room', 'room': 'toilets', 'amenity': 'toilets'}
+    """
     while category and category not in table:
         category = category.rpartition(".")[0]
     return table.get(category)

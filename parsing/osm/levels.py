@@ -1,4 +1,4 @@
-"""The `level` tag of Simple Indoor Tagging: `0`, `-1;0`, `0-3`, `-2--1`, `0.5`."""
+"""Parse the `level` tag of Simple Indoor Tagging: `0`, `-1;0`, `0-3`, `-2--1`, `0.5`."""
 
 import math
 import re
@@ -11,24 +11,28 @@ LEVEL_SPAN: Final = re.compile(rf"\s*({LEVEL_NUMBER})(?:\s*-\s*({LEVEL_NUMBER}))
 
 
 class LevelSpan(NamedTuple):
-    """A level, or all from one to another."""
+    """A range of levels, both ends included; a single level has equal ends."""
 
     lowest: float
     highest: float
 
     def iter_levels(self, known: Collection[float]) -> Iterator[float]:
-        """Both ends, the whole numbers between them, and the known levels between them."""
+        """Iterate upwards over both ends, and the whole numbers and `known` levels between them."""
         whole = map(float, range(math.ceil(self.lowest), math.floor(self.highest) + 1))
         between = (level for level in known if self.lowest < level < self.highest)
         yield from sorted({self.lowest, *whole, *between, self.highest})
 
 
 class UnreadableLevelError(ValueError):
-    """A level tag that names no levels; the message says how one does."""
+    """A level tag that cannot be parsed; the message shows valid ones."""
 
 
 def parse_levels(text: str) -> tuple[LevelSpan, ...]:
-    """The spans of a level tag. Raises `UnreadableLevel`."""
+    """Parse a level tag into spans. Raises `UnreadableLevelError`.
+
+    >>> expand_spans(parse_levels("-1;1-3"))
+    (-1.0, 1.0, 2.0, 3.0)
+    """
     matches = [LEVEL_SPAN.fullmatch(part) for part in text.split(";")]
     spans = [LevelSpan(float(match[1]), float(match[2] or match[1])) for match in matches if match]
     if len(spans) < len(matches):
@@ -42,7 +46,11 @@ def parse_levels(text: str) -> tuple[LevelSpan, ...]:
 def expand_spans(
     spans: Iterable[LevelSpan], known: Collection[float] = (), absent: Collection[float] = ()
 ) -> tuple[float, ...]:
-    """The levels that spans name, from the lowest; a range leaves out those that are `absent`."""
+    """Return the levels of spans from the lowest.
+
+    Ranges include the `known` levels between their ends and leave out the `absent` ones; a level
+    named by itself always counts.
+    """
     levels = {
         level
         for span in spans
@@ -53,5 +61,5 @@ def expand_spans(
 
 
 def format_level(level: float) -> str:
-    """A level as a tag writes it: 0, -1, 0.5."""
+    """Format a level as in a tag: 0, -1, 0.5."""
     return f"{level + 0:g}"

@@ -1,4 +1,4 @@
-"""OpenStreetMap XML with Simple Indoor Tagging -> a drawing.
+"""Read OpenStreetMap XML with Simple Indoor Tagging into a drawing.
 
 https://wiki.openstreetmap.org/wiki/OSM_XML, https://wiki.openstreetmap.org/wiki/Simple_Indoor_Tagging
 """
@@ -33,7 +33,7 @@ MULTIPOLYGON_ROLES: Final = frozenset({"outer", "inner", ""})
 
 
 def read_osm_xml(xml: bytes, limits: DocumentLimits = OSM_LIMITS) -> Drawing:
-    """Raises `ParsingError`, with line and column or the id of the element at fault."""
+    """Read a plan. Raises `ParsingError` with line and column, or with the id of the element."""
     reader = _OsmTarget(limits)
     try:
         feed_document(decode_document(xml, limits), reader)
@@ -42,11 +42,13 @@ def read_osm_xml(xml: bytes, limits: DocumentLimits = OSM_LIMITS) -> Drawing:
             message = f"{error.message}; the file does not end with </osm>: it may be cut off"
             raise NotWellFormedError(message, error.line, error.column) from error
         raise
-    notebook = NoteCollector()
-    return build_drawing(_iter_features(reader.extract, notebook), notebook)
+    collector = NoteCollector()
+    return build_drawing(_iter_features(reader.extract, collector), collector)
 
 
 class _OsmMember(NamedTuple):
+    """A member of a relation."""
+
     kind: str
     id: str
     role: str
@@ -54,7 +56,7 @@ class _OsmMember(NamedTuple):
 
 @dataclass(slots=True)
 class _OsmElement:
-    """A node, way or relation as far as it has been read."""
+    """A node, way or relation while it is being read."""
 
     kind: str
     id: str
@@ -70,7 +72,11 @@ class _OsmElement:
 
 
 class _OsmExtract(NamedTuple):
-    """What a file holds, in document order; of nodes without tags only where they are."""
+    """The parts of a file that features are built from, in document order.
+
+    Untagged nodes and ways are kept only as coordinates and node ids, because ways and relations
+    refer to them.
+    """
 
     node_coordinates: dict[str, Coordinate]
     ways: dict[str, list[str]]
@@ -78,6 +84,8 @@ class _OsmExtract(NamedTuple):
 
 
 class _OsmTarget(ParserTarget):
+    """Collects nodes, ways and relations from the events of the XML parser."""
+
     def __init__(self, limits: DocumentLimits) -> None:
         super().__init__(limits)
         self.extract = _OsmExtract({}, {}, [])
@@ -132,12 +140,13 @@ def _add_child(element: _OsmElement, tag: str, attributes: Mapping[str, str]) ->
     elif tag == "nd":
         element.nodes.append(_get_required(attributes, "ref", f"an nd of {element.name}"))
     elif tag == "member":
-        of = f"a member of {element.name}"
-        kind, name = _get_required(attributes, "type", of), _get_required(attributes, "ref", of)
-        element.members.append(_OsmMember(kind, name, attributes.get("role", "")))
+        label = f"a member of {element.name}"
+        kind = _get_required(attributes, "type", label)
+        member_id = _get_required(attributes, "ref", label)
+        element.members.append(_OsmMember(kind, member_id, attributes.get("role", "")))
 
 
-def _iter_features(extract: _OsmExtract, notebook: NoteCollector) -> Iterator[GeoFeature]:
+def _iter_features(extract: _OsmExtract, collector: NoteCollector) -> Iterator[GeoFeature]:
     for element in extract.tagged:
         if element.kind == "node" and element.coordinate is not None:
             yield GeoFeature(element.name, element.tags, PointGeometry(element.coordinate))
@@ -146,7 +155,7 @@ def _iter_features(extract: _OsmExtract, notebook: NoteCollector) -> Iterator[Ge
         elif element.tags.get("type") == "multipolygon":
             yield _multipolygon_feature(element, extract)
         else:
-            notebook.add(f"relation of type {element.tags.get('type', 'unknown')}", element.name)
+            collector.add(f"relation of type {element.tags.get('type', 'unknown')}", element.name)
 
 
 def _way_feature(way: _OsmElement, extract: _OsmExtract) -> GeoFeature:
@@ -189,9 +198,9 @@ def _iter_node_coordinates(
 ) -> Iterator[Coordinate]:
     is_indoors = not INDOOR_KEYS.isdisjoint(element.tags)
     for node in nodes:
-        place = extract.node_coordinates.get(node)
-        if place is not None:
-            yield place
+        coordinate = extract.node_coordinates.get(node)
+        if coordinate is not None:
+            yield coordinate
         elif is_indoors:
             raise InvalidPlanError(f"{element.name} refers to node/{node}, {MISSING_HINT}")
 

@@ -1,12 +1,14 @@
-"""Lengths as OpenStreetMap writes them: `0.9`, `90 cm`, `3'`, `2'6"` (wiki, Key:width)."""
+"""Parse lengths as OpenStreetMap writes them: `0.9`, `90 cm`, `3'`, `2'6"` (wiki, Key:width)."""
 
 import re
 from typing import Final
 
+from parsing.drawing import FEET_PER_METRE
+
 FEET_BY_UNIT: Final = {
-    "": 1 / 0.3048,
-    "m": 1 / 0.3048,
-    "cm": 1 / 30.48,
+    "": FEET_PER_METRE,
+    "m": FEET_PER_METRE,
+    "cm": FEET_PER_METRE / 100,
     "mm": 1 / 304.8,
     "ft": 1.0,
     "'": 1.0,
@@ -19,7 +21,11 @@ FEET_AND_INCHES: Final = re.compile(rf"([0-9]{{1,5}})\s*(?:'|ft)\s*({NUMBER_PATT
 
 
 def parse_feet(text: str) -> float | None:
-    """A length in feet, None for what is none; a number without unit is in metres."""
+    """Parse a length into feet, or return None; a number without unit is in metres.
+
+    >>> parse_feet("3 ft"), parse_feet("wide")
+    (3.0, None)
+    """
     text = text.strip().lower()
     if both := FEET_AND_INCHES.fullmatch(text):
         return float(both[1]) + float(both[2]) / 12

@@ -1,35 +1,44 @@
-"""Ways that share their ends -> rings, for multipolygons drawn in pieces."""
+"""Join ways that share their end nodes into rings, for multipolygons drawn in pieces.
+
+https://wiki.openstreetmap.org/wiki/Relation:multipolygon
+"""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
-N = TypeVar("N", bound=Hashable)
+Node = TypeVar("Node", bound=Hashable)
 
 
 class OpenRingError(ValueError):
-    """Pieces that surround nothing; `end` is where they do not go on."""
+    """Pieces that do not close; `end` is the node at which no other piece continues."""
 
     def __init__(self, end: object) -> None:
         super().__init__(f"the outline ends at {end}")
         self.end = end
 
 
-def join_rings(pieces: Iterable[Sequence[N]]) -> list[tuple[N, ...]]:
-    """Rings of at least three points, the first not repeated. Raises `OpenRing`."""
-    left = dict(enumerate(piece for piece in pieces if len(piece) > 1))
-    at_end: defaultdict[N, list[int]] = defaultdict(list)
-    for number, piece in left.items():
+def join_rings(pieces: Iterable[Sequence[Node]]) -> list[tuple[Node, ...]]:
+    """Join pieces into rings of at least three nodes, the first of which is not repeated.
+
+    Raises `OpenRingError`.
+
+    >>> join_rings(["ab", "cb", "ca"])
+    [('a', 'b', 'c')]
+    """
+    unused = dict(enumerate(piece for piece in pieces if len(piece) > 1))
+    pieces_at: defaultdict[Node, list[int]] = defaultdict(list)
+    for number, piece in unused.items():
         for end in {piece[0], piece[-1]}:
-            at_end[end].append(number)
+            pieces_at[end].append(number)
     rings = []
-    while left:
-        chain = list(left.pop(next(iter(left))))
+    while unused:
+        chain = list(unused.pop(next(iter(unused))))
         while chain[0] != chain[-1]:
-            following = next((number for number in at_end[chain[-1]] if number in left), None)
+            following = next((number for number in pieces_at[chain[-1]] if number in unused), None)
             if following is None:
                 raise OpenRingError(chain[-1])
-            piece = left.pop(following)
+            piece = unused.pop(following)
             chain += piece[1:] if piece[0] == chain[-1] else piece[-2::-1]
         if len(chain) < 4:
             raise OpenRingError(chain[0])

@@ -1,7 +1,7 @@
-"""What lies around the rooms of a plan: grounds to cross, and the buildings that stand on them.
+"""Find the grounds around the rooms of a plan and the buildings that stand on them.
 
-Simple Indoor Tagging says nothing of the street between two rows of shops of one mall. The mall's
-outline does: what its buildings leave of it can be walked on.
+Simple Indoor Tagging does not cover the street between two rows of shops of one mall. The mall's
+outline does: its buildings subtracted from it, the rest can be walked on.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,11 +17,11 @@ SITE_TAGS: Final[Mapping[str, frozenset[str]]] = {
 }
 BUILDING_KEYS: Final = ("building", "building:part")
 OPEN_BELOW_VALUES: Final = frozenset({"no", "roof", "canopy", "carport", "balcony"})
-"""What people walk under."""
+"""Values of a building tag that leave the ground below walkable."""
 
 
 class GeoFeature(NamedTuple):
-    """A tagged feature as a geographic file has it: `way/123`, longitude and latitude."""
+    """A tagged feature of a geographic file, with an id such as `way/123`, in degrees."""
 
     id: str
     tags: Tags
@@ -29,12 +29,12 @@ class GeoFeature(NamedTuple):
 
 
 def is_building(tags: Tags) -> bool:
-    """Whether a building stands on the ground here."""
+    """Return whether the tags describe a building that covers the ground."""
     return any(tags.get(key, "no") not in OPEN_BELOW_VALUES for key in BUILDING_KEYS)
 
 
 def is_site(tags: Tags) -> bool:
-    """Whether these are grounds on which people walk, and no room or building."""
+    """Return whether the tags describe walkable grounds that are neither room nor building."""
     return (
         "indoor" not in tags
         and not is_building(tags)
@@ -45,23 +45,25 @@ def is_site(tags: Tags) -> bool:
 def find_surroundings(
     outdoors: Iterable[GeoFeature], indoors: Iterable[GeoFeature]
 ) -> list[GeoFeature]:
-    """The sites that the indoor features of the ground level may be on, and their buildings."""
-    rooms = [sketch.geometry for sketch in indoors if isinstance(sketch.geometry, AreaGeometry)]
-    areas = [sketch for sketch in outdoors if _has_extent(sketch.geometry)]
+    """Return the sites around the indoor features of the ground level and the buildings on them."""
+    rooms = [feature.geometry for feature in indoors if isinstance(feature.geometry, AreaGeometry)]
+    areas = [feature for feature in outdoors if _has_extent(feature.geometry)]
     if not rooms:
         return []
-    inside = compute_bounds(rooms)
+    indoors_bounds = compute_bounds(rooms)
     sites = [
-        s
-        for s in areas
-        if is_site(s.tags) and _bounds_overlap(compute_bounds([s.geometry]), inside)
+        area
+        for area in areas
+        if is_site(area.tags) and _bounds_overlap(compute_bounds([area.geometry]), indoors_bounds)
     ]
-    grounds = [compute_bounds([site.geometry]) for site in sites]
+    site_bounds = [compute_bounds([site.geometry]) for site in sites]
     buildings = [
-        sketch
-        for sketch in areas
-        if is_building(sketch.tags)
-        and any(_bounds_overlap(compute_bounds([sketch.geometry]), ground) for ground in grounds)
+        feature
+        for feature in areas
+        if is_building(feature.tags)
+        and any(
+            _bounds_overlap(compute_bounds([feature.geometry]), bounds) for bounds in site_bounds
+        )
     ]
     return sites + buildings
 

@@ -1,4 +1,4 @@
-"""Conditional processing: what a viewer of no extensions that reads English draws (SVG 2, 5.9)."""
+"""Evaluate conditional processing as an English viewer without extensions (SVG 2, section 5.9)."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,10 @@ from parsing.svg.names import CONDITION_ATTRIBUTES
 
 
 def choose_switch_child(switch_choice: list[bool], attributes: dict[str, str]) -> bool:
-    """Whether this child of a `switch` is the one drawn: the first whose conditions hold."""
+    """Return whether to draw this child of a `switch`: only the first that meets its conditions.
+
+    `switch_choice` is empty until a child has been chosen; the choice is added to it.
+    """
     if switch_choice or not conditions_hold(attributes):
         return False
     switch_choice.append(True)
@@ -15,7 +18,7 @@ def choose_switch_child(switch_choice: list[bool], attributes: dict[str, str]) -
 
 
 def conditions_hold(attributes: Mapping[str, str]) -> bool:
-    """Whether the conditions on an element hold."""
+    """Return whether the conditional processing attributes of an element hold."""
     if CONDITION_ATTRIBUTES.isdisjoint(attributes):
         return True
     languages = attributes.get("systemLanguage")

@@ -1,4 +1,7 @@
-"""The `data-tags` attribute: `key=value` pairs joined by `;`, where `\\;` is a semicolon."""
+"""Parse and format the `data-tags` attribute: `key=value` pairs joined by `;`.
+
+A backslash before a semicolon makes it a part of the value.
+"""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +15,11 @@ UNESCAPED_SEMICOLON: Final = re.compile(r"(?<!\\);")
 
 
 def parse_tags(text: str) -> dict[str, str]:
-    """`building=1;floor=2` -> `{"building": "1", "floor": "2"}`; raises `InvalidMarkup`."""
+    """Parse the text of an attribute. Raises `InvalidMarkupError`.
+
+    >>> parse_tags("building=1; floor=2")
+    {'building': '1', 'floor': '2'}
+    """
     tags: dict[str, str] = {}
     for part in UNESCAPED_SEMICOLON.split(check_text_length(text, "data-tags")):
         pair = part.strip(WHITESPACE).replace("\\;", ";")
@@ -31,7 +38,7 @@ def parse_tags(text: str) -> dict[str, str]:
 
 
 def format_tags(tags: Mapping[str, str]) -> str:
-    """The text that `parse_tags` reads as these tags."""
+    """Format tags so that `parse_tags` returns the same tags."""
     pairs = (f"{key}={value}".replace(";", "\\;") for key, value in tags.items())
     # A backslash before the separator would escape it.
     return ";".join(f"{pair} " if pair.endswith("\\") else pair for pair in pairs)

@@ -1,4 +1,4 @@
-"""What must be known before a document is walked: its style rules and what `use` refers to."""
+"""Collect what later elements refer back to: style rules and the targets of `use` elements."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,40 +10,40 @@ from parsing.svg.names import SVG_NAMESPACE, USE_TAGS, referenced_id
 from parsing.xml.decoding import XmlDocument
 from parsing.xml.tokens import ParserTarget, Token, feed_document
 
-# Almost no plan needs these passes. Markup in entities is refused, so the raw bytes tell.
+# Few plans need these passes. Entities cannot hold markup, so a search of the raw bytes is exact.
 HAS_STYLE_OR_USE: Final = re.compile(rb"<(?:[^\s<>/!?]+:)?(?:style|use)[\s/>]")
 STYLE_TAGS: Final = frozenset({"style", f"{SVG_NAMESPACE}style"})
 
 
 class Definitions(NamedTuple):
-    """Style rules as text, and the tags of the elements that `use` elements refer to."""
+    """Style rules as text, and the recorded tags of elements that `use` elements refer to."""
 
     style_sheet: str = ""
     tokens: Sequence[Token] = ()
     spans: Mapping[str, tuple[int, int]] = {}
 
     def instance_tokens(self, name: str) -> Sequence[Token]:
-        """The tags of the element with this id, its own included; empty for an unknown id."""
+        """Return the tags of the element with this id and its own; empty for an unknown id."""
         first, end = self.spans.get(name, (0, 0))
         return self.tokens[first:end]
 
 
 def read_definitions(document: XmlDocument, limits: DocumentLimits) -> Definitions:
-    """One pass for rules and references, another for what they refer to, where there are any."""
+    """Collect definitions in one pass for rules and references and one for their targets."""
     if HAS_STYLE_OR_USE.search(document.text) is None:
         return Definitions()
-    survey = DefinitionScanner(limits)
-    feed_document(document, survey)
-    styles = "\n".join(survey.styles)
-    if not survey.references:
+    scanner = DefinitionScanner(limits)
+    feed_document(document, scanner)
+    styles = "\n".join(scanner.styles)
+    if not scanner.references:
         return Definitions(styles)
-    recorder = ElementRecorder(limits, survey.references)
+    recorder = ElementRecorder(limits, scanner.references)
     feed_document(document, recorder)
     return Definitions(styles, recorder.tokens, recorder.spans)
 
 
 class DefinitionScanner(ParserTarget):
-    """Collects the text of `style` elements and the ids that `use` elements name."""
+    """Collects the text of `style` elements and the ids that `use` elements refer to."""
 
     def __init__(self, limits: DocumentLimits) -> None:
         super().__init__(limits)
@@ -68,11 +68,11 @@ class DefinitionScanner(ParserTarget):
 
 
 class ElementRecorder(ParserTarget):
-    """Keeps the tags of the elements with the ids asked for."""
+    """Records the tags of the elements with the requested ids."""
 
-    def __init__(self, limits: DocumentLimits, wanted: set[str]) -> None:
+    def __init__(self, limits: DocumentLimits, recorded_ids: set[str]) -> None:
         super().__init__(limits)
-        self._wanted = wanted
+        self._recorded_ids = recorded_ids
         self.tokens: list[Token] = []
         self._recorded_elements = 0
         self._open: list[tuple[str, int, int]] = []  # id, first token, depth
@@ -80,8 +80,9 @@ class ElementRecorder(ParserTarget):
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
         name = attributes.get("id")
-        if name in self._wanted and name is not None and name not in self.spans:
-            self.spans[name] = (0, 0)  # of equal ids the first counts, and none inside itself
+        if name in self._recorded_ids and name is not None and name not in self.spans:
+            # Reserve the id at once: of equal ids the first counts, even for one inside it.
+            self.spans[name] = (0, 0)
             self._open.append((name, len(self.tokens), self.depth))
         if self._open:
             self._recorded_elements += 1

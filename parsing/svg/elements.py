@@ -1,11 +1,14 @@
-"""What a walk of a drawing meets, and who is told of it.
+"""The parts of a drawing and the interface of their readers.
 
-A reader of any purpose is a `Sink`: E10's writer prints the shapes that are drawn, a reader of
-floor plans takes shapes with their tags and level.
+Readers implement `DrawingHandler` and are called back in document order, as SAX handlers are. The
+unit-map writer prints the shapes that are visible; the floor-plan reader takes shapes with their
+tags and level.
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
+
+import msgspec
 
 from parsing.svg.geometry.lengths import Number
 from parsing.svg.identities import Identity
@@ -20,7 +23,7 @@ class Group(NamedTuple):
 
 
 class Georeference(NamedTuple):
-    """Where on Earth the drawing's centre is: degrees, and the zoom of a web map."""
+    """The geographic position of the drawing's centre in degrees, and the zoom of a web map."""
 
     latitude: Number
     longitude: Number
@@ -30,39 +33,42 @@ class Georeference(NamedTuple):
 
 
 class ShapePosition(NamedTuple):
-    """Where a shape stands: the Level around it, and `HitAreaLayer` or `UnitLayer`, or ""."""
+    """The Level around a shape and its layer: `HitAreaLayer`, `UnitLayer` or ""."""
 
     level: Group | None = None
     layer: str = ""
 
 
+# A msgspec struct takes a third of a NamedTuple's time to make, and there is one per shape.
+class Shape(msgspec.Struct, frozen=True, gc=False):
+    """A shape with the styles and transforms of its groups resolved into it.
+
+    `attributes` are those of the output, `source` those written on the element (with `data-tags`).
+    `is_visible` is False where `display`, `visibility` or a condition hides the shape.
+    """
+
+    kind: str
+    attributes: Mapping[str, str | Number]
+    source: Mapping[str, str]
+    position: ShapePosition
+    identity: Identity | None
+    is_visible: bool
+
+
 class DrawingHandler(Protocol):
-    """Is told of a drawing's parts in document order, the canvas first."""
+    """Receives the parts of a drawing in document order, the canvas size first."""
 
     def set_canvas_size(self, width: int, height: int) -> None:
-        """The drawing's size in whole user units."""
+        """Receive the size of the drawing in whole user units."""
 
     def start_group(self, group: Group) -> None:
-        """A group starts; what follows is in it until `close`."""
+        """Receive the start of a group; what follows is in it until `end_group`."""
 
     def end_group(self) -> None:
-        """The innermost open group ends."""
+        """Receive the end of the innermost open group."""
 
     def add_georeference(self, georeference: Georeference) -> None:
-        """Where the drawing lies on Earth."""
+        """Receive the geographic position of the drawing."""
 
-    def add_shape(
-        self,
-        kind: str,
-        attributes: Mapping[str, str | Number],
-        source: Mapping[str, str],
-        position: ShapePosition,
-        identity: Identity | None,
-        visible: bool,
-    ) -> None:
-        """One shape, with everything that its surroundings say about it.
-
-        `attributes` are the kept ones, styles and group transforms resolved into them; `source`
-        are those written on it, `data-tags` among them. `identity` says which unit it stands
-        for. `visible` is False where `display`, `visibility` or a condition hides it.
-        """
+    def add_shape(self, shape: Shape) -> None:
+        """Receive one shape."""

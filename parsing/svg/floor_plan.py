@@ -1,4 +1,4 @@
-"""A unit-map SVG whose shapes carry `data-tags` -> a drawing in its own user units."""
+"""Read a unit-map SVG with `data-tags` on its shapes into a drawing in its own user units."""
 
 import math
 from collections import Counter
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from parsing.drawing import (
+    AREA_VALUES,
+    FEET_PER_METRE,
     AreaGeometry,
     Coordinates,
     Drawing,
@@ -17,20 +19,17 @@ from parsing.drawing import (
     compute_bounds,
 )
 from parsing.errors import InvalidMarkupError, InvalidPlanError
-from parsing.geo.projection import FEET_PER_METRE
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.data_tags import parse_tags
-from parsing.svg.elements import Georeference, Group, ShapePosition
+from parsing.svg.elements import Georeference, Group, Shape
 from parsing.svg.geometry.lengths import Number
 from parsing.svg.geometry.matrices import parse_transform
 from parsing.svg.geometry.outlines import Outline, trace_shape
-from parsing.svg.identities import Identity
 from parsing.svg.walk import walk_drawing
 
 CURVE_TOLERANCE_FEET: Final = 0.01 * FEET_PER_METRE
-"""How far the chords that stand for a curve may lie from it: a centimetre."""
+"""Largest distance between a curve and its chords: a centimetre."""
 
-AREA_VALUES: Final = frozenset({"room", "corridor", "area", "level"})
 FLOOR_KEY: Final = "floor"
 UNTAGGED_NOTES: Final = {
     "": "shape without data-tags",
@@ -41,10 +40,10 @@ UNTAGGED_NOTES: Final = {
 def read_svg_plan(
     svg: bytes, feet_per_unit: float, limits: DocumentLimits = DEFAULT_LIMITS
 ) -> Drawing:
-    """Raises `ParsingError`, with line and column.
+    """Read a plan. Raises `ParsingError` with line and column.
 
-    A drawing without Levels is one level, whose id is empty. Shapes hidden by their style are
-    read as well: they are how a designer adds to a plan what viewers need not see.
+    A drawing without Levels has one level with an empty id. Shapes hidden by their style are read
+    too, so that a designer can add to a plan what viewers need not see.
     """
     if not (math.isfinite(feet_per_unit) and feet_per_unit > 0):
         raise InvalidPlanError(f"feet per unit is {feet_per_unit:g}; expected a number above 0")
@@ -54,23 +53,23 @@ def read_svg_plan(
 
 
 class _PlanHandler:
-    """Takes shapes that carry tags or stand for units, by the Level around them."""
+    """Collects the shapes that have tags or represent units, by level."""
 
     def __init__(self, tolerance: float, limits: DocumentLimits) -> None:
         self._tolerance = tolerance
         self._limits = limits
-        self._levels: dict[int, DrawnLevel] = {}  # by the identity of the group
-        self._groups: list[Group] = []  # kept, so that no identity is used twice
+        self._levels: dict[int, DrawnLevel] = {}  # by id() of the group
+        self._groups: list[Group] = []  # keeps groups alive, so that no id() is reused
         self._features: list[Feature] = []
         self._features_outside_levels: list[Feature] = []
         self._id_counts: Counter[str] = Counter()
         self._notes = NoteCollector()
 
     def set_canvas_size(self, width: int, height: int) -> None:
-        """The size of the sheet says nothing about the plan."""
+        """Ignore the size of the canvas; a drawing has the bounds of its features."""
 
     def add_georeference(self, georeference: Georeference) -> None:
-        """Distances need no place on Earth."""
+        """Ignore the geographic position; distances do not need it."""
 
     def start_group(self, group: Group) -> None:
         if group.kind == "Level":
@@ -83,34 +82,27 @@ class _PlanHandler:
             self._levels[id(group)] = DrawnLevel(level_id, group.id or level_id, None, floor_id)
 
     def end_group(self) -> None:
-        """Shapes come with the Level that they are in."""
+        """Ignore the end of a group; shapes carry their level."""
 
-    def add_shape(
-        self,
-        kind: str,
-        attributes: Mapping[str, str | Number],
-        source: Mapping[str, str],
-        position: ShapePosition,
-        identity: Identity | None,
-        visible: bool,
-    ) -> None:
-        tags = parse_tags(source.get("data-tags", ""))
-        unit_id = identity.id if identity and position.layer == "UnitLayer" else None
+    def add_shape(self, shape: Shape) -> None:
+        tags = parse_tags(shape.source.get("data-tags", ""))
+        layer, identity = shape.position.layer, shape.identity
+        unit_id = identity.id if identity and layer == "UnitLayer" else None
         if unit_id:
             tags.setdefault("indoor", "room")
         if not tags:
-            if note := UNTAGGED_NOTES.get(position.layer):
+            if note := UNTAGGED_NOTES.get(layer):
                 self._notes.add(note)
             return
-        geometry = self._build_geometry(kind, attributes, tags)
+        geometry = self._build_geometry(shape.kind, shape.attributes, tags)
+        written_id = unit_id or shape.source.get("id", "")
         if geometry is None:
-            self._notes.add("shape without extent", unit_id or source.get("id", ""))
+            self._notes.add("shape without extent", written_id)
             return
-        level = self._levels.get(id(position.level))
-        name = self._unique_id(
-            unit_id or source.get("id") or f"{level.id if level else ''}#", level
-        )
-        feature = Feature(name, (level.id if level else "",), geometry, tags, unit_id)
+        level = self._levels.get(id(shape.position.level))
+        level_id = level.id if level else ""
+        feature_id = self._unique_id(written_id or f"{level_id}#")
+        feature = Feature(feature_id, (level_id,), geometry, tags, unit_id)
         (self._features if level else self._features_outside_levels).append(feature)
 
     def build_drawing(self, feet_per_unit: float) -> Drawing:
@@ -135,27 +127,30 @@ class _PlanHandler:
         notes = self._notes.notes()
         return Drawing(levels, tuple(features), feet_per_unit, bounds, notes)
 
-    def _unique_id(self, wanted: str, level: DrawnLevel | None) -> str:
-        """The id itself the first time; numbered where there is none or it comes again."""
-        self._id_counts[wanted] += 1
-        count = self._id_counts[wanted]
-        if wanted.endswith("#"):
-            return f"{wanted}{count}"
-        return wanted if count == 1 else f"{wanted}#{count}"
+    def _unique_id(self, requested: str) -> str:
+        """Return the id itself the first time it is requested, later with a number after it.
+
+        An id that ends in "#" is only a prefix and always gets its number.
+        """
+        self._id_counts[requested] += 1
+        count = self._id_counts[requested]
+        if requested.endswith("#"):
+            return f"{requested}{count}"
+        return requested if count == 1 else f"{requested}#{count}"
 
     def _build_geometry(
         self, kind: str, attributes: Mapping[str, str | Number], tags: Mapping[str, str]
     ) -> Geometry | None:
         matrix = parse_transform(str(attributes.get("transform", "")))
-        stretch = matrix.max_scale or 1.0
-        traces = [
+        scale = matrix.max_scale or 1.0
+        outlines = [
             Outline(tuple(map(matrix.apply, line.points)), line.is_closed)
-            for line in trace_shape(kind, attributes, self._tolerance / stretch)
+            for line in trace_shape(kind, attributes, self._tolerance / scale)
         ]
-        for line in traces:
+        for line in outlines:
             self._check_coordinates(line.points)
         nonzero = attributes.get("fill-rule", "nonzero") != "evenodd"
-        return _to_geometry(traces, attributes, tags, nonzero)
+        return _to_geometry(outlines, attributes, tags, nonzero)
 
     def _check_coordinates(self, points: Coordinates) -> None:
         for number in (number for point in points for number in point):
@@ -166,18 +161,18 @@ class _PlanHandler:
 
 
 def _to_geometry(
-    traces: list[Outline],
+    outlines: list[Outline],
     attributes: Mapping[str, str | Number],
     tags: Mapping[str, str],
     nonzero: bool,
 ) -> Geometry | None:
-    """What is closed, or said to be a space, is an area; walls without fill are lines."""
-    rings = tuple(line.points for line in traces if len(line.points) > 2)
+    """Return an area for closed outlines and spaces, else lines; walls without fill are lines."""
+    rings = tuple(line.points for line in outlines if len(line.points) > 2)
     is_space = tags.get("indoor") in AREA_VALUES
     is_outline = tags.get("indoor") == "wall" and attributes.get("fill") == "none"
-    if rings and not is_outline and (is_space or all(line.is_closed for line in traces)):
+    if rings and not is_outline and (is_space or all(line.is_closed for line in outlines)):
         return AreaGeometry(rings, nonzero)
     lines = tuple(
-        (*line.points, line.points[0]) if line.is_closed else line.points for line in traces
+        (*line.points, line.points[0]) if line.is_closed else line.points for line in outlines
     )
     return LinesGeometry(lines) if lines else None

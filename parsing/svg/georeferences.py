@@ -1,4 +1,4 @@
-"""The place on Earth that a drawing names."""
+"""Parse the element that gives a drawing's geographic position."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from parsing.svg.geometry.lengths import (
 
 
 def parse_georeference(attributes: Mapping[str, str], magnitude: int) -> Georeference:
-    """From its `data-*` attributes; raises `InvalidMarkup` for what is no number."""
+    """Parse `data-*` attributes. Raises `InvalidMarkupError` for what is missing or no number."""
 
     def number(name: str, missing: str | None = None) -> Number:
         text = attributes.get(f"data-{name}", missing)

@@ -1,4 +1,4 @@
-"""Which unit a shape stands for, from its `id` and `data-*` attributes."""
+"""Identify the unit that a shape represents by its `id` and `data-*` attributes."""
 
 import re
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ HIT_PREFIX: Final = "hit"
 
 
 class Identity(NamedTuple):
-    """The id of a Unit or a HitArea, and what it points to (a Unit, to itself)."""
+    """The id of a Unit or HitArea and its target; a Unit is its own target."""
 
     id: str
     target_id: str
@@ -25,44 +25,53 @@ class Identity(NamedTuple):
 
 
 def identify_unit(attributes: Mapping[str, str], illustrator: bool) -> Identity | None:
-    """None for a shape that names no unit."""
-    written = designer_name(attributes, illustrator)
-    return Identity(written, written, "Unit") if written else None
+    """Return the identity of a shape in a UnitLayer, or None if it names no unit."""
+    name = designer_name(attributes, illustrator)
+    return Identity(name, name, "Unit") if name else None
 
 
 def identify_hit_area(attributes: Mapping[str, str], illustrator: bool) -> Identity | None:
-    """None for a shape that names no target: no `hit` before its id, no `data-*` for it."""
-    written = designer_name(attributes, illustrator)
+    """Return the identity of a shape in a HitAreaLayer, or None if it names no target.
+
+    The target is `data-target-id`, else the id without its prefix `hit`.
+    """
+    name = designer_name(attributes, illustrator)
     target = attributes.get("data-target-id")
-    if not target and (written.startswith(HIT_PREFIX) or "data-id" in attributes):
-        target = written.removeprefix(HIT_PREFIX)
+    if not target and (name.startswith(HIT_PREFIX) or "data-id" in attributes):
+        target = name.removeprefix(HIT_PREFIX)
     if not target:
         return None
     kind = attributes.get("data-target-type") or "Unit"
-    return Identity(written or HIT_PREFIX + target, target, kind)
+    return Identity(name or HIT_PREFIX + target, target, kind)
 
 
 def designer_name(attributes: Mapping[str, str], illustrator: bool) -> str:
-    """The name that the designer gave, undoing what Illustrator makes of it; "" for none."""
-    written = check_text_length(attributes.get("id", ""), "id")
-    given = attributes.get("data-id", "")
-    if given:
-        return given
-    name = check_text_length(attributes.get("data-name", ""), "data-name")
-    if name and _is_derived_from(written, name):
-        return name
-    return _undo_illustrator_escapes(written) if illustrator else written
+    """Return the name that the designer gave to an element, or "".
+
+    Illustrator changes names on export; that is undone.
+    """
+    element_id = check_text_length(attributes.get("id", ""), "id")
+    if data_id := attributes.get("data-id", ""):
+        return data_id
+    layer_name = check_text_length(attributes.get("data-name", ""), "data-name")
+    if layer_name and _is_derived_from(element_id, layer_name):
+        return layer_name
+    return _undo_illustrator_escapes(element_id) if illustrator else element_id
 
 
-def _is_derived_from(written: str, name: str) -> bool:
-    """Whether Illustrator's "Export As" made this id from this layer name."""
-    made = re.sub(r"\W", "_", name)
-    return re.sub(r"\W", "_", EXPORT_SUFFIX.sub("", written)) in (made, f"_{made}")
+def _is_derived_from(element_id: str, layer_name: str) -> bool:
+    """Return whether Illustrator's "Export As" made this id from this layer name."""
+    derived = re.sub(r"\W", "_", layer_name)
+    return re.sub(r"\W", "_", EXPORT_SUFFIX.sub("", element_id)) in (derived, f"_{derived}")
 
 
-def _undo_illustrator_escapes(written: str) -> str:
-    """`_x31_01_2_` -> `101`: Illustrator's "Save As" escapes characters and numbers copies."""
-    return ESCAPED_CHARACTER.sub(_unescape, COPY_SUFFIX.sub("", written))
+def _undo_illustrator_escapes(element_id: str) -> str:
+    """Undo Illustrator's "Save As", which escapes characters and numbers copies.
+
+    >>> _undo_illustrator_escapes("_x31_01_2_")
+    '101'
+    """
+    return ESCAPED_CHARACTER.sub(_unescape, COPY_SUFFIX.sub("", element_id))
 
 
 def _unescape(match: re.Match[str]) -> str:

@@ -1,23 +1,22 @@
-"""What the groups around a shape pass on to it."""
+"""Inherit styles and transforms from groups to shapes."""
 
 from typing import Final, NamedTuple
 
-from parsing.errors import DocumentRejectedError
 from parsing.svg.elements import ShapePosition
-from parsing.svg.geometry.lengths import Viewport, format_number, parse_length
+from parsing.svg.geometry.lengths import Viewport, format_number, parse_length, parse_opacity
 from parsing.svg.names import GEOMETRY_ATTRIBUTES, PAINT_PROPERTIES
 from parsing.svg.style.cascade import ElementStyle
 from parsing.svg.style.styles import StyledElement
+from parsing.svg.style.transforms import concatenate_transforms
 from parsing.svg.viewports import ViewportFrame
 
 EMPTY: Final[dict[str, str]] = {}
-MAX_TRANSFORM_CHARS: Final = 10_000
 HIDDEN_VISIBILITIES: Final = frozenset({"hidden", "collapse"})
 RELATIVE_ATTRIBUTES: Final = GEOMETRY_ATTRIBUTES | {"stroke-width"}
 
 
 class InheritedStyle(NamedTuple):
-    """The inherited part of the styling, and where in the drawing one is.
+    """The inherited style at one point of the document, and the state of the walk there.
 
     Groups have no attributes in the output, so all of this ends up on the shapes.
     """
@@ -30,15 +29,15 @@ class InheritedStyle(NamedTuple):
     is_displayed: bool = True
     visibility: str = "visible"
     position: ShapePosition = ShapePosition()
-    is_inner: bool = False  # percentages refer to a viewport that the output does not have
+    is_inner: bool = False  # in a nested viewport, which the output does not have
     open_uses: frozenset[str] = frozenset()
     styled_element: StyledElement | None = None
-    switch_choice: list[bool] | None = None  # in a switch: holds something once a child was taken
-    is_plain: bool = True  # a shape here is drawn as its own attributes say
+    switch_choice: list[bool] | None = None  # in a switch: not empty once a child is chosen
+    is_plain: bool = True  # nothing to add to a shape's own attributes
     is_visible: bool = True
 
     def is_shape_visible(self, controls: dict[str, str]) -> bool:
-        """Whether a shape here with these own controls can be seen."""
+        """Return whether a shape with these rendering properties of its own is visible."""
         return (
             self.is_displayed
             and controls.get("display") != "none"
@@ -46,13 +45,13 @@ class InheritedStyle(NamedTuple):
         )
 
     def enter_group(self, style: ElementStyle) -> "InheritedStyle":
-        """The context inside a group of this own style."""
-        kept, controls = style
+        """Return the style inside a group with this style of its own."""
+        output, controls = style
         paint = drop_inherit(
-            {name: value for name, value in kept.items() if name in PAINT_PROPERTIES}
+            {name: value for name, value in output.items() if name in PAINT_PROPERTIES}
         )
         color = controls.get("color", self.color)
-        opacity = self.opacity * parse_opacity(kept.get("opacity", "1"))
+        opacity = self.opacity * parse_opacity(output.get("opacity", "1"))
         is_displayed = self.is_displayed and controls.get("display") != "none"
         visibility = controls.get("visibility", self.visibility)
         return self._replace(
@@ -64,10 +63,10 @@ class InheritedStyle(NamedTuple):
             switch_choice=None,
             is_plain=self.is_plain and not (paint or color) and opacity == 1,
             is_visible=is_displayed and visibility not in HIDDEN_VISIBILITIES,
-        ).with_transform(kept.get("transform", ""))
+        ).with_transform(output.get("transform", ""))
 
     def with_transform(self, transform: str) -> "InheritedStyle":
-        """The context inside what is transformed like this, too."""
+        """Return this style with one more transform inside the others."""
         if not transform:
             return self
         return self._replace(
@@ -75,12 +74,12 @@ class InheritedStyle(NamedTuple):
         )
 
     def enter_viewport(self, frame: ViewportFrame) -> "InheritedStyle":
-        """The context inside an inner `svg`."""
+        """Return the style inside a nested `svg`."""
         inner = self.with_transform(frame.transform)
         return inner._replace(viewport=frame.viewport, is_inner=True, is_plain=False)
 
     def resolve_attributes(self, style: dict[str, str], color: str) -> dict[str, str]:
-        """The attributes of a shape here: its own in their order, then what comes from around."""
+        """Return a shape's attributes: its own in their order, then the inherited ones."""
         own = drop_inherit(style)
         attributes = own | self.paint | own if self.paint else own.copy()
         if color:
@@ -108,27 +107,7 @@ class InheritedStyle(NamedTuple):
 
 
 def drop_inherit(style: dict[str, str]) -> dict[str, str]:
-    """A style without what says `inherit`, which is the same as not saying it."""
+    """Drop properties with the value `inherit`, which is the default of inherited ones."""
     if "inherit" not in style.values():
         return style
     return {name: value for name, value in style.items() if value != "inherit"}
-
-
-def parse_opacity(text: str) -> float:
-    """A number or percentage between 0 and 1; what is neither counts as 1."""
-    opacity = parse_length(text, 1.0)
-    return 1.0 if opacity is None else min(max(opacity, 0.0), 1.0)
-
-
-def concatenate_transforms(outer: str, inner: str) -> str:
-    """Two transform lists as one: the matrix of the joined list is the product of theirs.
-
-    Raises `Refused` when groups add up to more than any drawing has.
-    """
-    if not (outer and inner):
-        return outer or inner
-    if len(outer) + len(inner) > MAX_TRANSFORM_CHARS:
-        raise DocumentRejectedError(
-            f"nested transforms are longer than {MAX_TRANSFORM_CHARS:,} characters together"
-        )
-    return f"{outer} {inner}"

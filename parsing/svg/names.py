@@ -1,4 +1,4 @@
-"""The names of SVG and of the unit-map dialect that are read; all others are skipped."""
+"""Names of SVG and of the unit-map dialect that the parser reads; it skips all others."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,7 +11,7 @@ LAYER_KINDS: Final = frozenset({"HitAreaLayer", "UnitLayer"})
 
 
 def _with_namespace(names: Mapping[str, str]) -> dict[str, str]:
-    """The names in SVG's namespace and in none, which hand-written drawings forget."""
+    """Map names with SVG's namespace and, for drawings that forget to declare it, without."""
     return {prefix + name: value for prefix in ("", SVG_NAMESPACE) for name, value in names.items()}
 
 
@@ -20,7 +20,7 @@ CONTAINER_TAGS: Final = _with_namespace({name: name for name in ("g", "a", "svg"
 USE_TAGS: Final = _with_namespace({"use": "use"})
 SYMBOL_TAGS: Final = _with_namespace({"symbol": "symbol"})
 
-# Inherited (SVG 2, chapter 13), so that a group's value goes to its shapes.
+# Inherited properties (SVG 2, chapter 13): a group's value goes to its shapes.
 PAINT_PROPERTIES: Final = frozenset(
     {
         "fill",
@@ -35,17 +35,15 @@ PAINT_PROPERTIES: Final = frozenset(
         "stroke-width",
     }
 )
-# Geometry that SVG 2 lets style sheets set, too, and what they cannot.
+# Style sheets can set the box properties (SVG 2, chapter 7), but not the other geometry.
 BOX_PROPERTIES: Final = frozenset({"x", "y", "width", "height", "cx", "cy", "r", "rx", "ry"})
 GEOMETRY_ATTRIBUTES: Final = BOX_PROPERTIES | {"x1", "y1", "x2", "y2", "points", "d"}
 RECT_LENGTHS: Final = frozenset({"x", "y", "width", "height"})
 OUTPUT_ATTRIBUTES: Final = PAINT_PROPERTIES | GEOMETRY_ATTRIBUTES | {"opacity", "transform"}
-OUTLINE_ATTRIBUTES: Final = GEOMETRY_ATTRIBUTES | {
-    "fill",
-    "transform",
-}  # what the shape of a Unit or HitArea keeps
+# Attributes that the shape of a Unit or HitArea keeps.
+OUTLINE_ATTRIBUTES: Final = GEOMETRY_ATTRIBUTES | {"fill", "transform"}
 
-# Read to decide what is drawn, and how, but not part of the output.
+# Decide whether and how a shape is rendered, but are not part of the output.
 RENDERING_PROPERTIES: Final = frozenset({"display", "visibility", "color"})
 CONDITION_ATTRIBUTES: Final = frozenset({"requiredExtensions", "systemLanguage"})
 STYLE_PROPERTIES: Final = (
@@ -58,7 +56,7 @@ GROUP_ATTRIBUTES: Final = (
 
 
 def referenced_id(attributes: Mapping[str, str]) -> str:
-    """The id that a `use` names within its document, "" for any other address."""
+    """Return the id that a `use` refers to within its document, or "" for any other address."""
     for name in HREF_ATTRIBUTES:
         if name in attributes:
             address = attributes[name].strip()

@@ -1,4 +1,4 @@
-"""A parsed map -> SVG in the same dialect: parsing that again gives the same map."""
+"""Render a parsed map as SVG in the same dialect; parsing the result gives the same map."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -13,7 +13,7 @@ JsonObject = Mapping[str, Any]
 
 
 def to_svg(parsed: JsonObject) -> str:
-    """Draw what `parse` returned, as objects; raises KeyError for what it never returns."""
+    """Render the objects of `ParsedMap.to_dict`. Raises KeyError if members are missing."""
     width, height = parsed["width"], parsed["height"]
     root = {
         "xmlns": "http://www.w3.org/2000/svg",
@@ -60,7 +60,7 @@ def _georeference_attributes(element: JsonObject) -> dict[str, object]:
 
 
 def _identity_attributes(element: JsonObject) -> dict[str, str]:
-    """`id` alone where it says all."""
+    """Return `id` and those `data-target-*` attributes that do not follow from it."""
     attributes = {"id": element["id"]}
     target = element.get("target")
     if target is not None and element["id"] != HIT_PREFIX + target["id"]:

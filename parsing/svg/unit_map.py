@@ -1,4 +1,4 @@
-"""E10: a unit-map SVG -> its JSON description, written as the drawing is walked."""
+"""Parse a unit-map SVG into its JSON description (E10), written while the drawing is walked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +9,9 @@ import orjson
 
 from parsing.errors import DocumentRejectedError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
-from parsing.svg.elements import Georeference, Group, ShapePosition
-from parsing.svg.geometry.lengths import Number
+from parsing.svg.elements import Georeference, Group, Shape
+from parsing.svg.geometry.lengths import Number, parse_opacity
 from parsing.svg.identities import Identity
-from parsing.svg.inheritance import parse_opacity
 from parsing.svg.names import LAYER_KINDS, OUTLINE_ATTRIBUTES, SHAPE_KINDS
 from parsing.svg.walk import walk_drawing
 
@@ -34,16 +33,20 @@ class ParsedMap:
     json: bytes
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as objects: version, type, width, height, elements."""
+        """Return the JSON as objects: version, type, width, height, elements."""
         parsed: dict[str, Any] = orjson.loads(self.json)
         return parsed
 
 
 def parse_unit_map(svg: bytes, *, limits: DocumentLimits = DEFAULT_LIMITS) -> ParsedMap:
-    """Parse the SVG of a unit map. Raises `ParsingError`; reads nothing but its argument.
+    """Parse the SVG of a unit map. Raises `ParsingError`.
 
-    The result is JSON text rather than objects: half a million shapes take a tenth of the memory
-    so, and it crosses process borders at the cost of a copy.
+    The result is JSON text because half a million shapes take a tenth of the memory that objects
+    would, and text crosses process borders at the cost of a copy.
+
+    >>> svg = b'<svg viewBox="0 0 40 20"><rect width="9" height="5"/></svg>'
+    >>> parse_unit_map(svg).to_dict()["elements"]
+    [{'width': 9, 'height': 5, 'type': 'Rect'}]
     """
     writer = _UnitMapWriter(limits)
     walk_drawing(svg, writer, limits)
@@ -51,7 +54,7 @@ def parse_unit_map(svg: bytes, *, limits: DocumentLimits = DEFAULT_LIMITS) -> Pa
 
 
 class _UnitMapWriter:
-    """Writes elements with their uids; a uid is `u` and how many elements have begun."""
+    """Writes elements as JSON. A uid is `u` and the number of the element in document order."""
 
     def __init__(self, limits: DocumentLimits) -> None:
         self._max_bytes = limits.output_bytes
@@ -78,23 +81,15 @@ class _UnitMapWriter:
         self._write(b"]}")
         self._separator = b","
 
-    def add_shape(
-        self,
-        kind: str,
-        attributes: Mapping[str, str | Number],
-        source: Mapping[str, str],
-        position: ShapePosition,
-        identity: Identity | None,
-        visible: bool,
-    ) -> None:
-        if identity is not None:
+    def add_shape(self, shape: Shape) -> None:
+        if shape.identity is not None:
             self._elements += 1
-            outline = _outline(kind, attributes, visible)
-            self._write_member(_identified_element(outline, position.layer, self._uid(), identity))
-        elif visible:
+            self._write_member(_identified_element(shape, shape.identity, self._uid()))
+        elif shape.is_visible:
             self._elements += 1
-            last = TYPE_SUFFIX[kind] if attributes else ONLY_TYPE_SUFFIX[kind]
-            self._write(self._separator + orjson.dumps(attributes)[:-1] + last)
+            attributes = shape.attributes
+            suffix = TYPE_SUFFIX[shape.kind] if attributes else ONLY_TYPE_SUFFIX[shape.kind]
+            self._write(self._separator + orjson.dumps(attributes)[:-1] + suffix)
             self._separator = b","
 
     def add_georeference(self, georeference: Georeference) -> None:
@@ -126,16 +121,15 @@ class _UnitMapWriter:
 
 
 def _json_prefix(members: Mapping[str, object]) -> bytes:
-    """JSON text up to where the children go."""
+    """Return the JSON text of an object up to where its children go."""
     return orjson.dumps({**members, "elements": []})[:-2]
 
 
-def _identified_element(
-    outline: Mapping[str, object], layer: str, uid: str, identity: Identity
-) -> dict[str, object]:
-    """A Unit or a HitArea."""
+def _identified_element(shape: Shape, identity: Identity, uid: str) -> dict[str, object]:
+    """Return the JSON object of a Unit or a HitArea."""
+    layer = shape.position.layer
     members: dict[str, object] = {
-        "shape": outline,
+        "shape": _outline(shape),
         "type": ELEMENT_BY_LAYER[layer],
         "uid": uid,
         "id": identity.id,
@@ -145,16 +139,15 @@ def _identified_element(
     return members
 
 
-def _outline(
-    kind: str, attributes: Mapping[str, str | Number], visible: bool
-) -> dict[str, str | Number]:
-    """What a Unit or a HitArea keeps of its shape.
+def _outline(shape: Shape) -> dict[str, str | Number]:
+    """Return what a Unit or a HitArea keeps of its shape.
 
-    It has no opacity, so that one which cannot be seen has no fill instead.
+    The format gives it no opacity, so an invisible one gets `fill` none instead.
     """
+    attributes = shape.attributes
     outline = {name: value for name, value in attributes.items() if name in OUTLINE_ATTRIBUTES}
     opacities = (str(attributes.get(name, "1")) for name in OPACITY_ATTRIBUTES)
-    if not visible or 0 in map(parse_opacity, opacities):
+    if not shape.is_visible or 0 in map(parse_opacity, opacities):
         outline["fill"] = "none"
-    outline["type"] = kind
+    outline["type"] = shape.kind
     return outline

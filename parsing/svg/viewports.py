@@ -1,4 +1,4 @@
-"""The coordinate systems that `svg` elements establish (SVG 2, chapter 8)."""
+"""Compute the coordinate systems that `svg` and `symbol` elements establish (SVG 2, chapter 8)."""
 
 import re
 from collections.abc import Mapping
@@ -8,16 +8,17 @@ from typing import Final, NamedTuple
 from parsing.limits import check_text_length
 from parsing.svg.geometry.lengths import (
     NUMBER_PATTERN,
+    WHITESPACE,
     Viewport,
     check_magnitude,
     format_number,
     parse_length,
 )
 
-# CSS 2.1, section 10.3.2: the size of what gives none.
+# CSS 2.1, section 10.3.2: the size of a replaced element that declares none.
 DEFAULT_SIZE: Final = Viewport(300, 150)
-SPACE: Final = r"[ \t\r\n]*"
-SEPARATOR: Final = rf"(?:{SPACE},{SPACE}|[ \t\r\n]+)"
+SPACE: Final = rf"[{WHITESPACE}]*"
+SEPARATOR: Final = rf"(?:{SPACE},{SPACE}|[{WHITESPACE}]+)"
 VIEW_BOX: Final = re.compile(SPACE + SEPARATOR.join([f"({NUMBER_PATTERN})"] * 4) + SPACE)
 ALIGNMENT: Final = re.compile(
     r"\s*(?:defer\s+)?(?:none|x(Min|Mid|Max)Y(Min|Mid|Max))(?:\s+(meet|slice))?\s*"
@@ -27,6 +28,8 @@ ALIGNMENT_SHARE: Final = {"Min": 0.0, "Mid": 0.5, "Max": 1.0}
 
 
 class ViewBox(NamedTuple):
+    """The parsed value of a `viewBox` attribute."""
+
     x: float
     y: float
     width: float
@@ -34,14 +37,14 @@ class ViewBox(NamedTuple):
 
 
 class ViewportFrame(NamedTuple):
-    """A viewport, and the transform from its user units to those around it."""
+    """A viewport and the transform from its user units to those outside."""
 
     viewport: Viewport
     transform: str
 
 
 def parse_view_box(text: str | None) -> ViewBox | None:
-    """None when there is none or it is in error, which counts as none."""
+    """Parse a `viewBox`, or return None if it is missing or in error (SVG 2, section 8.6)."""
     match = VIEW_BOX.fullmatch(check_text_length(text or "", "viewBox", 1_000))
     if match is None:
         return None
@@ -50,9 +53,9 @@ def parse_view_box(text: str | None) -> ViewBox | None:
 
 
 def root_frame(attributes: Mapping[str, str], magnitude: int) -> ViewportFrame:
-    """The frame of the root `svg`: its viewBox, else its width and height in px.
+    """Return the frame of the root `svg`: its viewBox, else its width and height in px.
 
-    Raises `InvalidMarkup` when one is gigantic.
+    Raises `InvalidMarkupError` if one of them exceeds `magnitude`.
     """
     box = parse_view_box(attributes.get("viewBox"))
     if box is None:
@@ -64,7 +67,7 @@ def root_frame(attributes: Mapping[str, str], magnitude: int) -> ViewportFrame:
 
 
 def nested_frame(attributes: Mapping[str, str], outer: Viewport) -> ViewportFrame:
-    """The frame of an `svg` inside another, or of a `symbol` in use."""
+    """Return the frame of an `svg` inside another, or of a `symbol` in use."""
     return _cached_nested_frame(
         tuple(
             [
@@ -76,10 +79,10 @@ def nested_frame(attributes: Mapping[str, str], outer: Viewport) -> ViewportFram
     )
 
 
-@lru_cache  # furniture is one symbol in one size, many times
-def _cached_nested_frame(placement: tuple[str, ...], outer: Viewport) -> ViewportFrame:
+@lru_cache  # plans use one symbol in one size many times, for furniture
+def _cached_nested_frame(values: tuple[str, ...], outer: Viewport) -> ViewportFrame:
     attributes = {
-        name: text for name, text in zip(VIEWPORT_ATTRIBUTES, placement, strict=True) if text
+        name: text for name, text in zip(VIEWPORT_ATTRIBUTES, values, strict=True) if text
     }
     x = parse_length(attributes.get("x", "0"), outer.width) or 0.0
     y = parse_length(attributes.get("y", "0"), outer.height) or 0.0
@@ -103,7 +106,7 @@ def _parse_size(attributes: Mapping[str, str], outer: Viewport, default: Viewpor
 
 
 def _view_box_transform(box: ViewBox, x: float, y: float, size: Viewport, aspect: str) -> str:
-    """The transform that SVG 2, section 8.2 gives for a viewBox in a viewport."""
+    """Return the transform that SVG 2, section 8.2, gives for a viewBox in a viewport."""
     scale_x, scale_y = size.width / box.width, size.height / box.height
     alignment = ALIGNMENT.fullmatch(aspect)
     align_x, align_y, fitting = alignment.groups() if alignment else ("Mid", "Mid", None)
@@ -117,7 +120,7 @@ def _view_box_transform(box: ViewBox, x: float, y: float, size: Viewport, aspect
 
 
 def format_translation(x: float, y: float) -> str:
-    """A transform by this much, "" for none at all."""
+    """Format a translation as a transform, "" for none."""
     return f"translate({_format_pair(x, y)})" if x or y else ""
 
 

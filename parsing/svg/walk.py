@@ -1,4 +1,4 @@
-"""A document -> its elements in document order, styles and references resolved."""
+"""Walk a document in order and resolve its styles, conditions and references."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,14 +9,12 @@ from parsing.svg import identities
 from parsing.svg.conditions import choose_switch_child, conditions_hold
 from parsing.svg.data_tags import parse_tags
 from parsing.svg.definitions import Definitions, read_definitions
-from parsing.svg.elements import DrawingHandler, Group, ShapePosition
+from parsing.svg.elements import DrawingHandler, Group, Shape, ShapePosition
 from parsing.svg.geometry.lengths import (
     LengthCache,
     Number,
     Viewport,
-    check_magnitude,
-    int_if_whole,
-    parse_length,
+    parse_user_units,
 )
 from parsing.svg.georeferences import parse_georeference
 from parsing.svg.identities import IDENTITY_ATTRIBUTES
@@ -50,10 +48,10 @@ IDENTITY_BY_LAYER: Final = {
 def walk_drawing(
     svg: bytes, handler: DrawingHandler, limits: DocumentLimits = DEFAULT_LIMITS
 ) -> None:
-    """Tell the sink of a drawing's canvas, groups, shapes and georeferences.
+    """Call `handler` with a drawing's canvas size, groups, shapes and georeferences.
 
-    What the unit-map format does not have (text, images, definitions, foreign namespaces) is
-    skipped. Memory does not grow with the drawing. Raises `ParsingError`, always with a place.
+    Skips what the unit-map format does not have: text, images, definitions, foreign namespaces.
+    Memory does not grow with the drawing. Raises `ParsingError`, always with a position.
     """
     try:
         document = decode_document(svg, limits)
@@ -68,7 +66,7 @@ def walk_drawing(
 
 
 class DrawingWalker(ParserTarget):
-    """Follows the start and end tags of a document, and of the instances that `use` makes."""
+    """Follows the tags of a document and of the instances that its `use` elements make."""
 
     def __init__(
         self,
@@ -84,11 +82,11 @@ class DrawingWalker(ParserTarget):
         self._cascade = cascade
         self._has_rules = cascade.has_rules
         self._illustrator = illustrator
-        self._context: InheritedStyle | None = None  # None: before the root
+        self._context: InheritedStyle | None = None  # None before the root
         self._ancestors: list[InheritedStyle] = []
-        self._skip_depth = 0  # elements open, the outermost of which is not drawn
+        self._skip_depth = 0  # open elements inside a skipped one, itself included
         self._numbers = LengthCache(limits.magnitude)
-        self._expanded_elements = 0  # elements that came from `use`
+        self._expanded_elements = 0  # from `use`
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
         if self._skip_depth:
@@ -153,7 +151,7 @@ class DrawingWalker(ParserTarget):
     def _enter_group(
         self, name: str, attributes: dict[str, str], group: Group, context: InheritedStyle
     ) -> InheritedStyle:
-        """The context of a group's children."""
+        """Return the context of a group's children."""
         inner = self._inherit_style(name, attributes, context, is_level=group.kind == "Level")
         if group.kind == "Level":
             return inner._replace(position=ShapePosition(group))
@@ -178,7 +176,7 @@ class DrawingWalker(ParserTarget):
             return context
         style = cascade.compute_style(name, attributes, context.styled_element)
         if is_level:
-            # A drawing shows one storey and hides the others; the map has them all.
+            # A drawing shows one storey and hides the others, but the map has them all.
             style = style.without_controls("display", "visibility")
         if not conditions_hold(attributes):
             style = ElementStyle(style.output, {**style.controls, "display": "none"})
@@ -190,12 +188,12 @@ class DrawingWalker(ParserTarget):
         return inner
 
     def _draw_shape(self, kind: str, attributes: dict[str, str], context: InheritedStyle) -> None:
-        style, visible = attributes, context.is_visible
+        style, is_visible = attributes, context.is_visible
         if self._has_rules or not STYLING_ATTRIBUTES.isdisjoint(attributes):
             style, controls = self._cascade.compute_style(
                 kind.lower(), attributes, context.styled_element
             )
-            visible = context.is_shape_visible(controls) and conditions_hold(attributes)
+            is_visible = context.is_shape_visible(controls) and conditions_hold(attributes)
             style = context.resolve_attributes(style, controls.get("color", context.color))
         else:
             if not attributes.keys() <= OUTPUT_ATTRIBUTES:
@@ -204,17 +202,17 @@ class DrawingWalker(ParserTarget):
                 }
             if not context.is_plain:
                 style = context.resolve_attributes(style, context.color)
-        place = context.position
+        position = context.position
         identity = None
-        if place.layer:
-            identity = IDENTITY_BY_LAYER[place.layer](attributes, self._illustrator)
+        if position.layer:
+            identity = IDENTITY_BY_LAYER[position.layer](attributes, self._illustrator)
         drawn = self._resolve_rect_lengths(style, context.viewport) if kind == "Rect" else style
-        self._handler.add_shape(kind, drawn, attributes, place, identity, visible)
+        self._handler.add_shape(Shape(kind, drawn, attributes, position, identity, is_visible))
 
     def _resolve_rect_lengths(
         self, texts: Mapping[str, str], viewport: Viewport
     ) -> Mapping[str, str | Number]:
-        """A Rect's lengths in user units; what is no length is left out, as browsers do."""
+        """Convert a Rect's lengths to user units; drop those in error, as browsers do."""
         numbers = self._numbers
         attributes = {
             name: numbers[text] if name in RECT_LENGTHS else text for name, text in texts.items()
@@ -226,21 +224,16 @@ class DrawingWalker(ParserTarget):
         return {name: value for name, value in attributes.items() if value is not None}
 
     def _resolve_length(self, name: str, text: str, viewport: Viewport) -> Number | None:
-        """A length in user units, None for what is no length."""
+        """Parse a length into user units, or return None for text that is no length."""
         number = self._numbers[text]
         if number is not None or "%" not in text:
             return number
-        length = parse_length(text, viewport.hundred_percent(name))
-        return (
-            None
-            if length is None
-            else int_if_whole(check_magnitude(length, name, self.limits.magnitude))
-        )
+        return parse_user_units(text, viewport.hundred_percent(name), name, self.limits.magnitude)
 
     def _expand_use(self, attributes: dict[str, str], context: InheritedStyle) -> None:
-        """Draw the element that a `use` refers to in its place (SVG 2, section 5.6).
+        """Draw the target of a `use` as if it stood in its place (SVG 2, section 5.6).
 
-        A reference to nothing, or to an element around it, draws nothing.
+        A reference to an unknown id, or to an element around the `use` itself, draws nothing.
         """
         name = referenced_id(attributes)
         tokens = self._definitions.instance_tokens(name)
@@ -269,7 +262,7 @@ class DrawingWalker(ParserTarget):
 
 
 def _instance_start_tag(token: Token, use: Mapping[str, str], context: InheritedStyle) -> StartTag:
-    """The referenced element's start tag, with what its `use` says over it."""
+    """Return the start tag of an instance: the target's, overridden by what its `use` sets."""
     assert token is not None, "an instance starts with a start tag"
     tag, attributes = token
     if tag in SYMBOL_TAGS or CONTAINER_TAGS.get(tag) == "svg":

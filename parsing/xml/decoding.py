@@ -1,6 +1,6 @@
-"""Bytes -> a document in UTF-8 that is safe to hand to the XML parser.
+"""Decode a document to UTF-8 and reject what is unsafe to hand to the XML parser.
 
-Encodings are told apart as XML 1.0, appendix F says; nothing but the bytes is ever read.
+Encodings are detected as in XML 1.0, appendix F. Only the given bytes are ever read.
 """
 
 import codecs
@@ -20,8 +20,8 @@ BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 UNMARKED_ENCODINGS: Final = ((b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"))
-# Single-byte code pages and the East Asian ones; Python's others (punycode, idna, escapes) are
-# either no encoding of XML or take more than linear time.
+# Single-byte code pages and East Asian encodings. Python's other codecs (punycode, idna, escapes)
+# are no encodings of XML or take more than linear time.
 SUPPORTED_ENCODINGS: Final = re.compile(
     r"utf-8|ascii|iso8859-\d+|cp125\d|cp874|koi8-[ru]|mac-roman|shift_jis|cp932|euc_jp|euc_kr"
     r"|gb2312|gbk|gb18030|big5"
@@ -33,14 +33,14 @@ LONG_START_TAG: Final = re.compile(rb"<[^<]{3000,}")
 
 
 class XmlDocument(NamedTuple):
-    """A document in UTF-8 without byte order mark, its encoding declaration left as it was."""
+    """A document in UTF-8 without byte order mark; its encoding declaration is unchanged."""
 
     text: bytes
     has_entities: bool
 
 
 def decode_document(svg: bytes, limits: DocumentLimits) -> XmlDocument:
-    """Decode and check what can be checked before parsing; raises `ParsingError`."""
+    """Decode a document and check it before parsing. Raises `ParsingError`."""
     if len(svg) > limits.source_bytes:
         raise DocumentRejectedError(
             f"the document has {len(svg):,} bytes; at most {limits.source_bytes:,} are read"
@@ -52,9 +52,9 @@ def decode_document(svg: bytes, limits: DocumentLimits) -> XmlDocument:
     text = _to_utf8(svg)
     document = XmlDocument(text, b"<!ENTITY" in text)
     if XINCLUDE_NAMESPACE in text:
-        place = line_and_column(text, text.index(XINCLUDE_NAMESPACE))
+        position = line_and_column(text, text.index(XINCLUDE_NAMESPACE))
         raise DocumentRejectedError(
-            "XInclude asks for other documents; only this one is read", *place
+            "XInclude asks for other documents; only this one is read", *position
         )
     if b"<!DOCTYPE" in text:
         _check_doctype(text)
@@ -63,7 +63,11 @@ def decode_document(svg: bytes, limits: DocumentLimits) -> XmlDocument:
 
 
 def line_and_column(text: bytes, offset: int) -> tuple[int, int]:
-    """Line and column, both from 1, of a byte offset in UTF-8 text."""
+    r"""Return line and column, both from 1, of a byte offset in UTF-8 text.
+
+    >>> line_and_column(b"<svg>\n <rect/>", 7)
+    (2, 2)
+    """
     line_start = text.rfind(b"\n", 0, offset) + 1
     column = len(text[line_start:offset].decode("utf-8", "replace")) + 1
     return text.count(b"\n", 0, offset) + 1, column
@@ -94,7 +98,7 @@ def _to_utf8(svg: bytes) -> bytes:
 
 
 def _detect_encoding(svg: bytes) -> tuple[str, int]:
-    """The Python codec of a document, and how many bytes its byte order mark takes."""
+    """Return the Python codec of a document and the length of its byte order mark."""
     for mark, encoding in BYTE_ORDER_MARKS:
         if svg.startswith(mark):
             return encoding, len(mark)
@@ -122,17 +126,18 @@ def _find_codec(name: str, column: int) -> str:
 
 
 def _check_doctype(text: bytes) -> None:
-    """Let short stand-ins for text through, such as Illustrator's for its namespaces.
+    """Reject external DTDs and entities, and entities with markup (XML external entity attacks).
 
-    SVG's own DTD is known, and never read either.
+    Entities for plain text pass, such as Illustrator's for its namespaces. SVG's own DTD may be
+    named, but it is not read.
     """
     start = text.index(b"<!DOCTYPE")
     docinfo = _parse_prolog_root(text).getroottree().docinfo
-    place = line_and_column(text, start)
+    position = line_and_column(text, start)
     public, address = docinfo.public_id or "", docinfo.system_url
     if address is not None and not public.startswith("-//W3C//DTD SVG"):
         raise DocumentRejectedError(
-            f"the DTD {address} is outside the document; nothing else is read", *place
+            f"the DTD {address} is outside the document; nothing else is read", *position
         )
     for entity in docinfo.internalDTD.entities() if docinfo.internalDTD is not None else ():
         if entity.system_url is not None:
@@ -141,11 +146,11 @@ def _check_doctype(text: bytes) -> None:
             reason = "stands for markup; only text is read"
         else:
             continue
-        raise DocumentRejectedError(f"entity {entity.name!r} {reason}", *place)
+        raise DocumentRejectedError(f"entity {entity.name!r} {reason}", *position)
 
 
 def _parse_prolog_root(text: bytes) -> Any:
-    """The root element, after parsing no more than is needed to meet it."""
+    """Return the root element after parsing no further than its start tag."""
     parser = etree.XMLPullParser(
         events=("start",), encoding="utf-8", resolve_entities=False, no_network=True
     )
@@ -159,16 +164,16 @@ def _parse_prolog_root(text: bytes) -> Any:
 
 
 def _check_attribute_counts(text: bytes, limits: DocumentLimits) -> None:
-    """Refuse an element with very many attributes before the XML parser has to hold them.
+    """Reject an element with too many attributes before the XML parser has to hold them.
 
-    No start tag holds a raw `<`, so that only long runs without one need a closer look.
+    A start tag contains no raw `<`, so only long runs without one need a closer look.
     """
-    crowded = re.compile(
+    too_many_attributes = re.compile(
         rb"<[^\s<>/!?]+(?>\s+[^\s<>\"'/=]+\s*=\s*(?:\"[^\"]*\"|'[^']*')){%d}"
         % (limits.attributes + 1)
     )
     for run in LONG_START_TAG.finditer(text):
-        if crowded.match(text, run.start(), run.end()):
+        if too_many_attributes.match(text, run.start(), run.end()):
             raise DocumentRejectedError(
                 f"an element has more than {limits.attributes:,} attributes",
                 *line_and_column(text, run.start()),
@@ -176,13 +181,13 @@ def _check_attribute_counts(text: bytes, limits: DocumentLimits) -> None:
 
 
 def to_parsing_error(error: etree.XMLSyntaxError) -> NotWellFormedError | DocumentRejectedError:
-    """The XML parser's complaint as one of ours."""
+    """Convert an error of the XML parser."""
     line, column = error.position
     reason = (error.msg or "broken markup").removesuffix(f", line {line}, column {column}").strip()
-    place = max(line, 1), max(column, 1)
+    position = max(line, 1), max(column, 1)
     code = getattr(error, "code", None)
     if code in (etree.ErrorTypes.ERR_RESOURCE_LIMIT, etree.ErrorTypes.ERR_ENTITY_LOOP):
         return DocumentRejectedError(
-            "entities expand to too much, or one value is over 10 MB", *place
+            "entities expand to too much, or one value is over 10 MB", *position
         )
-    return NotWellFormedError(f"not well-formed XML: {reason}", *place)
+    return NotWellFormedError(f"not well-formed XML: {reason}", *position)

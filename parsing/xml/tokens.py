@@ -1,4 +1,4 @@
-"""Drives the XML parser through a document, in bounded memory: no tree is ever built."""
+"""Stream a document through the XML parser in bounded memory, without building a tree."""
 
 import re
 from typing import Any, Final
@@ -9,7 +9,7 @@ from parsing.errors import DocumentRejectedError, ParsingError
 from parsing.limits import DocumentLimits
 from parsing.xml.decoding import XmlDocument, line_and_column, to_parsing_error
 
-# A start tag: `{namespace}name`, attributes in document order. None: an end tag.
+# A start tag is (`{namespace}name`, attributes in document order), an end tag is None.
 StartTag = tuple[str, dict[str, str]]
 Token = StartTag | None
 
@@ -23,7 +23,7 @@ MARKUP_PATTERN: Final = re.compile(
 
 
 class ParserTarget:
-    """Counts the elements that the XML parser reports, and stops it at a limit."""
+    """A target of the XML parser that counts elements and stops at a limit."""
 
     def __init__(self, limits: DocumentLimits) -> None:
         self.limits = limits
@@ -41,7 +41,7 @@ class ParserTarget:
             raise DocumentRejectedError(
                 f"the document has more than {self._max_elements:,} elements"
             )
-        # lxml hands out something else than a dictionary where there is nothing.
+        # lxml passes an immutable proxy, not a dictionary, for no attributes.
         self.enter(tag, attributes or {})
 
     def end(self, tag: str) -> None:
@@ -49,22 +49,22 @@ class ParserTarget:
         self.depth -= 1
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
-        """A start tag; `depth` counts its element."""
+        """Handle a start tag; `depth` counts its element."""
         raise NotImplementedError
 
     def leave(self) -> None:
-        """An end tag; `depth` still counts its element."""
+        """Handle an end tag; `depth` still counts its element."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """The end of the document: nothing was built, so nothing is handed out."""
+        """Return nothing at the end of the document, since nothing was built."""
 
 
 def feed_document(document: XmlDocument, target: ParserTarget) -> None:
-    """Drive a target through a document; errors carry the place of the tag they arose at."""
+    """Parse a document into `target`. Errors carry the position of the tag that caused them."""
     settings: dict[str, Any] = {
         "encoding": "utf-8",
-        # Without entities nothing can be amplified, so values may be as long as the document.
+        # Only entities can amplify text; without them long values are safe.
         "huge_tree": not document.has_entities,
         "resolve_entities": "internal",
         "load_dtd": False,
@@ -82,10 +82,10 @@ def feed_document(document: XmlDocument, target: ParserTarget) -> None:
 
 
 def locate_start_tag(document: XmlDocument, ordinal: int) -> tuple[int, int]:
-    """Line and column of a document's n-th start tag, counted from 1."""
-    seen = 0
+    """Return line and column of a document's n-th start tag, counted from 1."""
+    count = 0
     for markup in MARKUP_PATTERN.finditer(document.text):
-        seen += markup[1] is not None
-        if seen >= ordinal:
+        count += markup[1] is not None
+        if count >= ordinal:
             return line_and_column(document.text, markup.start())
     return 1, 1

@@ -79,7 +79,7 @@ def build_upper_storey(number: int) -> Storey:
 
 
 def build_residential_storey(number: int) -> Storey:
-    """Apartments all round but for the outer row of the east wing."""
+    """Build a storey with apartments everywhere except the outer row of the east wing."""
     storey = build_structure(number, f"Floor {number}")
     place_slots(storey, NORTH_OUTER, NORTH_FLATS)
     place_slots(storey, NORTH_INNER, [ApartmentSlot(14, ONE, 23.5)])
@@ -93,7 +93,7 @@ def build_residential_storey(number: int) -> Storey:
 
 
 def add_lounge(storey: Storey, name: str, tags: Tags) -> None:
-    """A shared room behind the lifts, open to the lift hall."""
+    """Add a shared room behind the lifts, open to the lift hall."""
     outline = LOUNGE.rectangle(0, 0, LOUNGE_WIDTH_FEET, LOUNGE_DEPTH_FEET)
     add_area(storey, name, outline, AMENITY_FILL, **tags)
     furnish_room(storey, LOUNGE, name)
@@ -102,7 +102,7 @@ def add_lounge(storey: Storey, name: str, tags: Tags) -> None:
 
 
 def build_top_storey() -> Storey:
-    """The east wing steps back: a roof deck takes the place of its last apartment."""
+    """Build the top storey, where a roof deck replaces the last apartment of the east wing."""
     storey = build_residential_storey(5)
     place_slots(storey, EAST_OUTER, EAST_OUTER_FLATS[:-1])
     frame = EAST_OUTER.frame.shift(62.5)

@@ -101,10 +101,10 @@ def add_garden(storey: Storey) -> None:
 
 
 def add_pool(storey: Storey) -> None:
-    """The pool, a terrace on three sides of it, and showers beside it.
+    """Add the pool, a terrace on three sides of it, and showers.
 
-    The pool is no floor to walk on. It is 11 feet wide, so that its middle, where people look
-    for it, is within 6 feet of the terrace.
+    The pool is not walkable. It is 11 feet wide, so that its centre, where it is searched for, is
+    within 6 feet of the terrace.
     """
     terrace = SITE.line(
         (85, 120), (98, 120), (98, 131), (142, 131),

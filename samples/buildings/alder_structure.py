@@ -1,4 +1,4 @@
-"""What every storey of Alder Court shares: corridor, lifts, stairs, cores and the east wing.
+"""The parts common to all storeys of Alder Court: corridor, lifts, stairs, cores, east wing.
 
 Two wings of 65 feet depth are joined by a third on the street in the north, so that stairs,
 lifts and apartment stacks stand above one another. All lengths in feet.
@@ -51,7 +51,7 @@ EAST_INNER_FLATS = (
 
 NARROW_DOOR_STOREY = 3
 NARROW_DOOR_FEET = 2.5
-"""0.76 m: too narrow for a wheelchair, so that this store serves the house and is no amenity."""
+"""0.76 m: too narrow for a wheelchair, so this storage room is not offered as an amenity."""
 
 
 def build_structure(number: int, name: str) -> Storey:
@@ -76,7 +76,7 @@ def build_structure(number: int, name: str) -> Storey:
 
 
 def add_cores(storey: Storey, room: RoomSlot) -> None:
-    """The windowless inner corners: laundry, storage, recycling and one more `room`."""
+    """Add the windowless inner corners: laundry, storage, recycling and one more `room`."""
     narrow = storey.number == NARROW_DOOR_STOREY
     door_feet = NARROW_DOOR_FEET if narrow else 3.0
     laundry = RoomSlot("Laundry", 28, {"amenity": "laundry"}, depth_feet=14)

@@ -1,4 +1,4 @@
-"""Apartment types: how their interiors are drawn, in feet, from the corridor to the facade."""
+"""Apartment types and their interiors, in feet from the corridor to the facade."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Furnish = Callable[[Storey, LocalFrame, float], None]
 
 @dataclass(frozen=True)
 class ApartmentType:
-    """An apartment type; a function of its width says where along the corridor the door is."""
+    """An apartment type; `door_u_feet` maps its width to the door's position on the corridor."""
 
     name: str
     key: str
@@ -61,7 +61,7 @@ def add_sofa(storey: Storey, frame: LocalFrame, u: float, v: float) -> None:
 
 
 def add_side_kitchen(storey: Storey, frame: LocalFrame) -> None:
-    """A counter on the wall u = 0 and an island before it."""
+    """Add a counter on the wall u = 0 and an island in front of it."""
     add_box(storey, frame, 0.2, 2, 2.2, 13)
     add_box(storey, frame, 0.5, 5, 1.9, 7)
     add_box(storey, frame, 5, 4.5, 7.4, 10.5)
@@ -105,15 +105,13 @@ def furnish_three_bedroom(storey: Storey, frame: LocalFrame, width: float) -> No
     add_sofa(storey, frame, 24.2, 19)
 
 
-STUDIO = ApartmentType("Studio", "studio", "#f4d58d", lambda width: 12.0, 1.5, furnish_studio)
-ONE = ApartmentType(
-    "One bedroom", "one-bedroom", "#a8d5c2", lambda width: 12.0, 2, furnish_one_bedroom
-)
+STUDIO = ApartmentType("Studio", "studio", "#f4d58d", lambda _: 12.0, 1.5, furnish_studio)
+ONE = ApartmentType("One bedroom", "one-bedroom", "#a8d5c2", lambda _: 12.0, 2, furnish_one_bedroom)
 TWO = ApartmentType(
     "Two bedroom", "two-bedroom", "#a3c4e8", lambda width: width / 2 - 2, 0, furnish_two_bedroom
 )
 THREE = ApartmentType(
-    "Three bedroom", "three-bedroom", "#c9b6e4", lambda width: 32.0, 0, furnish_three_bedroom
+    "Three bedroom", "three-bedroom", "#c9b6e4", lambda _: 32.0, 0, furnish_three_bedroom
 )
 
 APARTMENT_TYPES = (STUDIO, ONE, TWO, THREE)

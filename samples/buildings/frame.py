@@ -1,4 +1,4 @@
-"""Points in feet, and the local frames in which rows of rooms are laid out."""
+"""Points in feet and local coordinate frames for the layout of rows of rooms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 
 class PlanPosition(NamedTuple):
-    """A place on a storey in feet: x to the east, y to the south."""
+    """A point on a storey in feet: x to the east, y to the south."""
 
     x: float
     y: float
@@ -41,13 +41,13 @@ class LocalFrame:
         return LocalFrame(self.to_point(u, v), self.along, self.outward)
 
     def mirror(self, width: float) -> LocalFrame:
-        """The frame whose `u` counts back from `width`."""
+        """Return the frame in which `u` counts back from `width`."""
         return LocalFrame(
             self.to_point(width, 0), PlanPosition(-self.along.x, -self.along.y), self.outward
         )
 
     def door_swing(self, u: float, v: float, radius: float) -> Polyline:
-        """The leaf of a door hinged at (u, v), standing open, and the quarter circle it sweeps."""
+        """Return the open leaf of a door hinged at (u, v) and the quarter circle it sweeps."""
         sweep = [math.pi / 2 * (1 - step / 6) for step in range(7)]
         arc = [(u + radius * math.cos(a), v + radius * math.sin(a)) for a in sweep]
         return self.line((u, v), *arc)
@@ -67,7 +67,7 @@ def close_ring(line: Polyline) -> Polyline:
 
 
 def area_square_feet(outline: Polyline) -> float:
-    """The area inside a simple ring, by the shoelace formula."""
+    """Compute the area inside a simple ring with the shoelace formula."""
     twice = sum(
         a.x * b.y - b.x * a.y for a, b in zip(outline, close_ring(outline)[1:], strict=True)
     )

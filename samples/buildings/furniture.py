@@ -1,4 +1,4 @@
-"""What stands in the shared rooms, drawn faintly; lengths in feet in each room's frame."""
+"""Furniture of the shared rooms, drawn faintly; lengths in feet in the frame of the room."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from samples.buildings.plan import Storey
 
 
 class FurnitureGrid(NamedTuple):
-    """Equal boxes in a grid: the near corner of the first, their size, how many, how far apart."""
+    """Equal boxes in a grid: near corner of the first, size, counts and spacing."""
 
     u: float
     v: float

@@ -1,13 +1,12 @@
-"""What a building consists of: storeys with spaces, doors and strokes, all in feet."""
+"""The parts of a building: storeys with spaces, doors and strokes, all in feet."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from parsing.drawing import FEET_PER_METRE
 from samples.buildings.frame import LocalFrame, PlanPosition, Polyline
-
-FEET_PER_METRE = 1 / 0.3048
 
 Tags = dict[str, str]
 """OpenStreetMap indoor terms."""
@@ -17,7 +16,7 @@ AMENITY_KEYS = frozenset({"amenity", "leisure", "office", "shop"})
 
 @dataclass(frozen=True)
 class DrawnSpace:
-    """A named shape: a room, corridor, area, stair or lift. `anchor` lies inside `outline`."""
+    """A named room, corridor, area, stair or lift. `anchor` is a point inside `outline`."""
 
     name: str
     outline: Polyline
@@ -48,7 +47,7 @@ class DrawnDoor:
 
     @property
     def osm_tags(self) -> Tags:
-        """`width` is in metres, as OpenStreetMap has it."""
+        """The door in OpenStreetMap's terms, with its width in metres."""
         return {"door": "yes", "width": f"{self.width_feet / FEET_PER_METRE:.2f}", **self.tags}
 
 
@@ -63,7 +62,7 @@ class CircleShape:
 
 @dataclass
 class Storey:
-    """One level while it is being laid out: add spaces and doors, then draw it."""
+    """One level during layout: spaces and doors are added, then it is drawn."""
 
     number: int
     name: str
@@ -85,7 +84,7 @@ class Storey:
         width_feet: float = 3.0,
         **tags: str,
     ) -> None:
-        """A door centred on `u` through the wall from v = `wall[0]` to `wall[1]`.
+        """Add a door centred on `u` through the wall from v = `wall[0]` to `wall[1]`.
 
         It reaches a quarter of a foot into the space on either side.
         """

@@ -23,7 +23,7 @@ CORRIDOR_FILL, SERVICE_FILL, AMENITY_FILL = "#f3efe6", "#dcd8cf", "#f2c6a5"
 
 @dataclass(frozen=True)
 class RoomRow:
-    """A frame and what its windows look at; a row without a view has no windows."""
+    """A frame and the view of its windows; a row without a view has no windows."""
 
     frame: LocalFrame
     view: str | None = None
@@ -31,7 +31,7 @@ class RoomRow:
 
 @dataclass(frozen=True)
 class ApartmentSlot:
-    """`tail_feet` is how far it reaches on behind a stair; `flip` mirrors its interior."""
+    """An apartment in a row. `tail_feet` is its extent behind a stair; `flip` mirrors it."""
 
     stack: int
     kind: ApartmentType
@@ -58,11 +58,11 @@ def place_slots(storey: Storey, row: RoomRow, slots: Iterable[ApartmentSlot | Ro
     """Place `slots` one after another along `row`, from u = 0."""
     u = 0.0
     for slot in slots:
-        place = RoomRow(row.frame.shift(u), row.view)
+        rest_of_row = RoomRow(row.frame.shift(u), row.view)
         if isinstance(slot, ApartmentSlot):
-            add_flat(storey, place, slot)
+            add_flat(storey, rest_of_row, slot)
         else:
-            add_room(storey, place, slot)
+            add_room(storey, rest_of_row, slot)
         u += slot.width_feet + WALL_FEET
 
 
@@ -81,9 +81,9 @@ def add_flat(storey: Storey, row: RoomRow, flat: ApartmentSlot) -> None:
         "corner": flat.corner,
         "top-floor": storey.number == 5,
     }
-    kept = tuple(feature for feature, holds in features.items() if holds)
+    own_features = tuple(feature for feature, holds in features.items() if holds)
     area = round(area_square_feet(outline))
-    storey.apartments.append(Apartment(number, flat.kind.key, space, area, kept))
+    storey.apartments.append(Apartment(number, flat.kind.key, space, area, own_features))
     door_u = flat.kind.door_u_feet(flat.width_feet)
     storey.add_door(frame, door_u, CORRIDOR_WALL)
     storey.strokes["swings"].append(frame.door_swing(door_u - 1.5, 0.0, 3.0))
@@ -108,7 +108,7 @@ def outline_flat(frame: LocalFrame, flat: ApartmentSlot) -> Polyline:
 
 
 def bay_window_span(width_feet: float) -> tuple[float, float]:
-    """Where a bay window starts and ends: the middle twelve feet of a facade."""
+    """Return start and end of a bay window: the middle twelve feet of a facade."""
     return width_feet / 2 - 6, width_feet / 2 + 6
 
 
@@ -161,7 +161,7 @@ def add_room(storey: Storey, row: RoomRow, room: RoomSlot) -> None:
 
 
 def add_stair(storey: Storey, frame: LocalFrame, ref: str, name: str) -> None:
-    """A stair of two flights; the same `ref` on every storey makes it one connector."""
+    """Add a stair of two flights; the same `ref` on every storey makes it one connector."""
     width, depth = STAIR_WIDTH_FEET, STAIR_DEPTH_FEET
     tags = {"indoor": "room", "highway": "steps", "ref": ref, "name": name}
     outline = frame.rectangle(0, 0, width, depth)
@@ -174,7 +174,7 @@ def add_stair(storey: Storey, frame: LocalFrame, ref: str, name: str) -> None:
 
 
 def add_lift(storey: Storey, frame: LocalFrame, ref: str, name: str) -> None:
-    """A lift car of 7 by 8 feet whose door is in the wall beyond u = 7."""
+    """Add a lift car of 7 by 8 feet with its door in the wall beyond u = 7."""
     tags = {"indoor": "room", "highway": "elevator", "ref": ref, "name": name}
     outline = frame.rectangle(0, 0, 7, 8)
     storey.connectors.append(DrawnSpace(name, outline, frame.to_point(3.5, 4), SERVICE_FILL, tags))
@@ -184,7 +184,7 @@ def add_lift(storey: Storey, frame: LocalFrame, ref: str, name: str) -> None:
 
 
 def add_area(storey: Storey, name: str, outline: Polyline, fill: str, **tags: str) -> None:
-    """Open space inside the building, open to every corridor and area that it touches."""
+    """Add open space inside the building, connected to every corridor and area it touches."""
     xs, ys = [p.x for p in outline], [p.y for p in outline]
     anchor = PlanPosition((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2)
     tags = {"indoor": "area", "name": name, **tags}
@@ -194,7 +194,7 @@ def add_area(storey: Storey, name: str, outline: Polyline, fill: str, **tags: st
 def add_ground(
     storey: Storey, name: str, outline: Polyline, anchor: PlanPosition, fill: str, **tags: str
 ) -> None:
-    """Open space outside: a garden, a terrace, a deck."""
+    """Add open space outside: a garden, a terrace, a deck."""
     tags = {"indoor": "area", "name": name, **tags}
     storey.grounds.append(DrawnSpace(name, outline, anchor, fill, tags, has_walls=False))
 

@@ -1,4 +1,4 @@
-"""Attribute groups of the demo property and which apartment holds which attribute."""
+"""The attribute groups of the demo property and their assignment to apartments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLOOR_PLAN_GROUP, FINISH_GROUP, FEATURE_GROUP = "floor-plan", "finish-package", 
 def build_group(
     group_id: str, name: str, one_per_unit: bool, attributes: dict[str, str]
 ) -> dict[str, Any]:
-    """`attributes` maps keys to names."""
+    """Return an attribute group; `attributes` maps keys to names."""
     items = [
         {"attribute_id": f"{group_id}-{key}", "attribute_name": name, "attribute_key": key}
         for key, name in attributes.items()
@@ -51,7 +51,7 @@ GROUPS = [
 
 
 def assigned_attributes(storey: Storey, flat: Apartment) -> Iterator[tuple[str, str]]:
-    """Pairs of group id and attribute id."""
+    """Iterate over the (group id, attribute id) pairs of an apartment."""
     yield FLOOR_PLAN_GROUP, f"{FLOOR_PLAN_GROUP}-{flat.kind}"
     yield FINISH_GROUP, f"{FINISH_GROUP}-{finish_of(storey, flat)}"
     for feature in flat.features:

@@ -1,4 +1,4 @@
-"""The catalog bundle of both properties, in the order and with the fields that import takes."""
+"""Build the catalog bundle of both properties, in the order and with the fields of an import."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SPACE_KEY, UNIT_KEY, SINGLE_KEY = "rentwell", "rentwell-unit-ids", "keyring"
 
 
 def make_bundle(main: Building, other: Building) -> str:
-    """The bundle as JSON text, one member a line. Only `main` has locations and attributes."""
+    """Return the bundle as JSON, one member a line. Only `main` has locations and attributes."""
     both = (main, other)
     kinds: dict[str, list[CatalogMember]] = {
         "assets": [build_asset(building) for building in both],
         "floors": [build_floor(building, storey) for building, storey in iter_storeys(both)],
-        "units": [build_unit(*place) for place in iter_flats(both)],
+        "units": [build_unit(*flat) for flat in iter_flats(both)],
         "maps": [build_map(building) for building in both],
         "backgrounds": [
             build_background(building, name) for building in both for name in BACKGROUNDS
@@ -31,11 +31,11 @@ def make_bundle(main: Building, other: Building) -> str:
         "level_tags": [tag for building in both for tag in iter_level_tags(building)],
         "asset_references": [ref for building in both for ref in iter_asset_references(building)],
         "unit_references": [
-            ref for place in iter_flats(both) for ref in iter_unit_references(*place)
+            ref for flat in iter_flats(both) for ref in iter_unit_references(*flat)
         ],
         "attribute_groups": GROUPS,
         "attribute_assignments": [
-            row for place in iter_flats([main]) for row in iter_assignments(*place)
+            row for flat in iter_flats([main]) for row in iter_assignments(*flat)
         ],
         "locations": list(iter_locations(main)),
     }
@@ -145,7 +145,7 @@ def iter_asset_references(building: Building) -> Iterator[CatalogMember]:
 def iter_unit_references(
     building: Building, storey: Storey, flat: Apartment
 ) -> Iterator[CatalogMember]:
-    """One provider knows a unit and, as a composite of two ids, the space that is rented in it."""
+    """Iterate over a unit's ids at other systems; one system has a composite of unit and space."""
     identity = (building.id, flat.number)
     provider_unit = number_from(*identity, UNIT_KEY)
     values = {

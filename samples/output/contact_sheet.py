@@ -1,4 +1,4 @@
-"""A contact sheet: every storey of a building side by side, with a legend."""
+"""Draw a contact sheet: the storeys of a building side by side, with a legend."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAPER_FILL = "#ffffff"
 
 
 def draw_sheet(building: Building) -> bytes:
-    """An SVG document for people, without ids and tags: two storeys a row, then the legend."""
+    """Return an SVG for people, without ids and tags: two storeys a row, then the legend."""
     cells = len(building.storeys) + 1
     rows = -(-cells // COLUMNS)
     root = svg_root(
@@ -50,7 +50,7 @@ def add_cell(root: Element, building: Building, index: int) -> Element:
 
 
 def strip_metadata(level: Element) -> None:
-    """Leave the picture without what only machines read."""
+    """Remove hit areas, ids and tags, which only programs read."""
     for parent in [level, *level]:
         for child in list(parent):
             if child.get("data-type") == "HitAreaLayer":

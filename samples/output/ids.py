@@ -1,4 +1,4 @@
-"""Opaque ids that stay the same whenever the samples are drawn again."""
+"""Derive opaque ids that stay the same when the samples are generated again."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import hashlib
 
 
 def opaque_id(prefix: str, *parts: object) -> str:
-    """`prefix` and ten letters or digits derived from `parts`."""
+    """Return `prefix` and ten letters or digits derived from `parts`."""
     name = "/".join(str(part) for part in parts)
     digest = hashlib.sha256(name.encode()).digest()
     return prefix + base64.b32encode(digest)[:10].decode().lower()
 
 
 def number_from(*parts: object) -> int:
-    """A five-digit number derived from `parts`."""
+    """Return a five-digit number derived from `parts`."""
     name = "/".join(str(part) for part in parts)
     return 10_000 + int.from_bytes(hashlib.sha256(name.encode()).digest()[:4]) % 90_000
 

@@ -1,7 +1,7 @@
-"""A building as unit-map SVG: one Level a storey, all in the same coordinates.
+"""Draw a building as unit-map SVG: one Level per storey, all in the same coordinates.
 
-One user unit is a tenth of a foot. Whoever opens the file in a browser sees the building from
-above, because every storey covers the one below.
+One user unit is a tenth of a foot. A browser shows the building from above, because every storey
+covers the one below.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from parsing.svg.data_tags import format_tags
 from samples.buildings.apartments import APARTMENT_TYPES
 from samples.buildings.frame import PlanPosition, Polyline
-from samples.buildings.plan import Apartment, Building, CircleShape, DrawnSpace, Storey, Tags
+from samples.buildings.plan import Apartment, Building, CircleShape, DrawnSpace, Storey
 from samples.output.ids import unit_id
 
 UNITS_PER_FOOT = 10
@@ -31,6 +32,7 @@ STROKES: dict[str, dict[str, str]] = {
 
 
 def format_feet(value_feet: float) -> str:
+    """Format a length in feet as user units, to a tenth."""
     return f"{round(value_feet * UNITS_PER_FOOT, 1):g}"
 
 
@@ -46,18 +48,11 @@ def path_data(lines: Iterable[Polyline]) -> str:
     return " ".join("M" + " L".join(format_point(point) for point in line) for line in lines)
 
 
-def format_tags(tags: Tags) -> str:
-    def escape(text: str) -> str:
-        return text.replace("\\", "\\\\").replace(";", "\\;")
-
-    return ";".join(f"{key}={escape(value)}" for key, value in tags.items())
-
-
 def draw_building(building: Building) -> bytes:
-    """The whole SVG document, UTF-8."""
+    """Return the SVG document of a building in UTF-8."""
     root = svg_root(building.width_feet * UNITS_PER_FOOT, building.height_feet * UNITS_PER_FOOT)
     SubElement(root, "title").text = f"{building.name}: floor plates"
-    place = {
+    georeference = {
         "data-type": "Georeference",
         "data-latitude": str(building.latitude),
         "data-longitude": str(building.longitude),
@@ -65,7 +60,7 @@ def draw_building(building: Building) -> bytes:
         "data-bearing": "0",
         "data-pitch": "0",
     }
-    SubElement(root, "g", place)
+    SubElement(root, "g", georeference)
     draw_site(root, building)
     for storey in building.storeys:
         draw_level(root, building, storey)
@@ -140,7 +135,7 @@ def draw_discs(parent: Element, discs: Iterable[CircleShape]) -> None:
 
 
 def draw_walls(parent: Element, storey: Storey) -> None:
-    """Every space with an outline two feet wide, so that a foot of wall shows around it."""
+    """Draw every space with a stroke two feet wide, so that a foot of wall shows around it."""
     balconies = storey.strokes["balconies"]
     if balconies:
         rail = {"fill": BALCONY_FILL, "stroke": WALL_FILL, "stroke-width": "3"}
@@ -183,14 +178,14 @@ def draw_labels(parent: Element, storey: Storey) -> None:
 
 def add_text(
     parent: Element,
-    at: PlanPosition,
+    position: PlanPosition,
     text: str,
     size: int,
     weight: str,
     halo: str,
     anchor: str = "middle",
 ) -> None:
-    """Text with a halo in the colour of what it stands on."""
+    """Add text with a halo in the colour of its background."""
     style = {
         "font-family": FONT,
         "font-size": str(size),
@@ -202,5 +197,5 @@ def add_text(
         "paint-order": "stroke",
     }
     SubElement(
-        parent, "text", {"x": format_feet(at.x), "y": format_feet(at.y), **style}
+        parent, "text", {"x": format_feet(position.x), "y": format_feet(position.y), **style}
     ).text = text

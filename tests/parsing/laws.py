@@ -1,4 +1,4 @@
-"""What holds for any bytes at all; the suite and the long fuzz run check the same."""
+"""Properties that hold for any bytes; the suite and the long fuzz run check the same."""
 
 import pickle
 
@@ -11,7 +11,7 @@ from tests.parsing.tree import elements_of, uid_faults
 
 
 def check(svg: bytes) -> None:
-    """Bytes are parsed, or refused with a place; what is parsed survives its own drawing."""
+    """Check that bytes parse to a map that survives rendering, or fail with a position."""
     try:
         parsed = parse_unit_map(svg)
     except ParsingError as error:

@@ -1,4 +1,4 @@
-"""The drawings that tests run over: those made for it, the demo property's, real ones."""
+"""The drawings that tests run over: made for the tests, of the demo property, real ones."""
 
 import re
 from pathlib import Path
@@ -12,12 +12,12 @@ TEXT = re.compile(rb"<text\b.*?</text>", re.DOTALL)
 
 
 def without_text(svg: bytes) -> bytes:
-    """A drawing of only what the format has; its labels come from the directory."""
+    """Return a drawing without text, which the format lacks: labels come from the directory."""
     return TEXT.sub(b"", svg)
 
 
 def cad_export(paths: int = 600) -> bytes:
-    """A plan as CAD programs write one: millimetres, y upwards, one style per layer."""
+    """Return a plan as CAD programs write one: millimetres, y upwards, one style per layer."""
     pitch, columns = 500, 30
     rooms = "\n".join(
         f'<path id="LWPOLYLINE_{n:X}" class="L{n % 3}" d="M {n % columns * pitch + 20}.0000'

@@ -20,7 +20,7 @@ def test_members_come_by_path_without_folders_of_their_own() -> None:
     assert unzip(zipped(("hall/", b""), ("hall/a.json", b"{}"))) == {"hall/a.json": b"{}"}
 
 
-def test_an_archive_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_that_unpacks_to_too_much_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 100_000)
     bomb = zipped(("a", bytes(60_000)), ("b", bytes(60_000)))
     assert len(bomb) < 1_000
@@ -28,7 +28,9 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.Monk
         unzip(bomb)
 
 
-def test_a_size_that_the_archive_lies_about_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_false_size_in_the_archive_does_not_evade_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 100_000)
     honest = zipped(("a", bytes(600_000)))
     lying = honest.replace((600_000).to_bytes(4, "little"), (10).to_bytes(4, "little"))
@@ -37,7 +39,7 @@ def test_a_size_that_the_archive_lies_about_is_found_out(monkeypatch: pytest.Mon
         unzip(lying)
 
 
-def test_an_archive_of_too_many_members_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_of_too_many_members_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MAX_MEMBERS", 2)
     with pytest.raises(DocumentRejectedError, match="has 3 members; at most 2"):
         unzip(zipped(("a", b""), ("b", b""), ("c", b"")))
@@ -61,7 +63,7 @@ def encrypted() -> bytes:
     ],
     ids=["empty", "a signature alone", "cut off", "encrypted"],  # the bytes hold the time
 )
-def test_what_is_no_readable_archive_is_an_error(archive: bytes, message: str) -> None:
+def test_an_unreadable_archive_is_an_error(archive: bytes, message: str) -> None:
     with pytest.raises(NotWellFormedError, match=message):
         unzip(archive)
 

@@ -1,4 +1,4 @@
-"""What the JSON draws is what the source draws, as a real browser sees both."""
+"""Source and parsed map look the same in a real browser."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Laws that hold for any input, tried on random drawings and on what fuzzing found."""
+"""Check the properties on random drawings and on inputs that fuzzing found."""
 
 from pathlib import Path
 
@@ -16,16 +16,16 @@ FOUND = sorted((Path(__file__).parent / "found").glob("*"))
 
 @settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(drawings())
-def test_any_drawing_survives_the_round_trip_or_is_refused_with_its_place(svg: bytes) -> None:
+def test_any_drawing_survives_the_round_trip_or_is_rejected_with_a_position(svg: bytes) -> None:
     check(svg)
 
 
 @settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(broken_drawings() | st.binary(max_size=60))
-def test_broken_bytes_never_end_in_anything_but_a_sentence_with_its_place(svg: bytes) -> None:
+def test_broken_bytes_raise_only_parsing_errors_with_a_position(svg: bytes) -> None:
     check(svg)
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.name)
-def test_what_fuzzing_found_stays_mended(path: Path) -> None:
+def test_inputs_found_by_fuzzing_stay_fixed(path: Path) -> None:
     check(path.read_bytes())

@@ -35,7 +35,7 @@ def book() -> Sketchbook:
         ({f"hall/{name}": content for name, content in make_venue().items()}, "imdf"),
     ],
 )
-def test_the_format_is_told_by_the_content(files: dict[str, bytes], kind: PlanFormat) -> None:
+def test_the_format_is_detected_by_content(files: dict[str, bytes], kind: PlanFormat) -> None:
     assert plans.detect_format(files) == kind
 
 
@@ -49,7 +49,7 @@ def test_the_format_is_told_by_the_content(files: dict[str, bytes], kind: PlanFo
         ({"a.svg": SVG, "b.osm": b"<osm/>"}, "different formats .a.svg: svg, b.osm: osm"),
     ],
 )
-def test_what_is_no_plan_is_an_error_that_lists_the_formats(
+def test_an_unknown_format_is_an_error_that_lists_the_known_ones(
     files: dict[str, bytes], message: str
 ) -> None:
     with pytest.raises(InvalidPlanError, match=message):
@@ -87,14 +87,14 @@ def test_every_format_reads_into_the_same_kind_of_drawing(
         ({"a.osm": b"<osm>"}, {}, NotWellFormedError, "a.osm: line 1, column 6: not well-formed"),
         (
             {"a": b"{}"},
-            {"format": "osm"},
+            {"plan_format": "osm"},
             NotWellFormedError,
             "a: line 1, column 1: not well-formed",
         ),
-        ({"a": b"{}"}, {"format": "imdf"}, NotWellFormedError, "a: not a zip archive"),
+        ({"a": b"{}"}, {"plan_format": "imdf"}, NotWellFormedError, "a: not a zip archive"),
         (
             {"a": b"{}", "b": b"{}"},
-            {"format": "imdf"},
+            {"plan_format": "imdf"},
             InvalidPlanError,
             "manifest.json is missing",
         ),

@@ -8,7 +8,7 @@ from tests.parsing.tree import parse_content, parse_drawing, parse_shapes
 CHAIR = '<defs><rect id="chair" width="4" fill="red"/></defs>'
 
 
-def test_a_used_shape_stands_where_its_use_is() -> None:
+def test_a_used_shape_is_drawn_at_its_use() -> None:
     assert parse_content(f'{CHAIR}<use href="#chair" x="3" y="4"/>') == [
         {"width": 4, "fill": "red", "transform": "translate(3 4)", "type": "Rect"}
     ]
@@ -64,17 +64,17 @@ def test_a_use_in_a_unit_layer_names_the_unit() -> None:
 @pytest.mark.parametrize(
     "address", ["#nothing", "#", "", "other.svg#chair", "https://e.org/#chair"]
 )
-def test_a_reference_to_what_is_not_there_draws_nothing(address: str) -> None:
+def test_a_reference_to_an_unknown_id_draws_nothing(address: str) -> None:
     assert parse_content(f'{CHAIR}<use href="{address}"/>') == []
 
 
-def test_a_use_inside_what_it_refers_to_draws_nothing() -> None:
+def test_a_use_inside_its_own_target_draws_nothing() -> None:
     markup = '<g id="a"><path/><use href="#b"/></g><defs><g id="b"><use href="#a"/></g></defs>'
     assert len(parse_shapes(markup)) == 2
 
 
 @pytest.mark.slow
-def test_uses_of_uses_are_counted_before_they_are_made() -> None:
+def test_nested_uses_are_counted_before_expansion() -> None:
     ten = '<use href="#a{}"/>' * 10
     layers = "".join(
         f'<g id="a{level}">{ten.replace("{}", str(level - 1))}</g>' for level in range(1, 9)

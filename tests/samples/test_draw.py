@@ -1,4 +1,5 @@
-from samples.draw import CHECKOUT, make_files
+from samples.draw import make_files
+from samples.output.files import CHECKOUT
 
 
 def test_the_committed_files_are_what_the_generator_draws() -> None:

@@ -1,4 +1,4 @@
-"""The plans are sound: what a property team would check before showing them to anyone."""
+"""Check the plans as a property team would before publishing them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-from samples.venue import CHECKOUT, make_files
+from samples.output.files import CHECKOUT
+from samples.venue import make_files
 
 
 def test_the_committed_venue_is_what_its_generator_draws() -> None:

@@ -1,4 +1,4 @@
-"""Numbers and lengths as SVG and CSS write them."""
+"""Parse and format numbers and lengths of SVG and CSS."""
 
 import re
 from typing import Final, NamedTuple
@@ -25,6 +25,8 @@ PX_PER_UNIT: Final = {
 }
 NUMBER_PATTERN: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 WHITESPACE: Final = " \t\r\n"
+MAX_MAGNITUDE: Final = 10**9
+"""Largest number in path data, a transform or a shape that is traced."""
 LENGTH_PATTERN: Final = re.compile(rf"((?>{NUMBER_PATTERN}))[{WHITESPACE}]*(%|[a-zA-Z]*)")
 HORIZONTAL_ATTRIBUTES: Final = frozenset({"x", "width", "x1", "x2", "cx", "rx"})
 MAX_CACHED_LENGTHS: Final = 100_000
@@ -32,13 +34,13 @@ VERTICAL_ATTRIBUTES: Final = frozenset({"y", "height", "y1", "y2", "cy", "ry"})
 
 
 class Viewport(NamedTuple):
-    """What percentages refer to, in user units (SVG 2, section 8.9)."""
+    """The size that percentages refer to, in user units (SVG 2, section 8.9)."""
 
     width: float
     height: float
 
     def hundred_percent(self, name: str) -> float:
-        """What 100 % of an attribute of this name is."""
+        """Return 100 % of the attribute of this name, in user units."""
         if name in HORIZONTAL_ATTRIBUTES:
             return self.width
         if name in VERTICAL_ATTRIBUTES:
@@ -47,7 +49,13 @@ class Viewport(NamedTuple):
 
 
 def parse_length(text: str, hundred_percent: float) -> float | None:
-    """A length in px, None when the text is no length."""
+    """Parse a length into px, or return None for text that is no length.
+
+    >>> parse_length("25.4mm", hundred_percent=200.0)
+    96.0
+    >>> parse_length("50%", hundred_percent=200.0)
+    100.0
+    """
     match = LENGTH_PATTERN.fullmatch(check_text_length(text.strip(WHITESPACE), "a length", 100))
     if match is None:
         return None
@@ -57,8 +65,14 @@ def parse_length(text: str, hundred_percent: float) -> float | None:
     return number * PX_PER_UNIT[unit] if unit in PX_PER_UNIT else None
 
 
+def parse_opacity(text: str) -> float:
+    """Parse a number or percentage and clamp it to 0..1; anything else counts as 1."""
+    opacity = parse_length(text, 1.0)
+    return 1.0 if opacity is None else min(max(opacity, 0.0), 1.0)
+
+
 def check_magnitude(number: float, name: str, max_magnitude: int) -> float:
-    """The number itself; raises `InvalidMarkup` when it is gigantic."""
+    """Return the number. Raises `InvalidMarkupError` if its absolute value is too large."""
     if not -max_magnitude <= number <= max_magnitude:
         raise InvalidMarkupError(
             f"{name[:80]} is too large a number; at most {max_magnitude:,} is read"
@@ -67,26 +81,32 @@ def check_magnitude(number: float, name: str, max_magnitude: int) -> float:
 
 
 def int_if_whole(number: float) -> Number:
-    """An integer where the number is one: 10.0 -> 10."""
+    """Return an integer if the number is one: 10.0 becomes 10."""
     return int(number) if number == int(number) else number
 
 
-class LengthCache(dict[str, Number | None]):
-    """Text -> the length it gives without knowing what 100 % is, None when it gives none.
+def parse_user_units(
+    text: str, hundred_percent: float, name: str, max_magnitude: int
+) -> Number | None:
+    """Parse a length into user units, as an integer if it is whole, or return None.
 
-    Plans repeat few lengths many times. Raises `InvalidMarkup` for a gigantic one.
+    Raises `InvalidMarkupError`, which names `name`, if the length is too large.
+    """
+    length = parse_length(text, hundred_percent)
+    return None if length is None else int_if_whole(check_magnitude(length, name, max_magnitude))
+
+
+class LengthCache(dict[str, Number | None]):
+    """Caches lengths in user units by text; None for text that is no length or a percentage.
+
+    Plans repeat a few lengths many times. Raises `InvalidMarkupError` for one that is too large.
     """
 
     def __init__(self, magnitude: int) -> None:
         self._max_magnitude = magnitude
 
     def __missing__(self, text: str) -> Number | None:
-        length = None if "%" in text else parse_length(text, 0)
-        number = (
-            None
-            if length is None
-            else int_if_whole(check_magnitude(length, text, self._max_magnitude))
-        )
+        number = None if "%" in text else parse_user_units(text, 0, text, self._max_magnitude)
         if len(self) >= MAX_CACHED_LENGTHS:
             self.clear()
         self[text] = number
@@ -94,5 +114,5 @@ class LengthCache(dict[str, Number | None]):
 
 
 def format_number(number: float) -> str:
-    """A number as an attribute value, to nine significant digits beyond what is drawn."""
+    """Format a number as an attribute value with twelve significant digits."""
     return f"{number:.12g}"

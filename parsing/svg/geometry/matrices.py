@@ -1,4 +1,4 @@
-"""The `transform` attribute as a matrix (CSS Transforms 1, section 8)."""
+"""Parse the `transform` attribute into a matrix (CSS Transforms 1, section 8)."""
 
 import math
 import re
@@ -7,15 +7,14 @@ from typing import Final, NamedTuple
 
 from parsing.drawing import Coordinate
 from parsing.errors import InvalidMarkupError
-from parsing.svg.geometry.lengths import NUMBER_PATTERN, check_magnitude
+from parsing.svg.geometry.lengths import MAX_MAGNITUDE, NUMBER_PATTERN, WHITESPACE, check_magnitude
 
 TRANSFORM_FUNCTION: Final = re.compile(r"[\s,]*([a-zA-Z]+)\s*\(([^()]*)\)")
-MAX_MAGNITUDE: Final = 10**9
 ARGUMENT_PATTERN: Final = re.compile(NUMBER_PATTERN)
 
 
 class AffineTransform(NamedTuple):
-    """Takes x, y to a x + c y + e, b x + d y + f."""
+    """The matrix that maps (x, y) to (a x + c y + e, b x + d y + f)."""
 
     a: float = 1
     b: float = 0
@@ -24,13 +23,13 @@ class AffineTransform(NamedTuple):
     e: float = 0
     f: float = 0
 
-    def apply(self, at: Coordinate) -> Coordinate:
-        """Where a point goes."""
-        x, y = at
+    def apply(self, point: Coordinate) -> Coordinate:
+        """Transform a point."""
+        x, y = point
         return self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f
 
     def multiply(self, inner: "AffineTransform") -> "AffineTransform":
-        """The matrix that does the inner one first."""
+        """Return the product that applies `inner` first."""
         a, b = self.apply(inner[:2])
         c, d = self.apply(inner[2:4])
         e, f = self.apply(inner[4:])
@@ -38,7 +37,7 @@ class AffineTransform(NamedTuple):
 
     @property
     def max_scale(self) -> float:
-        """The most that a length grows: the larger singular value."""
+        """The largest factor by which a length grows: the larger singular value."""
         squares = self.a**2 + self.b**2 + self.c**2 + self.d**2
         area = self.a * self.d - self.b * self.c
         return math.sqrt((squares + math.sqrt(max(squares**2 - 4 * area**2, 0))) / 2)
@@ -77,9 +76,13 @@ TRANSFORM_FUNCTIONS: Final[dict[str, tuple[Callable[..., AffineTransform], Seque
 
 
 def parse_transform(text: str) -> AffineTransform:
-    """The product of a transform list. Raises `InvalidMarkup`."""
+    """Return the product of a transform list. Raises `InvalidMarkupError`.
+
+    >>> parse_transform("translate(10 0) scale(2)").apply((1, 3))
+    (12.0, 6.0)
+    """
     matrix, position = AffineTransform(), 0
-    while text[position:].strip(" \t\r\n,"):
+    while text[position:].strip(WHITESPACE + ","):
         match = TRANSFORM_FUNCTION.match(text, position)
         make, counts = TRANSFORM_FUNCTIONS.get(match[1] if match else "", (AffineTransform, ()))
         arguments = [

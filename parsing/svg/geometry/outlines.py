@@ -1,4 +1,4 @@
-"""The seven shapes of SVG -> the lines that bound them, curves as chords."""
+"""Trace SVG's seven basic shapes as polylines, with chords for curves."""
 
 import math
 import re
@@ -7,8 +7,13 @@ from typing import Final, NamedTuple
 
 from parsing.drawing import Coordinate, Coordinates
 from parsing.errors import InvalidMarkupError
-from parsing.svg.geometry.lengths import NUMBER_PATTERN, check_magnitude, parse_length
-from parsing.svg.geometry.paths import MAX_MAGNITUDE, Subpath, count_arc_chords, flatten_path
+from parsing.svg.geometry.lengths import (
+    MAX_MAGNITUDE,
+    NUMBER_PATTERN,
+    check_magnitude,
+    parse_length,
+)
+from parsing.svg.geometry.paths import Subpath, count_arc_chords, flatten_path
 
 NUMBER_REGEX: Final = re.compile(NUMBER_PATTERN)
 Attributes = Mapping[str, str | float]
@@ -22,10 +27,10 @@ class Outline(NamedTuple):
 
 
 def trace_shape(kind: str, attributes: Attributes, tolerance: float) -> list[Outline]:
-    """What bounds a shape, at most `tolerance` user units away from it.
+    """Return the lines of a shape, within `tolerance` user units of its curves.
 
-    `kind` is Polygon, Polyline, Line, Path, Circle, Ellipse or Rect. Raises `InvalidMarkup`. A
-    shape without extent (a rect of no width) has no lines, as SVG draws none.
+    `kind` is Polygon, Polyline, Line, Path, Circle, Ellipse or Rect. A shape without extent (a rect
+    of no width) has no lines, since SVG does not render it. Raises `InvalidMarkupError`.
     """
     return TRACER_BY_KIND[kind](attributes, tolerance)
 
@@ -59,16 +64,18 @@ def _rect(attributes: Attributes, tolerance: float) -> list[Outline]:
         (x + rx, y + ry),
         (x + width - rx, y + ry),
     )
-    quarters = (_quarter_arc(*at, rx, ry, 90 * n, tolerance) for n, at in enumerate(centres))
-    return [Outline(tuple(at for quarter in quarters for at in quarter), True)]
+    quarters = (
+        _quarter_arc(*centre, rx, ry, 90 * n, tolerance) for n, centre in enumerate(centres)
+    )
+    return [Outline(tuple(point for quarter in quarters for point in quarter), True)]
 
 
 def _corner_radii(attributes: Attributes, width: float, height: float) -> tuple[float, float]:
-    """SVG 2, section 10.3: a missing radius is the other one, neither is over half a side."""
-    given = [attributes[name] for name in ("rx", "ry") if attributes.get(name, "auto") != "auto"]
-    if not given:
+    """Return rx and ry: one may stand for both, half a side is the limit (SVG 2, section 10.3)."""
+    radii = [attributes[name] for name in ("rx", "ry") if attributes.get(name, "auto") != "auto"]
+    if not radii:
         return 0, 0
-    rx, ry = _parse_length(given[0], "rx"), _parse_length(given[-1], "ry")
+    rx, ry = _parse_length(radii[0], "rx"), _parse_length(radii[-1], "ry")
     return min(max(rx, 0), width / 2), min(max(ry, 0), height / 2)
 
 
@@ -86,13 +93,13 @@ def _ellipse_outline(x: float, y: float, rx: float, ry: float, tolerance: float)
     if rx <= 0 or ry <= 0:
         return []
     quarters = (_quarter_arc(x, y, rx, ry, 90 * n, tolerance)[:-1] for n in range(4))
-    return [Outline(tuple(at for quarter in quarters for at in quarter), True)]
+    return [Outline(tuple(point for quarter in quarters for point in quarter), True)]
 
 
 def _quarter_arc(
     x: float, y: float, rx: float, ry: float, from_degrees: float, tolerance: float
 ) -> list[Coordinate]:
-    """A quarter of an ellipse, both ends included."""
+    """Return points on a quarter of an ellipse, both ends included."""
     chords = count_arc_chords(max(rx, ry), math.pi / 2, tolerance)
     angles = (math.radians(from_degrees + 90 * n / chords) for n in range(chords + 1))
     return [(x + rx * math.cos(angle), y + ry * math.sin(angle)) for angle in angles]
@@ -106,8 +113,8 @@ def _path(attributes: Attributes, tolerance: float) -> list[Outline]:
 
 def _subpath_outline(path: Subpath) -> Outline:
     points = tuple((point.real, point.imag) for point in path.points)
-    returns = len(points) > 3 and points[0] == points[-1]
-    return Outline(points[:-1] if returns else points, path.is_closed or returns)
+    is_loop = len(points) > 3 and points[0] == points[-1]
+    return Outline(points[:-1] if is_loop else points, path.is_closed or is_loop)
 
 
 def _parse_lengths(attributes: Attributes, *names: str) -> list[float]:

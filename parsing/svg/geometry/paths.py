@@ -1,4 +1,4 @@
-"""Path data -> chords (SVG 2, chapter 9, and appendix B for arcs)."""
+"""Flatten path data into chords (SVG 2, chapter 9, and appendix B for arcs)."""
 
 import cmath
 import math
@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
-from parsing.svg.geometry.lengths import NUMBER_PATTERN, check_magnitude
+from parsing.svg.geometry.lengths import MAX_MAGNITUDE, NUMBER_PATTERN, WHITESPACE, check_magnitude
 
 MAX_CHORDS: Final = 2_000
 MAX_PATH_CHARS: Final = 1_000_000
-MAX_MAGNITUDE: Final = 10**9
-SEPARATOR: Final = r"[ \t\r\n]*,?[ \t\r\n]*"
+SPACE: Final = rf"[{WHITESPACE}]*"
+SEPARATOR: Final = rf"{SPACE},?{SPACE}"
 NUMBER_TOKEN: Final = re.compile(rf"{SEPARATOR}({NUMBER_PATTERN})")
 FLAG_TOKEN: Final = re.compile(rf"{SEPARATOR}([01])")
-COMMAND_TOKEN: Final = re.compile(r"[ \t\r\n]*([a-zA-Z])")
-REST_IS_BLANK: Final = re.compile(r"[ \t\r\n]*\Z")
+COMMAND_TOKEN: Final = re.compile(rf"{SPACE}([a-zA-Z])")
+REST_IS_BLANK: Final = re.compile(rf"{SPACE}\Z")
 
 ARGUMENT_COUNTS: Final = {
     "M": 2,
@@ -31,20 +31,23 @@ ARGUMENT_COUNTS: Final = {
     "Z": 0,
 }
 ARC_FLAG_INDEXES: Final = (3, 4)
-"""Which arguments of an arc are one digit, written without a space after it or with one."""
+"""Arguments of an arc that are one digit; no separator need follow (SVG 2, section 9.3.9)."""
 
 
 class Subpath(NamedTuple):
-    """Points as complex numbers; a closed one does not repeat the first."""
+    """Points as complex numbers; a closed subpath does not repeat its first point."""
 
     points: list[complex]
     is_closed: bool
 
 
 def flatten_path(data: str, tolerance: float) -> list[Subpath]:
-    """The subpaths of path data, whose chords lie within `tolerance` of its curves.
+    """Return the subpaths of path data with chords within `tolerance` of its curves.
 
-    Raises `InvalidMarkup` for what is no path data, `Refused` for more than is read.
+    Raises `InvalidMarkupError` for a syntax error, `DocumentRejectedError` for too long a path.
+
+    >>> flatten_path("M0 0 h10 v5 z", tolerance=0.1)
+    [Subpath(points=[0j, (10+0j), (10+5j)], is_closed=True)]
     """
     if len(data) > MAX_PATH_CHARS:
         raise DocumentRejectedError(
@@ -57,7 +60,7 @@ def flatten_path(data: str, tolerance: float) -> list[Subpath]:
 
 
 def count_arc_chords(radius: float, angle: float, tolerance: float) -> int:
-    """How many chords an arc needs: over an angle t, one is within r (1 - cos t/2) of it."""
+    """Return how many chords an arc needs: over an angle t one strays by r (1 - cos t/2)."""
     if radius <= tolerance:
         return 1
     step = 4 * math.asin(math.sqrt(tolerance / (2 * radius)))
@@ -65,13 +68,13 @@ def count_arc_chords(radius: float, angle: float, tolerance: float) -> int:
 
 
 def _iter_commands(data: str) -> Iterator[tuple[str, list[float]]]:
-    """Commands with one set of arguments each, lower case for relative ones."""
+    """Iterate over commands with one set of arguments each; lower case means relative."""
     position, command = 0, ""
     while not REST_IS_BLANK.match(data, position):
         match = COMMAND_TOKEN.match(data, position)
         if match:
             command, position = match[1], match.end()
-        elif command in "Zz":  # also before the first command, when it is empty
+        elif command in "Zz":  # true for "" too: data before the first command
             raise _invalid_path(data, position)
         count = ARGUMENT_COUNTS.get(command.upper())
         if count is None:
@@ -97,7 +100,7 @@ def _invalid_path(data: str, position: int) -> InvalidMarkupError:
 
 
 class _Pen:
-    """Follows commands, and remembers what the smooth ones reflect."""
+    """Draws commands and remembers the control point that smooth commands reflect."""
 
     def __init__(self, tolerance: float) -> None:
         self._tolerance = tolerance
@@ -178,31 +181,37 @@ class _Pen:
         self._control = control
 
     def _curve(self, first: complex, second: complex, end: complex) -> None:
-        """A chord over a parameter step h is within h^2 / 8 of the second derivative's bound."""
+        """Draw a cubic Bézier curve.
+
+        A chord over a parameter step h strays by at most h^2 / 8 of the second derivative's bound.
+        """
         start = self._position
-        bend = 6 * max(abs(start - 2 * first + second), abs(first - 2 * second + end))
-        wanted = math.sqrt(min(bend / (8 * self._tolerance), MAX_CHORDS**2))
-        chords = max(1, math.ceil(wanted))
+        second_derivative = 6 * max(abs(start - 2 * first + second), abs(first - 2 * second + end))
+        chords = math.sqrt(min(second_derivative / (8 * self._tolerance), MAX_CHORDS**2))
+        chord_count = max(1, math.ceil(chords))
 
         def point(t: float) -> complex:
             u = 1 - t
             return u**3 * start + 3 * u * u * t * first + 3 * u * t * t * second + t**3 * end
 
-        self._add((point(n / chords) for n in range(1, chords)), end)
+        self._add((point(n / chord_count) for n in range(1, chord_count)), end)
         self._control = second
 
     def _arc(self, base: complex, arguments: list[float]) -> None:
-        """SVG 2, section 9.5.1 and appendix B.2.4, where the ellipse is made a unit circle."""
+        """Draw an elliptical arc, transformed so that the ellipse is a unit circle.
+
+        SVG 2, section 9.5.1 (out-of-range radii) and appendix B.2.4 (centre parameterization).
+        """
         rx, ry, degrees, large, sweep, x, y = arguments
         rx, ry, end = abs(rx), abs(ry), base + complex(x, y)
         if not rx or not ry or end == self._position:
             self._add(iter(()), end)
             return
-        turn = cmath.rect(1, math.radians(degrees))
-        half = (self._position - end) / 2 / turn
+        rotation = cmath.rect(1, math.radians(degrees))
+        half = (self._position - end) / 2 / rotation
         half = complex(half.real / rx, half.imag / ry)
-        grown = max(1.0, abs(half))
-        half /= grown
+        radius_scale = max(1.0, abs(half))
+        half /= radius_scale
         aside = math.sqrt(max(0.0, 1 / abs(half) ** 2 - 1)) if half else 0.0
         centre = half * complex(0, -aside if large != sweep else aside)
         start_angle = cmath.phase(half - centre)
@@ -215,9 +224,9 @@ class _Pen:
 
         def point(t: float) -> complex:
             unit = centre + cmath.rect(1, start_angle + angle * t)
-            return middle + complex(unit.real * rx, unit.imag * ry) * grown * turn
+            return middle + complex(unit.real * rx, unit.imag * ry) * radius_scale * rotation
 
-        chords = count_arc_chords(max(rx, ry) * grown, angle, self._tolerance)
+        chords = count_arc_chords(max(rx, ry) * radius_scale, angle, self._tolerance)
         self._add((point(n / chords) for n in range(1, chords)), end)
 
 

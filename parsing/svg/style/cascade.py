@@ -1,4 +1,4 @@
-"""Which style an element has by itself: attributes, rules over them, `style` over both."""
+"""Compute an element's own style: presentation attributes, style rules, `style` attribute."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -24,29 +24,28 @@ NO_CONTROLS: Final[dict[str, str]] = {}
 
 
 class ElementStyle(NamedTuple):
-    """What is kept in the output, and what decides on it: display, visibility, color."""
+    """Properties of the output, and those that decide on rendering: display, visibility, color."""
 
     output: dict[str, str]
     controls: dict[str, str]
 
     def without_controls(self, *controls: str) -> "ElementStyle":
-        """The same style, silent about these controls."""
-        left = {name: value for name, value in self.controls.items() if name not in controls}
-        return ElementStyle(self.output, left)
+        """Return the style without these rendering properties."""
+        others = {name: value for name, value in self.controls.items() if name not in controls}
+        return ElementStyle(self.output, others)
 
 
 class Cascade:
-    """The rules of a document's `style` elements, and what they make of its elements."""
+    """Applies the rules of a document's `style` elements to its elements."""
 
-    def __init__(self, sheet: str, limits: DocumentLimits) -> None:
+    def __init__(self, style_sheet: str, limits: DocumentLimits) -> None:
         self._matches_left = limits.selector_matches
-        self._rules: defaultdict[str, list[StyleRule]] = defaultdict(
-            list
-        )  # by part of what stands last
+        # Indexed by one part of the last compound, so that few rules are compared.
+        self._rules: defaultdict[str, list[StyleRule]] = defaultdict(list)
         self._style_cache: dict[tuple[str | None, ...], ElementStyle] = {}
         self.has_combinators = False
         count = 0
-        for selectors, body in parse_rules(sheet):
+        for selectors, body in parse_rules(style_sheet):
             count += 1 + selectors.count(",")
             if count > limits.style_rules:
                 raise DocumentRejectedError(
@@ -58,47 +57,52 @@ class Cascade:
         self.has_rules = bool(self._rules)
 
     def may_apply(self, name: str, attributes: Mapping[str, str]) -> bool:
-        """Whether any rule could apply to an element that has neither `class` nor `style`."""
+        """Return whether a rule could apply to an element without `class` and `style`."""
         rules = self._rules
         return name in rules or "*" in rules or f"#{attributes.get('id')}" in rules
 
     def compute_style(
-        self, name: str, attributes: dict[str, str], around: StyledElement | None
+        self, name: str, attributes: dict[str, str], parent: StyledElement | None
     ) -> ElementStyle:
-        """The own style of an element; the dictionary of kept values is the caller's."""
-        kept = {name: value for name, value in attributes.items() if name in OUTPUT_ATTRIBUTES}
+        """Return the style of an element itself; the caller may change its `output`."""
+        output = {name: value for name, value in attributes.items() if name in OUTPUT_ATTRIBUTES}
         controls = NO_CONTROLS
         if not RENDERING_PROPERTIES.isdisjoint(attributes):
             controls = {
                 name: attributes[name] for name in RENDERING_PROPERTIES if name in attributes
             }
         if self.has_rules or "style" in attributes:
-            ruled = self._cached_style(name, attributes, around)
-            kept.update(ruled.output)
+            ruled = self._cached_style(name, attributes, parent)
+            output.update(ruled.output)
             controls = {**controls, **ruled.controls} if ruled.controls else controls
-            if not kept.get("transform", "none"):
-                del kept["transform"]
-        return ElementStyle(kept, controls)
+            if not output.get("transform", "none"):
+                del output["transform"]
+        return ElementStyle(output, controls)
 
     def to_styled_element(
-        self, name: str, attributes: Mapping[str, str], around: StyledElement | None
+        self, name: str, attributes: Mapping[str, str], parent: StyledElement | None
     ) -> StyledElement:
-        """An element as selectors see it."""
+        """Return an element as selectors see it."""
         classes = frozenset(check_text_length(attributes.get("class", ""), "class").split())
-        return StyledElement(name, attributes.get("id"), classes, around)
+        return StyledElement(name, attributes.get("id"), classes, parent)
 
     def _index_rule(self, rule: StyleRule) -> None:
-        last = rule.selector[0]
-        key = f"#{last.id}" if last.id else f".{min(last.classes)}" if last.classes else last.tag
-        self._rules[key or "*"].append(rule)
+        subject = rule.selector[0]
+        if subject.id:
+            key = f"#{subject.id}"
+        elif subject.classes:
+            key = f".{min(subject.classes)}"
+        else:
+            key = subject.tag or "*"
+        self._rules[key].append(rule)
         self.has_combinators |= len(rule.selector) > 1
 
     def _cached_style(
-        self, name: str, attributes: dict[str, str], around: StyledElement | None
+        self, name: str, attributes: dict[str, str], parent: StyledElement | None
     ) -> ElementStyle:
-        """What rules and `style` attribute say, remembered for elements that look the same."""
+        """Return the style from rules and `style` attribute, cached by what selectors look at."""
         if self.has_combinators:
-            return self._cascade_style(name, attributes, around)
+            return self._cascade_style(name, attributes, parent)
         ruled_id = f"#{attributes.get('id')}"
         key = (
             name,
@@ -110,17 +114,17 @@ class Cascade:
         if style is None:
             if len(self._style_cache) >= MAX_CACHED_STYLES:
                 self._style_cache.clear()
-            style = self._style_cache[key] = self._cascade_style(name, attributes, around)
+            style = self._style_cache[key] = self._cascade_style(name, attributes, parent)
         return style
 
     def _cascade_style(
-        self, name: str, attributes: dict[str, str], around: StyledElement | None
+        self, name: str, attributes: dict[str, str], parent: StyledElement | None
     ) -> ElementStyle:
-        """CSS Cascade 4, section 6.1."""
+        """Combine rules and `style` attribute in cascade order (CSS Cascade 4, section 6.1)."""
         own = parse_declarations(attributes.get("style", ""))
         values = own.normal | own.important
         if self.has_rules:
-            ruled = self._matching_declarations(self.to_styled_element(name, attributes, around))
+            ruled = self._matching_declarations(self.to_styled_element(name, attributes, parent))
             values = ruled.normal | own.normal | ruled.important | own.important
         return ElementStyle(
             {name: value for name, value in values.items() if name in OUTPUT_ATTRIBUTES},
@@ -128,7 +132,7 @@ class Cascade:
         )
 
     def _matching_declarations(self, element: StyledElement) -> Declarations:
-        """What all rules for an element say, the weightiest last."""
+        """Merge the declarations of all rules for an element in order of precedence."""
         keys = ("*", element.tag, f"#{element.id}", *(f".{name}" for name in element.classes))
         candidates = [rule for key in keys for rule in self._rules.get(key, ())]
         matching = [rule for rule in candidates if self._selector_matches(rule.selector, element)]
@@ -138,7 +142,7 @@ class Cascade:
     def _selector_matches(
         self, selector: tuple[CompoundSelector, ...], element: StyledElement
     ) -> bool:
-        """Whether compounds, from right to left, match an element and those around it."""
+        """Match compounds from right to left against an element and its ancestors."""
         self._matches_left -= 1
         if self._matches_left < 0:
             raise DocumentRejectedError(
@@ -149,9 +153,9 @@ class Cascade:
             return False
         if not rest:
             return True
-        around = element.parent
-        while around is not None:
-            if self._selector_matches(tuple(rest), around):
+        parent = element.parent
+        while parent is not None:
+            if self._selector_matches(tuple(rest), parent):
                 return True
-            around = None if first.is_child else around.parent
+            parent = None if first.is_child else parent.parent
         return False

@@ -1,8 +1,8 @@
-"""The part of CSS that drawings style their shapes with.
+"""Parse the part of CSS that drawings style their shapes with.
 
-Read are type, class, id and universal selectors, their compounds, groups of them, the
-descendant and child combinators, and `!important`. At-rules, and rules with any other selector
-(attributes, pseudo-classes, siblings), are skipped, as CSS does with what it does not know.
+Supported are type, class, id and universal selectors, their compounds and groups, the descendant
+and child combinators, and `!important`. At-rules and rules with any other selector (attributes,
+pseudo-classes, siblings) are skipped, as CSS requires for unknown syntax.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from parsing.limits import check_text_length
 from parsing.svg.names import STYLE_PROPERTIES
-from parsing.svg.style.css_transforms import css_transform_to_attribute
+from parsing.svg.style.transforms import css_transform_to_attribute
 
 COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
 QUOTED_PATTERN: Final = r"\"[^\"]*\"|'[^']*'"
@@ -29,14 +29,14 @@ COMBINATOR: Final = re.compile(r"\s*(>)\s*|\s+")
 
 
 class Declarations(NamedTuple):
-    """Property -> value, without and with `!important`."""
+    """Values by property, without and with `!important`."""
 
     normal: dict[str, str]
     important: dict[str, str]
 
 
 class StyledElement(NamedTuple):
-    """What selectors see of an element, and the element around it."""
+    """An element as selectors see it, with its parent."""
 
     tag: str
     id: str | None
@@ -45,7 +45,7 @@ class StyledElement(NamedTuple):
 
 
 class CompoundSelector(NamedTuple):
-    """`rect.wall#w1`; `child` when what stands before it must be its parent itself."""
+    """A selector such as `rect.wall#w1`; `is_child` if a `>` stands before it."""
 
     tag: str | None
     id: str | None
@@ -53,7 +53,7 @@ class CompoundSelector(NamedTuple):
     is_child: bool
 
     def matches(self, element: StyledElement) -> bool:
-        """Whether this stands for the element, whatever is around it."""
+        """Return whether the compound matches the element, regardless of its ancestors."""
         return (
             (self.tag is None or self.tag == element.tag)
             and (self.id is None or self.id == element.id)
@@ -71,7 +71,11 @@ class StyleRule(NamedTuple):
 
 
 def parse_declarations(text: str) -> Declarations:
-    """The value of a `style` attribute, or what stands between a rule's braces."""
+    """Parse the value of a `style` attribute or the body of a rule.
+
+    >>> parse_declarations("fill: red; stroke: blue !important").important
+    {'stroke': 'blue'}
+    """
     check_text_length(text, "a style", 100_000)
     declarations = Declarations({}, {})
     for segment in (
@@ -84,13 +88,13 @@ def parse_declarations(text: str) -> Declarations:
         if name not in STYLE_PROPERTIES or not value:
             continue
         plain = IMPORTANT_SUFFIX.sub("", value) if "!" in value else value
-        half = declarations.normal if plain is value else declarations.important
-        half[name] = css_transform_to_attribute(plain) if name == "transform" else plain
+        target = declarations.normal if plain is value else declarations.important
+        target[name] = css_transform_to_attribute(plain) if name == "transform" else plain
     return declarations
 
 
 def merge_declarations(declared: Iterable[Declarations]) -> Declarations:
-    """Later declarations over earlier ones."""
+    """Merge declarations, the later ones over the earlier ones."""
     merged = Declarations({}, {})
     for normal, important in declared:
         merged.normal.update(normal)
@@ -99,7 +103,7 @@ def merge_declarations(declared: Iterable[Declarations]) -> Declarations:
 
 
 def parse_rules(sheet: str) -> Iterator[tuple[str, str]]:
-    """Selectors and body of each plain rule; at-rules and their blocks are stepped over."""
+    """Iterate over selectors and body of each style rule; skip at-rules with their blocks."""
     sheet = COMMENT.sub(" ", sheet)
     position = 0
     while (brace := sheet.find("{", position)) >= 0:
@@ -115,35 +119,37 @@ def _block_end(sheet: str, start: int) -> int:
         depth += {"{": 1, "}": -1}.get(brace[1] or "", 0)
         if depth == 0:
             return brace.end()
-    return len(sheet) + 1  # the end of the sheet closes it
+    return len(sheet) + 1  # CSS closes open blocks at the end of the sheet
 
 
 def parse_selector(text: str) -> tuple[CompoundSelector, ...] | None:
-    """Compounds from right to left, None for a selector that is not read."""
+    """Return the compounds of a selector from right to left, or None if it is not supported."""
     compounds: list[CompoundSelector] = []
-    text, position, child = text.strip(), 0, False
+    text, position, is_child = text.strip(), 0, False
     while match := COMPOUND_PATTERN.match(text, position):
         if match.end() == position:
             return None
-        compounds.append(_parse_compound(match[1], match[2], child))
+        compounds.append(_parse_compound(match[1], match[2], is_child))
         if match.end() == len(text):
             return tuple(reversed(compounds))
         combinator = COMBINATOR.match(text, match.end())
         if combinator is None:
             return None
-        position, child = combinator.end(), combinator[1] is not None
+        position, is_child = combinator.end(), combinator[1] is not None
     return None
 
 
-def _parse_compound(tag: str | None, names: str, child: bool) -> CompoundSelector:
-    found = CLASS_OR_ID.findall(names)
-    ids = [name for kind, name in found if kind == "#"]
-    classes = frozenset(name for kind, name in found if kind == ".")
-    return CompoundSelector(None if tag == "*" else tag, ids[-1] if ids else None, classes, child)
+def _parse_compound(tag: str | None, names: str, is_child: bool) -> CompoundSelector:
+    parts = CLASS_OR_ID.findall(names)
+    ids = [name for kind, name in parts if kind == "#"]
+    classes = frozenset(name for kind, name in parts if kind == ".")
+    return CompoundSelector(
+        None if tag == "*" else tag, ids[-1] if ids else None, classes, is_child
+    )
 
 
 def specificity(selector: tuple[CompoundSelector, ...]) -> tuple[int, int, int]:
-    """Selectors 3, section 9."""
+    """Return the counts of ids, classes and types (Selectors 3, section 9)."""
     return (
         sum(part.id is not None for part in selector),
         sum(len(part.classes) for part in selector),

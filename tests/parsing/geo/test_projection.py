@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parsing.drawing import Coordinate
-from parsing.geo.projection import FEET_PER_METRE, bounding_box_centre, local_projection
+from parsing.drawing import FEET_PER_METRE, Coordinate
+from parsing.geo.projection import bounding_box_centre, local_projection
 
 # Two places and the metres between them along the ellipsoid, from GeographicLib 2.1
 # (Karney 2013, Algorithms for geodesics).

@@ -89,7 +89,7 @@ def test_openings_are_doors_as_lines_and_an_emergency_exit_says_so() -> None:
     assert feature_of(drawing, "opening", "emergency-exit").tags["entrance"] == "emergency"
 
 
-def test_an_opening_out_of_service_lets_nobody_through() -> None:
+def test_an_opening_out_of_service_has_no_access() -> None:
     def close(openings: list[Any]) -> None:
         openings[2]["properties"]["access_control"] = ["outofservice"]
 
@@ -166,11 +166,11 @@ COLUMN = {"id": feature_id("unit", "column-1"), "feature_type": "unit"}
         ),
     ],
 )
-def test_what_is_not_understood_is_noted_with_its_id(kind: str, change: Change, note: str) -> None:
+def test_unknown_terms_are_noted_with_their_id(kind: str, change: Change, note: str) -> None:
     members = changed(kind, change)
     ids = {feature["id"] for feature in json.loads(members[f"{kind}.geojson"])["features"]}
     (found,) = reader.read_imdf(members).notes
-    assert found.what == note
+    assert found.message == note
     assert ids.issuperset(found.examples)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from parsing.errors import DocumentRejectedError, InvalidPlanError, NotWellFormedError, ParsingError
+from parsing.geo import geojson as geo_geojson
 from parsing.osm import geojson, osm_xml
 from tests.parsing.geography import Sketchbook, box, collection, read_caserne
 
@@ -154,11 +155,11 @@ def test_another_reference_system_is_an_error() -> None:
         geojson.read_geojson({"a": json.dumps(document).encode()})
 
 
-def test_a_byte_order_mark_does_no_harm() -> None:
+def test_a_byte_order_mark_is_ignored() -> None:
     assert geojson.read_geojson({"a": b"\xef\xbb\xbf" + collection([room()])}).features
 
 
-def test_a_document_over_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(geojson, "MAX_SOURCE_BYTES", 10)
+def test_a_document_over_the_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(geo_geojson, "MAX_SOURCE_BYTES", 10)
     with pytest.raises(DocumentRejectedError, match="at most 10 are read"):
         geojson.read_geojson({"a": collection([room()])})

@@ -33,12 +33,12 @@ def test_a_range_leaves_out_levels_that_do_not_exist_unless_they_are_named() -> 
 
 
 @pytest.mark.parametrize("text", ["", "ground", "1;", "1,5", "0-1-2", "1e9", "--1"])
-def test_what_names_no_level_is_refused_with_an_example(text: str) -> None:
+def test_an_invalid_level_is_an_error_with_an_example(text: str) -> None:
     with pytest.raises(UnreadableLevelError, match="expected numbers such as 0"):
         parse_levels(text)
 
 
-def test_a_range_over_more_storeys_than_any_building_has_is_refused() -> None:
+def test_a_range_over_too_many_storeys_is_an_error() -> None:
     with pytest.raises(UnreadableLevelError, match="more than 250 storeys"):
         parse_levels("0-9999")
 

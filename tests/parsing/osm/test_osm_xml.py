@@ -99,7 +99,7 @@ def test_a_multipolygon_is_joined_from_its_ways_with_its_holes() -> None:
     assert sorted(len(ring) for ring in corridor.geometry.rings) == [4, 4]
 
 
-def test_what_is_not_indoors_is_counted_by_name() -> None:
+def test_outdoor_features_are_counted_by_main_tag() -> None:
     book = Sketchbook()
     book.way(box(0, 0, 5, 5), indoor="room", level="0")
     book.way(box(-9, -9, 50, 50), building="yes")
@@ -108,7 +108,7 @@ def test_what_is_not_indoors_is_counted_by_name() -> None:
     book.node((81, 80), ele="12")
     relation = "<relation id='7'><tag k='type' v='route'/></relation>"
     drawing = osm_xml.read_osm_xml(book.osm(relation))
-    assert {note.what: note.count for note in drawing.notes} == {
+    assert {note.message: note.count for note in drawing.notes} == {
         "not indoors: amenity": 1,
         "not indoors: other tags": 1,
         "not indoors: building": 1,
@@ -145,7 +145,7 @@ def test_an_unreadable_level_leaves_out_that_feature_with_its_id() -> None:
     drawing = osm_xml.read_osm_xml(book.osm())
     assert len(drawing.features) == 1
     (note,) = drawing.notes
-    assert note.what.startswith("not read, level=ground; expected numbers")
+    assert note.message.startswith("not read, level=ground; expected numbers")
     assert note.examples == (lost,)
 
 
@@ -256,14 +256,14 @@ NODE = "<node id='{id}' lon='{lon}' lat='{lat}'/>"
         ),
     ],
 )
-def test_a_broken_file_is_an_error_that_says_where(
+def test_a_broken_file_is_an_error_with_its_position(
     xml: str, error: type[ParsingError], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         osm_xml.read_osm_xml(xml.encode())
 
 
-def test_documents_over_the_limits_are_refused() -> None:
+def test_documents_over_the_limits_are_rejected() -> None:
     many = b"<osm>" + b"<bounds/>" * 20 + b"</osm>"
     with pytest.raises(DocumentRejectedError, match="more than 10 elements"):
         osm_xml.read_osm_xml(many, DocumentLimits(elements=10))
@@ -282,7 +282,7 @@ def test_the_shopping_centre_reads_completely() -> None:
     assert sum(t.get("stairs") == "yes" for t in tags) == 2
     assert sum("door" in t for t in tags) == 10
     assert sum("wheelchair" in t for t in tags) == 21
-    assert {note.what for note in drawing.notes} == {
+    assert {note.message for note in drawing.notes} == {
         "not indoors: other tags",
         "not indoors: amenity",
         "not indoors: building",

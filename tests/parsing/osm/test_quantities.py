@@ -22,5 +22,5 @@ def test_a_width_is_in_metres_or_in_its_unit(text: str, feet: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "wide", "-1", "1,5", "1e3", "0.9 miles"])
-def test_what_is_no_length_is_none(text: str) -> None:
+def test_invalid_lengths_are_none(text: str) -> None:
     assert parse_feet(text) is None

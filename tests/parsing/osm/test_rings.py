@@ -14,9 +14,7 @@ def test_each_closed_piece_is_a_ring_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(("pieces", "end"), [(["ab", "bc"], "c"), (["aba"], "a")])
-def test_pieces_that_surround_nothing_are_an_error_that_says_where(
-    pieces: list[str], end: str
-) -> None:
+def test_open_pieces_are_an_error_with_their_end(pieces: list[str], end: str) -> None:
     with pytest.raises(OpenRingError) as error:
         join_rings(pieces)
     assert error.value.end == end

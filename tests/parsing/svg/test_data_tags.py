@@ -43,7 +43,7 @@ def test_tags_survive_being_written(text: str) -> None:
         ("a=1;a=2", "data-tags gives 'a' twice"),
     ],
 )
-def test_what_is_no_pair_is_told_with_its_place(text: str, reason: str) -> None:
+def test_an_invalid_pair_is_an_error_with_its_position(text: str, reason: str) -> None:
     with pytest.raises(InvalidMarkupError) as caught:
         parse_drawing(f'\n<g data-type="Level" data-tags="{text}"/>')
     assert reason in caught.value.message

@@ -66,7 +66,7 @@ def test_the_view_box_starts_at_the_origin() -> None:
     assert wall.geometry == LinesGeometry((((0, 0), (10, 0)),))
 
 
-def test_curves_are_within_a_centimetre_whatever_the_scale() -> None:
+def test_curves_are_within_a_centimetre_at_any_scale() -> None:
     circle = '<g transform="scale(10)"><circle r="3" data-tags="indoor=area"/></g>'
     for feet_per_unit in (0.01, 1.0):
         (column,) = read(level(circle), feet_per_unit).features
@@ -127,7 +127,7 @@ def test_features_without_an_id_are_numbered_within_their_level() -> None:
     assert [f.id for f in read(level(rooms + again)).features] == ["f1#1", "f1#2", "a", "a#2"]
 
 
-def test_what_is_not_a_part_of_the_plan_is_noted() -> None:
+def test_shapes_outside_the_plan_are_noted() -> None:
     room = '<rect width="5" height="5" data-tags="indoor=room"/>'
     drawing = read(
         level(
@@ -201,4 +201,4 @@ def test_the_demo_property_reads_completely() -> None:
     assert sum(t.get("highway") == "elevator" for t in tags) == 10
     assert sum(t.get("highway") == "steps" for t in tags) == 10
     assert sum(not {"amenity", "leisure", "office"}.isdisjoint(t) for t in tags) == 41
-    assert [note.what for note in drawing.notes] == ["shape without data-tags"]
+    assert [note.message for note in drawing.notes] == ["shape without data-tags"]

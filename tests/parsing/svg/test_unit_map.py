@@ -79,7 +79,7 @@ def test_shapes_keep_their_attributes_in_order_then_their_type(
     assert list(shape.items()) == list(expected.items())
 
 
-def test_kept_are_styling_and_geometry_and_nothing_else() -> None:
+def test_only_styling_and_geometry_reach_the_output() -> None:
     kept = ["fill", "fill-opacity", "fill-rule", "opacity", "stroke", "stroke-dasharray"]
     kept += ["stroke-linecap", "stroke-linejoin", "stroke-miterlimit", "stroke-opacity"]
     kept += ["stroke-width", "transform"]
@@ -89,7 +89,7 @@ def test_kept_are_styling_and_geometry_and_nothing_else() -> None:
     assert list(shape) == [*kept, "type"]
 
 
-def test_geometry_and_transform_are_kept_as_written() -> None:
+def test_geometry_and_transform_are_not_changed() -> None:
     (shape,) = parse_content('<path d=" M 1e0,2\n z " transform=" rotate( 45 ,0 0) "/>')
     assert shape == {"d": " M 1e0,2  z ", "transform": " rotate( 45 ,0 0) ", "type": "Path"}
 
@@ -121,7 +121,7 @@ def test_groups_links_and_switches_are_layers() -> None:
     )
 
 
-def test_what_the_format_does_not_have_is_skipped() -> None:
+def test_elements_that_the_format_lacks_are_skipped() -> None:
     skipped = """<title>T</title><text x="1">A<tspan>B</tspan></text><image href="a.png"/>
       <defs><rect/></defs><linearGradient><stop/></linearGradient>
       <clipPath><rect/></clipPath>
@@ -149,7 +149,7 @@ def test_hidden_shapes_are_not_drawn() -> None:
     assert parse_shapes(f"{hidden}<path/>") == [{"type": "Path"}]
 
 
-def test_a_hidden_level_is_there_all_the_same() -> None:
+def test_a_hidden_level_is_in_the_output() -> None:
     hidden = 'display="none" visibility="hidden" color="red"'
     (level,) = parse_content(f'<g data-type="Level" {hidden}><path fill="currentColor"/></g>')
     assert level["elements"] == [{"fill": "red", "type": "Path"}]
@@ -174,15 +174,15 @@ def test_groups_inside_a_unit_layer_are_layers_of_units() -> None:
 
 
 @pytest.mark.parametrize(
-    ("georeference", "complaint"),
+    ("georeference", "reason"),
     [
         ('data-latitude="1"', "a Georeference needs data-longitude, a number"),
         ('data-latitude="north" data-longitude="1"', "data-latitude is 'north'; expected a number"),
         ('data-latitude="1" data-longitude="1e99"', "data-longitude is too large a number"),
     ],
 )
-def test_a_georeference_needs_numbers(georeference: str, complaint: str) -> None:
-    with pytest.raises(InvalidMarkupError, match=complaint):
+def test_a_georeference_needs_numbers(georeference: str, reason: str) -> None:
+    with pytest.raises(InvalidMarkupError, match=reason):
         parse_drawing(f'<g data-type="Georeference" {georeference}/>')
 
 
@@ -200,11 +200,11 @@ def test_a_parsed_map_crosses_process_borders() -> None:
 
 MEMORY_PROBE = """
 import resource
-from parsing.svg.unit_map import parse
+from parsing.svg.unit_map import parse_unit_map
 shapes = b'<rect x="12" y="3.5" width="4"/>\\n' * 499_000
 svg = b'<svg viewBox="0 0 9 9"><g fill="red">%s</g><!--' % shapes
 svg = svg.ljust(20_900_000, b"x") + b'--></svg>'
-parsed = parse(svg)
+parsed = parse_unit_map(svg)
 # VmHWM counts from exec on; ru_maxrss is inherited from the process that forked this one.
 status = open("/proc/self/status").read()
 peak_kb = status.split("VmHWM:")[1].split()[0]

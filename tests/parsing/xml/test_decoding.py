@@ -1,4 +1,4 @@
-"""Bytes that are no document, or one that asks for more than it is."""
+"""Malformed, oversized and malicious documents."""
 
 import pickle
 from pathlib import Path
@@ -21,16 +21,16 @@ ILLUSTRATOR = """<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN"
 <svg xmlns="&ns_svg;" viewBox="0 0 1 1"><g data-type="Level" id="{}"/></svg>"""
 
 
-def complaint_about(svg: bytes, limits: DocumentLimits | None = None) -> ParsingError:
-    """The error that parsing ends with."""
+def error_of(svg: bytes, limits: DocumentLimits | None = None) -> ParsingError:
+    """Return the error that parsing raises."""
     with pytest.raises(ParsingError) as caught:
         parse_unit_map(svg, limits=limits or DocumentLimits())
     return caught.value
 
 
-def assert_refused_at(position: tuple[int, int], reason: str, svg: bytes) -> None:
-    """As not well-formed, for this reason, at this line and column."""
-    error = complaint_about(svg)
+def assert_not_well_formed_at(position: tuple[int, int], reason: str, svg: bytes) -> None:
+    """Check that parsing raises NotWellFormedError with this position and reason."""
+    error = error_of(svg)
     assert isinstance(error, NotWellFormedError)
     assert (error.line, error.column) == position
     assert reason in error.message
@@ -54,10 +54,10 @@ def assert_refused_at(position: tuple[int, int], reason: str, svg: bytes) -> Non
         (b"\x1f\x8b\x08\x00", (1, 1), "compressed with gzip; send the SVG itself"),
     ],
 )
-def test_what_is_not_xml_is_told_with_its_place(
+def test_malformed_xml_is_an_error_with_its_position(
     svg: bytes, position: tuple[int, int], reason: str
 ) -> None:
-    assert_refused_at(position, reason, svg)
+    assert_not_well_formed_at(position, reason, svg)
 
 
 @pytest.mark.parametrize(
@@ -82,16 +82,14 @@ def test_encodings_are_read(encoding: str) -> None:
         (b"<?xml version='1.0' encoding='utf-7'?><svg/>", (1, 31), "unknown encoding"),
     ],
 )
-def test_wrong_encodings_are_told_with_their_place(
+def test_wrong_encodings_are_errors_with_their_position(
     svg: bytes, position: tuple[int, int], reason: str
 ) -> None:
-    assert_refused_at(position, reason, svg)
+    assert_not_well_formed_at(position, reason, svg)
 
 
 def test_columns_count_characters() -> None:
-    assert (
-        complaint_about("<svg><g>ééé</g><g data-type='Georeference'/></svg>".encode()).column == 16
-    )
+    assert error_of("<svg><g>ééé</g><g data-type='Georeference'/></svg>".encode()).column == 16
 
 
 def test_svgs_own_doctype_and_entities_for_text_are_fine() -> None:
@@ -111,8 +109,8 @@ def test_svgs_own_doctype_and_entities_for_text_are_fine() -> None:
         ('svg [<!ENTITY e "&#60;g/>">]', "entity 'e' stands for markup; only text is read"),
     ],
 )
-def test_what_is_outside_the_document_is_refused(doctype: str, reason: str) -> None:
-    error = complaint_about(f"\n<!DOCTYPE {doctype}>\n<svg/>".encode())
+def test_external_entities_and_dtds_are_rejected(doctype: str, reason: str) -> None:
+    error = error_of(f"\n<!DOCTYPE {doctype}>\n<svg/>".encode())
     assert isinstance(error, DocumentRejectedError)
     assert reason in error.message
     assert (error.line, error.column) == (2, 1)
@@ -131,9 +129,9 @@ def test_nothing_outside_is_read_even_if_it_is_there(tmp_path: Path) -> None:
     assert parsed.to_dict()["elements"] == []
 
 
-def test_xinclude_is_refused() -> None:
+def test_xinclude_is_rejected() -> None:
     svg = b'<svg>\n<i:include xmlns:i="http://www.w3.org/2001/XInclude" href="/etc/passwd"/></svg>'
-    error = complaint_about(svg)
+    error = error_of(svg)
     assert isinstance(error, DocumentRejectedError)
     assert "XInclude asks for other documents" in error.message
 
@@ -154,8 +152,8 @@ def billion_laughs(place: str) -> bytes:
     ],
     ids=["laughs in text", "laughs in an attribute", "a loop", "quadratic"],
 )
-def test_amplifying_entities_are_refused(svg: bytes) -> None:
-    error = complaint_about(svg)
+def test_amplifying_entities_are_rejected(svg: bytes) -> None:
+    error = error_of(svg)
     assert isinstance(error, DocumentRejectedError)
     assert "entities expand to too much" in error.message
 
@@ -178,30 +176,30 @@ def test_amplifying_entities_are_refused(svg: bytes) -> None:
         ),
     ],
 )
-def test_a_document_over_a_limit_is_refused(
+def test_a_document_over_a_limit_is_rejected(
     svg: bytes, limits: DocumentLimits, reason: str
 ) -> None:
-    error = complaint_about(svg, limits)
+    error = error_of(svg, limits)
     assert isinstance(error, DocumentRejectedError)
     assert reason in error.message
 
 
 def test_nesting_of_256_is_read_and_of_257_is_not() -> None:
     parse_unit_map(b"<svg>" + b"<g>" * 255 + b"</g>" * 255 + b"</svg>")
-    error = complaint_about(b"<svg>" + b"<g>" * 256 + b"</g>" * 256 + b"</svg>")
+    error = error_of(b"<svg>" + b"<g>" * 256 + b"</g>" * 256 + b"</svg>")
     assert error.message == "elements nest deeper than 256"
     assert error.column == len("<svg>" + "<g>" * 255) + 1
 
 
 def test_half_a_million_elements_are_the_most() -> None:
-    error = complaint_about(b"<svg>" + b"<x/>" * 500_000 + b"</svg>")
+    error = error_of(b"<svg>" + b"<x/>" * 500_000 + b"</svg>")
     assert error.message == "the document has more than 500,000 elements"
 
 
 @pytest.mark.parametrize("value", [b'""', b'">"', b"'\"'"])
-def test_an_element_of_very_many_attributes_is_refused(value: bytes) -> None:
+def test_an_element_with_too_many_attributes_is_rejected(value: bytes) -> None:
     attributes = b" ".join(b"a%d = %s" % (number, value) for number in range(1_001))
-    error = complaint_about(b"<svg>\n <g " + attributes + b"/></svg>")
+    error = error_of(b"<svg>\n <g " + attributes + b"/></svg>")
     assert error.message == "an element has more than 1,000 attributes"
     assert (error.line, error.column) == (2, 2)
 
@@ -219,15 +217,15 @@ def test_an_element_of_very_many_attributes_is_refused(value: bytes) -> None:
         ("<g systemLanguage='{,}'/>", "systemLanguage has 200,000 characters"),
     ],
 )
-def test_overlong_values_of_what_is_taken_apart_are_refused(markup: str, reason: str) -> None:
+def test_overlong_values_of_parsed_attributes_are_rejected(markup: str, reason: str) -> None:
     head, brace, tail = markup.rpartition("{")
     repeated, _, tail = tail.partition("}")
-    error = complaint_about(f"<svg>{head}{repeated * 200_000}{tail}</svg>".encode())
+    error = error_of(f"<svg>{head}{repeated * 200_000}{tail}</svg>".encode())
     assert brace and isinstance(error, DocumentRejectedError)
     assert reason in error.message
 
 
-def test_long_values_of_what_is_only_copied_are_fine() -> None:
+def test_long_values_of_copied_attributes_are_accepted() -> None:
     points = "1.25,3 " * 2_000_000
     assert len(parse_unit_map(f'<svg><polygon points="{points}"/></svg>'.encode()).json) > len(
         points
@@ -236,29 +234,29 @@ def test_long_values_of_what_is_only_copied_are_fine() -> None:
 
 def test_nested_transforms_do_not_add_up_without_end() -> None:
     group = f'<g transform="{"translate(1)" * 100}">'
-    error = complaint_about(f"<svg>{group * 20}{'</g>' * 20}</svg>".encode())
+    error = error_of(f"<svg>{group * 20}{'</g>' * 20}</svg>".encode())
     assert "nested transforms are longer than 10,000 characters" in error.message
 
 
 def test_a_long_style_that_many_shapes_share_does_not_add_up_without_end() -> None:
     shapes = '<path class="a"/>' * 30_000
     svg = f"<svg><style>.a{{fill:{'x' * 9_000}}}</style>{shapes}</svg>"
-    assert "over 104,857,600 bytes of JSON" in complaint_about(svg.encode()).message
+    assert "over 104,857,600 bytes of JSON" in error_of(svg.encode()).message
 
 
 @pytest.mark.parametrize("number", ["1e400", "-1e99", "9" * 90, "2147483648"])
 def test_gigantic_numbers_are_errors(number: str) -> None:
-    error = complaint_about(f"<svg>\n<rect/><rect width='{number}'/></svg>".encode())
+    error = error_of(f"<svg>\n<rect/><rect width='{number}'/></svg>".encode())
     assert isinstance(error, InvalidMarkupError)
     assert "is too large a number; at most 2,147,483,647 is read" in error.message
     assert (error.line, error.column) == (2, 8)
 
 
-def test_places_are_right_behind_comments_cdata_and_doctypes() -> None:
+def test_positions_are_right_after_comments_cdata_and_doctypes() -> None:
     svg = b"""<!DOCTYPE svg [ <!-- <a> ]> --> <!ENTITY e "]><b>"> ]>
 <svg><!-- <c> --><style><![CDATA[ <d> ]]></style><?e <f>?>
   <g data-type="Georeference"/></svg>"""
-    error = complaint_about(svg.replace(b'<!ENTITY e "]><b>">', b'<!ENTITY e "]>">'))
+    error = error_of(svg.replace(b'<!ENTITY e "]><b>">', b'<!ENTITY e "]>">'))
     assert (error.line, error.column) == (3, 3)
 
 

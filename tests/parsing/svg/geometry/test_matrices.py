@@ -38,7 +38,7 @@ def test_a_transform_takes_a_point_where_svg_says(transform: str, at: Coordinate
 @pytest.mark.parametrize(
     "transform", ["translate", "translate()", "rotate(1 2)", "spin(3)", "scale(1) junk", "scale(a)"]
 )
-def test_what_is_no_transform_is_an_error_that_lists_them(transform: str) -> None:
+def test_an_invalid_transform_is_an_error_that_lists_the_functions(transform: str) -> None:
     with pytest.raises(InvalidMarkupError, match=r"expected a list of matrix, translate"):
         parse_transform(transform)
 

@@ -122,7 +122,9 @@ def _closed(line: Outline) -> list[Coordinate]:
         ("Path", {"d": "M1 1"}),
     ],
 )
-def test_what_svg_does_not_draw_has_no_lines(kind: str, attributes: dict[str, str | float]) -> None:
+def test_shapes_that_svg_does_not_render_have_no_lines(
+    kind: str, attributes: dict[str, str | float]
+) -> None:
     assert trace_shape(kind, attributes, TOLERANCE) == []
 
 
@@ -145,6 +147,6 @@ def test_broken_geometry_is_an_error(
         trace_shape(kind, attributes, TOLERANCE)
 
 
-def test_a_path_too_long_to_read_is_refused() -> None:
+def test_an_overlong_path_is_rejected() -> None:
     with pytest.raises(DocumentRejectedError, match="at most 1,000,000 are read"):
         trace_shape("Path", {"d": "M0 0" + "L1 1" * 250_000}, TOLERANCE)

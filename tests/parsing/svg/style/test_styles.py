@@ -166,13 +166,13 @@ def test_selectors_that_are_not_read_are_none(selector: str) -> None:
     assert parse_selector(selector) is None
 
 
-def test_a_sheet_of_too_many_rules_is_refused() -> None:
+def test_a_sheet_with_too_many_rules_is_rejected() -> None:
     with pytest.raises(DocumentRejectedError, match="more than 20,000 style rules"):
         painted("a," * 20_001 + "b{fill:c}", "<path/>")
 
 
 @pytest.mark.slow
-def test_rules_that_would_be_compared_for_ever_are_refused() -> None:
+def test_rules_with_too_many_comparisons_are_rejected() -> None:
     rules = ".a.b{fill:c}" * 15_000
     shapes = "".join(f'<path class="a c{number}"/>' for number in range(200))
     with pytest.raises(DocumentRejectedError, match="too many comparisons"):

@@ -1,0 +1,58 @@
+import pytest
+
+from parsing.errors import DocumentRejectedError, InvalidMarkupError
+from parsing.svg.geometry import lengths
+from parsing.svg.geometry.lengths import (
+    LengthCache,
+    Viewport,
+    format_number,
+    int_if_whole,
+    parse_length,
+    parse_opacity,
+    parse_user_units,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "px"),
+    [
+        ("12", 12), (" 1.5px ", 1.5), ("1in", 96), ("72pt", 96), ("25.4MM", 96),
+        ("50%", 100), ("2em", 32), ("", None), ("auto", None), ("1 2", None), ("3furlongs", None),
+    ],
+)  # fmt: skip
+def test_lengths_are_in_px(text: str, px: float | None) -> None:
+    assert parse_length(text, hundred_percent=200) == (None if px is None else pytest.approx(px))
+
+
+@pytest.mark.parametrize(("name", "value"), [("width", 30), ("cy", 40), ("r", 35.355339)])
+def test_percentages_refer_to_width_height_or_diagonal(name: str, value: float) -> None:
+    assert Viewport(30, 40).hundred_percent(name) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "opacity"), [(".5", 0.5), ("50%", 0.5), ("7", 1), ("-1", 0), ("x", 1)]
+)
+def test_opacity_is_clamped(text: str, opacity: float) -> None:
+    assert parse_opacity(text) == opacity
+
+
+def test_whole_numbers_become_integers() -> None:
+    assert repr([int_if_whole(10.0), int_if_whole(0.5)]) == "[10, 0.5]"
+    assert parse_user_units("50%", 30, "x", 100) == 15
+    assert format_number(1 / 3) == "0.333333333333"
+
+
+def test_a_length_over_the_limit_is_an_error_that_names_it() -> None:
+    with pytest.raises(InvalidMarkupError, match="x is too large a number; at most 100 is read"):
+        parse_user_units("101", 0, "x", 100)
+    with pytest.raises(DocumentRejectedError):
+        parse_length("1" * 101, 0)
+
+
+def test_the_cache_leaves_percentages_open_and_stays_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lengths, "MAX_CACHED_LENGTHS", 2)
+    cache = LengthCache(1_000)
+    assert [cache["1in"], cache["10%"], cache["x"]] == [96, None, None]
+    assert len(cache) == 1

@@ -1,0 +1,45 @@
+import pytest
+
+from parsing.errors import DocumentRejectedError
+from parsing.limits import DEFAULT_LIMITS, DocumentLimits
+from parsing.svg.style.cascade import Cascade, ElementStyle
+
+
+def style(sheet: str, **attributes: str) -> ElementStyle:
+    names = {name.replace("_", "-"): value for name, value in attributes.items()}
+    return Cascade(sheet, DEFAULT_LIMITS).compute_style("rect", names, None)
+
+
+def test_rules_win_over_attributes_and_style_over_both() -> None:
+    assert style("rect{fill:red}", fill="blue").output == {"fill": "red"}
+    assert style("rect{fill:red}", fill="blue", style="fill:green").output == {"fill": "green"}
+    assert style("rect{fill:red!important}", style="fill:green").output == {"fill": "red"}
+
+
+def test_the_more_specific_rule_wins() -> None:
+    sheet = "#a{fill:red} .b{fill:green} rect{fill:blue} *{fill:black}"
+    assert style(sheet).output == {"fill": "blue"}
+    assert style(sheet, **{"class": "b"}).output == {"fill": "green"}
+    assert style(sheet, id="a", **{"class": "b"}).output == {"fill": "red"}
+
+
+def test_rendering_properties_are_kept_apart() -> None:
+    assert style("rect{display:none;fill:red}") == ElementStyle(
+        {"fill": "red"}, {"display": "none"}
+    )
+
+
+def test_a_transform_of_none_removes_the_attribute() -> None:
+    assert style("rect{transform:none}", transform="scale(2)").output == {}
+
+
+def test_a_cascade_knows_which_elements_rules_may_apply_to() -> None:
+    cascade = Cascade("rect{fill:red} #a{fill:red} .b{fill:red}", DEFAULT_LIMITS)
+    assert cascade.may_apply("rect", {})
+    assert cascade.may_apply("path", {"id": "a"})
+    assert not cascade.may_apply("path", {"id": "b"})
+
+
+def test_too_many_rules_are_rejected() -> None:
+    with pytest.raises(DocumentRejectedError, match="more than 2 style rules"):
+        Cascade("a,b,c{fill:red}", DocumentLimits(style_rules=2))

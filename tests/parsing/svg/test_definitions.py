@@ -1,0 +1,40 @@
+import pytest
+
+from parsing.errors import DocumentRejectedError
+from parsing.limits import DEFAULT_LIMITS, DocumentLimits
+from parsing.svg.definitions import Definitions, read_definitions
+from parsing.xml.decoding import XmlDocument
+
+
+def read(markup: str, limits: DocumentLimits = DEFAULT_LIMITS) -> Definitions:
+    return read_definitions(XmlDocument(f"<svg>{markup}</svg>".encode(), False), limits)
+
+
+def test_a_document_without_style_and_use_has_no_definitions() -> None:
+    assert read('<g id="a"/>') == Definitions()
+
+
+def test_the_text_of_all_style_sheets_is_joined() -> None:
+    sheets = "<style>a{}</style><style type='text/css'>b{}</style><style type='x'>c{}</style>"
+    assert read(sheets).style_sheet == "a{}\nb{}"
+
+
+def test_only_targets_of_use_are_recorded_with_their_children() -> None:
+    definitions = read('<use href="#a"/><g id="a"><path id="b"/></g><g id="c"/>')
+    assert definitions.instance_tokens("a") == [
+        ("g", {"id": "a"}),
+        ("path", {"id": "b"}),
+        None,
+        None,
+    ]
+    assert list(definitions.instance_tokens("c")) == []
+
+
+def test_of_equal_ids_the_first_counts() -> None:
+    definitions = read('<use href="#a"/><path id="a" d="M0 0"/><path id="a"/>')
+    assert definitions.instance_tokens("a")[0] == ("path", {"id": "a", "d": "M0 0"})
+
+
+def test_too_many_recorded_elements_are_rejected() -> None:
+    with pytest.raises(DocumentRejectedError, match="use refers to more than 1 elements"):
+        read('<use href="#a"/><g id="a"><path/></g>', DocumentLimits(definitions=1))

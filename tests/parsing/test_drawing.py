@@ -1,0 +1,44 @@
+from parsing.drawing import (
+    MAX_EXAMPLES,
+    AreaGeometry,
+    Bounds,
+    Geometry,
+    LinesGeometry,
+    NoteCollector,
+    PointGeometry,
+    ReadingNote,
+    compute_bounds,
+    iter_coordinates,
+)
+
+GEOMETRIES: list[Geometry] = [
+    PointGeometry((1, 9)),
+    LinesGeometry((((0, 0), (5, 0)), ((2, 2), (3, 3)))),
+    AreaGeometry((((0, 0), (4, 0), (4, 7)),)),
+]
+
+
+def test_coordinates_of_every_kind_of_geometry_are_iterated() -> None:
+    counts = [len(list(iter_coordinates(geometry))) for geometry in GEOMETRIES]
+    assert counts == [1, 4, 3]
+
+
+def test_bounds_cover_all_geometries() -> None:
+    assert compute_bounds(GEOMETRIES) == Bounds(west=0, north=0, east=5, south=9)
+
+
+def test_notes_are_counted_by_message_in_order_of_first_occurrence() -> None:
+    collector = NoteCollector()
+    for number in range(MAX_EXAMPLES + 2):
+        collector.add("without extent", f"wall-{number}")
+    collector.add("without tags")
+    without_extent, without_tags = collector.notes()
+    assert without_extent.count == MAX_EXAMPLES + 2
+    assert len(without_extent.examples) == MAX_EXAMPLES
+    assert without_tags == ReadingNote("without tags", 1)
+
+
+def test_a_note_shows_when_there_are_more_examples() -> None:
+    assert str(ReadingNote("lost", 2, ("a", "b"))) == "lost: 2 (a, b)"
+    assert str(ReadingNote("lost", 9, ("a", "b"))) == "lost: 9 (a, b, ...)"
+    assert str(ReadingNote("lost", 9)) == "lost: 9"
