@@ -119,7 +119,7 @@ STORAGE_LAYERS: dict[str, set[str]] = {
     "storage.embedded": {"storage.mongo"},
     "storage.cache": {"storage.mongo", "storage.records"},
     "storage.setup": {"storage.mongo", "storage.records", "storage.embedded"},
-    "storage.bundles": {"storage.mongo", "storage.records", "storage.setup"},
+    "storage.bundles": {"storage.cache", "storage.mongo", "storage.records", "storage.setup"},
 }
 """The folders of storage; the resources, in storage itself, are known to those of more than one."""
 

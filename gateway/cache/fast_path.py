@@ -19,13 +19,12 @@ from starlette.types import Scope
 from gateway.authentication import API_KEY_HEADER
 from gateway.cache.cached_response import SCOPE_CACHE_KEY
 from gateway.cache.response_cache import ResponseCache
-from gateway.exchange import SCOPE_API_KEY, SCOPE_ROUTE
+from gateway.exchange import SCOPE_API_KEY, SCOPE_ROUTE, RawHeaders
 from gateway.rate_limit import RateLimiter
 from rest.endpoints import CacheKey
 from storage.cache.cache import Cache
 from storage.cache.key_cache import KeyCache, ValidKey
 
-RawHeaders = Iterable[tuple[bytes, bytes]]
 
 MAX_ENTRIES = 20_000
 """An entry takes some 500 bytes."""
