@@ -36,6 +36,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PRODUCT = ("gateway", "parsing", "resolvers", "rest", "routing", "schema", "storage")
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+DECISIONS = sorted((DOCS / "decisions").rglob("*.md"))
 USER_PAGES = [
     page for page in PAGES if page.parent in (ROOT, DOCS) and page.name != "architecture.md"
 ]
@@ -215,6 +216,22 @@ def test_each_counter_of_the_response_cache_is_described(
     counter: dataclasses.Field[int],
 ) -> None:
     assert f"`{counter.name}`" in section(page("operation.md"), "## Logs")
+
+
+def test_the_list_of_decisions_is_complete() -> None:
+    listed = re.findall(r"\]\(([^)\s]+)\)", page("decisions/README.md"))
+    decisions = {file.relative_to(DOCS / "decisions").as_posix() for file in DECISIONS}
+    assert decisions - {"README.md"} <= set(listed)
+
+
+def test_code_refers_only_to_pages_that_exist() -> None:
+    named = {
+        path
+        for package in PRODUCT
+        for file in (ROOT / package).rglob("*.py")
+        for path in re.findall(r"\bdocs/[\w/-]+\.md\b", file.read_text())
+    }
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
 
 # How the pages are written
