@@ -8,8 +8,8 @@ a while that nothing was missed, no version is known, and everything must be rea
 The invariant: a read that begins after its mark sees every write that the stream does not report
 after that mark. It sees those before the stream's start, because the stream opens only once
 majority reads see them (`driver.tailing`), and those reported before the mark, because the stream
-reports only what majority reads see. See docs/decisions/server/response-cache.md, "Nothing falls
-between".
+reports only what majority reads see. See docs/decisions/server/response-cache.md, "No write is
+lost".
 """
 
 import asyncio
