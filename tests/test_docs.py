@@ -36,6 +36,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PRODUCT = ("gateway", "parsing", "resolvers", "rest", "routing", "schema", "storage")
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+DECISIONS = sorted((DOCS / "decisions").rglob("*.md"))
 USER_PAGES = [
     page for page in PAGES if page.parent in (ROOT, DOCS) and page.name != "architecture.md"
 ]
@@ -213,10 +214,55 @@ def test_each_counter_of_the_response_cache_is_described(counter: str) -> None:
     assert f"`{counter}`" in section(page("operation.md"), "## Logs")
 
 
+@pytest.mark.parametrize("row", rows(page("glossary.md"))[1:], ids=lambda row: row[0])
+def test_each_word_of_the_glossary_is_defined_where_it_says(row: list[str]) -> None:
+    places = [place.split(": ") for place in row[2].split(", ")]
+    for path, name in places:
+        assert name in definitions(ROOT / path)
+
+
+def definitions(file: Path) -> set[str]:
+    """The classes, functions and constants at the top level of a module."""
+    found: set[str] = set()
+    for node in ast.parse(file.read_text()).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return found
+
+
+@pytest.mark.parametrize(
+    "decision", DECISIONS, ids=lambda file: file.relative_to(DOCS / "decisions").as_posix()
+)
+def test_each_decision_names_only_files_that_exist(decision: Path) -> None:
+    named = re.findall(rf"`((?:{'|'.join(PRODUCT)}|tests)/[\w/.-]+\.\w+)`", decision.read_text())
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_list_of_decisions_is_complete() -> None:
+    listed = re.findall(r"\]\(([^)\s]+)\)", page("decisions/README.md"))
+    decisions = {file.relative_to(DOCS / "decisions").as_posix() for file in DECISIONS}
+    assert decisions - {"README.md"} <= set(listed)
+
+
+def test_code_refers_only_to_pages_that_exist() -> None:
+    named = {
+        path
+        for package in PRODUCT
+        for file in (ROOT / package).rglob("*.py")
+        for path in re.findall(r"\bdocs/[\w/-]+\.md\b", file.read_text())
+    }
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
 # How the pages are written
 
 
-@pytest.mark.parametrize("file", USER_PAGES, ids=lambda file: file.name)
+@pytest.mark.parametrize(
+    "file", [*USER_PAGES, *DECISIONS], ids=lambda file: file.relative_to(ROOT).as_posix()
+)
 def test_prose_is_at_most_100_columns_wide(file: Path) -> None:
     wide = [
         f"line {number}: {line}"

@@ -11,7 +11,6 @@ Entries hold neither API keys nor URLs in readable form.
 
 import hashlib
 import time
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from starlette.types import Scope
@@ -24,7 +23,6 @@ from gateway.rate_limit import RateLimiter
 from rest.endpoints import CacheKey
 from storage.cache.cache import Cache
 from storage.cache.key_cache import KeyCache, ValidKey
-
 
 MAX_ENTRIES = 20_000
 """An entry takes some 500 bytes."""
