@@ -95,9 +95,9 @@ async def test_no_endpoint_shows_what_is_beyond_the_scope(
     gateway: Gateway, assets: frozenset[str], named: dict[str, str], row: Any, page: int
 ) -> None:
     given = variables(row, named)
-    if isinstance(row.shape, PagedList):
+    if isinstance(row.envelope, PagedList):
         given |= {"page": page, "perPage": 2}
-    if any(parameter.name == "asset" for parameter in row.query):
+    if any(parameter.name == "asset" for parameter in row.query_parameters):
         given |= {"asset": named["asset"]}
     data = await run(gateway, row.document, given, assets)
     assert_within(data, assets)
