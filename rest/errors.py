@@ -118,12 +118,12 @@ def body_too_large_error(error: BodyTooLargeError) -> HttpError:
 
 def url_too_long_error(max_bytes: int) -> HttpError:
     """Return the 414; its message names the limit."""
-    return HttpError(414, f"The address must not be over {max_bytes} bytes", "URI_TOO_LONG")
+    return HttpError(414, f"The address must not be over {max_bytes} bytes", "BAD_REQUEST")
 
 
 def headers_too_large_error(max_bytes: int) -> HttpError:
     """Return the 431; its message names the limit."""
-    return HttpError(431, f"Headers must not be over {max_bytes} bytes in all", "HEADERS_TOO_LARGE")
+    return HttpError(431, f"Headers must not be over {max_bytes} bytes in all", "BAD_REQUEST")
 
 
 def unsupported_media_type_error(media_type: str) -> HttpError:
