@@ -24,7 +24,7 @@ MAX_FILTER_CHARACTERS = 2048
 MAX_COUNTED_RECORDS = 2_000
 """Where counting a word's locations stops: planning needs to know only the rarest words."""
 UNIT_ID_TAG = "svc:id"
-"""The tag whose value is the id of the unit that a location stands for."""
+"""Key of the tag with the id of the unit that a location stands for."""
 
 
 @lru_cache(maxsize=256)  # parsed by the check of the input, then by the resolver

@@ -71,7 +71,7 @@ class JsonBody(RequestBody):
 
     def build_parser(self, inputs: Sequence[Input]) -> BodyParser:
         """Return the parser of bodies for an operation with these inputs."""
-        model = build_model(self.title, {each.variable: each.type for each in inputs})
+        model = build_model(self.title, {source.variable: source.type for source in inputs})
 
         def parse(body: bytes) -> dict[str, Any]:
             value = parse_json(body, is_input=self.has_numbers)

@@ -27,7 +27,7 @@ SORT_KEYS = orjson.OPT_SORT_KEYS
 RESPONSE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": VARY}
 
 CacheKey: TypeAlias = tuple[Hashable, ...]
-"""What a response depends on besides the data."""
+"""What a response depends on, in addition to the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class EndpointHandler:
         """Return where a request has an argument, or a part of one."""
         name = re.split(r"[.\[]", argument, maxsplit=1)[0]
         if self.endpoint.body is not None:
-            is_in_body = any(name == each.variable for each in self.inputs.body)
+            is_in_body = any(name == source.variable for source in self.inputs.body)
             return self.endpoint.body.to_path(argument) if is_in_body else argument
         return self.parameter_names.get(name, argument)
 

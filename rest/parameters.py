@@ -1,6 +1,6 @@
 """The inputs of an endpoint: which variables come from the path, the query and the body.
 
-Everything about an input besides its place comes from the argument that its variable feeds.
+Only the place of an input is decided here; the rest comes from the argument that it feeds.
 """
 
 import re

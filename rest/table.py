@@ -75,15 +75,21 @@ def _endpoints(
         yield Endpoint(number, method, path, renamed, envelope, tag, as_at, **options)
 
 
-def _get(number: str, paths: str | tuple[str, ...], *columns: Any, **options: Any) -> Any:
+def _get(
+    number: str, paths: str | tuple[str, ...], *columns: Any, **options: Any
+) -> Iterator[Endpoint]:
     return _endpoints(number, "GET", paths, *columns, **options)
 
 
-def _post(number: str, paths: str | tuple[str, ...], *columns: Any, **options: Any) -> Any:
+def _post(
+    number: str, paths: str | tuple[str, ...], *columns: Any, **options: Any
+) -> Iterator[Endpoint]:
     return _endpoints(number, "POST", paths, *columns, **options)
 
 
-def _put(number: str, paths: str | tuple[str, ...], *columns: Any, **options: Any) -> Any:
+def _put(
+    number: str, paths: str | tuple[str, ...], *columns: Any, **options: Any
+) -> Iterator[Endpoint]:
     return _endpoints(number, "PUT", paths, *columns, **options)
 
 

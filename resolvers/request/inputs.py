@@ -184,7 +184,7 @@ ID = _Id()
 
 @dataclass(frozen=True, slots=True)
 class InputDefinition:
-    """What an argument or input field carries besides its type, default and description."""
+    """The rules and the example of an argument or input field."""
 
     rules: tuple[Rule, ...] = ()
     example: Any = None

@@ -199,9 +199,13 @@ def build_example_response(
 
 def _build_example(schema: JsonSchema) -> Any:
     if schema.get("title") in RESOURCE_EXAMPLES:
+        example = RESOURCE_EXAMPLES[schema["title"]]
         # A nullable member without an example is shown as null.
-        optional = {name: None for name, member in schema["properties"].items() if _is_null(member)}
-        return {**optional, **RESOURCE_EXAMPLES[schema["title"]]}
+        return {
+            name: example.get(name)
+            for name, member in schema["properties"].items()
+            if name in example or _is_nullable(member)
+        }
     match schema:
         case {"properties": members}:
             return {
@@ -215,7 +219,7 @@ def _build_example(schema: JsonSchema) -> Any:
     )
 
 
-def _is_null(schema: JsonSchema) -> bool:
+def _is_nullable(schema: JsonSchema) -> bool:
     return isinstance(schema.get("type"), list) and "null" in schema["type"]
 
 

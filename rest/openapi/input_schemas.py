@@ -58,7 +58,7 @@ def build_body_schema(body: RequestBody, inputs: Sequence[Input]) -> JsonSchema:
     """Return the schema of a body; that of a JSON body has a title."""
     if not isinstance(body, JsonBody):
         return {"type": "string", "contentMediaType": "image/svg+xml"}
-    members = {each.variable: each.argument for each in inputs}
+    members = {source.variable: source.argument for source in inputs}
     if [*members] == [DATA]:
         data = _value_schema(members[DATA])
     else:
@@ -71,9 +71,9 @@ def build_body_example(body: RequestBody, inputs: Sequence[Input]) -> Any:
     if not isinstance(body, JsonBody):
         return SVG_EXAMPLE
     examples = {
-        to_snake_case(each.variable): each.definition.example
-        for each in inputs
-        if each.definition.example is not None
+        to_snake_case(source.variable): source.definition.example
+        for source in inputs
+        if source.definition.example is not None
     }
     return examples if [*examples] == [DATA] else {DATA: examples}
 

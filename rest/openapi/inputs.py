@@ -76,7 +76,7 @@ def describe_parameters(
     conditional = [_parameter_reference("IfNoneMatch")] if endpoint.method == "GET" else []
     return [
         *(_describe_parameter(name, "path", source) for name, source in inputs.path.items()),
-        *(_describe_parameter(each.name, "query", each.input) for each in inputs.query),
+        *(_describe_parameter(item.name, "query", item.input) for item in inputs.query),
         *(_describe_flag_parameter(flag) for flag in flags),
         *conditional,
         _parameter_reference("RequestId"),

@@ -22,7 +22,7 @@ TEXTS = st.text("ab1-\x00é", max_size=6)
 @pytest.mark.parametrize(
     "rule",
     [ID, Length(2, 4), Length(0, 3), OneOf("a", "ab"), Pattern("[a-z][a-z0-9-]{1,3}", "a key")],
-    ids=repr,
+    ids=lambda rule: type(rule).__name__,
 )
 def test_a_rule_of_texts_is_its_json_schema(rule: Rule, text: str) -> None:
     assert (rule.check(text) is None) == is_described(rule, text)

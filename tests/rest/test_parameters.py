@@ -1,0 +1,59 @@
+"""Query parameters: named, read and checked as the arguments behind them say."""
+
+from typing import Any
+
+import pytest
+
+from rest.errors import HttpError
+from rest.parameters import EndpointInputs, parse_query
+from rest.table import ENDPOINTS
+from schema.execution import Executor
+from schema.root import GRAPHQL_SCHEMA
+
+EXECUTOR = Executor(GRAPHQL_SCHEMA)
+
+
+def inputs_of(path: str) -> EndpointInputs:
+    (endpoint,) = (row for row in ENDPOINTS if row.path == path and row.method == "GET")
+    return EndpointInputs.read(GRAPHQL_SCHEMA, endpoint, EXECUTOR.prepare(endpoint.document))
+
+
+def test_variables_are_divided_among_path_and_query() -> None:
+    inputs = inputs_of("/v1/units/attribute-groups/{group-id}/assignments")
+    assert [*inputs.path] == ["group-id"]
+    names = [(parameter.name, parameter.is_filter) for parameter in inputs.query]
+    assert names == [("page", False), ("per-page", False), ("after", False), ("asset", True)]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "variables"),
+    [
+        ([], {}),
+        ([("per-page", "007"), ("unknown", "x")], {"perPage": 7}),
+        ([("tags", "ils"), ("asset", "a")], {"tags": "ils", "asset": "a"}),
+    ],
+)
+def test_a_query_becomes_variables(pairs: list[tuple[str, str]], variables: dict[str, Any]) -> None:
+    found, filters = parse_query(inputs_of("/v1/maps").query, pairs)
+    assert found == variables
+    assert filters == [pair for pair in pairs if pair[0] in ("tags", "asset")]
+
+
+def test_every_error_of_a_query_is_told() -> None:
+    pairs = [("page", "x"), ("per-page", "0"), ("asset", "a"), ("asset", "b"), ("tags", ",")]
+    with pytest.raises(HttpError) as caught:
+        parse_query(inputs_of("/v1/maps").query, pairs)
+    assert caught.value.fields == {
+        "page": ["must be a whole number, not 'x'"],
+        "per-page": ["must be from 1 to 2147483647, not 0"],
+        "asset": ["must be given once, not 2 times"],
+        "tags": ["must be tags separated by commas, such as ils,mls, not ','"],
+    }
+
+
+def test_a_waypoint_is_required_and_has_two_forms() -> None:
+    query = inputs_of("/v1/maps/{map}/route").query
+    variables, _ = parse_query(query, [("from", "l1"), ("to", "1,-2.5,a,b")])
+    assert variables == {"from": {"id": "l1"}, "to": {"x": 1.0, "y": -2.5, "floorId": "a,b"}}
+    with pytest.raises(HttpError, match="from must be given; to must be given"):
+        parse_query(query, [])

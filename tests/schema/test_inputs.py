@@ -1,0 +1,61 @@
+"""The inputs of an operation are what the arguments say that its variables feed."""
+
+from typing import Any
+
+import pytest
+
+from rest.operations import CALCULATE_DISTANCES, LIST_MAPS
+from schema.execution import Executor
+from schema.inputs import InputError, OperationInputs
+from schema.root import GRAPHQL_SCHEMA
+
+EXECUTOR = Executor(GRAPHQL_SCHEMA)
+POSITION = {"x": 1.0, "y": 2.0, "floorId": "f"}
+MATRIX = {"map": "m", "sources": [{"id": "a"}], "targets": [POSITION]}
+
+
+def inputs_of(document: str) -> OperationInputs:
+    return OperationInputs(GRAPHQL_SCHEMA, EXECUTOR.prepare(document))
+
+
+def test_an_input_has_the_description_default_and_example_of_its_argument() -> None:
+    inputs = inputs_of(LIST_MAPS).by_variable
+    assert [*inputs] == ["page", "perPage", "after", "tags", "asset"]
+    page = inputs["page"]
+    assert (page.description, page.default) == ("The page to return, from 1.", 1)
+    assert (page.definition.example, page.is_required) == (1, False)
+    assert inputs_of(CALCULATE_DISTANCES).by_variable["sources"].is_required
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({}, None),
+        ({"costing": None}, None),
+        ({"sources": []}, InputError("sources", "must hold 1 to 50 items, not 0")),
+        (
+            {"targets": [POSITION] * 51},
+            InputError("sources", "times targets must be at most 50 pairs, not 51"),
+        ),
+        (
+            {"targets": [POSITION, {"id": "a", "x": 1.0}]},
+            InputError("targets[1]", "must have both x and y, or neither"),
+        ),
+        (
+            {"sources": [{"name": "a"}]},
+            InputError("sources[0]", "must have the id of a location, or x, y and a floor"),
+        ),
+        (
+            {"sources": [POSITION | {"floorId": ""}]},
+            InputError("sources[0].floorId", "must have 1 to 255 characters, not 0"),
+        ),
+        (
+            {"costingOptions": {"pedestrian": {"mode": "bus"}}},
+            InputError("costingOptions.pedestrian.mode", "must be foot or wheelchair, not 'bus'"),
+        ),
+    ],
+)
+def test_the_first_error_of_variables_is_found(
+    changes: dict[str, Any], error: InputError | None
+) -> None:
+    assert inputs_of(CALCULATE_DISTANCES).find_error(MATRIX | changes) == error
