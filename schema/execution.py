@@ -3,7 +3,7 @@
 REST prepares its operations at start-up; `/graphql` selects those that clients send, from an LRU
 cache of parsed and validated ones. Queries run compiled (`schema.compiler.compiled_query`): those
 of REST always, a client's from the second time on. Anything else, and any query whose compiled run
-fails, is run by graphql-core: see docs/decisions/compiled-execution.md.
+fails, is run by graphql-core: see docs/decisions/graphql/compiled-queries.md.
 """
 
 import logging

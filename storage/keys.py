@@ -2,7 +2,7 @@
 
 A key is `fgk_`, 43 base62 digits of 256 random bits, and 6 of their CRC-32. The prefix lets secret
 scanners recognise a leaked key, the checksum lets a mistyped one be rejected without a query. An
-unsalted SHA-256 is enough to store 256 random bits (docs/decisions/key-form-and-storage.md).
+unsalted SHA-256 is enough to store 256 random bits (docs/decisions/storage/api-keys.md).
 """
 
 import hashlib

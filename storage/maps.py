@@ -12,7 +12,10 @@ NO_ROUTING = "no_routing"
 FOOT_ROUTING = "foot_routing"
 WHEELCHAIR_ROUTING = "wheelchair_routing"
 ROUTING_TIERS = (FOOT_ROUTING, WHEELCHAIR_ROUTING)
-"""Routing tiers of maps with a network, which processing sets (docs/decisions/routing-modes.md)."""
+"""Routing tiers of maps with a network, set by processing.
+
+See docs/decisions/routing/modes-and-tiers.md.
+"""
 
 
 class Map(TimestampedRecord, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ The full pipeline (ASGI scope, middleware, routing, authentication, flags, varia
 a cache key. We remember that key under a SHA-256 of everything the pipeline looked at, so that an
 identical request can skip the pipeline. Only three checks remain: the API key is still valid, its
 rate limit is not exceeded, and the cached response is still valid. Anything unusual about a request
-sends it through the pipeline. See docs/decisions/kept-answers.md.
+sends it through the pipeline. See docs/decisions/server/response-cache.md.
 
 Entries hold neither API keys nor URLs in readable form.
 """

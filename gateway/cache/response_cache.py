@@ -3,7 +3,7 @@
 The key of a response is what it depends on apart from the data: the operation, its variables, the
 base address, and what the caller may see; callers who may see the same share an entry. An entry is
 valid while the collections it was read from are unchanged since a snapshot taken before the read.
-See docs/decisions/kept-answers.md.
+See docs/decisions/server/response-cache.md.
 """
 
 import asyncio

@@ -1,4 +1,7 @@
-"""Load shedding: a limit on the requests in progress. See docs/decisions/server-admission.md."""
+"""Load shedding: a limit on the requests in progress.
+
+See docs/decisions/server/load-shedding.md.
+"""
 
 from collections.abc import Collection
 

@@ -2,7 +2,7 @@
 
 uvicorn parses everything received into queued requests (many times their size in memory),
 resumes reading after each response, and starts the next request while the previous response is
-still unread. See docs/decisions/server-connections.md.
+still unread. See docs/decisions/server/connections.md.
 """
 
 import asyncio

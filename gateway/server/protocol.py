@@ -1,7 +1,7 @@
 """HTTP/1.1 on one connection: uvicorn's httptools protocol with timeouts, limits, JSON errors.
 
 uvicorn limits neither how long headers and bodies may take to arrive, nor the size of headers,
-nor how long a client may leave its response unread (docs/decisions/server-connections.md).
+nor how long a client may leave its response unread (docs/decisions/server/connections.md).
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 MongoDB skips records one by one. The first jump to a far page skips in strides and bookmarks the
 key at the end of each stride, so that the next jump starts at the last bookmark before its page.
 Any change to the collection invalidates the bookmarks of its lists. See
-docs/decisions/page-numbers-over-keys.md.
+docs/decisions/storage/page-numbers-and-cursors.md.
 
 Bookmarks are only set by reading from the start, never from a client's cursor, which could be
 forged.

@@ -1,7 +1,7 @@
 """The LRU cache behind every cache of the gateway.
 
 It is bounded in entries or in bytes. With a change feed it is exact as well: an entry is a hit only
-while the collections it was read from are unchanged (see docs/decisions/kept-answers.md).
+while the collections it was read from are unchanged (see docs/decisions/server/response-cache.md).
 """
 
 import sys

@@ -8,8 +8,8 @@ recently that nothing was missed, there is no snapshot and everything is read ag
 The invariant: a read that begins after a snapshot sees every write that the stream does not report
 after that snapshot. It sees the writes before the stream's start, because the stream opens only
 once majority reads see them (`driver.tail_changes`), and those reported before the snapshot,
-because the stream reports only what majority reads see. See docs/decisions/server/response-cache.md,
-"No write is lost".
+because the stream reports only what majority reads see.
+See "No write is lost" in docs/decisions/server/response-cache.md.
 """
 
 import asyncio

@@ -10,7 +10,7 @@ dies, so there is no other state (reference counts, pid files) that could become
 | `server.lock` | exclusively while the supervisor or mongod runs                             |
 
 The database is in a directory named after its replica set; `port` holds the last port used.
-See docs/decisions/embedded-mongod.md.
+See docs/decisions/storage/embedded-mongod.md.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """Paging: page numbers for clients, keys and cursors for MongoDB.
 
-See docs/decisions/page-numbers-over-keys.md.
+See docs/decisions/storage/page-numbers-and-cursors.md.
 """
 
 import base64

@@ -39,7 +39,7 @@ async def set_routing_tiers(database: Database) -> str:
     """Set the tier of maps published before processing set it.
 
     They were published only if at least 95 % of their locations reached each other in both modes,
-    which is the tier of wheelchairs (docs/decisions/routing-modes.md).
+    which is the tier of wheelchairs (docs/decisions/routing/modes-and-tiers.md).
     """
     result = await database[MAPS.name].update_many(
         {NETWORK_FIELD: {"$type": "string"}, "routing_tier": {"$nin": [*ROUTING_TIERS]}},
