@@ -41,6 +41,7 @@ def _polygon(attributes: Attributes, tolerance: float) -> list[Outline]:
 
 def _polyline(attributes: Attributes, _: float) -> list[Outline]:
     numbers = [float(number) for number in NUMBER_REGEX.findall(str(attributes.get("points", "")))]
+    # An odd last coordinate is an error that drops only itself (SVG 2, section 10.7).
     points = tuple(zip(numbers[::2], numbers[1::2], strict=False))
     is_closed = len(points) > 3 and points[0] == points[-1]
     return [Outline(points[:-1] if is_closed else points, is_closed)] if len(points) > 1 else []
