@@ -10,6 +10,7 @@ from parsing.errors import DocumentRejectedError, NotWellFormedError
 ZIP_SIGNATURES: Final = (b"PK\x03\x04", b"PK\x05\x06")
 MAX_MEMBERS: Final = 1_000
 MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
+# Bit 0 of the general purpose flags (PKWARE APPNOTE.TXT, section 4.4.4).
 ENCRYPTED_FLAG: Final = 1
 
 

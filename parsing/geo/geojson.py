@@ -34,6 +34,7 @@ def parse_json(content: bytes, name: str) -> Any:
             f"{name}: {len(content):,} bytes; at most {MAX_SOURCE_BYTES:,} are read"
         )
     try:
+        # A parser may ignore a byte order mark (RFC 8259, section 8.1); orjson does not.
         return orjson.loads(content.removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
         reason = str(error).rpartition(" (char")[0] or str(error)

@@ -66,6 +66,7 @@ def _iter_tags(properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if key in METADATA_KEYS and tags is properties:
             continue
         match value:
+            # A bool is an int too, so it comes first.
             case bool():
                 yield key, "yes" if value else "no"
             case str():

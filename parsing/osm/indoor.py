@@ -172,6 +172,7 @@ def _is_open_room(tags: Tags) -> bool:
 def _is_linear(tags: Tags) -> bool:
     if tags.get("area") == "yes" or tags.get("indoor") in AREA_VALUES:
         return False
+    # The outline of highway=elevator is a shaft; every other highway is a centre line.
     linear_highway = tags.get("highway", "elevator") != "elevator"
     return tags.get("indoor") == "wall" or linear_highway or not DOOR_KEYS.isdisjoint(tags)
 

@@ -112,6 +112,7 @@ class _OsmTarget(ParserTarget):
         if element.name in self._names:
             raise InvalidPlanError(f"{element.name} is there twice; ids are unique")
         self._names.add(element.name)
+        # JOSM marks deleted elements with `action`, history files with `visible`.
         deleted = attributes.get("action") == "delete" or attributes.get("visible") == "false"
         element.is_deleted = deleted
         if kind == "node" and not deleted:

@@ -88,6 +88,7 @@ class _UnitMapWriter:
         elif shape.is_visible:
             self._elements += 1
             attributes = shape.attributes
+            # Appending the type to the text is cheaper than copying the dictionary to add it.
             suffix = TYPE_SUFFIX[shape.kind] if attributes else ONLY_TYPE_SUFFIX[shape.kind]
             self._write(self._separator + orjson.dumps(attributes)[:-1] + suffix)
             self._separator = b","

@@ -20,6 +20,7 @@ DEFAULT_SIZE: Final = Viewport(300, 150)
 SPACE: Final = rf"[{WHITESPACE}]*"
 SEPARATOR: Final = rf"(?:{SPACE},{SPACE}|[{WHITESPACE}]+)"
 VIEW_BOX: Final = re.compile(SPACE + SEPARATOR.join([f"({NUMBER_PATTERN})"] * 4) + SPACE)
+# `defer` is SVG 1.1 (section 7.8) and only meant something on images.
 ALIGNMENT: Final = re.compile(
     r"\s*(?:defer\s+)?(?:none|x(Min|Mid|Max)Y(Min|Mid|Max))(?:\s+(meet|slice))?\s*"
 )

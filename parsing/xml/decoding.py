@@ -12,6 +12,7 @@ from lxml import etree
 from parsing.errors import DocumentRejectedError, NotWellFormedError
 from parsing.limits import DocumentLimits
 
+# UTF-32 comes first: its little-endian mark starts with that of UTF-16.
 BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -19,6 +20,7 @@ BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+# `<?` in UTF-16 without a byte order mark (XML 1.0, appendix F.1).
 UNMARKED_ENCODINGS: Final = ((b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"))
 # Single-byte code pages and East Asian encodings. Python's other codecs (punycode, idna, escapes)
 # are no encodings of XML or take more than linear time.

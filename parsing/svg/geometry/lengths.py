@@ -27,6 +27,7 @@ NUMBER_PATTERN: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]
 WHITESPACE: Final = " \t\r\n"
 MAX_MAGNITUDE: Final = 10**9
 """Largest number in path data, a transform or a shape that is traced."""
+# The atomic group keeps the match linear for a long run of digits.
 LENGTH_PATTERN: Final = re.compile(rf"((?>{NUMBER_PATTERN}))[{WHITESPACE}]*(%|[a-zA-Z]*)")
 HORIZONTAL_ATTRIBUTES: Final = frozenset({"x", "width", "x1", "x2", "cx", "rx"})
 MAX_CACHED_LENGTHS: Final = 100_000

@@ -41,6 +41,7 @@ def _polygon(attributes: Attributes, tolerance: float) -> list[Outline]:
 
 def _polyline(attributes: Attributes, _: float) -> list[Outline]:
     numbers = [float(number) for number in NUMBER_REGEX.findall(str(attributes.get("points", "")))]
+    # An odd last coordinate is an error that drops only itself (SVG 2, section 10.6).
     points = tuple(zip(numbers[::2], numbers[1::2], strict=False))
     is_closed = len(points) > 3 and points[0] == points[-1]
     return [Outline(points[:-1] if is_closed else points, is_closed)] if len(points) > 1 else []
@@ -71,7 +72,7 @@ def _rect(attributes: Attributes, tolerance: float) -> list[Outline]:
 
 
 def _corner_radii(attributes: Attributes, width: float, height: float) -> tuple[float, float]:
-    """Return rx and ry: one may stand for both, half a side is the limit (SVG 2, section 10.3)."""
+    """Return rx and ry: one may stand for both, half a side is the limit (SVG 2, section 10.2)."""
     radii = [attributes[name] for name in ("rx", "ry") if attributes.get(name, "auto") != "auto"]
     if not radii:
         return 0, 0

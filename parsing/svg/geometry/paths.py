@@ -176,6 +176,7 @@ class _Pen:
         )
 
     def _parabola(self, control: complex, end: complex) -> None:
+        # Degree elevation: the same curve as a cubic Bézier curve.
         start = self._position
         self._curve((start + 2 * control) / 3, (end + 2 * control) / 3, end)
         self._control = control

@@ -153,9 +153,9 @@ class Cascade:
             return False
         if not rest:
             return True
-        parent = element.parent
-        while parent is not None:
-            if self._selector_matches(tuple(rest), parent):
+        ancestor = element.parent
+        while ancestor is not None:
+            if self._selector_matches(tuple(rest), ancestor):
                 return True
-            parent = None if first.is_child else parent.parent
+            ancestor = None if first.is_child else ancestor.parent
         return False

@@ -15,6 +15,7 @@ from parsing.svg.style.transforms import css_transform_to_attribute
 
 COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
 QUOTED_PATTERN: Final = r"\"[^\"]*\"|'[^']*'"
+# Atomic groups keep the time linear for unbalanced quotes and parentheses.
 DECLARATION_SEGMENT: Final = re.compile(
     rf"(?>{QUOTED_PATTERN}|\((?>{QUOTED_PATTERN}|[^()\"']+)*\)|[^;\"'(]+|[\"'(])+"
 )
