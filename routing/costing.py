@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from routing.plan import Connector, ConnectorKind
+from routing.units import FEET_PER_METRE
 
-FEET_PER_METRE = 1 / 0.3048
 FEET_PER_SECOND_PER_KMH = FEET_PER_METRE * 1000 / 3600
 
 

@@ -12,10 +12,10 @@ import shapely
 from shapely import Point
 from shapely.geometry.base import BaseGeometry
 
+from routing.arrays import FloatArray
 from routing.costing import TravelMode
 from routing.network.components import ComponentLabels, find_cut_off_areas
 from routing.network.network import Network
-from routing.network.visibility import FloatArray
 from routing.plan import ConnectorKind, Polygonal
 from routing.processing import ProcessedPlan
 from routing.search.route import Route, WalkLeg

@@ -9,8 +9,8 @@ import numpy as np
 import shapely
 from shapely import Polygon
 
+from routing.arrays import BoolArray, IntArray
 from routing.network.network import Network
-from routing.network.visibility import BoolArray, IntArray
 from routing.network.walk_graph import label_components
 
 BOUNDARY_TOLERANCE_FEET = 0.001

@@ -15,7 +15,8 @@ import numpy as np
 import shapely
 from shapely import Polygon, STRtree
 
-from routing.network.visibility import BoolArray, FloatArray, IntArray, cross, normalize
+from routing.arrays import BoolArray, FloatArray, IntArray
+from routing.network.visibility import cross, normalize
 from routing.space.doors import Opening
 
 MAX_DOORS_PER_PIECE = 4

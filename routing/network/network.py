@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from routing.arrays import FloatArray, IntArray
 from routing.costing import Costing, TravelMode
 from routing.network.portals import (
     Link,
@@ -26,7 +27,6 @@ from routing.network.regions import (
     edges_from_stops,
     edges_within_regions,
 )
-from routing.network.visibility import FloatArray, IntArray
 from routing.network.walk_graph import WalkGraph
 from routing.plan import ConnectorKind, Plan, PlanLocation, Polygonal
 from routing.space.walkable import WalkableLevel

@@ -11,8 +11,8 @@ import numpy as np
 from shapely.geometry.base import BaseGeometry
 from shapely.ops import nearest_points
 
+from routing.arrays import FloatArray, IntArray
 from routing.costing import Costing, RideCost, TravelMode
-from routing.network.visibility import FloatArray, IntArray
 from routing.plan import Connector, Direction, Polygonal
 from routing.space.floor import FloorSurface
 from routing.space.plan_repair import to_polygonal

@@ -12,12 +12,11 @@ import shapely
 from shapely import Point
 from shapely.ops import nearest_points
 
+from routing.arrays import FloatArray, IntArray
 from routing.network.door_filter import DoorFilter, build_door_filter
 from routing.network.visibility import (
     Corners,
     Edges,
-    FloatArray,
-    IntArray,
     LineOfSight,
     edges_among_corners,
     edges_among_points,

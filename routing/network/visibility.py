@@ -16,18 +16,13 @@ are corners that do not count as any.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 import shapely
-from numpy.typing import NDArray
 
+from routing.arrays import BoolArray, FloatArray, IntArray
 from routing.plan import Polygonal
-
-FloatArray: TypeAlias = NDArray[np.float64]
-Float32Array: TypeAlias = NDArray[np.float32]
-IntArray: TypeAlias = NDArray[np.int64]
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 SIGHT_TOLERANCE_FEET = 1e-6
 """Lines of sight may graze a wall by this much, so that rounding hides nothing."""

@@ -13,7 +13,8 @@ from typing import Any
 import igraph  # type: ignore[import-untyped]
 import numpy as np
 
-from routing.network.visibility import Edges, FloatArray, IntArray
+from routing.arrays import FloatArray, IntArray
+from routing.network.visibility import Edges
 
 
 class Adjacency:

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from routing.arrays import Float32Array
 from routing.costing import TravelMode
 from routing.errors import WaypointError
 from routing.network.network import Network
-from routing.network.visibility import Float32Array
 from routing.search.matrix import TravelMatrix, measure_stops
 from routing.search.stops import find_location_stop
 

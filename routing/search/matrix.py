@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from routing.arrays import Float32Array, FloatArray, IntArray
 from routing.network.network import Network
 from routing.network.portals import PortalPaths
-from routing.network.visibility import Float32Array, FloatArray, IntArray
 from routing.search.stops import Stop, WaypointRef, find_stop
 from routing.search.walks import measure_walks
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from shapely import LineString
 
+from routing.arrays import FloatArray, IntArray
 from routing.network.network import Network
-from routing.network.visibility import FloatArray, IntArray
 from routing.plan import ConnectorKind
 from routing.search.stops import Stop, WaypointRef, augment_graph, find_stop
 

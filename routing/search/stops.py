@@ -8,10 +8,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from routing.arrays import FloatArray, IntArray
 from routing.errors import WaypointError
 from routing.network.network import LevelNetwork, Network
 from routing.network.regions import attach, edges_from_stops, edges_to_points
-from routing.network.visibility import Edges, FloatArray, IntArray
+from routing.network.visibility import Edges
 from routing.network.walk_graph import WalkGraph
 
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from routing.arrays import FloatArray, IntArray
 from routing.network.network import LevelNetwork
-from routing.network.visibility import FloatArray, IntArray
 from routing.network.walk_graph import Adjacency, concatenate_edges
 from routing.search.stops import Stop, augment_graph, connect_stops
 
