@@ -44,13 +44,13 @@ class ComponentLabels:
 def find_components(network: Network) -> ComponentLabels:
     """Parts that walks and rides join, whichever way the rides run."""
     first = np.cumsum([0, *(level.graph.vertex_count for level in network.levels)])
-    vertex_of_gate = np.zeros(len(network.portals), dtype=np.int64)
+    vertex_of_portal = np.zeros(len(network.portals), dtype=np.int64)
     pairs = [np.empty((0, 2), dtype=np.int64)]
     for start, level in zip(first, network.levels, strict=False):
-        vertex_of_gate[level.portal_indexes] = level.portal_vertices + start
+        vertex_of_portal[level.portal_indexes] = level.portal_vertices + start
         pairs.append(np.stack((level.graph.edges.first, level.graph.edges.second), axis=1) + start)
     links = np.array([(link.start, link.end) for link in network.links], dtype=np.int64)
-    pairs.append(vertex_of_gate[links.reshape(-1, 2)])
+    pairs.append(vertex_of_portal[links.reshape(-1, 2)])
     parts = label_components(int(first[-1]), np.concatenate(pairs))
     of_locations = [
         -1 if anchor.vertex < 0 else parts[first[anchor.level] + anchor.vertex]

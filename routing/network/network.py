@@ -1,4 +1,4 @@
-"""A routable map in one mode: graphs of its levels, gates between them, attached locations."""
+"""A routable map in one mode: graphs of its levels, portals between them, attached locations."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class NetworkLocation(NamedTuple):
 
 @dataclass(frozen=True)
 class LevelNetwork:
-    """One level: `xy` (n, 2) are its vertices, `gates` the map's gates that are on it.
+    """One level: `xy` (n, 2) are its vertices, `portals` the map's portals that are on it.
 
-    `gate_ids` are the vertices of those gates, `gate_feet` (gates, n) the walks from them. The
+    `portal_vertices` are the vertices of those portals, `portal_feet` (portals, n) the walks from them. The
     first vertices are hubs, as `routing.search.walks` has them, and `hub_feet` (hubs, hubs) the walks
     between them; None where there are too many.
     """
@@ -97,7 +97,7 @@ class Network:
 
     @cached_property
     def location_portal_feet(self) -> FloatArray:
-        """The walks from each location to each gate of its level (n, g); inf for the others."""
+        """The walks from each location to each portal of its level (n, g); inf for the others."""
         feet = np.full((len(self.locations), len(self.portals)), np.inf)
         for index, anchor in enumerate(self.locations):
             if anchor.vertex >= 0:
@@ -129,39 +129,46 @@ def build_network(
     Levels are taken over from the network on `foot` where as many doors are passable.
     """
     areas = [level.walkable_area(level.passable_openings(mode, costing)) for level in walkable]
-    gates = find_portals(plan, walkable, areas, costing)
+    portals = find_portals(plan, walkable, areas, costing)
     ordinals = [level.ordinal for level in plan.levels]
-    links = list_links(gates, plan.connectors, ordinals, mode, costing)
+    links = list_links(portals, plan.connectors, ordinals, mode, costing)
     levels: list[LevelNetwork] = []
     anchors: dict[str, NetworkLocation] = {}
     for index, (level, free) in enumerate(zip(walkable, areas, strict=True)):
         own = [place for place in plan.locations if place.level_id == level.level.id]
         if (
             foot is not None
-            and foot.portals == tuple(gates)
+            and foot.portals == tuple(portals)
             and level.are_all_passable(mode, costing)
         ):
             levels.append(foot.levels[index])
             anchors.update({a.id: a for a in foot.locations if a.level == index})
             continue
-        built, anchored = build_level_network(index, level, free, gates, own, mode, costing)
+        built, anchored = build_level_network(index, level, free, portals, own, mode, costing)
         levels.append(built)
         anchors.update({anchor.id: anchor for anchor in anchored})
     connectors = tuple(ConnectorInfo(c.id, c.kind, c.name) for c in plan.connectors)
     ordered = tuple(anchors[location.id] for location in plan.locations)
-    closure = compute_portal_paths(levels, gates, links, costing.feet_per_second(mode))
+    portal_paths = compute_portal_paths(levels, portals, links, costing.feet_per_second(mode))
     return Network(
-        mode, costing, tuple(levels), tuple(gates), tuple(links), connectors, ordered, closure
+        mode,
+        costing,
+        tuple(levels),
+        tuple(portals),
+        tuple(links),
+        connectors,
+        ordered,
+        portal_paths,
     )
 
 
 def compute_portal_paths(
     levels: Sequence[LevelNetwork],
-    gates: Sequence[Portal],
+    portals: Sequence[Portal],
     links: Sequence[Link],
     feet_per_second: float,
 ) -> PortalPaths:
-    walks_feet = np.full((len(gates), len(gates)), np.inf)
+    walks_feet = np.full((len(portals), len(portals)), np.inf)
     for level in levels:
         walks_feet[np.ix_(level.portal_indexes, level.portal_indexes)] = level.portal_feet[
             :, level.portal_vertices
@@ -172,38 +179,38 @@ def compute_portal_paths(
 def find_portals(
     plan: Plan, walkable: Sequence[WalkableLevel], areas: Sequence[Polygonal], costing: Costing
 ) -> list[Portal]:
-    """A gate for every place of every connector that has floor near it."""
+    """A portal for every place of every connector that has floor near it."""
     index_of = {level.id: index for index, level in enumerate(plan.levels)}
-    gates: list[Portal] = []
+    portals: list[Portal] = []
     for at, connector in enumerate(plan.connectors):
         for level_id, place in connector.entrances.items():
             index = index_of[level_id]
             floor, free = walkable[index].floor, areas[index]
             entry = find_entry_point(floor, free, place, costing.attach_feet)
             if entry is not None:
-                gates.append(Portal(index, at, *entry))
-    return gates
+                portals.append(Portal(index, at, *entry))
+    return portals
 
 
 def build_level_network(
     index: int,
     level: WalkableLevel,
     free: Polygonal,
-    gates: Sequence[Portal],
+    portals: Sequence[Portal],
     locations: Sequence[PlanLocation],
     mode: TravelMode,
     costing: Costing,
 ) -> tuple[LevelNetwork, list[NetworkLocation]]:
-    """Vertices are the regions' own, then the gates, then the locations that attach."""
+    """Vertices are the regions' own, then the portals, then the locations that attach."""
     regions, own_xy = build_regions(level.floor, level.passable_openings(mode, costing), free)
-    on_level, gate_xy = portals_on_level(gates, index)
+    on_level, portal_xy = portals_on_level(portals, index)
     rooms = tuple(room.polygon for room in level.floor.rooms)
     anchors, location_xy = attach_locations(index, free, rooms, locations, costing)
-    first_gate, first_location = len(own_xy), len(own_xy) + len(gate_xy)
-    xy = np.concatenate((own_xy, gate_xy, location_xy))
+    first_portal, first_location = len(own_xy), len(own_xy) + len(portal_xy)
+    xy = np.concatenate((own_xy, portal_xy, location_xy))
     edges = edges_within_regions(regions, own_xy)
-    edges += edges_from_stops(regions, own_xy, xy[first_gate:], np.arange(first_gate, len(xy)))
-    gate_ids = np.arange(first_gate, first_location)
+    edges += edges_from_stops(regions, own_xy, xy[first_portal:], np.arange(first_portal, len(xy)))
+    portal_vertices = np.arange(first_portal, first_location)
     anchored = [
         place._replace(vertex=place.vertex + first_location) if place.vertex >= 0 else place
         for place in anchors
@@ -219,8 +226,8 @@ def build_level_network(
         xy,
         graph,
         on_level,
-        gate_ids,
-        graph.distances(gate_ids, np.arange(len(xy))),
+        portal_vertices,
+        graph.distances(portal_vertices, np.arange(len(xy))),
         graph.distances(hubs, hubs) if len(hubs) <= MAX_HUBS else None,
     )
     return network, anchored
@@ -241,7 +248,9 @@ def attach_locations(
         if attached is None:
             anchors.append(NetworkLocation(place.id, index, place.x, place.y, -1, 0.0))
         else:
-            leg_feet = attached.offset_feet
-            anchors.append(NetworkLocation(place.id, index, place.x, place.y, len(found), leg_feet))
+            offset_feet = attached.offset_feet
+            anchors.append(
+                NetworkLocation(place.id, index, place.x, place.y, len(found), offset_feet)
+            )
             found.append((attached.x, attached.y))
     return anchors, np.array(found).reshape(-1, 2)

@@ -28,7 +28,7 @@ class Portal(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A ride from one gate to another of the same connector, by their positions."""
+    """A ride from one portal to another of the same connector, by their positions."""
 
     start: int
     end: int
@@ -65,8 +65,8 @@ def list_links(
 ) -> list[Link]:
     """Every ride between two levels of one connector that its direction and `mode` permit."""
     ends: dict[int, list[int]] = {}
-    for index, gate in enumerate(portals):
-        ends.setdefault(gate.connector, []).append(index)
+    for index, portal in enumerate(portals):
+        ends.setdefault(portal.connector, []).append(index)
     links: list[Link] = []
     for at, own in ends.items():
         connector = connectors[at]
@@ -85,9 +85,9 @@ def allows_rise(direction: Direction | None, rise: float) -> bool:
 
 @dataclass(frozen=True)
 class PortalPaths:
-    """The fastest way from each gate to each other, all (g, g); inf where there is none.
+    """The fastest way from each portal to each other, all (g, g); inf where there is none.
 
-    `feet` are those of the fastest way. `next_gate` is the gate after the row's on the way to the
+    `feet` are those of the fastest way. `next_portal` is the portal after the row's on the way to the
     column's, -1 where there is none.
     """
 
@@ -96,7 +96,7 @@ class PortalPaths:
     next_portal: IntArray
 
     def path(self, start: int, end: int) -> list[int]:
-        """The gates of the fastest way, both ends included; there must be one."""
+        """The portals of the fastest way, both ends included; there must be one."""
         way = [start]
         while way[-1] != end:
             way.append(int(self.next_portal[way[-1], end]))
@@ -106,7 +106,7 @@ class PortalPaths:
 def floyd_warshall(
     walks_feet: FloatArray, links: Iterable[Link], feet_per_second: float
 ) -> PortalPaths:
-    """All fastest ways, from walks between gates of one level (g, g) and rides (Floyd 1962)."""
+    """All fastest ways, from walks between portals of one level (g, g) and rides (Floyd 1962)."""
     count = len(walks_feet)
     feet = walks_feet.copy()
     seconds = feet / feet_per_second
@@ -114,18 +114,18 @@ def floyd_warshall(
         if ride.seconds < seconds[start, end]:
             seconds[start, end], feet[start, end] = ride.seconds, ride.feet
     columns = np.broadcast_to(np.arange(count), (count, count))
-    next_gate = np.where(np.isfinite(seconds), columns, -1)
+    next_portal = np.where(np.isfinite(seconds), columns, -1)
     for via in range(count):
         candidate = seconds[:, via, None] + seconds[via]
         shorter = candidate < seconds
         seconds[shorter] = candidate[shorter]
         feet[shorter] = (feet[:, via, None] + feet[via])[shorter]
-        next_gate[shorter] = np.broadcast_to(next_gate[:, via, None], (count, count))[shorter]
-    return PortalPaths(seconds, feet, next_gate)
+        next_portal[shorter] = np.broadcast_to(next_portal[:, via, None], (count, count))[shorter]
+    return PortalPaths(seconds, feet, next_portal)
 
 
 def portals_on_level(portals: Sequence[Portal], level: int) -> tuple[IntArray, FloatArray]:
-    """The gates on one level: which they are, and where (n, 2)."""
-    own = [index for index, gate in enumerate(portals) if gate.level == level]
+    """The portals on one level: which they are, and where (n, 2)."""
+    own = [index for index, portal in enumerate(portals) if portal.level == level]
     xy = np.array([(portals[index].x, portals[index].y) for index in own]).reshape(-1, 2)
     return np.array(own, dtype=np.int64), xy

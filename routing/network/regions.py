@@ -193,6 +193,6 @@ def attach(
         if area.is_empty:
             continue
         nearest = nearest_points(area, point)[0]
-        if (leg_feet := nearest.distance(point)) <= within_feet:
-            return Attachment(nearest.x, nearest.y, leg_feet)
+        if (offset_feet := nearest.distance(point)) <= within_feet:
+            return Attachment(nearest.x, nearest.y, offset_feet)
     return None

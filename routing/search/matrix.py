@@ -1,8 +1,8 @@
 """Walking distances between waypoints: feet and seconds of the fastest routes.
 
-On one level the fastest walk is the shortest. Every other route enters a gate on the source's
+On one level the fastest walk is the shortest. Every other route enters a portal on the source's
 level and leaves one on the target's, and what lies between is known beforehand. So a matrix takes
-the walks on each level that holds both sources and targets, and two minima over gates.
+the walks on each level that holds both sources and targets, and two minima over portals.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from routing.search.stops import Stop, WaypointRef, find_stop
 from routing.search.walks import measure_walks
 
 MAX_BLOCK_CELLS = 1 << 21
-"""Numbers per block of sums over gates: bounds memory at about 50 MB."""
+"""Numbers per block of sums over portals: bounds memory at about 50 MB."""
 
 
 class TravelMatrix(NamedTuple):
@@ -31,7 +31,7 @@ class TravelMatrix(NamedTuple):
 
 
 class PortalApproach(NamedTuple):
-    """The walks between stops (rows) and the gates of their levels (columns), in feet."""
+    """The walks between stops (rows) and the portals of their levels (columns), in feet."""
 
     portals: IntArray
     feet: FloatArray
@@ -49,7 +49,10 @@ def compute_matrix(
 def measure_stops(network: Network, starts: Sequence[Stop], ends: Sequence[Stop]) -> TravelMatrix:
     """The matrix of stops that have been found on the network."""
     feet = np.full((len(starts), len(ends)), np.inf)
-    start_gates, end_gates = known_portal_feet(network, starts), known_portal_feet(network, ends)
+    start_portal_feet, end_portal_feet = (
+        known_portal_feet(network, starts),
+        known_portal_feet(network, ends),
+    )
     for level, (rows, columns) in group_by_level(starts, ends).items():
         here, there = [starts[index] for index in rows], [ends[index] for index in columns]
         stops = [*here, *there]
@@ -59,12 +62,19 @@ def measure_stops(network: Network, starts: Sequence[Stop], ends: Sequence[Stop]
         legs = np.array([stop.offset_feet for stop in stops])
         between = legs[: len(rows), None] + legs[None, len(rows) :]
         feet[np.ix_(rows, columns)] = walks.feet + between
-        gates, gate_feet = network.levels[level].portal_indexes, walks.portal_feet + legs[:, None]
-        start_gates[np.array(rows, dtype=int)[:, None], gates] = gate_feet[: len(rows)]
-        end_gates[np.array(columns, dtype=int)[:, None], gates] = gate_feet[len(rows) :]
+        portals, portal_feet = (
+            network.levels[level].portal_indexes,
+            walks.portal_feet + legs[:, None],
+        )
+        start_portal_feet[np.array(rows, dtype=int)[:, None], portals] = portal_feet[: len(rows)]
+        end_portal_feet[np.array(columns, dtype=int)[:, None], portals] = portal_feet[len(rows) :]
     seconds = feet / network.feet_per_second
     relax_through_portals(
-        network, reachable_portals(start_gates), reachable_portals(end_gates), feet, seconds
+        network,
+        reachable_portals(start_portal_feet),
+        reachable_portals(end_portal_feet),
+        feet,
+        seconds,
     )
     same = coinciding_pairs(starts, ends)
     feet[same] = seconds[same] = 0
@@ -74,7 +84,7 @@ def measure_stops(network: Network, starts: Sequence[Stop], ends: Sequence[Stop]
 
 
 def known_portal_feet(network: Network, stops: Sequence[Stop]) -> FloatArray:
-    """The walks from stops (rows) to gates (columns), as far as they are known beforehand."""
+    """The walks from stops (rows) to portals (columns), as far as they are known beforehand."""
     feet = np.full((len(stops), len(network.portals)), np.inf)
     known = [row for row, stop in enumerate(stops) if stop.location_index >= 0]
     feet[known] = network.location_portal_feet[[stops[row].location_index for row in known]]
@@ -94,9 +104,9 @@ def group_by_level(
 
 
 def reachable_portals(feet: FloatArray) -> PortalApproach:
-    """The gates that any stop reaches, and the walks to them."""
-    gates = np.flatnonzero(np.isfinite(feet).any(axis=0))
-    return PortalApproach(gates, feet[:, gates])
+    """The portals that any stop reaches, and the walks to them."""
+    portals = np.flatnonzero(np.isfinite(feet).any(axis=0))
+    return PortalApproach(portals, feet[:, portals])
 
 
 def relax_through_portals(
@@ -106,17 +116,17 @@ def relax_through_portals(
     feet: FloatArray,
     seconds: FloatArray,
 ) -> None:
-    """Lower `seconds`, with the `feet` that belong to them, where a way through gates is faster."""
+    """Lower `seconds`, with the `feet` that belong to them, where a way through portals is faster."""
     if not len(start.portals) or not len(end.portals):
         return
     for rows in iter_row_blocks(start, end):
         via = distances_to_portals(network.portal_paths, start, end, rows, network.feet_per_second)
         total = via.seconds[:, None, :] + end.feet[None] / network.feet_per_second
-        gate = total.argmin(axis=2)
-        fastest = np.take_along_axis(total, gate[..., None], axis=2)[..., 0]
+        portal = total.argmin(axis=2)
+        fastest = np.take_along_axis(total, portal[..., None], axis=2)[..., 0]
         faster = fastest < seconds[rows]
-        gate_feet = np.take_along_axis(via.feet, gate, axis=1)
-        way_feet = gate_feet + end.feet[np.arange(len(end.feet))[None, :], gate]
+        portal_feet = np.take_along_axis(via.feet, portal, axis=1)
+        way_feet = portal_feet + end.feet[np.arange(len(end.feet))[None, :], portal]
         seconds[rows] = np.where(faster, fastest, seconds[rows])
         feet[rows] = np.where(faster, way_feet, feet[rows])
 
@@ -130,19 +140,19 @@ def iter_row_blocks(start: PortalApproach, end: PortalApproach) -> Iterator[slic
 
 
 def distances_to_portals(
-    closure: PortalPaths,
+    portal_paths: PortalPaths,
     start: PortalApproach,
     end: PortalApproach,
     rows: slice,
     feet_per_second: float,
 ) -> TravelMatrix:
-    """The fastest ways from the sources in `rows` to each gate of the targets' levels, or inf."""
+    """The fastest ways from the sources in `rows` to each portal of the targets' levels, or inf."""
     between = np.ix_(start.portals, end.portals)
-    total = start.feet[rows, :, None] / feet_per_second + closure.seconds[between][None]
-    gate = total.argmin(axis=1)
-    seconds = np.take_along_axis(total, gate[:, None, :], axis=1)[:, 0, :]
-    gate_feet = np.take_along_axis(start.feet[rows], gate, axis=1)
-    feet = gate_feet + closure.feet[start.portals[gate], end.portals[None, :]]
+    total = start.feet[rows, :, None] / feet_per_second + portal_paths.seconds[between][None]
+    portal = total.argmin(axis=1)
+    seconds = np.take_along_axis(total, portal[:, None, :], axis=1)[:, 0, :]
+    portal_feet = np.take_along_axis(start.feet[rows], portal, axis=1)
+    feet = portal_feet + portal_paths.feet[start.portals[portal], end.portals[None, :]]
     return TravelMatrix(feet, seconds)
 
 

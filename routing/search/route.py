@@ -70,10 +70,10 @@ def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> Ro
     walk_feet = np.inf
     if start.level == end.level:
         walk_feet = direct_walk_feet(network, start, end)
-    gates, gates_seconds = fastest_portals(network, start, end)
-    if walk_feet / network.feet_per_second <= gates_seconds:
+    portals, portals_seconds = fastest_portals(network, start, end)
+    if walk_feet / network.feet_per_second <= portals_seconds:
         return Route((build_walk_leg(network, start, end),)) if np.isfinite(walk_feet) else None
-    return Route(tuple(merge_walks(legs_through_portals(network, start, end, gates))))
+    return Route(tuple(merge_walks(legs_through_portals(network, start, end, portals))))
 
 
 def direct_walk_feet(network: Network, start: Stop, end: Stop) -> float:
@@ -83,7 +83,7 @@ def direct_walk_feet(network: Network, start: Stop, end: Stop) -> float:
 
 
 def fastest_portals(network: Network, start: Stop, end: Stop) -> tuple[tuple[int, int], float]:
-    """The gates by which the fastest route through any leaves and arrives, and its seconds."""
+    """The portals by which the fastest route through any leaves and arrives, and its seconds."""
     first, first_feet = portal_distances(network, start)
     last, last_feet = portal_distances(network, end)
     if not len(first) or not len(last):
@@ -100,30 +100,30 @@ def portal_distances(network: Network, stop: Stop) -> tuple[IntArray, FloatArray
 
 
 def legs_through_portals(
-    network: Network, start: Stop, end: Stop, gates: tuple[int, int]
+    network: Network, start: Stop, end: Stop, portals: tuple[int, int]
 ) -> list[Leg]:
-    way = network.portal_paths.path(*gates)
+    way = network.portal_paths.path(*portals)
     legs: list[Leg] = [build_walk_leg(network, start, portal_stop(network, way[0]))]
     legs += [leg_between_portals(network, one, other) for one, other in pairwise(way)]
     return [*legs, build_walk_leg(network, portal_stop(network, way[-1]), end)]
 
 
-def portal_stop(network: Network, gate: int) -> Stop:
-    level = network.levels[network.portals[gate].level]
-    vertex = int(level.portal_vertices[np.flatnonzero(level.portal_indexes == gate)[0]])
-    _, _, x, y = network.portals[gate]
-    return Stop(network.portals[gate].level, x, y, x, y, 0.0, vertex)
+def portal_stop(network: Network, portal: int) -> Stop:
+    level = network.levels[network.portals[portal].level]
+    vertex = int(level.portal_vertices[np.flatnonzero(level.portal_indexes == portal)[0]])
+    _, _, x, y = network.portals[portal]
+    return Stop(network.portals[portal].level, x, y, x, y, 0.0, vertex)
 
 
 def leg_between_portals(network: Network, one: int, other: int) -> Leg:
-    """The leg between two gates that follow one another on a way."""
+    """The leg between two portals that follow one another on a way."""
     start, end = network.portals[one], network.portals[other]
     if start.level == end.level:
         return build_walk_leg(network, portal_stop(network, one), portal_stop(network, other))
     connector = network.connectors[start.connector]
     levels = network.levels[start.level].id, network.levels[end.level].id
-    closure = network.portal_paths
-    feet, seconds = float(closure.feet[one, other]), float(closure.seconds[one, other])
+    portal_paths = network.portal_paths
+    feet, seconds = float(portal_paths.feet[one, other]), float(portal_paths.seconds[one, other])
     return ConnectorLeg(connector.id, connector.kind, connector.name, *levels, feet, seconds)
 
 

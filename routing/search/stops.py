@@ -35,7 +35,7 @@ class Stop(NamedTuple):
     """A waypoint on the network, or on none of its levels.
 
     `vertex` and `location`, its place among the network's locations, are -1 for a position, which
-    sees the graph from (`near_x`, `near_y`); a waypoint outside the walkable space lies `leg_feet`
+    sees the graph from (`near_x`, `near_y`); a waypoint outside the walkable space lies `offset_feet`
     from there. `attached` is False where nothing walkable is near.
     """
 
@@ -71,11 +71,11 @@ def find_location_stop(network: Network, location_id: str) -> Stop:
     index = network.location_index.get(location_id)
     if index is None:
         raise WaypointError(f"The map has no location {location_id!r}.")
-    _, level, x, y, vertex, leg_feet = network.locations[index]
+    _, level, x, y, vertex, offset_feet = network.locations[index]
     if vertex < 0:
         return Stop(level, x, y, x, y, 0.0, is_attached=False)
     near_x, near_y = network.levels[level].xy[vertex].tolist()
-    return Stop(level, x, y, near_x, near_y, leg_feet, vertex, location_index=index)
+    return Stop(level, x, y, near_x, near_y, offset_feet, vertex, location_index=index)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class AugmentedGraph:
     xy: FloatArray
     stop_vertices: IntArray
     portal_feet: FloatArray
-    """The walks from each of the level's gates to each stop (gates, stops)."""
+    """The walks from each of the level's portals to each stop (portals, stops)."""
 
 
 def augment_graph(level: LevelNetwork, stops: Sequence[Stop]) -> AugmentedGraph:
@@ -95,8 +95,8 @@ def augment_graph(level: LevelNetwork, stops: Sequence[Stop]) -> AugmentedGraph:
     if not len(points):
         return AugmentedGraph(level.graph, level.xy, ids, level.portal_feet[:, ids])
     graph = level.graph.with_vertices(len(points), edges)
-    gate_feet = graph.distances(level.portal_vertices, ids)
-    return AugmentedGraph(graph, np.concatenate((level.xy, points)), ids, gate_feet)
+    portal_feet = graph.distances(level.portal_vertices, ids)
+    return AugmentedGraph(graph, np.concatenate((level.xy, points)), ids, portal_feet)
 
 
 def connect_stops(

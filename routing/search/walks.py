@@ -1,6 +1,6 @@
 """Walks between stops of one level, by way of its hubs: no search, but sums of what is known.
 
-The hubs of a level are its corners, the points in its doors and its gates; the walks between all
+The hubs of a level are its corners, the points in its doors and its portals; the walks between all
 of them are measured when the level is built. Any other walk is a straight line, or leaves its
 start for a hub in sight and reaches its end from one.
 """
@@ -19,7 +19,7 @@ from routing.search.stops import Stop, augment_graph, connect_stops
 
 
 class WalkDistances(NamedTuple):
-    """Feet from starts (rows) to ends (columns), and from all stops to the level's gates.
+    """Feet from starts (rows) to ends (columns), and from all stops to the level's portals.
 
     inf where there is no walk. Ways from where stops join the walkable space do not count.
     """
@@ -63,9 +63,9 @@ def measure_walks(
         level.hub_feet, sights.slice_stops(0, count), sights.slice_stops(count, len(stops))
     )
     apply_direct_sight(views, ids[:count], ids[count:], feet)
-    gates = len(level.portal_vertices)
-    at_gates = HubDistances(np.arange(gates + 1), level.portal_vertices, np.zeros(gates))
-    return WalkDistances(feet, distances_through_hubs(level.hub_feet, sights, at_gates))
+    portals = len(level.portal_vertices)
+    at_portals = HubDistances(np.arange(portals + 1), level.portal_vertices, np.zeros(portals))
+    return WalkDistances(feet, distances_through_hubs(level.hub_feet, sights, at_portals))
 
 
 def find_visible_hubs(views: Sequence[Adjacency], ids: IntArray, hub_count: int) -> HubDistances:
