@@ -28,7 +28,7 @@ class IssueKind(StrEnum):
 
 @dataclass(frozen=True)
 class PlanIssue:
-    """One issue: `part` is the id of the feature, `message` says what is wrong and what was done."""
+    """`part` is the id of the feature; `message` is the issue and what was done about it."""
 
     kind: IssueKind
     part: str

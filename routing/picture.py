@@ -163,7 +163,8 @@ def format_points(xy: FloatArray) -> str:
 
 
 def draw_floor(network: Network, index: int) -> Iterator[str]:
-    yield f'<path class="floor" fill-rule="evenodd" d="{path_data(network.levels[index].walkable_area)}"/>'
+    area = path_data(network.levels[index].walkable_area)
+    yield f'<path class="floor" fill-rule="evenodd" d="{area}"/>'
 
 
 def draw_cut_off(network: Network, components: ComponentLabels, index: int) -> Iterator[str]:
