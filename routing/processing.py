@@ -9,14 +9,7 @@ from routing.costing import Costing, TravelMode
 from routing.network.components import ComponentLabels, find_components
 from routing.network.network import Network, build_network
 from routing.plan import Plan
-from routing.report import (
-    ProcessingReport,
-    check_network,
-    count_levels,
-    list_coarse_levels,
-    list_loose_connectors,
-    list_unroutable,
-)
+from routing.report import ProcessingReport, build_report
 from routing.search.distance_table import MAX_TABLE_LOCATIONS, DistanceTable, build_distance_table
 from routing.search.router import Router
 from routing.space.plan_repair import repair_plan
@@ -80,22 +73,7 @@ def process_plan(
     if len(repaired.locations) <= max_table_locations:
         tables = {mode: build_distance_table(network) for mode, network in networks.items()}
     components = {mode: find_components(network) for mode, network in networks.items()}
-    checks = [
-        check_network(repaired, walkable, networks[mode], components[mode]) for mode in TravelMode
-    ]
-    issues = (
-        *repair_issues,
-        *floor_issues,
-        *list_loose_connectors(repaired, foot),
-        *list_coarse_levels(foot),
-        *list_unroutable(repaired, checks),
-    )
-    report = ProcessingReport(
-        tuple(count_levels(repaired, walkable)),
-        len(repaired.connectors),
-        len(repaired.locations),
-        tuple(checks),
-        issues,
-    )
+    issues = [*repair_issues, *floor_issues]
+    report = build_report(repaired, walkable, networks, components, issues)
     progress(1.0, "done")
     return ProcessedPlan(repaired, tuple(walkable), networks, tables, components, report)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -93,6 +93,30 @@ class ProcessingReport:
             kind.value: self.count_issues(kind) for kind in IssueKind if self.count_issues(kind)
         }
         return {"modes": list(self.modes), **asdict(self), "problem_counts": counts}
+
+
+def build_report(
+    plan: Plan,
+    walkable: Sequence[WalkableLevel],
+    networks: Mapping[TravelMode, Network],
+    components: Mapping[TravelMode, ComponentLabels],
+    issues: Sequence[PlanIssue],
+) -> ProcessingReport:
+    """Return the report on a repaired plan; `issues` are those found before its networks."""
+    checks = [check_network(plan, walkable, networks[mode], components[mode]) for mode in networks]
+    foot = networks[TravelMode.FOOT]
+    network_issues = (
+        *list_loose_connectors(plan, foot),
+        *list_coarse_levels(foot),
+        *list_unroutable(plan, checks),
+    )
+    return ProcessingReport(
+        tuple(count_levels(plan, walkable)),
+        len(plan.connectors),
+        len(plan.locations),
+        tuple(checks),
+        (*issues, *network_issues),
+    )
 
 
 def count_levels(plan: Plan, walkable: Sequence[WalkableLevel]) -> Iterator[LevelCounts]:

@@ -155,8 +155,6 @@ def build_network(
             )
         levels.append(level_network)
         locations.update({location.id: location for location in on_level})
-    connectors = tuple(ConnectorInfo(c.id, c.kind, c.name) for c in plan.connectors)
-    ordered = tuple(locations[location.id] for location in plan.locations)
     portal_paths = compute_portal_paths(levels, portals, links, costing.feet_per_second(mode))
     return Network(
         mode,
@@ -164,8 +162,8 @@ def build_network(
         tuple(levels),
         tuple(portals),
         tuple(links),
-        connectors,
-        ordered,
+        tuple(ConnectorInfo(c.id, c.kind, c.name) for c in plan.connectors),
+        tuple(locations[location.id] for location in plan.locations),
         portal_paths,
     )
 

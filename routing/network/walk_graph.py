@@ -33,10 +33,7 @@ class Adjacency:
         return self.neighbours[part], self.feet[part]
 
     def neighbours_of_all(self, vertices: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the neighbours of all `vertices` in turn, preceded by whose they are.
-
-        The first array holds indexes into `vertices`.
-        """
+        """Return three arrays: an index into `vertices`, one of its neighbours, their distance."""
         begin, end = self.vertices.searchsorted(vertices), self.vertices.searchsorted(vertices + 1)
         counts = end - begin
         vertex_indexes = np.repeat(np.arange(len(vertices)), counts)

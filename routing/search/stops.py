@@ -1,4 +1,4 @@
-"""Waypoints found on a network: locations by id, and positions anywhere on a level."""
+"""Stops: waypoints located on a network, by location id or by position on a level."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from routing.network.walk_graph import WalkGraph
 
 
 class Position(NamedTuple):
-    """A place on a level, in feet."""
+    """A point on a level, in feet."""
 
     level_id: str
     x: float
@@ -32,11 +32,10 @@ UNKNOWN_LEVEL = -1
 
 
 class Stop(NamedTuple):
-    """A waypoint on the network, or on none of its levels.
+    """A waypoint at (x, y) on a level of the network, or on UNKNOWN_LEVEL.
 
-    `vertex` and `location`, its place among the network's locations, are -1 for a position, which
-    sees the graph from (`near_x`, `near_y`); a waypoint outside the walkable space lies `offset_feet`
-    from there. `attached` is False where nothing walkable is near.
+    It joins the walkable area at (`near_x`, `near_y`), `offset_feet` away. `is_attached` is False
+    if no walkable area is near. `vertex` and `location_index` are -1 for a position.
     """
 
     level: int
@@ -51,23 +50,27 @@ class Stop(NamedTuple):
 
 
 def find_stop(network: Network, waypoint: WaypointRef) -> Stop:
-    """Raises WaypointError for a location that the network does not have."""
+    """Return a waypoint's stop.
+
+    Raises WaypointError for an unknown location, or a position that is not finite.
+    """
     if isinstance(waypoint, str):
         return find_location_stop(network, waypoint)
     level_id, x, y = waypoint
     index = network.level_index.get(level_id)
     if not np.isfinite((x, y)).all():
-        raise WaypointError(f"({x}, {y}) is no position; give finite numbers, in feet.")
+        raise WaypointError(f"({x}, {y}) is not a position; give finite numbers, in feet.")
     if index is None:
         return Stop(UNKNOWN_LEVEL, x, y, x, y, 0.0, is_attached=False)
     level = network.levels[index]
-    found = attach(level.walkable_area, level.rooms, x, y, network.costing.attach_feet)
-    if found is None:
+    attachment = attach(level.walkable_area, level.rooms, x, y, network.costing.attach_feet)
+    if attachment is None:
         return Stop(index, x, y, x, y, 0.0, is_attached=False)
-    return Stop(index, x, y, *found)
+    return Stop(index, x, y, *attachment)
 
 
 def find_location_stop(network: Network, location_id: str) -> Stop:
+    """Return a location's stop. Raises WaypointError for an unknown location."""
     index = network.location_index.get(location_id)
     if index is None:
         raise WaypointError(f"The map has no location {location_id!r}.")
@@ -80,17 +83,17 @@ def find_location_stop(network: Network, location_id: str) -> Stop:
 
 @dataclass(frozen=True)
 class AugmentedGraph:
-    """A level's graph with the positions among `stops` added; `ids` are the stops' vertices."""
+    """A level's graph with vertices added for positions; `stop_vertices` are those of all stops."""
 
     graph: WalkGraph
     xy: FloatArray
     stop_vertices: IntArray
     portal_feet: FloatArray
-    """The walks from each of the level's portals to each stop (portals, stops)."""
+    """Walks from the level's portals to the stops (portals, stops)."""
 
 
 def augment_graph(level: LevelNetwork, stops: Sequence[Stop]) -> AugmentedGraph:
-    """Every one of `stops` as a vertex of the level's graph; all are on it and attached."""
+    """Return the level's graph with a vertex for each stop; all must be on it and attached."""
     ids, points, edges = connect_stops(level, stops)
     if not len(points):
         return AugmentedGraph(level.graph, level.xy, ids, level.portal_feet[:, ids])
@@ -102,7 +105,7 @@ def augment_graph(level: LevelNetwork, stops: Sequence[Stop]) -> AugmentedGraph:
 def connect_stops(
     level: LevelNetwork, stops: Sequence[Stop]
 ) -> tuple[IntArray, FloatArray, list[Edges]]:
-    """The vertices of stops, with new ones for positions: where those are, and what they see."""
+    """Return the vertices of stops, the positions (n, 2) of the new ones, and their edges."""
     ids = np.array([stop.vertex for stop in stops], dtype=np.int64)
     new = np.flatnonzero(ids < 0)
     points = np.array([(stop.near_x, stop.near_y) for stop in stops if stop.vertex < 0])

@@ -44,16 +44,21 @@ def infer_doors(
     """
     entered = joined_rooms(floor, drawn)
     doorless = [room.id for room in floor.rooms if room.id not in entered]
-    required = set(required_rooms)
-    pending = [room for room in doorless if room in required or not has_drawn_doors(floor, entered)]
+    pending = doorless
+    if has_drawn_doors(floor, entered):
+        required = set(required_rooms)
+        pending = [room for room in doorless if room in required]
+
+    def may_enter(piece: FloorPiece) -> bool:
+        return piece.room_id in entered
+
     inferred: list[Opening] = []
     openings = infer_openings(floor, pending, is_open_floor)
     while openings:
         inferred += openings
         entered |= joined_rooms(floor, openings)
         pending = [room for room in pending if room not in entered]
-        reachable = frozenset(entered)
-        openings = infer_openings(floor, pending, lambda piece: piece.room_id in reachable)
+        openings = infer_openings(floor, pending, may_enter)
     return inferred, [enclosed_room_issue(floor, room) for room in doorless if room not in entered]
 
 

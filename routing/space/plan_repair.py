@@ -26,8 +26,8 @@ PLAUSIBLE_SIZE_FEET = (10.0, 30_000.0)
 def repair_plan(plan: Plan) -> tuple[Plan, list[PlanIssue]]:
     """Return the plan with valid geometry, and the issues found in it.
 
-    Raises PlanError for a plan without levels, a repeated id, an unknown level, or a coordinate that
-    is not finite.
+    Raises PlanError for a plan without levels, a repeated id, an unknown level, or a coordinate
+    that is not finite.
 
     >>> bow_tie = Polygon([(0, 0), (20, 20), (20, 0), (0, 20)])
     >>> plan, issues = repair_plan(Plan((Level("0", 0),), (Space("a", "0", bow_tie),)))

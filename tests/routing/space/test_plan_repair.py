@@ -26,7 +26,10 @@ def kinds(plan: Plan) -> list[IssueKind]:
     [
         (Plan(()), "has no levels"),
         (Plan((GROUND, GROUND)), "2 levels have the id '0'"),
-        (Plan((Level("0", float("nan")),)), "level '0' has a coordinate that is not a finite number"),
+        (
+            Plan((Level("0", float("nan")),)),
+            "level '0' has a coordinate that is not a finite number",
+        ),
         (
             Plan((GROUND, Level("1", 1)), (replace(HALL, level_id="2"),)),
             "space 'hall' is on level '2', which the plan does not have; it has '0', '1'",
