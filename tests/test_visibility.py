@@ -19,7 +19,7 @@ from storage.records.visibility import Scope
 from tests.test_both_doors import parameters, variables
 from tests.world import CATALOG, HIDDEN, SEEN
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 OWNED: dict[str, Callable[[dict[str, Any]], str]] = {
     "assets": lambda record: record["id"],

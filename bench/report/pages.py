@@ -10,7 +10,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PERFORMANCE_PAGE = ROOT / "docs" / "performance.md"
-README_PAGE = ROOT / "README.md"
 CHART_PATH = ROOT / "docs" / "pictures" / "performance.svg"
 
 

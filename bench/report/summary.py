@@ -43,7 +43,6 @@ def write_docs(results: Results) -> None:
     """Every table and the chart into the documentation. Raises MissingMarkers."""
     ratios, *others = build_tables(results)
     shown = f"{ratios.to_markdown()}\n\n{_describe_conditions(results)}"
-    pages.rewrite_section(pages.README_PAGE, "ratios", shown)
     pages.rewrite_section(pages.PERFORMANCE_PAGE, "ratios", f"{shown}\n\n{CHART_MARKDOWN}")
     details = [f"### {sheet.title}\n\n{sheet.to_markdown()}" for sheet in others]
     pages.rewrite_section(

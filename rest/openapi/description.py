@@ -11,7 +11,7 @@ from graphql import GraphQLSchema
 from rest.envelopes import JsonSchema
 from rest.openapi import examples, inputs, parsed_maps, responses
 from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
-from rest.openapi.overview import DESCRIPTION, TAG_DESCRIPTIONS
+from rest.openapi.overview import DESCRIPTION, LICENSE, TAG_DESCRIPTIONS
 from rest.table import ENDPOINTS, Endpoint
 from schema.execution import Executor, Operation
 
@@ -107,10 +107,7 @@ class _DescriptionBuilder:
                 "summary": "An indoor-map and unit-directory service.",
                 "description": DESCRIPTION,
                 "contact": {"name": "The operator of this service"},
-                "license": {
-                    "name": "GNU General Public License v3.0 or later",
-                    "identifier": "GPL-3.0-or-later",
-                },
+                "license": LICENSE,
             },
             "servers": [],
             "security": [{name: []} for name in inputs.SECURITY_SCHEMES],

@@ -47,3 +47,6 @@ TAG_DESCRIPTIONS: Final = {
     "Distances": "Ways between the locations of a map.",
 }
 """What the groups of operations are about, in the order in which they are shown."""
+
+LICENSE: Final = {"name": "MIT License", "identifier": "MIT"}
+"""Of the service, as in `LICENSE` and pyproject.toml; the identifier is SPDX's."""

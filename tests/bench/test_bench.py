@@ -21,6 +21,8 @@ from bench.peers.registry import all_peers
 from bench.peers.strawberry_stock import STRAWBERRY
 from bench.profiling import summarize_profile
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).parents[2]
 NOWHERE = Directory("", 0, "", "", [], [], Path())
 

@@ -16,7 +16,7 @@ from gateway.settings import Settings
 from storage.embedded import embedded_mongo
 from tests.world import create, running, serving
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PATIENCE_SECONDS = 60
 

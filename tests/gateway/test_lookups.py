@@ -16,7 +16,7 @@ from gateway.app import Gateway
 from storage.cache import change_feed
 from tests.world import HIDDEN, HIDDEN_MAP, MAP, SEEN, World, connected, data_of, running, speaking
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PATIENCE_SECONDS = 30
 IMPORT = "mutation ($bundle: String!) { importCatalog(bundle: $bundle) { notes } }"

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from tests.parsing.laws import check
 from tests.parsing.strategies import broken_drawings, drawings
 
+pytestmark = pytest.mark.slow
+
 FOUND = sorted((Path(__file__).parent / "found").glob("*"))
 
 

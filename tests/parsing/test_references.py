@@ -73,6 +73,7 @@ def test_a_use_inside_what_it_refers_to_draws_nothing() -> None:
     assert len(parse_shapes(markup)) == 2
 
 
+@pytest.mark.slow
 def test_uses_of_uses_are_counted_before_they_are_made() -> None:
     ten = '<use href="#a{}"/>' * 10
     layers = "".join(

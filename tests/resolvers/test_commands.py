@@ -12,7 +12,7 @@ from pymongo import monitoring
 from storage.mongo import driver
 from tests.world import World, ask, create, running, speaking
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 READING = {"find", "aggregate", "getMore", "count", "distinct"}
 

@@ -18,7 +18,7 @@ from tests.resolvers.tower import (
 )
 from tests.world import World, data_of, serving
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def test_distances_follow_the_walkable_space(own_world: World, tmp_path: Path) -> None:

@@ -112,6 +112,7 @@ async def test_a_group_with_any_id_can_be_written(own_world: World) -> None:
         assert await held(client, FITTINGS) == [("/", "oven")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [

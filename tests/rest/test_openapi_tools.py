@@ -15,7 +15,7 @@ from schema.root import GRAPHQL_SCHEMA
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import TOOLS, Packages
 
-pytestmark = pytest.mark.xdist_group("openapi-tools")
+pytestmark = [pytest.mark.xdist_group("openapi-tools"), pytest.mark.slow]
 
 HERE = Path(__file__).parent
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")

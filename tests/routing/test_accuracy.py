@@ -18,6 +18,8 @@ from tests.routing.buildings import process_caserne, process_demo
 from tests.routing.oracle import geodesic_feet
 from tests.routing.world import process_drawing
 
+pytestmark = pytest.mark.slow
+
 EXACT = 1e-9
 MEAN, P95, NEAREST = 0.002, 0.01, 0.99
 """For levels that are seen piece by piece; NEAREST for all, as places may be equally near."""

@@ -17,6 +17,8 @@ from routing.search.router import Position, Router
 from tests.routing.oracle import geodesic_feet
 from tests.routing.random_plans import plans, scaled, spots, turned
 
+pytestmark = pytest.mark.slow
+
 ROUNDING_FEET = 2e-3
 WALL_WIDTH_FEET = 0.5
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])

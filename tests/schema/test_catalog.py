@@ -8,7 +8,7 @@ import pytest
 
 from tests.world import SEEN, World, ask, data_of, serving
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 IMPORT = """mutation ($bundle: String!, $dryRun: Boolean!) {
     importCatalog(bundle: $bundle, dryRun: $dryRun) {

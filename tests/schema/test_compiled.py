@@ -120,6 +120,7 @@ def test_a_mongodb_that_is_away_is_waited_for_once(ways: BothWays) -> None:
     assert error.extensions == {"code": "SERVICE_UNAVAILABLE"}
 
 
+@pytest.mark.slow
 def test_random_operations_are_answered_alike_and_most_of_them_compiled(ways: BothWays) -> None:
     @given(operations(), st.sampled_from(CALLERS), st.sampled_from(STORES))
     @settings(max_examples=300, suppress_health_check=list(HealthCheck))

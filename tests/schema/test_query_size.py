@@ -157,6 +157,7 @@ def test_an_operation_over_a_limit_is_told_which_and_how_much(limit: str) -> Non
     assert PHRASES[limit] in str(raised.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["depth", "aliases", "tokens", "breadth", "cost"])
 async def test_the_limits_are_settings(world: World, limit: str) -> None:
     settings = world.settings(**{f"graphql_{limit}": getattr(SMALL, limit)})

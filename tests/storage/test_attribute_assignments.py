@@ -20,7 +20,7 @@ from storage.mongo.connection import DriverName
 from storage.mongo.setup import prepare_database
 from storage.records.visibility import ALL_ASSETS, Scope
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 UNITS = [f"u{number}" for number in range(4)]
 ATTRIBUTES = [

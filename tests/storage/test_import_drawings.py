@@ -11,7 +11,7 @@ from storage.bundles.sources import SourceError, to_data_url
 from storage.errors import BundleError
 from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'

@@ -16,7 +16,7 @@ from tests.storage.catalogs import (
     write_lines,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 FAULTS: list[tuple[str, int, dict[str, Any], str]] = [

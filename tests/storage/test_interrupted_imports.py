@@ -16,6 +16,7 @@ from storage.bundles.staging import STAGING_PREFIX
 from tests.storage.catalogs import SMALL, contents, small, write_lines
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.anyio,
     pytest.mark.parametrize("client", ["motor"], indirect=True),
 ]

@@ -79,6 +79,7 @@ async def test_nested_records_are_got_whole(store: Store) -> None:
     assert await store.find_record(LEVEL_TAGS, ALL_ASSETS, {"_id": "m\0floor"}) == tag
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ODD_IDS)
 async def test_an_id_that_looks_like_an_operator_is_an_id(store: Store, id: str) -> None:
     await fill(store, FLOORS, [floor(id, "a"), floor("other", "b")])
@@ -123,6 +124,7 @@ async def test_many_records_are_got_in_one_command(store: Store) -> None:
     assert await store.load_records(ASSETS, ALL_ASSETS, []) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_cursor", [True, False])
 @pytest.mark.parametrize("per_page", [1, 3, 10, 11])
 async def test_walking_the_pages_meets_every_record_once_in_the_order_of_keys(

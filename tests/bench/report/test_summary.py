@@ -181,16 +181,9 @@ def test_a_page_without_markers_is_not_written(tmp_path: Path) -> None:
     assert page.read_text() == "nothing"
 
 
-@pytest.mark.parametrize(
-    ("page", "names"),
-    [
-        (pages.README_PAGE, ("ratios",)),
-        (pages.PERFORMANCE_PAGE, ("ratios", "details", "staleness", "growth")),
-    ],
-)
-def test_the_pages_have_room_for_all_figures(page: Path, names: tuple[str, ...]) -> None:
-    for name in names:
-        pages.replace_section(page.read_text(), name, "", page.name)
+@pytest.mark.parametrize("name", ["ratios", "details", "staleness", "growth"])
+def test_the_page_has_room_for_all_figures(name: str) -> None:
+    pages.replace_section(pages.PERFORMANCE_PAGE.read_text(), name, "", pages.PERFORMANCE_PAGE.name)
 
 
 def test_the_chart_has_a_bar_for_each_peer_the_quickest_first() -> None:

@@ -20,7 +20,7 @@ from storage import keys
 from storage.cache import change_feed
 from tests.world import HIDDEN, SEEN, World, connected, make_key
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PATIENCE_SECONDS = 30
 PATHS = ("/v1/units", "/v1/units/unit-1", "/v1/units?per-page=2&page=2", "/v1/maps/plan%2Fone")

@@ -31,7 +31,7 @@ from tests.world import (
     speaking,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PATIENCE_SECONDS = 30
 STALE_SECONDS = change_feed.CONFIRMATION_TTL_SECONDS + 0.4

@@ -20,6 +20,8 @@ from schema.root import build_sdl
 from tests.gateway import served
 from tests.world import CATALOG
 
+pytestmark = pytest.mark.slow
+
 
 def floorgate(*arguments: object, stdin: str | None = None) -> Result:
     """Runs a command."""

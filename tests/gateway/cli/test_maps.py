@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.gateway.served import PATIENCE_SECONDS, floorgate, serving
+
+pytestmark = pytest.mark.slow
 
 LIFTS = {"works": "", "broken": ";operational_status=out_of_order"}
 

@@ -4,7 +4,11 @@ import json
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.gateway.served import Server, floorgate, serving
+
+pytestmark = pytest.mark.slow
 
 DEMO_UNITS = 60
 BUNDLE = {

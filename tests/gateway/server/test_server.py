@@ -22,6 +22,8 @@ from gateway.server import tls
 from gateway.server.server import open_listeners, security_headers
 from gateway.server.worker import EXIT_FORCED
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).parents[3]
 PATIENCE_SECONDS = 30
 PROGRAM = """

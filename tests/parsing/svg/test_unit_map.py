@@ -212,6 +212,7 @@ print(len(svg), parsed.json.count(b'"Rect"'), peak_kb)
 """
 
 
+@pytest.mark.slow
 def test_twenty_megabytes_of_half_a_million_elements_parse_within_300_mb() -> None:
     probe = subprocess.run(
         [sys.executable, "-c", MEMORY_PROBE], capture_output=True, check=True, text=True

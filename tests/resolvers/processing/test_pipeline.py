@@ -14,7 +14,7 @@ from storage.store import Store
 from tests.resolvers.tower import FLAGS, SVG, ask_matrix, processed, tower, unit_locations
 from tests.world import World, data_of, serving
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def test_a_processed_map_is_tagged_and_located(own_world: World, tmp_path: Path) -> None:

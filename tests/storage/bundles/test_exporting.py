@@ -17,7 +17,7 @@ from storage.mongo import driver
 from storage.records.visibility import Scope
 from tests.storage.catalogs import SMALL, Bundle, small, text_of, write_arrays
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
 MEMBERS = sum(len(array) for array in SMALL.values())

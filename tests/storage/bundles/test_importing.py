@@ -26,7 +26,7 @@ from tests.storage.catalogs import (
     write_lines,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 ROOT = Path(__file__).parents[3]

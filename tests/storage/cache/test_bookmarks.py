@@ -19,7 +19,7 @@ from storage.store import Store
 from storage.units import UNITS, Unit
 from tests.storage.cache.test_change_feed import known, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 STRIDE = 10
 SCOPES = (ALL_ASSETS, Scope(frozenset({"a"})), NO_ASSETS)

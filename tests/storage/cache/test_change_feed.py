@@ -12,7 +12,7 @@ from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_
 from storage.cache.write_counter import Slot, WriteCounter
 from storage.mongo import driver, setup
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PATIENCE_SECONDS = 30
 

@@ -15,7 +15,7 @@ from tests.storage.cache.test_change_feed import known, until
 from tests.storage.cache.test_record_cache import Directory
 from tests.storage.mongo.replica_set_of_three import ReplicaSet, running
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from storage.mongo import setup
 from storage.records.visibility import ALL_ASSETS, NO_ASSETS, Scope
 from tests.storage.cache.test_change_feed import known, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 STAMPS = {"created_at": "2026-01-01T00:00:00+00:00", "updated_at": "2026-01-01T00:00:00+00:00"}
 OAK = Scope(frozenset(["oak"]))

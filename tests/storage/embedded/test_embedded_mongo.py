@@ -21,6 +21,8 @@ from storage.embedded import mongod
 from storage.embedded.embedded_mongo import run_embedded_mongo
 from storage.errors import EmbeddedServerError
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 PATIENCE_SECONDS = 60
 

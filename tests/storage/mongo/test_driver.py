@@ -12,7 +12,7 @@ from pymongo.uri_parser import parse_uri
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 DRIVERS: tuple[DriverName, ...] = ("motor", "pymongo")
 

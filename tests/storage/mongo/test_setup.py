@@ -11,7 +11,7 @@ from storage.catalog import KINDS
 from storage.mongo.setup import prepare_database
 from storage.mongo.validators import build_validator
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PREPARE = """
 import asyncio, sys

@@ -11,7 +11,7 @@ from storage.catalog import KINDS, KINDS_BY_NAME
 from storage.mongo.setup import prepare_database
 from tests.storage.catalogs import SMALL
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 def document(kind_name: str) -> dict[str, Any]:

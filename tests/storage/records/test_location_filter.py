@@ -129,6 +129,7 @@ def test_terms_mean_what_they_say(locations: Any) -> None:
     assert found(locations, "yes") == []
 
 
+@pytest.mark.slow
 def test_one_hundred_thousand_locations_are_not_scanned(locations: Any) -> None:
     ordinary = {
         "unit_map_id": "m",

@@ -171,6 +171,7 @@ def test_a_sheet_of_too_many_rules_is_refused() -> None:
         painted("a," * 20_001 + "b{fill:c}", "<path/>")
 
 
+@pytest.mark.slow
 def test_rules_that_would_be_compared_for_ever_are_refused() -> None:
     rules = ".a.b{fill:c}" * 15_000
     shapes = "".join(f'<path class="a c{number}"/>' for number in range(200))

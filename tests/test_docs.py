@@ -1,0 +1,291 @@
+"""The user docs name everything that the code offers, and read alike.
+
+Every list here comes from the code: whoever adds a setting, an endpoint or a log field learns here
+which page has to describe it.
+"""
+
+import ast
+import dataclasses
+import logging
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+import pytest
+
+from gateway.cache.response_cache import CacheCounters
+from gateway.cli.main import main
+from gateway.middleware.access_log import log_request
+from gateway.server.logs import LogFormatter
+from gateway.server.protocol import ConnectionLimits
+from gateway.settings import ALL_OPTIONS, Settings, environment_variable
+from resolvers.request.caller import FLAGS, PERMISSIONS
+from resolvers.request.errors import RequestError
+from rest.errors import HttpError
+from rest.openapi.description import build_description
+from rest.table import ENDPOINTS
+from schema.execution import InvalidOperationError
+from schema.query_limits import QueryLimits
+from schema.root import GRAPHQL_SCHEMA
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PRODUCT = ("gateway", "parsing", "resolvers", "rest", "routing", "schema", "storage")
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+USER_PAGES = [
+    page for page in PAGES if page.parent in (ROOT, DOCS) and page.name != "architecture.md"
+]
+MOST_COLUMNS = 100
+OPENAPI = build_description(GRAPHQL_SCHEMA)
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text()
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of every table row, without code marks."""
+    lines = (line.strip().strip("|") for line in text.splitlines() if line.startswith("|"))
+    cells = ([cell.strip().replace("`", "") for cell in line.split("|")] for line in lines)
+    return [row for row in cells if set(row[0]) != {"-"}]
+
+
+def section(text: str, title: str) -> str:
+    """What stands below a heading, up to the next one of its level."""
+    level = title.partition(" ")[0]
+    found = re.search(rf"^{re.escape(title)}$(.*?)(?=^{level} |\Z)", text, re.M | re.S)
+    assert found is not None, f"there is no section {title!r}"
+    return found[1]
+
+
+def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command below one, by the words that call it."""
+    if not isinstance(command, click.Group):
+        yield name, command
+        return
+    context = click.Context(command)
+    for inner in command.list_commands(context):
+        found = command.get_command(context, inner)
+        assert found is not None
+        yield from commands(found, f"{name} {inner}")
+
+
+def sources() -> Iterator[ast.AST]:
+    """Every node of the product's code."""
+    for package in PRODUCT:
+        for file in sorted((ROOT / package).rglob("*.py")):
+            yield from ast.walk(ast.parse(file.read_text()))
+
+
+def error_codes() -> set[str]:
+    """Every code that an error is made with: at its class, in a call, or by a variable `code`."""
+    constructors = {HttpError.__name__, InvalidOperationError.__name__}
+    found: set[str] = set()
+    for node in sources():
+        if isinstance(node, ast.Call) and _name(node.func) in constructors:
+            arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+            found |= {text for argument in arguments if (text := _code(argument))}
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                found |= {text for name, text in _pairs(target, node.value) if name == "code"}
+    return found - {RequestError.code}  # of the base class, which is never raised
+
+
+def _name(function: ast.expr) -> str | None:
+    return getattr(function, "id", None) or getattr(function, "attr", None)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        for one, other in zip(target.elts, value.elts, strict=True):
+            yield from _pairs(one, other)
+    elif isinstance(target, ast.Name) and (text := _code(value)):
+        yield target.id, text
+
+
+def _code(node: ast.expr) -> str | None:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, str) and re.fullmatch("[A-Z]+(_[A-Z]+)*", value) else None
+
+
+# What the code offers
+
+
+@pytest.mark.parametrize("name", ALL_OPTIONS)
+def test_each_setting_is_described_with_its_variable_and_default(name: str) -> None:
+    default = next(item.default for item in dataclasses.fields(Settings) if item.name == name)
+    shown = "" if default is None else "off" if default is False else str(default)
+    settings = rows(section(page("operation.md"), "## Settings"))
+    option = f"--{name.replace('_', '-')}"
+    assert [option, environment_variable(name), shown] in [row[:3] for row in settings]
+
+
+@pytest.mark.parametrize(("name", "command"), [*commands(main, "floorgate")])
+def test_each_command_is_described_with_its_arguments_and_options(
+    name: str, command: click.Command
+) -> None:
+    arguments = [
+        parameter.make_metavar(click.Context(command))
+        for parameter in command.params
+        if isinstance(parameter, click.Argument)
+    ]
+    title = " ".join([name, *arguments])
+    described = section(page("command-line.md"), f"## `{title}`")
+    options = {
+        parameter.opts[0]
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and parameter.name not in ALL_OPTIONS
+    }
+    assert options == {row[0] for row in rows(described) if row[0].startswith("--")}
+
+
+@pytest.mark.parametrize("permission", PERMISSIONS)
+def test_each_permission_is_described(permission: str) -> None:
+    keys = rows(section(page("operation.md"), "## Keys"))
+    assert permission in [row[0] for row in keys]
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_each_experimental_flag_is_described(flag: str) -> None:
+    experimental = rows(section(page("rest.md"), "## Experimental features"))
+    assert flag in [row[0] for row in experimental]
+
+
+def test_each_endpoint_is_listed_with_its_flag_and_permission() -> None:
+    listed = [
+        (row[0], row[1], row[3], row[4])
+        for row in rows(section(page("rest.md"), "## Endpoints"))
+        if row[1].startswith("/")
+    ]
+    assert sorted(listed) == sorted(
+        (method.upper(), path, _flag(operation), operation.get("x-permission", ""))
+        for path, methods in OPENAPI["paths"].items()
+        for method, operation in methods.items()
+    )
+
+
+def _flag(operation: dict[str, Any]) -> str:
+    found = re.search(r"`Experimental-Flags` must include `([^`]+)`", operation["description"])
+    return found[1] if found else ""
+
+
+@pytest.mark.parametrize("limit", sorted({row.body.max_bytes for row in ENDPOINTS if row.body}))
+def test_each_limit_of_a_request_body_is_described(limit: int) -> None:
+    assert f"{limit:,}" in section(page("rest.md"), "## Errors")
+
+
+@pytest.mark.parametrize("code", sorted(error_codes()))
+def test_each_error_code_is_described(code: str) -> None:
+    assert f"`{code}`" in section(page("graphql.md"), "## Errors")
+
+
+@pytest.mark.parametrize("limit", dataclasses.fields(QueryLimits), ids=lambda limit: limit.name)
+def test_each_limit_of_a_query_is_described(limit: dataclasses.Field[int]) -> None:
+    limits = rows(section(page("graphql.md"), "## Limits"))
+    assert [limit.name, f"{limit.default:,}"] in [row[:2] for row in limits]
+
+
+@pytest.mark.parametrize(
+    "limit", dataclasses.fields(ConnectionLimits), ids=lambda limit: limit.name
+)
+def test_each_limit_of_a_connection_is_described(limit: dataclasses.Field[float]) -> None:
+    limits = rows(section(page("operation.md"), "## Connection limits"))
+    assert [limit.name.replace("_", " "), f"{limit.default:,g}"] in [row[:2] for row in limits]
+
+
+def test_each_field_of_a_log_line_is_described(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    log_request(
+        "id", method="GET", route="/", status=500, duration_ms=1, sent_bytes=1, reason="late"
+    )
+    record = caplog.records[-1]
+    record.exc_info = (ValueError, ValueError(), None)
+    described = {row[0] for row in rows(section(page("operation.md"), "## Logs"))}
+    assert set(orjson.loads(LogFormatter().format(record))) <= described
+
+
+@pytest.mark.parametrize(
+    "counter", dataclasses.fields(CacheCounters), ids=lambda counter: counter.name
+)
+def test_each_counter_of_the_response_cache_is_described(
+    counter: dataclasses.Field[int],
+) -> None:
+    assert f"`{counter.name}`" in section(page("operation.md"), "## Logs")
+
+
+# How the pages are written
+
+
+@pytest.mark.parametrize("file", USER_PAGES, ids=lambda file: file.name)
+def test_prose_is_at_most_100_columns_wide(file: Path) -> None:
+    wide = [
+        f"line {number}: {line}"
+        for number, line in prose(file.read_text())
+        if len(line) > MOST_COLUMNS and " " in line.strip()
+    ]
+    assert wide == []
+
+
+def prose(text: str) -> Iterator[tuple[int, str]]:
+    """Numbered lines outside of code, tables and measured figures."""
+    is_code = is_measured = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        if "<!--" in line and "measured:" in line:
+            is_measured = "/measured:" not in line
+        if not is_code and not is_measured and not line.startswith("|"):
+            yield number, line
+
+
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_relative_links_lead_somewhere(file: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", "\n".join(line for _, line in whole(file))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (file.parent / path).resolve() if path else file
+        assert linked.exists(), f"{file.name}: {target}"
+        if anchor:
+            assert anchor in anchors(linked.read_text()), f"{file.name}: {target}"
+
+
+def whole(file: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines outside of code."""
+    is_code = False
+    for number, line in enumerate(file.read_text().splitlines(), start=1):
+        is_code ^= line.lstrip().startswith("```")
+        if not is_code:
+            yield number, line
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that GitHub gives headings."""
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    linked = re.findall(r"\]\(([^)\s]+)\)", (ROOT / "README.md").read_text())
+    pages = {each.relative_to(ROOT).as_posix() for each in USER_PAGES} - {"README.md"}
+    assert pages <= set(linked)
+
+
+def test_the_licence_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    licence = project["license"]
+    assert OPENAPI["info"]["license"]["identifier"] == licence
+    assert (ROOT / "LICENSE").read_text().startswith(f"{licence} License\n")
+    assert f"[{licence} licence](LICENSE)" in (ROOT / "README.md").read_text()
+
+
+def test_the_changelog_has_the_version_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    released = re.findall(
+        r"^## (\d\S*) - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.M
+    )
+    assert released[0] == project["version"]
