@@ -16,9 +16,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from bench.data.directory import Directory, load_directory
+from bench.data.requests import LoadRequest
 from bench.data.workloads import LIST, NESTED, UNIT, WORKLOADS, Workload
 from bench.load import machine
-from bench.load.generator import LoadError, LoadGenerator, LoadRequest, start_load_generator
+from bench.load.generator import LoadError, LoadGenerator, start_load_generator
 from bench.load.overload import CONNECTIONS_PER_WORKER, OVERLOAD_FACTOR, Overload, measure_overload
 from bench.load.rounds import BenchmarkSetup, RoundSettings, Sample, measure_rounds, warm_up
 from bench.load.servers import PeerError, PeerServer, start_peer

@@ -24,14 +24,14 @@ from rich.console import Console
 from rich.table import Table as Sheet
 from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
 
+from bench.accuracy import compare_levels
+from bench.data.demo_plan import build_demo
 from bench.data.office_plan import build_office
 from routing.costing import TravelMode
 from routing.network.network import Network
 from routing.plan import Plan
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.router import Router
-from tests.routing.buildings import build_demo
-from tests.routing.test_accuracy import compare_levels
 
 SEED = 7
 MATRIX_SIZES = ((1, 50), (50, 1), (7, 7), (5, 10))

@@ -13,7 +13,6 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import click
-import msgspec
 import orjson
 from pymongo import MongoClient
 from rich.console import Console
@@ -26,7 +25,7 @@ from bench.load.start_time import scratch_directory
 from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.peer import HOST, Peer
 from bench.report import pages
-from bench.report.tables import ReportTable
+from bench.report.staleness_table import Staleness, StalenessSample, build_table
 from storage.embedded import embedded_mongo
 
 ASSIGNMENTS = f"/v1/units/attribute-groups/{GROUP_ID}/assignments"
@@ -35,32 +34,6 @@ UNIT_COUNT = 2_000
 READ_COUNT = 100
 WARM_UP_READS = 3
 """After which an answer that can be kept is kept."""
-
-
-class StalenessSample(msgspec.Struct, frozen=True, kw_only=True):
-    """When writes showed, in milliseconds after they were answered."""
-
-    writes: int
-    stale_reads: int
-    """How many first reads showed less than was written."""
-    p50_ms: float
-    p99_ms: float
-    most_ms: float
-    finds: float
-    """What a read asks of MongoDB while nothing is written."""
-
-    @property
-    def is_cached(self) -> bool:
-        """Whether reads were answered from memory, so that they could have been stale."""
-        return self.finds < 0.5
-
-
-class Staleness(msgspec.Struct, frozen=True, kw_only=True):
-    """What was seen through another gateway, without and with caches, and through the same."""
-
-    uncached: StalenessSample
-    cached: StalenessSample
-    same: StalenessSample
 
 
 def measure_staleness(directory: Directory, writes: int) -> Staleness:
@@ -170,29 +143,6 @@ def _seconds_until_visible(reader: GatewayClient, attribute: str) -> float:
         if reader.list_assigned() == [attribute]:
             return sent - written
     raise PeerError(f"a write through another gateway does not show for {MAX_WAIT_SECONDS:.0f} s")
-
-
-def build_table(found: Staleness) -> ReportTable:
-    """What was seen."""
-    rows = (
-        ("another gateway, cache off", found.uncached),
-        ("another gateway, cache on", found.cached),
-        ("the same gateway, cache on", found.same),
-    )
-    return ReportTable(
-        "From a write's answer to the first read that shows it",
-        ("read through", "writes", "stale at once", "p50 ms", "p99 ms", "most ms", "finds a read"),
-        [
-            (
-                title,
-                str(seen.writes),
-                str(seen.stale_reads),
-                *(f"{each:.1f}" for each in (seen.p50_ms, seen.p99_ms, seen.most_ms, seen.finds)),
-            )
-            for title, seen in rows
-        ],
-        note="Finds: what a read asks of MongoDB while nothing is written; 0 is from memory.",
-    )
 
 
 @click.command()

@@ -10,7 +10,7 @@ import orjson
 
 from bench.data import graphql_documents
 from bench.data.directory import MAP_ID, Directory
-from bench.load.generator import LoadRequest
+from bench.data.requests import LoadRequest
 
 SEED = 7
 SINGLE_UNITS = 500

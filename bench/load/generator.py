@@ -21,21 +21,13 @@ import httptools
 import msgspec
 import uvloop
 
+from bench.data.requests import LoadRequest
 from bench.load.machine import LOAD_CORE, pin_to_cores
 
 SEED = 20260731
 EXTRA_SECONDS = 120.0
 """How much longer than ordered a load may take before it counts as hanging."""
 REFUSED_STATUS = 503
-
-
-class LoadRequest(msgspec.Struct, frozen=True):
-    """One HTTP request."""
-
-    path: str
-    method: str = "GET"
-    body: bytes = b""
-    headers: dict[str, str] = {}
 
 
 class LoadOrder(msgspec.Struct, frozen=True, kw_only=True):

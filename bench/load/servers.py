@@ -19,8 +19,9 @@ import orjson
 
 from bench.data.directory import Directory
 from bench.data.recorded_answers import RecordedAnswer, write_recorded_answers
+from bench.data.requests import LoadRequest
 from bench.data.workloads import Workload
-from bench.load.generator import LoadOrder, LoadRequest
+from bench.load.generator import LoadOrder
 from bench.load.machine import SERVER_CORE, cpu_seconds, list_process_tree, pin_to_cores
 from bench.peers.peer import HOST, Peer
 

@@ -8,7 +8,7 @@ import msgspec
 
 from bench.load.rounds import Sample
 from bench.load.start_time import StartTime
-from bench.staleness import Staleness
+from bench.report.staleness_table import Staleness
 
 
 class Spread(NamedTuple):

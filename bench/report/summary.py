@@ -6,13 +6,12 @@ from statistics import median
 
 from rich.console import Console
 
-from bench import staleness
 from bench.data.workloads import LIST, NESTED, NOT_MODIFIED, UNIT, WORKLOADS, Workload
 from bench.load.rounds import Sample
 from bench.peers.by_hand import BY_HAND
 from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.raw import RAW
-from bench.report import chart, pages, targets
+from bench.report import chart, pages, staleness_table, targets
 from bench.report.results import Results, Spread
 from bench.report.tables import NO_VALUE, ReportTable, format_figure
 
@@ -63,7 +62,7 @@ def build_tables(results: Results) -> list[ReportTable]:
         _memory_table(results),
         _start_table(results),
     ]
-    return [*made, staleness.build_table(results.staleness)] if results.staleness else made
+    return [*made, staleness_table.build_table(results.staleness)] if results.staleness else made
 
 
 _UNSATURATED_NOTE = (

@@ -11,8 +11,8 @@ from bench.peers.node import SOFA_JIT, SOFA_JS
 from bench.peers.raw import RAW
 from bench.peers.strawberry_stock import STRAWBERRY
 from bench.report.results import Results, cpu_ratios
+from bench.report.staleness_table import StalenessSample
 from bench.report.tables import NO_VALUE, ReportTable
-from bench.staleness import StalenessSample
 
 STALENESS_MS = 50.0
 ALL_WORKLOADS = tuple(shape.name for shape in WORKLOADS)

@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from shapely import LineString, Point
 
+from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
 from routing.plan import Barrier, Door, Plan
 from routing.processing import process_plan
 from routing.search.euclidean import euclidean_distances
 from routing.search.matrix import TravelMatrix
 from routing.search.router import Position, Router
-from tests.routing.oracle import geodesic_feet
 from tests.routing.random_plans import plans, scaled, spots, turned
 
 pytestmark = pytest.mark.slow
