@@ -1,4 +1,4 @@
-"""How far a network's distances are from the exact geodesics of its walkable areas."""
+"""Compare a network's distances with the exact geodesics of its walkable areas."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Walks on one level: as found, and as they are; (n, n) feet, inf where there is none."""
+    """Measured and exact walks on one level; both (n, n) in feet, inf if there is no walk."""
 
-    found: Floats
+    measured: Floats
     exact: Floats
 
     @property
     def errors(self) -> Floats:
-        """The relative error of each pair of different places that is connected."""
+        """Relative error of each pair of distinct, connected places."""
         pairs = np.isfinite(self.exact) & (self.exact > 0)
-        return np.asarray(np.abs(self.found[pairs] / self.exact[pairs] - 1))
+        return np.asarray(np.abs(self.measured[pairs] / self.exact[pairs] - 1))
 
     @property
     def same_nearest(self) -> Floats:
-        """For each place whether its nearest other place is the same."""
-        found, exact = self.found.copy(), self.exact.copy()
-        np.fill_diagonal(found, np.inf)
+        """Whether each place has the same nearest other place."""
+        measured, exact = self.measured.copy(), self.exact.copy()
+        np.fill_diagonal(measured, np.inf)
         np.fill_diagonal(exact, np.inf)
-        return np.asarray(found.argmin(axis=1) == exact.argmin(axis=1))
+        return np.asarray(measured.argmin(axis=1) == exact.argmin(axis=1))
 
 
 def compare_levels(network: Network) -> list[Comparison]:
-    """For each level its locations, walking on the level alone."""
+    """Compare walks between the locations of each level, without leaving it."""
     compared = []
     for index, level in enumerate(network.levels):
         own = [a for a in network.locations if a.level == index and a.vertex >= 0]

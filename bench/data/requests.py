@@ -1,4 +1,4 @@
-"""A request to send, apart from the server that gets it."""
+"""Requests of the benchmark, independent of the server that gets them."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What `bench.staleness` measures, and its table."""
+"""The results of `bench.staleness`, and their table."""
 
 import msgspec
 
@@ -6,37 +6,37 @@ from bench.report.tables import ReportTable
 
 
 class StalenessSample(msgspec.Struct, frozen=True, kw_only=True):
-    """When writes showed, in milliseconds after they were answered."""
+    """How soon writes became visible, in milliseconds after their answers."""
 
     writes: int
     stale_reads: int
-    """How many first reads showed less than was written."""
+    """Number of first reads that did not show the write."""
     p50_ms: float
     p99_ms: float
     most_ms: float
     finds: float
-    """What a read asks of MongoDB while nothing is written."""
+    """MongoDB queries per read while nothing is written."""
 
     @property
     def is_cached(self) -> bool:
-        """Whether reads were answered from memory, so that they could have been stale."""
+        """Whether reads were answered from the cache, so that they could be stale."""
         return self.finds < 0.5
 
 
 class Staleness(msgspec.Struct, frozen=True, kw_only=True):
-    """What was seen through another gateway, without and with caches, and through the same."""
+    """Staleness through another gateway, without and with cache, and through the same one."""
 
     uncached: StalenessSample
     cached: StalenessSample
     same: StalenessSample
 
 
-def build_table(found: Staleness) -> ReportTable:
-    """What was seen."""
+def build_table(staleness: Staleness) -> ReportTable:
+    """Return the table of all samples."""
     rows = (
-        ("another gateway, cache off", found.uncached),
-        ("another gateway, cache on", found.cached),
-        ("the same gateway, cache on", found.same),
+        ("another gateway, cache off", staleness.uncached),
+        ("another gateway, cache on", staleness.cached),
+        ("the same gateway, cache on", staleness.same),
     )
     return ReportTable(
         "From a write's answer to the first read that shows it",
@@ -44,11 +44,11 @@ def build_table(found: Staleness) -> ReportTable:
         [
             (
                 title,
-                str(seen.writes),
-                str(seen.stale_reads),
-                *(f"{each:.1f}" for each in (seen.p50_ms, seen.p99_ms, seen.most_ms, seen.finds)),
+                str(sample.writes),
+                str(sample.stale_reads),
+                *(f"{x:.1f}" for x in (sample.p50_ms, sample.p99_ms, sample.most_ms, sample.finds)),
             )
-            for title, seen in rows
+            for title, sample in rows
         ],
-        note="Finds: what a read asks of MongoDB while nothing is written; 0 is from memory.",
+        note="Finds: MongoDB queries per read while nothing is written; 0 means from the cache.",
     )

@@ -26,12 +26,12 @@ Floats = NDArray[np.float64]
 
 def check(network: Network) -> None:
     compared = compare_levels(network)
-    errors = np.concatenate([each.errors for each in compared])
-    nearest = np.concatenate([each.same_nearest for each in compared])
+    errors = np.concatenate([level.errors for level in compared])
+    nearest = np.concatenate([level.same_nearest for level in compared])
     assert errors.max() <= EXACT
     assert nearest.mean() >= NEAREST
-    for each in compared:
-        assert (np.isfinite(each.found) == np.isfinite(each.exact)).all()
+    for level in compared:
+        assert (np.isfinite(level.measured) == np.isfinite(level.exact)).all()
 
 
 @pytest.mark.parametrize("mode", TravelMode)
