@@ -1,4 +1,4 @@
-"""`make bench`: Floorgate beside its peers, on the same MongoDB and the same data."""
+"""`make bench`: compare Floorgate with its peers, on the same MongoDB and the same data."""
 
 import signal
 import sys
@@ -42,14 +42,14 @@ RESULTS = Path(__file__).parents[1] / "build" / "bench" / "results.json"
     type=click.FloatRange(0.1),
     default=1.0,
     show_default=True,
-    help="Of each load; there are two a round for each shape and peer.",
+    help="Duration of each load; there are two per round, workload and peer.",
 )
 @click.option("--starts", type=click.IntRange(0), default=3, show_default=True)
 @click.option("--writes", type=click.IntRange(0), default=200, show_default=True)
-@click.option("--peer", "peer_names", multiple=True, help="Only these, besides Floorgate.")
+@click.option("--peer", "peer_names", multiple=True, help="Only these and Floorgate.")
 @click.option("--shape", "shape_names", multiple=True, help="Only these.")
 @click.option(
-    "--output", type=click.Path(path_type=Path), default=RESULTS, help="Where the figures go."
+    "--output", type=click.Path(path_type=Path), default=RESULTS, help="File for the figures."
 )
 @click.option(
     "--from",
@@ -71,15 +71,16 @@ def main(
     write_docs: bool,
 ) -> None:
     """Measure speed and memory; print tables and write the figures as JSON."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # leaves no peer behind
+    # Exiting by an exception lets context managers stop every peer.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if earlier is not None:
         results = msgspec.json.decode(earlier.read_bytes(), type=Results)
     else:
         peers, left_out = all_peers(peer_names)
-        asked = _select_named("--shape", WORKLOADS, shape_names)
+        workloads = _select_named("--shape", WORKLOADS, shape_names)
         rivals = _select_named("--peer", peers, peer_names, always=(UNCACHED.name,))
         run = _BenchmarkRun(
-            units, RoundSettings(rounds, seconds), starts, writes, rivals, asked, left_out
+            units, RoundSettings(rounds, seconds), starts, writes, rivals, workloads, left_out
         )
         try:
             results = run.measure()
@@ -108,18 +109,18 @@ def _select_named(
 
 
 class _BenchmarkRun(msgspec.Struct, frozen=True):
-    """One run."""
+    """The settings of one run."""
 
     units: int
-    effort: RoundSettings
+    settings: RoundSettings
     starts: int
     writes: int
     peers: list[Peer]
-    shapes: list[Workload]
+    workloads: list[Workload]
     left_out: list[str]
 
     def measure(self) -> Results:
-        """Everything, measured now. Raises PeerError and LoadError."""
+        """Measure everything. Raises PeerError and LoadError."""
         with scratch_directory() as scratch:
             data_dir = scratch / "data"
             with (
@@ -129,20 +130,20 @@ class _BenchmarkRun(msgspec.Struct, frozen=True):
                 directory = load_directory(mongo_url, DATABASE, self.units, scratch)
                 samples, memory = self._measure_peers(directory)
                 writes = self.writes
-                seen = staleness.measure_staleness(directory, writes) if writes else None
+                stale = staleness.measure_staleness(directory, writes) if writes else None
             started = start_time.measure_starts(data_dir, self.starts)
         return Results(
             taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
             machine=machine.describe_machine(),
             units=self.units,
-            rounds=self.effort.rounds,
-            seconds=self.effort.seconds,
+            rounds=self.settings.rounds,
+            seconds=self.settings.seconds,
             titles={peer.name: peer.title for peer in self.peers},
             left_out=self.left_out,
             samples=samples,
             starts=started,
             memory=memory,
-            staleness=seen,
+            staleness=stale,
         )
 
     def _measure_peers(self, directory: Directory) -> tuple[list[Sample], list[Memory]]:
@@ -156,29 +157,30 @@ class _BenchmarkRun(msgspec.Struct, frozen=True):
             ]
             servers = [first, *others]
             idle = _measure_memory(servers, directory.mongod_pid)
-            for shape in self.shapes:
+            for workload in self.workloads:
                 check_same_answers(
-                    [x for x in servers if x.peer.serves(shape.name)], shape, directory
+                    [x for x in servers if x.peer.serves(workload.name)], workload, directory
                 )
             load = stack.enter_context(start_load_generator())
-            field = BenchmarkSetup(servers, self.shapes, directory, load)
-            pairs = len(field.list_pairs())
-            _with_progress(warm_up(field, self.effort.seconds), "Warming up", pairs)
+            setup = BenchmarkSetup(servers, self.workloads, directory, load)
+            pairs = len(setup.list_pairs())
+            _with_progress(warm_up(setup, self.settings.seconds), "Warming up", pairs)
             samples = _with_progress(
-                measure_rounds(field, self.effort), "Measuring", pairs * self.effort.rounds
+                measure_rounds(setup, self.settings), "Measuring", pairs * self.settings.rounds
             )
             after = _measure_memory(servers, directory.mongod_pid)
         return samples, [Memory(process=x, idle=idle[x], after=after[x]) for x in idle]
 
 
 def _with_progress(steps: Iterable[T], what: str, total: int) -> list[T]:
-    """All of them, with progress on a terminal."""
+    """Return all steps, with a progress bar on a terminal."""
     console = Console(stderr=True)
     quiet = not sys.stderr.isatty()
     return list(track(steps, what, total, console=console, transient=True, disable=quiet))
 
 
 def _measure_memory(servers: list[PeerServer], mongod_pid: int) -> dict[str, dict[str, float]]:
+    """Return megabytes of memory by process and kind."""
     processes = {server.peer.name: server.pid for server in servers} | {"mongod": mongod_pid}
     return {name: machine.memory_mb(pid) for name, pid in processes.items()}
 

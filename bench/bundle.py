@@ -1,7 +1,9 @@
-"""A bundle of any size for measurements: `python -m bench.bundle --units 1000000 > big.ndjson`.
+"""Write a bundle of any size for measurements.
 
-Assets have 250 units on eight floors and one map, as a mid-rise property has. Units come in an
-order that is not that of their ids, as exports of property-management systems do.
+`python -m bench.bundle --units 1000000 > big.ndjson`.
+
+Assets have 250 units on eight floors and one map, as a mid-rise property has. Units are not
+sorted by id, as in exports of property-management systems.
 """
 
 import sys
@@ -14,11 +16,11 @@ import orjson
 UNITS_PER_ASSET = 250
 FLOORS_PER_ASSET = 8
 ID_MULTIPLIER = 7_368_787
-"""A prime: multiplying by it spreads ids over their range."""
+"""A prime; multiplying by it modulo another prime spreads ids over their range."""
 
 
 def iter_members(units: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every member with its kind, owners first."""
+    """Yield every member with its kind, owners first."""
     assets = -(-units // UNITS_PER_ASSET)
     for asset in range(assets):
         yield "asset", {"id": _asset(asset), "name": f"Property {asset}"}
@@ -57,13 +59,13 @@ def _unit(unit: int) -> dict[str, Any]:
 
 
 def write_lines(units: int) -> None:
-    """One member a line."""
+    """Write one member per line."""
     for kind, member in iter_members(units):
         sys.stdout.buffer.write(orjson.dumps({"type": kind, **member}) + b"\n")
 
 
 def write_arrays(units: int) -> None:
-    """One object of arrays."""
+    """Write one object of arrays."""
     current = None
     sys.stdout.buffer.write(b"{")
     for kind, member in iter_members(units):
@@ -81,7 +83,7 @@ def write_arrays(units: int) -> None:
 @click.option("--units", type=click.IntRange(0), default=1_000_000, show_default=True)
 @click.option("--form", type=click.Choice(["lines", "arrays"]), default="lines", show_default=True)
 def main(units: int, form: str) -> None:
-    """Write a bundle of so many units to standard output."""
+    """Write a bundle to standard output."""
     {"lines": write_lines, "arrays": write_arrays}[form](units)
 
 

@@ -1,4 +1,4 @@
-"""A gateway that also returns constants: what everything around an answer costs by itself.
+"""A gateway with an endpoint that returns a constant: the cost of everything around an endpoint.
 
 `python -m bench.constant` serves on a free port, with the settings of its environment.
 """
@@ -24,18 +24,18 @@ from storage.cache.write_counter import WriteCounter
 
 CONSTANT_PATH = "/constant"
 SIZE_HEADER = "size"
-"""The request's header that says how many bytes to return."""
+"""Request header with the number of bytes to return."""
 
 
 class ConstantGateway(Gateway):
-    """The key is checked and the body read, and that is all."""
+    """A gateway with one more endpoint, which only checks the key and reads the body."""
 
     def build_routes(self) -> list[PathRoute]:
-        """The gateway's own, and the constant."""
+        """Return the gateway's routes and the constant's."""
         return [PathRoute(CONSTANT_PATH, {"POST": self.constant}), *super().build_routes()]
 
     async def constant(self, request: Request) -> Response:
-        """As many spaces as are wanted."""
+        """Return as many spaces as the header says."""
         await self.authenticate(request)
         await read_request_body(request, DISTANCES_BODY.media_type, DISTANCES_BODY.max_bytes)
         content = b" " * int(request.headers[SIZE_HEADER])

@@ -1,7 +1,7 @@
-"""What executing a query costs: `python -m bench.executing`.
+"""Measure the cost of executing a query: `python -m bench.executing`.
 
-CPU of this process, which has no HTTP in it: with MongoDB, and over records that are already in
-memory, which leaves the layer between a request and its records. All include writing the JSON.
+CPU time of this process without HTTP: with MongoDB, and with records already in memory, which
+leaves the layer between a request and its records. Both include writing the JSON.
 """
 
 import asyncio
@@ -54,14 +54,14 @@ QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 class CachingStore(Store):
-    """A store that reads everything once and has it ready from then on."""
+    """A store that reads each record or page once and caches it."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store.client, store.database.name)
         self._cache: dict[Any, Any] = {}
 
     async def load_records(self, kind: Kind[Any], scope: Scope, keys: Any) -> dict[str, Any]:
-        """As a store's, the first time."""
+        """Return cached results, reading them on the first call."""
         wanted = tuple(keys)
         return dict(
             await self._read_through((kind.name, wanted), super().load_records, kind, scope, wanted)
@@ -70,7 +70,7 @@ class CachingStore(Store):
     async def list_page(
         self, kind: Kind[Any], scope: Scope, where: Document, page_request: PageRequest
     ) -> Page[Any]:
-        """As a store's, the first time."""
+        """Return cached results, reading them on the first call."""
         key = (kind.name, str(where), page_request)
         found: Page[Any] = await self._read_through(
             key, super().list_page, kind, scope, where, page_request
@@ -80,7 +80,7 @@ class CachingStore(Store):
     async def load_pages(
         self, kind: Kind[Any], scope: Scope, wheres: Sequence[Document], page_request: PageRequest
     ) -> list[Page[Any]]:
-        """As a store's, the first time."""
+        """Return cached results, reading them on the first call."""
         key = (kind.name, str(wheres), page_request)
         found: list[Page[Any]] = await self._read_through(
             key, super().load_pages, kind, scope, wheres, page_request
@@ -103,9 +103,9 @@ class Cost:
     over_records: float
 
 
-async def measure_query(executor: Executor, shape: str, store: Store, rounds: int) -> Cost:
-    """The median of so many rounds of each kind."""
-    text, variables = QUERIES[shape]
+async def measure_query(executor: Executor, query: str, store: Store, rounds: int) -> Cost:
+    """Return the median cost over `rounds` rounds."""
+    text, variables = QUERIES[query]
     operation = executor.prepare(text)
 
     async def once(store: Store) -> float:
@@ -116,32 +116,32 @@ async def measure_query(executor: Executor, shape: str, store: Store, rounds: in
         assert not result.errors
         return spent
 
-    remembering = CachingStore(store)
-    await once(remembering)
+    caching_store = CachingStore(store)
+    await once(caching_store)
     gc.collect()
     gc.freeze()  # as a worker does
     return Cost(
         median([await once(store) for _ in range(rounds)]),
-        median([await once(remembering) for _ in range(rounds)]),
+        median([await once(caching_store) for _ in range(rounds)]),
     )
 
 
 def build_bundle() -> dict[str, list[dict[str, Any]]]:
     """A directory of a thousand units."""
-    made: dict[str, list[dict[str, Any]]] = {"assets": [], "floors": [], "units": []}
+    bundle: dict[str, list[dict[str, Any]]] = {"assets": [], "floors": [], "units": []}
     for a in range(FAN_OUT):
         asset = {"asset_id": f"a{a}"}
-        made["assets"].append({"id": f"a{a}", "name": f"Property {a}"})
+        bundle["assets"].append({"id": f"a{a}", "name": f"Property {a}"})
         for f in range(FAN_OUT):
-            made["floors"].append({**asset, "id": f"a{a}-f{f}", "name": f"Floor {f}"})
+            bundle["floors"].append({**asset, "id": f"a{a}-f{f}", "name": f"Floor {f}"})
             for u in range(FAN_OUT):
                 unit = {"id": f"a{a}-f{f}-u{u}", "floor_id": f"a{a}-f{f}", "name": f"{f}0{u}"}
-                made["units"].append({**asset, **unit})
-    return made
+                bundle["units"].append({**asset, **unit})
+    return bundle
 
 
 async def measure_all(mongo_url: str, folder: Path, rounds: int) -> Table:
-    """All shapes, compiled and by graphql-core."""
+    """Measure all queries, compiled and by graphql-core."""
     client = driver.connect(mongo_url)
     path = folder / "bundle.json"
     path.write_bytes(orjson.dumps(build_bundle()))
@@ -154,10 +154,10 @@ async def measure_all(mongo_url: str, folder: Path, rounds: int) -> Table:
         for column in ("graphql-core", "compiled", "ratio"):
             table.add_column(f"{where}\n{column}", justify="right")
     executors = [Executor(GRAPHQL_SCHEMA, compile_queries=False), Executor(GRAPHQL_SCHEMA)]
-    for shape in QUERIES:
-        slow, fast = [await measure_query(executor, shape, store, rounds) for executor in executors]
+    for query in QUERIES:
+        slow, fast = [await measure_query(executor, query, store, rounds) for executor in executors]
         table.add_row(
-            shape,
+            query,
             *_format_comparison(slow.with_mongodb, fast.with_mongodb),
             *_format_comparison(slow.over_records, fast.over_records),
         )

@@ -1,7 +1,7 @@
-"""What grows with the directory: `python -m bench.growth`.
+"""Measure what grows with the directory: `python -m bench.growth`.
 
-The same requests at each size, of one worker and of two; the first and the last page of a list,
-reached by its links and by number; memory; and what four times as much as can be answered does.
+The same requests at each size, to one worker and to two; the first and the last page of a list,
+reached by links and by number; memory; and an overload of four times saturation.
 """
 
 import signal
@@ -16,9 +16,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from bench.data.directory import Directory, load_directory
+from bench.data.requests import LoadRequest
 from bench.data.workloads import LIST, NESTED, UNIT, WORKLOADS, Workload
 from bench.load import machine
-from bench.load.generator import LoadError, LoadGenerator, LoadRequest, start_load_generator
+from bench.load.generator import LoadError, LoadGenerator, start_load_generator
 from bench.load.overload import CONNECTIONS_PER_WORKER, OVERLOAD_FACTOR, Overload, measure_overload
 from bench.load.rounds import BenchmarkSetup, RoundSettings, Sample, measure_rounds, warm_up
 from bench.load.servers import PeerError, PeerServer, start_peer
@@ -40,16 +41,16 @@ RESULTS = Path(__file__).parents[1] / "build" / "bench" / "growth.json"
 
 
 class GrowthResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured of one gateway at one size."""
+    """Measurements of one gateway at one size."""
 
     units: int
     workers: int
     peer: str
     samples: list[Sample]
     pages: list[Sample]
-    """Of the list's first and last pages, with one worker and no cache."""
+    """Samples of the list's first and last pages, with one worker and no cache."""
     worker_mb: list[float]
-    """Resident memory of each worker, after all this."""
+    """Resident memory of each worker after the runs."""
     overload: Overload
 
 
@@ -67,18 +68,19 @@ def main(
     write_docs: bool,
 ) -> None:
     """Measure what grows with the directory; --sizes and --workers may be given several times."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # leaves no gateway behind
+    # Exiting by an exception lets context managers stop every gateway.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         grown = _measure_with_progress(size, counts, seconds)
     except (PeerError, LoadError) as error:
         raise click.ClickException(str(error)) from error
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_bytes(msgspec.json.format(msgspec.json.encode(grown)))
-    made = build_tables(grown)
-    for sheet in made:
-        Console(width=None if sys.stdout.isatty() else 140).print(sheet.to_rich_table())
+    tables = build_tables(grown)
+    for table in tables:
+        Console(width=None if sys.stdout.isatty() else 140).print(table.to_rich_table())
     if write_docs:
-        shown = [f"### {sheet.title}\n\n{sheet.to_markdown()}" for sheet in made]
+        shown = [f"### {sheet.title}\n\n{sheet.to_markdown()}" for sheet in tables]
         pages.rewrite_section(pages.PERFORMANCE_PAGE, "growth", "\n\n".join(shown))
 
 
@@ -88,9 +90,9 @@ def _measure_with_progress(
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("Growing", total=len(sizes) * len(counts) * 2)
         grown = []
-        for each in _iter_measurements(sizes, counts, seconds):
-            grown.append(each)
-            progress.update(task, advance=1, description=f"{each.units:,} units")
+        for result in _iter_measurements(sizes, counts, seconds):
+            grown.append(result)
+            progress.update(task, advance=1, description=f"{result.units:,} units")
     return grown
 
 
@@ -113,15 +115,15 @@ def _iter_measurements(
 def _measure_gateway(
     peer: Peer, workers: int, directory: Directory, load: LoadGenerator, seconds: float
 ) -> GrowthResult:
-    # Several workers may use every core, also the one of the load and mongod.
+    # Several workers may use every core, including the one of the load and mongod.
     cores = (machine.SERVER_CORE,) if workers == 1 else machine.CORES
     with start_peer(with_workers(peer, workers), directory, cores) as server:
         walks = workers == 1 and peer.name == UNCACHED.name
         paged = _page_workloads(server) if walks else []
-        field = BenchmarkSetup([server], [*MEASURED_WORKLOADS, *paged], directory, load)
-        for _ in warm_up(field, seconds / 2):
+        setup = BenchmarkSetup([server], [*MEASURED_WORKLOADS, *paged], directory, load)
+        for _ in warm_up(setup, seconds / 2):
             pass
-        samples = list(measure_rounds(field, RoundSettings(1, seconds)))
+        samples = list(measure_rounds(setup, RoundSettings(1, seconds)))
         shed = measure_overload(server, workers, OVERLOAD_WORKLOAD, directory, load, seconds)
         _, *children = machine.list_process_tree(server.pid)
         memory = [machine.memory_mb(pid)["rss"] for pid in children or [server.pid]]
@@ -130,15 +132,15 @@ def _measure_gateway(
         units=len(directory.unit_ids),
         workers=workers,
         peer=peer.name,
-        samples=[each for each in samples if each.shape not in names],
-        pages=[each for each in samples if each.shape in names],
+        samples=[sample for sample in samples if sample.shape not in names],
+        pages=[sample for sample in samples if sample.shape in names],
         worker_mb=memory,
         overload=shed,
     )
 
 
 def _page_workloads(server: PeerServer) -> list[Workload]:
-    """The first page, the last one by link, and a jump to the middle and to the end."""
+    """Return the first page, the last one by link, and the middle and last ones by number."""
     first = f"/v1/units?per-page={PER_PAGE}"
     last, number = first, 1
     while following := _next_path(server, last):
@@ -166,7 +168,7 @@ def _next_path(server: PeerServer, path: str) -> str | None:
 
 
 def build_tables(grown: Sequence[GrowthResult]) -> list[ReportTable]:
-    """Requests, pages, overload and memory."""
+    """Return the tables of requests, pages, overload and memory."""
     titles = {shape.name: shape.title for shape in MEASURED_WORKLOADS}
     return [
         ReportTable(
@@ -174,13 +176,13 @@ def build_tables(grown: Sequence[GrowthResult]) -> list[ReportTable]:
             ("units", "workers", "cache", *titles.values()),
             [
                 (
-                    *_row_labels(each),
+                    *_row_labels(result),
                     *(
                         f"{format_figure(x.cpu_ms)}; {format_figure(x.requests_per_second)}"
-                        for x in _samples_in_order(each, titles)
+                        for x in _samples_in_order(result, titles)
                     ),
                 )
-                for each in grown
+                for result in grown
             ],
             note="Two workers share both cores with the load and mongod.",
         ),
@@ -189,14 +191,14 @@ def build_tables(grown: Sequence[GrowthResult]) -> list[ReportTable]:
             ("units", "page", "gateway", "mongod", "p50 ms"),
             [
                 (
-                    f"{each.units:,}",
+                    f"{result.units:,}",
                     x.shape,
                     format_figure(x.cpu_ms),
                     format_figure(x.mongod_cpu_ms),
                     format_figure(x.p50_ms),
                 )
-                for each in grown
-                for x in each.pages
+                for result in grown
+                for x in result.pages
             ],
             text_columns=2,
         ),
@@ -208,23 +210,29 @@ def build_tables(grown: Sequence[GrowthResult]) -> list[ReportTable]:
             ),
             [
                 (
-                    *_row_labels(each),
-                    *(format_figure(x) for x in msgspec.structs.astuple(each.overload)),
+                    *_row_labels(result),
+                    *(format_figure(x) for x in msgspec.structs.astuple(result.overload)),
                 )
-                for each in grown
+                for result in grown
             ],
-            note=f"{CONNECTIONS_PER_WORKER} connections to a worker, which answers 100 requests at a time.",
+            note=(
+                f"{CONNECTIONS_PER_WORKER} connections to a worker, which answers 100 requests at "
+                "a time."
+            ),
         ),
         ReportTable(
-            "Resident memory of a worker, MB, after all this",
+            "Resident memory of a worker, MB, after the runs",
             ("units", "workers", "cache", "MB"),
-            [(*_row_labels(each), ", ".join(f"{x:.0f}" for x in each.worker_mb)) for each in grown],
+            [
+                (*_row_labels(result), ", ".join(f"{x:.0f}" for x in result.worker_mb))
+                for result in grown
+            ],
         ),
     ]
 
 
 def _samples_in_order(grown: GrowthResult, names: Iterable[str]) -> list[Sample]:
-    by_shape = {each.shape: each for each in grown.samples}
+    by_shape = {sample.shape: sample for sample in grown.samples}
     return [by_shape[name] for name in names]
 
 

@@ -1,8 +1,8 @@
-"""What importing costs: `python -m bench.importing --units 1000000`.
+"""Measure the cost of importing: `python -m bench.importing --units 1000000`.
 
 Writes a bundle, imports it into an empty embedded MongoDB and a second time unchanged, exports it,
-and prints a line of JSON for each: seconds in all and by phase, CPU seconds and peak memory of
-this process. The machine's load says how far the seconds can be trusted.
+and prints a line of JSON per step: seconds in total and by phase, CPU seconds and peak memory of
+this process, and the load average, which shows how far the seconds can be trusted.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ TIMEOUT_SECONDS = 60
 
 
 class Measurement:
-    """Seconds by phase, CPU seconds and peak memory from its beginning to its `lines`."""
+    """Seconds by phase, CPU seconds and peak memory since it was created."""
 
     def __init__(self) -> None:
         self.began = time.monotonic()
@@ -36,11 +36,11 @@ class Measurement:
         self.ends: dict[str, float] = {}
 
     def record_progress(self, progress: ImportProgress) -> None:
-        """Notes that a phase has come this far."""
+        """Record the time of a phase's latest progress."""
         self.ends[progress.phase] = time.monotonic()
 
     def to_json(self, name: str, **more: Any) -> str:
-        """What was measured, as JSON."""
+        """Return the measurement as JSON."""
         starts = [self.began, *self.ends.values()]
         phases = {
             phase: round(end - start, 1)
@@ -60,7 +60,7 @@ class Measurement:
 
 
 async def measure_import(url: str, driver_name: DriverName, bundle: Path) -> None:
-    """Imports twice and exports once."""
+    """Import twice, export once, and print each measurement."""
     client = driver.connect(url, driver_name, TIMEOUT_SECONDS)
     database = client["bench"]
     for name in ("import", "import again"):
@@ -86,7 +86,7 @@ async def measure_import(url: str, driver_name: DriverName, bundle: Path) -> Non
     show_default=True,
 )
 def main(units: int, form: str, driver_name: DriverName) -> None:
-    """Measure an import of so many units."""
+    """Measure an import."""
     with tempfile.TemporaryDirectory() as directory:
         bundle = Path(directory) / "bundle"
         with bundle.open("wb") as file:

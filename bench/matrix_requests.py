@@ -1,8 +1,8 @@
-"""The whole E18 request beside one that returns a constant: `python -m bench.matrix_requests`.
+"""Compare distance-matrix requests with ones that return a constant.
 
-Both take the same body and return as many bytes through the same front door, key check and delivery
-included; the constant reads no database and computes nothing. One server, on a core of its own,
-answers both in turn.
+`python -m bench.matrix_requests`. Both take the same body and return as many bytes through the same
+server, middleware and key check; the constant reads no database and computes nothing. One server,
+on a core of its own, answers both in turn.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ Waypoint = dict[str, Any]
 
 @dataclass(frozen=True)
 class MeasuredClient:
-    """One connection to the server."""
+    """A connection to the server."""
 
     connection: http.client.HTTPConnection
     headers: dict[str, str]
     pid: int
 
     def post(self, path: str, body: bytes, size: int = 0) -> bytes:
-        """What a request is answered, which must be 200; `size` is the constant's."""
+        """Return the content of an answer, which must be 200; `size` is that of the constant."""
         self.connection.request(
             "POST", path, body, self.headers | {constant.SIZE_HEADER: str(size)}
         )
@@ -68,7 +68,7 @@ class MeasuredClient:
         return content
 
     def cpu_ms(self, path: str, bodies: Sequence[bytes], size: int) -> float:
-        """Server CPU per request."""
+        """Return server CPU per request, in milliseconds."""
         before = cpu_seconds(self.pid)
         for body in bodies:
             self.post(path, body, size)
@@ -76,7 +76,7 @@ class MeasuredClient:
 
 
 async def load_demo(mongo_url: str) -> tuple[str, list[Waypoint]]:
-    """The demo property, routable: a key for it, and its locations as waypoints."""
+    """Load the demo property with a routable map; return a key and its locations as waypoints."""
     client = driver.connect(mongo_url)
     try:
         database = client[DATABASE]
@@ -92,10 +92,10 @@ async def load_demo(mongo_url: str) -> tuple[str, list[Waypoint]]:
             asset_ids=None,
             expires_at=None,
         )
-        found = await database[LOCATIONS.name].find({"unit_map_id": MAP_ID}).to_list(None)
+        locations = await database[LOCATIONS.name].find({"unit_map_id": MAP_ID}).to_list(None)
     finally:
         await driver.close(client)
-    return key, [to_waypoint(each) for each in found]
+    return key, [to_waypoint(location) for location in locations]
 
 
 def to_waypoint(location: dict[str, Any]) -> Waypoint:
@@ -107,7 +107,7 @@ def to_waypoint(location: dict[str, Any]) -> Waypoint:
 
 @contextmanager
 def start_server(mongo_url: str, key: str) -> Iterator[MeasuredClient]:
-    """A client of a server that has its core to itself."""
+    """Start a server on a core of its own, and yield a client."""
     settings = {"FLOORGATE_MONGO_URL": mongo_url, "FLOORGATE_DATABASE": DATABASE}
     with pin_to_cores(SERVER_CORE):
         process = subprocess.Popen(
@@ -133,9 +133,9 @@ def start_server(mongo_url: str, key: str) -> Iterator[MeasuredClient]:
 
 
 def iter_bodies(waypoints: Sequence[Waypoint], rows: int, columns: int) -> Iterator[bytes]:
-    """Requests for matrices of a shape between waypoints drawn at random.
+    """Yield bodies for matrices of `rows` by `columns` random waypoints.
 
-    No two are the same, so that no answer can be one that was kept.
+    No two are equal, so that no response comes from the response cache.
     """
     generator = random.Random(SEED)
     for number in count():
@@ -148,7 +148,7 @@ def iter_bodies(waypoints: Sequence[Waypoint], rows: int, columns: int) -> Itera
 def compare_requests(
     client: MeasuredClient, bodies: Iterator[bytes], rounds: int, requests: int
 ) -> tuple[int, float, float]:
-    """Bytes of an answer, and the medians of both requests' CPU milliseconds, round by round."""
+    """Return the bytes of an answer, and the median CPU milliseconds of both requests."""
     sizes = [len(client.post(MATRIX_PATH, body)) for body in islice(bodies, WARM_UP_REQUESTS)]
     size = round(sum(sizes) / len(sizes))
     taken = [
@@ -174,7 +174,7 @@ def main(rounds: int, requests: int) -> None:
         embedded_mongo.run_embedded_mongo(Path(scratch)) as mongo_url,
     ):
         key, listed = asyncio.run(load_demo(mongo_url))
-        forms = {"by id": [{"id": each["id"]} for each in listed], "as listed": listed}
+        forms = {"by id": [{"id": waypoint["id"]} for waypoint in listed], "as listed": listed}
         with start_server(mongo_url, key) as client:
             for form, waypoints in forms.items():
                 for rows, columns in MATRIX_SIZES:

@@ -1,8 +1,8 @@
-"""What a request's CPU goes to: `python -m bench.profiling --shape units-1000`.
+"""Profile the CPU time of requests: `python -m bench.profiling --shape units-1000`.
 
-The gateway runs under Python's own profiler, which makes calls dearer than they are: read the
-shares, and take the milliseconds from `make bench`. It records the event loop's thread alone, not
-those in which Motor reads sockets and decodes BSON.
+The gateway runs under cProfile, which makes calls more expensive than they are: read the shares,
+and take milliseconds from `make bench`. It records only the event loop's thread, not those in which
+Motor reads sockets and decodes BSON.
 """
 
 import os
@@ -39,7 +39,7 @@ finally:
     profile.disable()
     profile.dump_stats(path)
 """
-"""Nothing is recorded before the signal: starting is not what is asked about."""
+"""Records only after the signal, to leave out the start of the gateway."""
 SETTLING_SECONDS = 0.2
 
 
@@ -52,7 +52,7 @@ SETTLING_SECONDS = 0.2
 @click.option("--seconds", type=click.FloatRange(0.1), default=3.0, show_default=True)
 @click.option("--rows", type=click.IntRange(1), default=30, show_default=True)
 def main(name: str, cache: bool, units: int, seconds: float, rows: int) -> None:
-    """Show the functions that take most of the time of a shape's requests."""
+    """Show the functions that take most of the time of a workload's requests."""
     shape = next(shape for shape in WORKLOADS if shape.name == name)
     peer = CACHED if cache else UNCACHED
     with (
@@ -88,9 +88,9 @@ def _run_profiled(
 
 
 def summarize_profile(path: Path, title: str, requests: int, rows: int) -> ReportTable:
-    """The functions with the most time of their own, per request."""
+    """Return the functions with the most time of their own, per request."""
     stats = pstats.Stats(str(path)).get_stats_profile()
-    found = sorted(stats.func_profiles.items(), key=lambda each: each[1].tottime, reverse=True)
+    functions = sorted(stats.func_profiles.items(), key=lambda item: item[1].tottime, reverse=True)
     return ReportTable(
         f"{title}: {requests:,} requests, profiled",
         ("function", "where", "calls a request", "own ms", "with callees ms"),
@@ -102,14 +102,14 @@ def summarize_profile(path: Path, title: str, requests: int, rows: int) -> Repor
                 format_figure(1000 * profile.tottime / requests),
                 format_figure(1000 * profile.cumtime / requests),
             )
-            for function, profile in found[:rows]
+            for function, profile in functions[:rows]
         ],
         text_columns=2,
     )
 
 
 def _parse_call_count(calls: str) -> int:
-    """`3/1` is three calls, one of which was not recursive."""
+    """Parse cProfile's `3/1`: three calls, one of them not recursive."""
     return int(calls.partition("/")[0])
 
 

@@ -1,6 +1,6 @@
-"""Speed, memory and accuracy of routing: `python -m bench.routing`.
+"""Measure speed, memory and accuracy of routing: `python -m bench.routing`.
 
-Every figure of a peer is taken on the same graph in the same process, turn by turn.
+igraph and scipy are measured on the same graph in the same process, in turn.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from rich.console import Console
 from rich.table import Table as Sheet
 from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
 
+from bench.accuracy import compare_levels
+from bench.data.demo_plan import build_demo
 from bench.data.office_plan import build_office
 from routing.costing import TravelMode
 from routing.network.network import Network
 from routing.plan import Plan
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.router import Router
-from tests.routing.buildings import build_demo
-from tests.routing.test_accuracy import compare_levels
 
 SEED = 7
 MATRIX_SIZES = ((1, 50), (50, 1), (7, 7), (5, 10))
@@ -40,7 +40,7 @@ LOCATION_COUNTS = (10, 100, 1_000, 5_000)
 
 @dataclass(frozen=True)
 class Timing:
-    """CPU milliseconds of one call: a busy machine does not stretch them."""
+    """CPU milliseconds of one call; unlike wall time, not affected by a busy machine."""
 
     p50: float
     p99: float
@@ -54,19 +54,19 @@ MatrixFunction = Callable[[list[str], list[str]], Any]
 
 
 def time_calls(
-    answers: Sequence[MatrixFunction], questions: Sequence[SourcesAndTargets]
+    functions: Sequence[MatrixFunction], questions: Sequence[SourcesAndTargets]
 ) -> list[Timing]:
-    """How long each of `answers` takes over all `questions`, in CPU time of this thread.
+    """Return the CPU time of each function over all `questions`.
 
-    They take turns, so that what slows the machine down slows all of them down.
+    They take turns, so that a slower machine slows all of them down.
     """
-    taken: list[list[float]] = [[] for _ in answers]
-    for answer in answers:
-        answer(*questions[0])
+    taken: list[list[float]] = [[] for _ in functions]
+    for function in functions:
+        function(*questions[0])
     for sources, targets in questions:
-        for answer, times in zip(answers, taken, strict=True):
+        for function, times in zip(functions, taken, strict=True):
             start = time.thread_time()
-            answer(sources, targets)
+            function(sources, targets)
             times.append((time.thread_time() - start) * 1000)
     return [Timing(*np.percentile(times, (50, 99)).tolist()) for times in taken]
 
@@ -74,20 +74,20 @@ def time_calls(
 def draw_questions(
     ids: Sequence[str], rows: int, columns: int, count: int
 ) -> list[SourcesAndTargets]:
-    """So many pairs of sources and targets, each drawn anew."""
+    """Return `count` random pairs of sources and targets."""
     generator = random.Random(SEED)
     return [(generator.sample(ids, rows), generator.sample(ids, columns)) for _ in range(count)]
 
 
 def process_timed(plan: Plan) -> tuple[ProcessedPlan, float]:
-    """The processed plan, and the CPU seconds that took: a busy machine does not stretch them."""
+    """Return the processed plan and the CPU seconds it took."""
     start = time.process_time()
     processed = process_plan(plan)
     return processed, time.process_time() - start
 
 
 def process_in_subprocess(plan: Plan) -> tuple[ProcessedPlan, float, float, float]:
-    """As `process`, in a process of its own: with the MB that it held before and at most."""
+    """Process a plan in a new process; return peak MB before and after as well."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         before = pool.submit(peak_mb).result()
@@ -96,22 +96,25 @@ def process_in_subprocess(plan: Plan) -> tuple[ProcessedPlan, float, float, floa
 
 
 def peak_mb() -> float:
-    """The most memory that this process has held; `ru_maxrss` would count its parent's, too."""
+    """Return the peak memory of this process; `ru_maxrss` would include its parent's."""
     status = Path("/proc/self/status").read_text()
     kilobytes = int(status.partition("VmHWM:")[2].split()[0])
     return kilobytes * 1024 / 1e6
 
 
 class ReferenceGraph:
-    """The whole map as one graph in seconds, as one would hand it to igraph or scipy."""
+    """The whole map as one graph weighted in seconds, as users of igraph or scipy build it."""
 
     def __init__(self, network: Network) -> None:
         first = np.cumsum([0, *(level.graph.vertex_count for level in network.levels)])
         walks = list(zip(first, network.levels, strict=False))
-        gate = np.zeros(len(network.portals), dtype=np.int64)
+        portal_vertex = np.zeros(len(network.portals), dtype=np.int64)
         for start, level in walks:
-            gate[level.portal_indexes] = level.portal_vertices + start
-        rides = [(gate[link.start], gate[link.end], link.cost.seconds) for link in network.links]
+            portal_vertex[level.portal_indexes] = level.portal_vertices + start
+        rides = [
+            (portal_vertex[link.start], portal_vertex[link.end], link.cost.seconds)
+            for link in network.links
+        ]
         speed = network.feet_per_second
         one = [level.graph.edges.first + start for start, level in walks]
         other = [level.graph.edges.second + start for start, level in walks]
@@ -130,7 +133,7 @@ class ReferenceGraph:
         self.vertex = {a.id: int(first[a.level]) + a.vertex for a in network.locations}
 
     def by_igraph(self, sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.float64]:
-        """Seconds alone; igraph refuses a target that is given twice."""
+        """Return seconds; igraph rejects repeated targets."""
         rows, columns = ([self.vertex[place] for place in side] for side in (sources, targets))
         return np.array(self.graph.distances(rows, columns, weights="seconds"))
 
@@ -179,7 +182,7 @@ def show_matrices(console: Console, rounds: int) -> None:
 def check_agreement(
     router: Router, peers: ReferenceGraph, sources: Sequence[str], targets: Sequence[str]
 ) -> None:
-    """All find the same seconds, or there is nothing to compare."""
+    """Assert that all find the same seconds."""
     own = router.matrix(sources, targets).seconds
     for other in (peers.by_igraph(sources, targets), peers.by_scipy(sources, targets)):
         np.testing.assert_allclose(own, other, rtol=1e-9)
@@ -199,10 +202,10 @@ def show_growth(console: Console, rounds: int, sizes: Sequence[int]) -> None:
         ids = [location.id for location in plan.locations]
         searching = Router(processed.networks)
         questions = draw_questions(ids, 7, 7, rounds)
-        found = time_calls([processed.router.matrix, searching.matrix], questions)
+        timings = time_calls([processed.router.matrix, searching.matrix], questions)
         table = processed.tables.get(TravelMode.FOOT)
         size_mb = f"{(table.feet.nbytes + table.seconds.nbytes) / 1e6:.2f}" if table else "none"
-        sheet.add_row(f"{len(ids):,}", f"{seconds:.2f}", size_mb, *map(str, found))
+        sheet.add_row(f"{len(ids):,}", f"{seconds:.2f}", size_mb, *map(str, timings))
     console.print("Growth", sheet)
 
 

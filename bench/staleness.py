@@ -1,9 +1,9 @@
-"""How soon a write shows: `python -m bench.staleness`.
+"""Measure how soon a write becomes visible: `python -m bench.staleness`.
 
-Two gateways on one database. A unit is given one attribute and another in turn through the first;
-each answer to that is followed at once by reads through the second (or the first), until one shows
-the write. The time from the answer to the first read that shows it, when that read was sent, is the
-staleness: 0 where no read showed less than was written.
+Two gateways share a database. Writes through the first assign one attribute and another in turn to
+a unit; each is followed by reads through the second (or the first) until one shows the write. The
+staleness is the time from the answer to the write until the first read that shows it was sent; 0 if
+the first read did.
 """
 
 import http.client
@@ -13,7 +13,6 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import click
-import msgspec
 import orjson
 from pymongo import MongoClient
 from rich.console import Console
@@ -26,7 +25,7 @@ from bench.load.start_time import scratch_directory
 from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.peer import HOST, Peer
 from bench.report import pages
-from bench.report.tables import ReportTable
+from bench.report.staleness_table import Staleness, StalenessSample, build_table
 from storage.embedded import embedded_mongo
 
 ASSIGNMENTS = f"/v1/units/attribute-groups/{GROUP_ID}/assignments"
@@ -34,37 +33,11 @@ MAX_WAIT_SECONDS = 10.0
 UNIT_COUNT = 2_000
 READ_COUNT = 100
 WARM_UP_READS = 3
-"""After which an answer that can be kept is kept."""
-
-
-class StalenessSample(msgspec.Struct, frozen=True, kw_only=True):
-    """When writes showed, in milliseconds after they were answered."""
-
-    writes: int
-    stale_reads: int
-    """How many first reads showed less than was written."""
-    p50_ms: float
-    p99_ms: float
-    most_ms: float
-    finds: float
-    """What a read asks of MongoDB while nothing is written."""
-
-    @property
-    def is_cached(self) -> bool:
-        """Whether reads were answered from memory, so that they could have been stale."""
-        return self.finds < 0.5
-
-
-class Staleness(msgspec.Struct, frozen=True, kw_only=True):
-    """What was seen through another gateway, without and with caches, and through the same."""
-
-    uncached: StalenessSample
-    cached: StalenessSample
-    same: StalenessSample
+"""Reads after which a cacheable response is in the response cache."""
 
 
 def measure_staleness(directory: Directory, writes: int) -> Staleness:
-    """So many writes for each figure. Raises PeerError where one does not show at all."""
+    """Measure `writes` writes per figure. Raises PeerError if one never becomes visible."""
     return Staleness(
         uncached=_measure_across_gateways(directory, UNCACHED, writes),
         cached=_measure_across_gateways(directory, CACHED, writes),
@@ -83,31 +56,31 @@ def _measure_same_gateway(directory: Directory, writes: int) -> StalenessSample:
 
 
 class GatewayClient:
-    """A gateway with a connection that stays open."""
+    """A keep-alive connection to a gateway."""
 
     def __init__(self, server: PeerServer) -> None:
         self._headers = server.headers | {"Content-Type": "application/json"}
         self._connection = http.client.HTTPConnection(HOST, server.port)
 
     def assign(self, unit_id: str, attribute: str) -> None:
-        """Gives a unit an attribute in place of another."""
+        """Assign an attribute to a unit in place of its other one."""
         assignment = {
             "group_id": GROUP_ID,
             "attribute_id": attribute,
             "asset_id": FIRST_ASSET_ID,
             "unit_id": unit_id,
         }
-        self._ask("PUT", orjson.dumps({"data": [assignment]}))
+        self._request("PUT", orjson.dumps({"data": [assignment]}))
 
     def list_assigned(self) -> list[str]:
-        """The attributes that are given."""
-        return [each["attribute_id"] for each in self._ask("GET")["data"]]
+        """Return the assigned attributes."""
+        return [row["attribute_id"] for row in self._request("GET")["data"]]
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         self._connection.close()
 
-    def _ask(self, method: str, body: bytes | None = None) -> Any:
+    def _request(self, method: str, body: bytes | None = None) -> Any:
         self._connection.request(method, ASSIGNMENTS, body, self._headers)
         response = self._connection.getresponse()
         content = response.read()
@@ -122,13 +95,13 @@ def _connect_gateways(
 ) -> Iterator[list[GatewayClient]]:
     with ExitStack() as stack:
         servers = [stack.enter_context(start_peer(peer, directory)) for _ in range(count)]
-        yield [stack.enter_context(closing(GatewayClient(each))) for each in servers]
+        yield [stack.enter_context(closing(GatewayClient(server))) for server in servers]
 
 
 def measure_visibility_delay(
     writer: GatewayClient, reader: GatewayClient, directory: Directory, writes: int
 ) -> StalenessSample:
-    """What a reader sees of a writer's writes."""
+    """Measure how soon a reader sees a writer's writes."""
     waited_ms = []
     for number in range(writes):
         for _ in range(WARM_UP_READS):
@@ -139,7 +112,7 @@ def measure_visibility_delay(
     ordered = sorted(waited_ms)
     return StalenessSample(
         writes=writes,
-        stale_reads=sum(each > 0 for each in ordered),
+        stale_reads=sum(wait > 0 for wait in ordered),
         p50_ms=percentile(ordered, 0.5),
         p99_ms=percentile(ordered, 0.99),
         most_ms=ordered[-1],
@@ -172,29 +145,6 @@ def _seconds_until_visible(reader: GatewayClient, attribute: str) -> float:
     raise PeerError(f"a write through another gateway does not show for {MAX_WAIT_SECONDS:.0f} s")
 
 
-def build_table(found: Staleness) -> ReportTable:
-    """What was seen."""
-    rows = (
-        ("another gateway, cache off", found.uncached),
-        ("another gateway, cache on", found.cached),
-        ("the same gateway, cache on", found.same),
-    )
-    return ReportTable(
-        "From a write's answer to the first read that shows it",
-        ("read through", "writes", "stale at once", "p50 ms", "p99 ms", "most ms", "finds a read"),
-        [
-            (
-                title,
-                str(seen.writes),
-                str(seen.stale_reads),
-                *(f"{each:.1f}" for each in (seen.p50_ms, seen.p99_ms, seen.most_ms, seen.finds)),
-            )
-            for title, seen in rows
-        ],
-        note="Finds: what a read asks of MongoDB while nothing is written; 0 is from memory.",
-    )
-
-
 @click.command()
 @click.option("--writes", type=click.IntRange(2), default=500, show_default=True)
 @click.option("--write-docs", is_flag=True, help="Write the table into docs/performance.md.")
@@ -207,12 +157,12 @@ def main(writes: int, write_docs: bool) -> None:
     ):
         directory = load_directory(mongo_url, "floorgate", UNIT_COUNT, scratch)
         try:
-            made = build_table(measure_staleness(directory, writes))
+            table = build_table(measure_staleness(directory, writes))
         except PeerError as error:
             raise click.ClickException(str(error)) from error
-    Console().print(made.to_rich_table())
+    Console().print(table.to_rich_table())
     if write_docs:
-        pages.rewrite_section(pages.PERFORMANCE_PAGE, "staleness", made.to_markdown())
+        pages.rewrite_section(pages.PERFORMANCE_PAGE, "staleness", table.to_markdown())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Networks and tables as bytes that can be mapped into memory, and back.
+"""Binary archives of JSON values and numpy arrays that can be memory-mapped.
 
 An archive is, in this order: the eight bytes `FLOORRTE`; the length of the header in bytes, an
 unsigned 64-bit little-endian integer; the header, JSON in UTF-8 with `kind` ("network" or "table"),
@@ -10,64 +10,77 @@ are multiples of 64 themselves. Areas are Well-Known Binary in arrays of bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from shapely.errors import ShapelyError
 
 from routing.errors import ArchiveError
 
 MAGIC = b"FLOORRTE"
 FORMAT_VERSION = 3
-ALIGNMENT = 64
+ALIGNMENT_BYTES = 64
+"""A cache line, and a multiple of every dtype's own alignment."""
 PREFIX_BYTES = len(MAGIC) + 8
 
 Arrays = Mapping[str, NDArray[Any]]
-Buffer = bytes | bytearray | memoryview
 
 
 def pack_archive(kind: str, values: Mapping[str, Any], arrays: Arrays) -> bytes:
-    """One archive of JSON values and numpy arrays."""
-    described: dict[str, tuple[str, tuple[int, ...], int]] = {}
+    """Return one archive of JSON values and numpy arrays.
+
+    >>> data = pack_archive("table", {"mode": "foot"}, {"feet": np.array([1.5, 2.0])})
+    >>> unpack_archive("table", data)
+    ({'mode': 'foot'}, {'feet': array([1.5, 2. ])})
+    """
+    descriptions: dict[str, tuple[str, tuple[int, ...], int]] = {}
     body = bytearray()
     for name, array in arrays.items():
         dtype = array.dtype.newbyteorder("<")
-        described[name] = (dtype.str, array.shape, len(body))
+        descriptions[name] = (dtype.str, array.shape, len(body))
         body += np.ascontiguousarray(array, dtype=dtype).tobytes()
-        body += bytes(-len(body) % ALIGNMENT)
+        body += bytes(-len(body) % ALIGNMENT_BYTES)
     header = json.dumps(
-        {"kind": kind, "version": FORMAT_VERSION, "values": values, "arrays": described},
+        {"kind": kind, "version": FORMAT_VERSION, "values": values, "arrays": descriptions},
         separators=(",", ":"),
     ).encode()
     prefix = MAGIC + len(header).to_bytes(8, "little") + header
-    return prefix + bytes(-len(prefix) % ALIGNMENT) + bytes(body)
+    return prefix + bytes(-len(prefix) % ALIGNMENT_BYTES) + bytes(body)
 
 
 def unpack_archive(kind: str, buffer: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The values and arrays of an archive; the arrays are read-only views of `buffer`.
+    """Return the values and arrays of an archive; the arrays are read-only views of `buffer`.
 
-    `buffer` is anything with bytes in it, an mmap too. Raises FormatError if it is no archive of
-    this kind and version, or is cut short.
+    `buffer` is any object with the buffer protocol, such as bytes or an mmap. Raises ArchiveError
+    if it is not an archive of this kind and version, or is damaged.
     """
     view = memoryview(buffer).toreadonly()
     if bytes(view[: len(MAGIC)]) != MAGIC:
-        raise ArchiveError("These bytes are no routing archive; process the map again.")
-    length = int.from_bytes(view[len(MAGIC) : PREFIX_BYTES], "little")
-    start = PREFIX_BYTES + length
-    try:
-        header = json.loads(bytes(view[PREFIX_BYTES:start]))
-        found = header["kind"], header["version"]
-        if found != (kind, FORMAT_VERSION):
+        raise ArchiveError("This is not a routing archive; process the map again.")
+    header_end = PREFIX_BYTES + int.from_bytes(view[len(MAGIC) : PREFIX_BYTES], "little")
+    with raise_archive_errors():
+        header = json.loads(bytes(view[PREFIX_BYTES:header_end]))
+        stored_kind, version = header["kind"], header["version"]
+        if (stored_kind, version) != (kind, FORMAT_VERSION):
             raise ArchiveError(
-                f"This is a {found[0]} of version {found[1]}, not a {kind} of version {FORMAT_VERSION}; "
-                "process the map again."
+                f"This is a {stored_kind} of version {version}, not a {kind} of version "
+                f"{FORMAT_VERSION}; process the map again."
             )
-        body = view[start + -start % ALIGNMENT :]
+        body = view[header_end + -header_end % ALIGNMENT_BYTES :]
         arrays = {
             name: np.ndarray(shape, dtype, buffer=body, offset=offset)
             for name, (dtype, shape, offset) in header["arrays"].items()
         }
-    except (ValueError, KeyError, TypeError) as error:
+        return header["values"], arrays
+
+
+@contextmanager
+def raise_archive_errors() -> Iterator[None]:
+    """Raise ArchiveError instead of what reading damaged contents raises; also a decorator."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, ShapelyError) as error:
         raise ArchiveError("This routing archive is damaged; process the map again.") from error
-    return header["values"], arrays

@@ -1,6 +1,6 @@
-"""What walking costs: one frozen object of settings for both modes of travel.
+"""Speeds and penalties of travel: one frozen object of settings for both travel modes.
 
-The figures are the service's published ones; every length is in feet, every time in seconds.
+The defaults are the service's published figures. Lengths are in feet, times in seconds.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from routing.plan import Connector, ConnectorKind
+from routing.units import FEET_PER_METRE
 
-FEET_PER_METRE = 1 / 0.3048
 FEET_PER_SECOND_PER_KMH = FEET_PER_METRE * 1000 / 3600
 
 
 class TravelMode(StrEnum):
+    """How somebody travels."""
+
     FOOT = "foot"
     WHEELCHAIR = "wheelchair"
 
 
 class RideCost(NamedTuple):
-    """What one way through a connector costs."""
+    """Cost of one ride on a connector, from one level to another."""
 
     feet: float
     seconds: float
@@ -29,7 +31,7 @@ class RideCost(NamedTuple):
 
 @dataclass(frozen=True)
 class Costing:
-    """Speeds, and what each kind of connector costs a storey."""
+    """Walking speeds, and the cost of each kind of connector per storey."""
 
     foot_kmh: float = 5.1
     wheelchair_kmh: float = 4.0
@@ -37,19 +39,20 @@ class Costing:
     steps_share_of_speed: float = 1 / 3
     escalator_feet_per_storey: float = 20.0
     ramp_feet_per_storey: float = 120.0
-    """A storey of ten feet at the slope of 1 in 12 that wheelchairs climb."""
+    """A storey of ten feet at a slope of 1 in 12, the steepest that wheelchairs climb."""
     elevator_entry_seconds: float = 30.0
     elevator_seconds_per_storey: float = 5.0
     wheelchair_door_feet: float = 0.80 * FEET_PER_METRE
     attach_feet: float = 6.0
-    """How far outside the walkable space a waypoint may lie."""
+    """Maximum distance of a waypoint from the walkable area."""
 
     def feet_per_second(self, mode: TravelMode) -> float:
+        """Return the walking speed of `mode` on level floor."""
         kmh = self.foot_kmh if mode is TravelMode.FOOT else self.wheelchair_kmh
         return kmh * FEET_PER_SECOND_PER_KMH
 
     def allows(self, mode: TravelMode, connector: Connector) -> bool:
-        """Whether anybody travelling in `mode` takes the connector at all."""
+        """Return whether `mode` can use the connector at all."""
         if not connector.is_in_service:
             return False
         if mode is TravelMode.FOOT:
@@ -58,7 +61,11 @@ class Costing:
         return not steps and connector.wheelchair is not False
 
     def ride_cost(self, mode: TravelMode, kind: ConnectorKind, storeys: float) -> RideCost:
-        """The cost of `storeys` (more than none) by a connector of this kind, one way."""
+        """Return the cost of riding `storeys` (more than 0) on a connector of this kind.
+
+        >>> Costing().ride_cost(TravelMode.FOOT, ConnectorKind.ELEVATOR, 2)
+        RideCost(feet=0.0, seconds=40.0)
+        """
         speed = self.feet_per_second(mode)
         if kind is ConnectorKind.ELEVATOR:
             seconds = self.elevator_entry_seconds + self.elevator_seconds_per_storey * storeys

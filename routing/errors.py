@@ -1,9 +1,9 @@
-"""What routing refuses.
+"""Exceptions of routing.
 
 RoutingError
-├── PlanError        the plan contradicts itself; says which part and what would be right
-├── WaypointError    a waypoint is no location of the map, or no position at all
-└── FormatError      bytes that are no stored network or table of this version
+├── PlanError        a plan contradicts itself; the message names the part and what to change
+├── WaypointError    a waypoint is an unknown location, or has no finite position
+└── ArchiveError     bytes that are not a stored network or table of this version
 """
 
 

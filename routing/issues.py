@@ -1,4 +1,4 @@
-"""What processing found wrong with a plan, as lines of the report."""
+"""Issues that processing finds in a floor plan, as shown in the report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class IssueKind(StrEnum):
-    """What is wrong; the value stands in the report."""
+    """Kind of an issue; the value appears in the report."""
 
     SELF_CROSSING = "self-crossing"
     NO_AREA = "no-area"
@@ -28,7 +28,7 @@ class IssueKind(StrEnum):
 
 @dataclass(frozen=True)
 class PlanIssue:
-    """One finding: `part` is the id of the feature, `message` says what was done about it."""
+    """`part` is the id of the feature; `message` is the issue and what was done about it."""
 
     kind: IssueKind
     part: str

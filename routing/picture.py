@@ -1,4 +1,4 @@
-"""A level as a picture: walkable space, doors, connectors, graph, locations, what is cut off."""
+"""Draw a level as SVG: walkable area, doors, connectors, graph, locations, and what is cut off."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import shapely
 from shapely import Point
 from shapely.geometry.base import BaseGeometry
 
+from routing.arrays import FloatArray
 from routing.costing import TravelMode
 from routing.network.components import ComponentLabels, find_cut_off_areas
 from routing.network.network import Network
-from routing.network.visibility import FloatArray
 from routing.plan import ConnectorKind, Polygonal
 from routing.processing import ProcessedPlan
 from routing.search.route import Route, WalkLeg
@@ -38,7 +38,7 @@ CUT_OFF_FILL = "#ff00c8"
 LEGEND_FEET = 110.0
 PIXELS_PER_FOOT, MAX_PIXELS = 4.0, 1600.0
 MAX_UNSCALED_FEET = 300.0
-"""Signs keep their size on pictures of levels up to this long, and grow with longer ones."""
+"""Symbols keep their size on levels up to this long, and grow in proportion on longer ones."""
 STYLE = (
     ".floor{{fill:#eef1ea;stroke:#343a40;stroke-width:{0:.2f}}}"
     ".edge{{stroke:#4263eb;stroke-width:{1:.2f};stroke-opacity:.15;fill:none}}"
@@ -46,17 +46,17 @@ STYLE = (
     ".location{{fill:#212529}}"
     ".cut-off{{fill:{cut_off};fill-opacity:.75;stroke:{cut_off};stroke-width:{2:.2f}}}"
     ".lost{{fill:{cut_off};stroke:#000;stroke-width:.3}}"
-    ".gate{{fill:#7048e8}}.sign{{fill:#fff;font:bold 3px sans-serif;text-anchor:middle}}"
+    ".portal{{fill:#7048e8}}.symbol{{fill:#fff;font:bold 3px sans-serif;text-anchor:middle}}"
     ".door{{stroke-width:{3:.2f}}}"
     ".route{{stroke:#e03131;stroke-width:{4:.2f};fill:none;stroke-linejoin:round}}"
     "text{{font:3px sans-serif}}"
 )
 LINE_WIDTHS_FEET = (0.25, 0.08, 1.0, 0.6, 0.8)
-"""Of the lines around floor, of edges, around what is cut off, around doors, of a route."""
+"""Line widths of floor, edges, cut-off floor, doors and routes, in the order of STYLE."""
 
 
 class PictureExtent(NamedTuple):
-    """What a picture shows of the plan, in feet, and how much larger than usual its signs are."""
+    """The part of the plan that a picture shows, in feet."""
 
     left: float
     top: float
@@ -65,10 +65,12 @@ class PictureExtent(NamedTuple):
 
     @property
     def symbol_scale(self) -> float:
+        """How much larger than usual symbols are drawn."""
         return max(1.0, self.width / MAX_UNSCALED_FEET, self.height / MAX_UNSCALED_FEET)
 
     @property
     def pixels_per_foot(self) -> float:
+        """Resolution that keeps the picture within MAX_PIXELS."""
         return min(PIXELS_PER_FOOT, MAX_PIXELS / max(self.width, self.height))
 
 
@@ -78,75 +80,80 @@ def draw_level(
     mode: TravelMode = TravelMode.FOOT,
     route: Route | None = None,
 ) -> str:
-    """An SVG of one level at one unit a foot, at most 1,600 pixels wide and high.
+    """Return an SVG of one level at one unit per foot, at most 1,600 pixels wide and high.
 
-    With a `route` it shows the walks of it on this level.
-
-    Doors are green as drawn, orange where extended, blue where inferred; floor and locations that
-    the main part of the map does not reach are magenta. Raises KeyError for no such level.
+    Doors are green if used as drawn, orange if extended, blue if inferred; floor and locations
+    outside the main component are magenta. `route` adds its walks on this level. Raises KeyError
+    for an unknown level.
     """
     network, components = processed.networks[mode], processed.components[mode]
     index = network.level_index[level_id]
-    built = processed.walkable_levels[index]
+    level = processed.walkable_levels[index]
     names = {location.id: location.name for location in processed.plan.locations}
-    sheet = picture_extent(network, index)
+    extent = picture_extent(network, index)
     parts = chain(
         draw_floor(network, index),
         draw_cut_off(network, components, index),
-        draw_doors(built, built.passable_openings(mode, network.costing)),
-        draw_graph(network, index, sheet.symbol_scale),
-        draw_portals(network, index, sheet.symbol_scale),
-        draw_locations(network, components, index, names, sheet.symbol_scale),
+        draw_doors(level, level.passable_openings(mode, network.costing)),
+        draw_graph(network, index, extent.symbol_scale),
+        draw_portals(network, index, extent.symbol_scale),
+        draw_locations(network, components, index, names, extent.symbol_scale),
         draw_route(route, level_id),
     )
-    return wrap_svg(built.level.name or level_id, sheet, parts)
+    return wrap_svg(level.level.name or level_id, extent, parts)
 
 
 def picture_extent(network: Network, index: int) -> PictureExtent:
-    own = [anchor for anchor in network.locations if anchor.level == index]
-    points = [Point(anchor.x, anchor.y) for anchor in own]
+    """Return an extent with room for the level's floor, rooms, locations and the legend."""
+    on_level = [location for location in network.locations if location.level == index]
+    points = [Point(location.x, location.y) for location in on_level]
     shapes: list[BaseGeometry] = [
         network.levels[index].walkable_area,
         *network.levels[index].rooms,
         *points,
     ]
+    # The bounds of an empty level are NaN.
     bounds = np.nan_to_num(shapely.total_bounds(shapes))
     west, north, east, south = bounds.tolist()
-    plain = PictureExtent(0, 0, max(east - west, LEGEND_FEET), south - north)
-    head = 3 * MARGIN_FEET * plain.symbol_scale
-    width, height = plain.width + 2 * MARGIN_FEET, plain.height + head + MARGIN_FEET
-    return PictureExtent(west - MARGIN_FEET, north - head, width, height)
+    content = PictureExtent(0, 0, max(east - west, LEGEND_FEET), south - north)
+    legend_height = 3 * MARGIN_FEET * content.symbol_scale
+    width = content.width + 2 * MARGIN_FEET
+    height = content.height + legend_height + MARGIN_FEET
+    return PictureExtent(west - MARGIN_FEET, north - legend_height, width, height)
 
 
-def wrap_svg(name: str, sheet: PictureExtent, parts: Iterable[str]) -> str:
-    left, top, width, height = sheet
-    scale, sign, title = sheet.pixels_per_foot, sheet.symbol_scale, escape(name)
-    style = STYLE.format(*(feet * sign for feet in LINE_WIDTHS_FEET), cut_off=CUT_OFF_FILL)
-    place = f"translate({left + 2 * sign:.2f} {top + 5 * sign:.2f}) scale({sign:.2f})"
+def wrap_svg(name: str, extent: PictureExtent, parts: Iterable[str]) -> str:
+    """Return a complete SVG document with a legend above `parts`."""
+    left, top, width, height = extent
+    scale, symbol_scale, title = extent.pixels_per_foot, extent.symbol_scale, escape(name)
+    line_widths = (feet * symbol_scale for feet in LINE_WIDTHS_FEET)
+    style = STYLE.format(*line_widths, cut_off=CUT_OFF_FILL)
+    legend_left, legend_top = left + 2 * symbol_scale, top + 5 * symbol_scale
+    transform = f"translate({legend_left:.2f} {legend_top:.2f}) scale({symbol_scale:.2f})"
     box = f'x="{left:.2f}" y="{top:.2f}" width="{width:.2f}" height="{height:.2f}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{scale * width:.0f}"'
         f' height="{scale * height:.0f}" viewBox="{left:.2f} {top:.2f} {width:.2f} {height:.2f}">'
         f"<title>{title}</title><style>{style}</style>"
-        f'<rect {box} fill="#fff"/><g transform="{place}">{draw_legend(title)}</g>'
+        f'<rect {box} fill="#fff"/><g transform="{transform}">{draw_legend(title)}</g>'
         f"{''.join(parts)}</svg>\n"
     )
 
 
 def draw_legend(title: str) -> str:
-    """What the colours mean, in one line under the level's name."""
+    """Return the level's name, and under it one line that explains the colours."""
     fills = {f"door {origin.value}": fill for origin, fill in DOOR_FILLS.items()}
     fills["cut off"] = CUT_OFF_FILL
     keys = [
-        f'<rect x="{24 * at}" y="3" width="3" height="3" fill="{fill}"/>'
-        f'<text x="{24 * at + 4}" y="5.6">{name}</text>'
-        for at, (name, fill) in enumerate(fills.items())
+        f'<rect x="{24 * column}" y="3" width="3" height="3" fill="{fill}"/>'
+        f'<text x="{24 * column + 4}" y="5.6">{name}</text>'
+        for column, (name, fill) in enumerate(fills.items())
     ]
     return f'<text font-weight="bold">{title}</text>{"".join(keys)}'
 
 
 def path_data(area: Polygonal) -> str:
-    """The `d` of a path with all rings of an area."""
+    """Return the `d` attribute of a path with all rings of an area."""
     rings = shapely.get_rings(shapely.get_parts(area))
     return "".join(f"M{format_points(shapely.get_coordinates(ring)[:-1])}Z" for ring in rings)
 
@@ -156,16 +163,17 @@ def format_points(xy: FloatArray) -> str:
 
 
 def draw_floor(network: Network, index: int) -> Iterator[str]:
-    yield f'<path class="floor" fill-rule="evenodd" d="{path_data(network.levels[index].walkable_area)}"/>'
+    area = path_data(network.levels[index].walkable_area)
+    yield f'<path class="floor" fill-rule="evenodd" d="{area}"/>'
 
 
 def draw_cut_off(network: Network, components: ComponentLabels, index: int) -> Iterator[str]:
-    for part in find_cut_off_areas(network, components, index):
-        yield f'<path class="cut-off" fill-rule="evenodd" d="{path_data(part)}"/>'
+    for area in find_cut_off_areas(network, components, index):
+        yield f'<path class="cut-off" fill-rule="evenodd" d="{path_data(area)}"/>'
 
 
-def draw_doors(built: WalkableLevel, passable: Collection[Opening]) -> Iterator[str]:
-    for opening in built.openings:
+def draw_doors(level: WalkableLevel, passable: Collection[Opening]) -> Iterator[str]:
+    for opening in level.openings:
         fill = DOOR_FILLS[opening.origin] if opening in passable else CUT_OFF_FILL
         shape = path_data(opening.shape)
         title = escape(f"{opening.door_id} ({opening.origin}), {opening.width_feet:.1f} ft")
@@ -173,37 +181,43 @@ def draw_doors(built: WalkableLevel, passable: Collection[Opening]) -> Iterator[
         yield f'<path class="door" {style} d="{shape}"><title>{title}</title></path>'
 
 
-def draw_graph(network: Network, index: int, sign: float) -> Iterator[str]:
+def draw_graph(network: Network, index: int, scale: float) -> Iterator[str]:
     level = network.levels[index]
     starts, ends = level.xy[level.graph.edges.first], level.xy[level.graph.edges.second]
     lines = np.stack((starts, ends), axis=1)
     yield f'<path class="edge" d="{"".join(f"M{format_points(line)}" for line in lines)}"/>'
     for x, y in level.xy.tolist():
-        yield f'<circle class="vertex" cx="{x:.2f}" cy="{y:.2f}" r="{0.3 * sign:.2f}"/>'
+        yield f'<circle class="vertex" cx="{x:.2f}" cy="{y:.2f}" r="{0.3 * scale:.2f}"/>'
 
 
-def draw_portals(network: Network, index: int, size: float) -> Iterator[str]:
-    for gate in network.portals:
-        if gate.level == index:
-            connector = network.connectors[gate.connector]
-            sign, title = CONNECTOR_SYMBOLS[connector.kind], escape(connector.name or connector.id)
+def draw_portals(network: Network, index: int, scale: float) -> Iterator[str]:
+    for portal in network.portals:
+        if portal.level == index:
+            connector = network.connectors[portal.connector]
+            symbol = CONNECTOR_SYMBOLS[connector.kind]
+            title = escape(connector.name or connector.id)
             yield (
-                f'<g transform="translate({gate.x:.2f} {gate.y:.2f}) scale({size:.2f})">'
-                f'<title>{title}</title><circle class="gate" r="2"/>'
-                f'<text class="sign" y="1.1">{sign}</text></g>'
+                f'<g transform="translate({portal.x:.2f} {portal.y:.2f}) scale({scale:.2f})">'
+                f'<title>{title}</title><circle class="portal" r="2"/>'
+                f'<text class="symbol" y="1.1">{symbol}</text></g>'
             )
 
 
 def draw_locations(
-    network: Network, components: ComponentLabels, index: int, names: Mapping[str, str], sign: float
+    network: Network,
+    components: ComponentLabels,
+    index: int,
+    names: Mapping[str, str],
+    scale: float,
 ) -> Iterator[str]:
-    for anchor, reached in zip(network.locations, components.locations_in_main, strict=True):
-        if anchor.level == index:
-            style, radius = ("location", 0.7 * sign) if reached else ("lost", 2 * sign)
-            name = names[anchor.id] or anchor.id
+    for location, in_main in zip(network.locations, components.locations_in_main, strict=True):
+        if location.level == index:
+            style, radius = ("location", 0.7 * scale) if in_main else ("lost", 2 * scale)
+            name = names[location.id] or location.id
+            centre = f'cx="{location.x:.2f}" cy="{location.y:.2f}"'
             yield (
-                f'<circle class="{style}" cx="{anchor.x:.2f}" cy="{anchor.y:.2f}" r="{radius:.2f}">'
-                f"<title>{escape(name)} ({escape(anchor.id)})</title></circle>"
+                f'<circle class="{style}" {centre} r="{radius:.2f}">'
+                f"<title>{escape(name)} ({escape(location.id)})</title></circle>"
             )
 
 

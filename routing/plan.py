@@ -1,8 +1,8 @@
-"""An indoor plan as routing sees it: the one model that every source is translated into.
+"""The indoor plan model that every source format (SVG, OSM, IMDF) is translated into.
 
-All coordinates are feet in one frame for the whole plan, x to the east and y to the south, as SVG
-has it. Geometry may be faulty (self-crossing, empty): processing repairs and reports it. The terms
-are those of OpenStreetMap's Simple Indoor Tagging and of IMDF.
+All coordinates are feet in one frame for the whole plan, x to the east and y to the south, as in
+SVG. Geometry may be invalid (self-crossing, empty): processing repairs and reports it. Terms follow
+OpenStreetMap's Simple Indoor Tagging and IMDF.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Lineal: TypeAlias = LineString | MultiLineString
 
 
 class SpaceKind(StrEnum):
-    """A room is enclosed and only doors lead into it; what touches of the others is open."""
+    """A room is enclosed: only doors lead into it. Touching corridors and areas are open floor."""
 
     ROOM = "room"
     CORRIDOR = "corridor"
@@ -27,6 +27,8 @@ class SpaceKind(StrEnum):
 
 
 class ConnectorKind(StrEnum):
+    """What carries people between levels."""
+
     ELEVATOR = "elevator"
     STEPS = "steps"
     ESCALATOR = "escalator"
@@ -34,7 +36,7 @@ class ConnectorKind(StrEnum):
 
 
 class Direction(StrEnum):
-    """The way a connector moves, seen from its lowest level."""
+    """The only direction in which a one-way connector moves."""
 
     UP = "up"
     DOWN = "down"
@@ -42,10 +44,10 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True)
 class Level:
-    """A storey. `ordinal` orders them and counts storeys: 0, 1 and 2, or 0 and 0.5.
+    """A storey. `ordinal` is its height in storeys: 0, 1 and 2, or 0 and 0.5 for a mezzanine.
 
-    `outline` is the floor's outer edge (`indoor=level`, IMDF `level`): where no corridor or area is
-    drawn, what the rooms leave of it is walkable.
+    `outline` is the floor's outer edge (`indoor=level`, IMDF `level`). If the level has no corridor
+    or area, the part of the outline outside all rooms is walkable.
     """
 
     id: str
@@ -56,6 +58,8 @@ class Level:
 
 @dataclass(frozen=True)
 class Space:
+    """A room, corridor or area of one level."""
+
     id: str
     level_id: str
     polygon: Polygonal
@@ -65,7 +69,7 @@ class Space:
 
 @dataclass(frozen=True)
 class Barrier:
-    """What nobody walks through: a wall drawn as a line, a pillar, a kiosk, a pool."""
+    """An obstacle: a wall drawn as a line, a pillar, a kiosk, a pool."""
 
     level_id: str
     geometry: Lineal | Polygonal
@@ -76,8 +80,8 @@ class Barrier:
 class Door:
     """An opening in a wall: a point on it, a line along it or a shape across it.
 
-    `width_feet` is the clear width where known. `wheelchair` is False where a source says that
-    none passes, None where it says nothing. A `locked` door lets nobody through.
+    `width_feet` is the clear width, None if unknown. `wheelchair` is False if the source forbids
+    wheelchairs, None if it says nothing. A locked door is impassable.
     """
 
     id: str
@@ -90,11 +94,11 @@ class Door:
 
 @dataclass(frozen=True)
 class Connector:
-    """A way between levels: one lift, one flight of stairs, one escalator.
+    """A link between levels: one lift, one flight of stairs, one escalator.
 
-    `entrances` has, for each level served, by level id, where it is entered there: the shaft, the
-    stairs' outline or end, a point. A connector that is also drawn as a room is a `Space` besides.
-    `direction` is the only way it moves, None for both. One out of service serves nobody.
+    `entrances` maps each served level's id to the geometry where people enter: a shaft, the outline
+    or the end of stairs, a point. A connector that is also drawn as a room has a `Space` as well.
+    `direction` is None if it moves both up and down.
     """
 
     id: str
@@ -108,7 +112,7 @@ class Connector:
 
 @dataclass(frozen=True)
 class PlanLocation:
-    """A point of interest or a unit; `space_id` is the space that it stands for, if any."""
+    """A point of interest or a unit; `space_id` is the space it represents, if any."""
 
     id: str
     level_id: str
@@ -120,6 +124,8 @@ class PlanLocation:
 
 @dataclass(frozen=True)
 class Plan:
+    """A whole building; see `tests/routing/world.py` for plans drawn in ASCII."""
+
     levels: tuple[Level, ...]
     spaces: tuple[Space, ...] = ()
     barriers: tuple[Barrier, ...] = ()

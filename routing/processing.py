@@ -1,4 +1,4 @@
-"""From a plan to a routable map: networks and tables for every mode, and the report."""
+"""Turn a plan into a routable map: a network and a distance table per travel mode, and a report."""
 
 from __future__ import annotations
 
@@ -9,26 +9,19 @@ from routing.costing import Costing, TravelMode
 from routing.network.components import ComponentLabels, find_components
 from routing.network.network import Network, build_network
 from routing.plan import Plan
-from routing.report import (
-    ProcessingReport,
-    check_network,
-    count_levels,
-    list_coarse_levels,
-    list_loose_connectors,
-    list_unroutable,
-)
+from routing.report import ProcessingReport, build_report
 from routing.search.distance_table import MAX_TABLE_LOCATIONS, DistanceTable, build_distance_table
 from routing.search.router import Router
 from routing.space.plan_repair import repair_plan
 from routing.space.walkable import WalkableLevel, build_walkable_levels
 
 ProcessingProgress = Callable[[float, str], None]
-"""Told the share done, from 0 to 1, and what comes next."""
+"""Called with the completed share, from 0 to 1, and the name of the next step."""
 
 
 @dataclass(frozen=True)
 class ProcessedPlan:
-    """`tables` is empty for a map with too many locations for one."""
+    """A routable map. `tables` is empty if the map has too many locations for distance tables."""
 
     plan: Plan
     walkable_levels: tuple[WalkableLevel, ...]
@@ -39,11 +32,12 @@ class ProcessedPlan:
 
     @property
     def router(self) -> Router:
+        """A router over the networks and tables."""
         return Router(self.networks, self.tables)
 
 
 def ignore_progress(share: float, step: str) -> None:
-    """Nobody is watching."""
+    """Accept progress and do nothing."""
 
 
 def process_plan(
@@ -53,34 +47,33 @@ def process_plan(
     max_table_locations: int = MAX_TABLE_LOCATIONS,
     progress: ProcessingProgress = ignore_progress,
 ) -> ProcessedPlan:
-    """Make a plan routable. Raises PlanError where it contradicts itself."""
+    """Make a plan routable. Raises PlanError if the plan contradicts itself.
+
+    >>> from shapely import box
+    >>> from routing.plan import Level, PlanLocation, Space, SpaceKind
+    >>> hall = Space("hall", "0", box(0, 0, 40, 10), SpaceKind.CORRIDOR)
+    >>> ends = PlanLocation("west", "0", 5, 5), PlanLocation("east", "0", 35, 5)
+    >>> processed = process_plan(Plan((Level("0", 0),), (hall,), locations=ends))
+    >>> processed.router.matrix(["west"], ["east"]).feet.tolist()
+    [[30.0]]
+    """
     costing = costing or Costing()
     progress(0.0, "checking the plan")
-    sound, faults = repair_plan(plan)
+    repaired, repair_issues = repair_plan(plan)
     progress(0.05, "fitting doors")
-    walkable, gaps = build_walkable_levels(sound)
-    progress(0.2, "seeing corners (foot)")
-    foot = build_network(sound, walkable, TravelMode.FOOT, costing)
-    progress(0.5, "seeing corners (wheelchair)")
-    wheelchair = build_network(sound, walkable, TravelMode.WHEELCHAIR, costing, foot)
+    walkable, floor_issues = build_walkable_levels(repaired)
+    progress(0.2, "building the visibility graph (foot)")
+    foot = build_network(repaired, walkable, TravelMode.FOOT, costing)
+    progress(0.5, "building the visibility graph (wheelchair)")
+    # Levels where wheelchairs pass every door share the graph on foot.
+    wheelchair = build_network(repaired, walkable, TravelMode.WHEELCHAIR, costing, foot)
     networks = {TravelMode.FOOT: foot, TravelMode.WHEELCHAIR: wheelchair}
     progress(0.7, "measuring distances")
     tables: dict[TravelMode, DistanceTable] = {}
-    if len(sound.locations) <= max_table_locations:
+    if len(repaired.locations) <= max_table_locations:
         tables = {mode: build_distance_table(network) for mode, network in networks.items()}
     components = {mode: find_components(network) for mode, network in networks.items()}
-    checks = [
-        check_network(sound, walkable, networks[mode], components[mode]) for mode in TravelMode
-    ]
-    loose = list_loose_connectors(sound, networks[TravelMode.FOOT])
-    coarse = list_coarse_levels(networks[TravelMode.FOOT])
-    unroutable = list_unroutable(sound, checks)
-    report = ProcessingReport(
-        tuple(count_levels(sound, walkable)),
-        len(sound.connectors),
-        len(sound.locations),
-        tuple(checks),
-        (*faults, *gaps, *loose, *coarse, *unroutable),
-    )
+    issues = [*repair_issues, *floor_issues]
+    report = build_report(repaired, walkable, networks, components, issues)
     progress(1.0, "done")
-    return ProcessedPlan(sound, tuple(walkable), networks, tables, components, report)
+    return ProcessedPlan(repaired, tuple(walkable), networks, tables, components, report)

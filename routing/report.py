@@ -1,8 +1,8 @@
-"""What processing made of a plan: counts, faults, and who reaches what on the map."""
+"""The report on a processed plan: counts per level, issues, and which locations are reachable."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,9 +16,14 @@ from routing.plan import Plan, PlanLocation
 from routing.space.doors import DoorOrigin
 from routing.space.walkable import WalkableLevel
 
+NEAR_PIECE_FEET = 0.2
+"""A location's vertex lies on the edge of its floor piece, or in a door across a wall."""
+
 
 @dataclass(frozen=True)
 class LevelCounts:
+    """Numbers of rooms, locations and doors on one level, and its walkable area."""
+
     level_id: str
     name: str
     ordinal: float
@@ -34,7 +39,7 @@ class LevelCounts:
 
 @dataclass(frozen=True)
 class CutOffLocation:
-    """A location outside the main part of the map, and why."""
+    """A location outside the main component of the map, and the reason."""
 
     location_id: str
     level_id: str
@@ -43,7 +48,11 @@ class CutOffLocation:
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """One mode: `reached` locations, a `share` of all, lie in the main part of `components`."""
+    """Reachability in one travel mode.
+
+    `components` is the number of connected components that contain locations. `reached` locations,
+    a `share` of all, lie in the main one; `cut_off` lists the others.
+    """
 
     mode: TravelMode
     vertices: int
@@ -57,6 +66,8 @@ class SelfCheck:
 
 @dataclass(frozen=True)
 class ProcessingReport:
+    """Everything a user learns about a processed plan. Field names are those of its JSON."""
+
     levels: tuple[LevelCounts, ...]
     connectors: int
     locations: int
@@ -65,22 +76,51 @@ class ProcessingReport:
 
     @property
     def modes(self) -> tuple[TravelMode, ...]:
-        """Those in which two locations reach each other, or the only one is on walkable floor."""
-        least = min(2, self.locations) or 1
-        return tuple(check.mode for check in self.self_checks if check.reached >= least)
+        """Modes in which two locations reach each other, or the only one is on walkable floor.
+
+        See docs/decisions/routing-modes.md.
+        """
+        min_reached = min(2, self.locations) or 1
+        return tuple(check.mode for check in self.self_checks if check.reached >= min_reached)
 
     def count_issues(self, kind: IssueKind) -> int:
-        return sum(problem.kind is kind for problem in self.problems)
+        """Return the number of issues of one kind."""
+        return sum(issue.kind is kind for issue in self.problems)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON has it."""
+        """Return the report as JSON values."""
         counts = {
             kind.value: self.count_issues(kind) for kind in IssueKind if self.count_issues(kind)
         }
         return {"modes": list(self.modes), **asdict(self), "problem_counts": counts}
 
 
+def build_report(
+    plan: Plan,
+    walkable: Sequence[WalkableLevel],
+    networks: Mapping[TravelMode, Network],
+    components: Mapping[TravelMode, ComponentLabels],
+    issues: Sequence[PlanIssue],
+) -> ProcessingReport:
+    """Return the report on a repaired plan; `issues` are those found before its networks."""
+    checks = [check_network(plan, walkable, networks[mode], components[mode]) for mode in networks]
+    foot = networks[TravelMode.FOOT]
+    network_issues = (
+        *list_loose_connectors(plan, foot),
+        *list_coarse_levels(foot),
+        *list_unroutable(plan, checks),
+    )
+    return ProcessingReport(
+        tuple(count_levels(plan, walkable)),
+        len(plan.connectors),
+        len(plan.locations),
+        tuple(checks),
+        (*issues, *network_issues),
+    )
+
+
 def count_levels(plan: Plan, walkable: Sequence[WalkableLevel]) -> Iterator[LevelCounts]:
+    """Yield the counts of each level."""
     for built in walkable:
         level, doors = built.level, [d for d in plan.doors if d.level_id == built.level.id]
         yield LevelCounts(
@@ -88,7 +128,7 @@ def count_levels(plan: Plan, walkable: Sequence[WalkableLevel]) -> Iterator[Leve
             level.name,
             level.ordinal,
             rooms=len(built.floor.rooms),
-            locations=sum(place.level_id == level.id for place in plan.locations),
+            locations=sum(location.level_id == level.id for location in plan.locations),
             doors_drawn=len(doors),
             doors_locked=sum(door.is_locked for door in doors),
             doors_found=built.count_openings(DoorOrigin.FOUND),
@@ -104,13 +144,14 @@ def check_network(
     network: Network,
     components: ComponentLabels,
 ) -> SelfCheck:
+    """Return which locations the network connects in its mode, and why others are cut off."""
     in_main = components.locations_in_main
     reached = int(in_main.sum())
     cut_off = tuple(
         CutOffLocation(
-            place.id, place.level_id, explain_cut_off(place, walkable, network, int(index))
+            location.id, location.level_id, explain_cut_off(location, walkable, network, index)
         )
-        for index, place in enumerate(plan.locations)
+        for index, location in enumerate(plan.locations)
         if not in_main[index]
     )
     return SelfCheck(
@@ -126,51 +167,57 @@ def check_network(
 
 
 def explain_cut_off(
-    place: PlanLocation, walkable: Sequence[WalkableLevel], network: Network, index: int
+    location: PlanLocation, walkable: Sequence[WalkableLevel], network: Network, index: int
 ) -> str:
-    """Why a location is outside the main part."""
-    anchor = network.locations[index]
-    built = walkable[anchor.level]
-    if anchor.vertex < 0:
-        return f"lies {describe_distance(place, network, anchor.level)} the nearest walkable floor"
-    x, y = network.levels[anchor.level].xy[anchor.vertex]
-    [own, *_] = built.floor.pieces_within(shapely.Point(x, y), 0.2) or [-1]
-    room = built.floor.pieces[own].room_id
-    doors = [opening for opening in built.openings if own in opening.piece_indexes]
+    """Return the reason why a location is outside the main component."""
+    on_network = network.locations[index]
+    built = walkable[on_network.level]
+    if on_network.vertex < 0:
+        distance = describe_distance(location, network, on_network.level)
+        return f"lies {distance} the nearest walkable floor"
+    point = shapely.Point(network.levels[on_network.level].xy[on_network.vertex])
+    piece = next(iter(built.floor.pieces_within(point, NEAR_PIECE_FEET)), None)
+    room = None if piece is None else built.floor.pieces[piece].room_id
     if room is None:
         return "stands on floor that no door and no connector joins to the main part"
+    doors = [opening for opening in built.openings if piece in opening.piece_indexes]
     if not doors:
         return f"room {room!r} has no door"
+    # On foot every opening is passable.
     if not set(doors) & set(built.passable_openings(network.mode, network.costing)):
         widest = max(opening.width_feet for opening in doors)
         return f"no door of room {room!r} lets a wheelchair through (the widest is {widest:.1f} ft)"
-    return f"no way leads on from the doors of room {room!r} to the main part"
+    return f"the doors of room {room!r} do not connect to the main part"
 
 
-def describe_distance(place: PlanLocation, network: Network, level: int) -> str:
-    free = network.levels[level].walkable_area
-    if free.is_empty:
+def describe_distance(location: PlanLocation, network: Network, level: int) -> str:
+    """Return how far a location is from the walkable area, ending in a preposition."""
+    area = network.levels[level].walkable_area
+    if area.is_empty:
         return "on a level without"
-    feet = free.distance(shapely.Point(place.x, place.y))
+    feet = area.distance(shapely.Point(location.x, location.y))
     return f"{feet:.1f} ft (more than {network.costing.attach_feet:g}) from"
 
 
 def list_unroutable(plan: Plan, checks: Sequence[SelfCheck]) -> Iterator[PlanIssue]:
-    """One problem for each location that somebody cannot reach, foot before wheelchair."""
+    """Yield one issue per location that is cut off in any mode, with the first mode's reason."""
     reasons: dict[str, str] = {}
     for check in checks:
-        for found in check.cut_off:
-            reasons.setdefault(found.location_id, f"{check.mode.value}: {found.reason}")
-    for place in plan.locations:
-        if place.id in reasons:
+        for cut_off in check.cut_off:
+            reasons.setdefault(cut_off.location_id, f"{check.mode.value}: {cut_off.reason}")
+    for location in plan.locations:
+        if location.id in reasons:
             yield PlanIssue(
-                IssueKind.UNROUTABLE_LOCATION, place.id, reasons[place.id], place.level_id
+                IssueKind.UNROUTABLE_LOCATION,
+                location.id,
+                reasons[location.id],
+                location.level_id,
             )
 
 
 def list_loose_connectors(plan: Plan, network: Network) -> Iterator[PlanIssue]:
-    """Connectors that join no two levels."""
-    attached = {(gate.connector, network.levels[gate.level].id) for gate in network.portals}
+    """Yield an issue for each connector, or end of one, that cannot be used."""
+    attached = {(portal.connector, network.levels[portal.level].id) for portal in network.portals}
     for index, connector in enumerate(plan.connectors):
         levels = [level_id for level_id in connector.entrances if (index, level_id) in attached]
         label = f"{connector.kind.value} {connector.id!r}"
@@ -180,7 +227,7 @@ def list_loose_connectors(plan: Plan, network: Network) -> Iterator[PlanIssue]:
                 yield PlanIssue(IssueKind.CONNECTOR_OUT_OF_REACH, connector.id, message, level_id)
         if len(levels) < 2:
             served = f"only level {levels[0]!r}" if levels else "no level"
-            message = f"{label} serves {served}; it should join two or more"
+            message = f"{label} serves {served}; it should serve two or more"
             yield PlanIssue(IssueKind.CONNECTOR_ONE_END, connector.id, message)
         if not connector.is_in_service:
             message = f"{label} is out of service and left out"
@@ -188,6 +235,7 @@ def list_loose_connectors(plan: Plan, network: Network) -> Iterator[PlanIssue]:
 
 
 def list_coarse_levels(network: Network) -> Iterator[PlanIssue]:
+    """Yield an issue for each level that is too large for an exact visibility graph."""
     for level in network.levels:
         if len(level.regions) > 1:
             corners = sum(len(region.corners) for region in level.regions)

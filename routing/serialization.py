@@ -1,4 +1,7 @@
-"""What an archive holds of a network and of a table."""
+"""Write networks and distance tables to archives, and read them back.
+
+Names inside the archives are part of the stored format: changing one needs a new FORMAT_VERSION.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import shapely
 from numpy.typing import NDArray
 from shapely import GeometryCollection
 
-from routing.archive import Arrays, pack_archive, unpack_archive
+from routing.archive import Arrays, pack_archive, raise_archive_errors, unpack_archive
 from routing.costing import Costing, RideCost, TravelMode
 from routing.network.door_filter import DoorFilter
 from routing.network.network import ConnectorInfo, LevelNetwork, Network, NetworkLocation
@@ -25,16 +28,19 @@ from routing.search.router import Router
 
 
 def serialize_router(router: Router) -> bytes:
-    """All networks and tables of a map in one archive, each whole within it."""
-    parts = {f"network/{mode}": serialize_network(kept) for mode, kept in router.networks.items()}
-    parts |= {f"table/{mode}": serialize_table(kept) for mode, kept in router.tables.items()}
+    """Return one archive of all networks and tables of a map, each nested as an archive of its own.
+
+    Nested archives are aligned like any array, so their arrays can be mapped too.
+    """
+    parts = {f"network/{mode}": serialize_network(net) for mode, net in router.networks.items()}
+    parts |= {f"table/{mode}": serialize_table(table) for mode, table in router.tables.items()}
     return pack_archive(
         "router", {}, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}
     )
 
 
 def deserialize_router(buffer: Any) -> Router:
-    """A map's router, whose tables stay in `buffer`. Raises FormatError."""
+    """Return the router of a map; its tables are views of `buffer`. Raises ArchiveError."""
     _, parts = unpack_archive("router", buffer)
     networks = [
         deserialize_network(part) for name, part in parts.items() if name.startswith("network/")
@@ -46,23 +52,26 @@ def deserialize_router(buffer: Any) -> Router:
 
 
 def serialize_table(table: DistanceTable) -> bytes:
+    """Return an archive of a distance table."""
     values = {"mode": table.mode, "ids": table.location_ids}
     return pack_archive("table", values, {"feet": table.feet, "seconds": table.seconds})
 
 
+@raise_archive_errors()
 def deserialize_table(buffer: Any) -> DistanceTable:
-    """A table whose cells stay in `buffer`. Raises FormatError."""
+    """Return a distance table; its cells are views of `buffer`. Raises ArchiveError."""
     values, arrays = unpack_archive("table", buffer)
     ids = tuple(values["ids"])
     return DistanceTable(TravelMode(values["mode"]), ids, arrays["feet"], arrays["seconds"])
 
 
 def serialize_network(network: Network) -> bytes:
-    closure = network.portal_paths
+    """Return an archive of a network."""
+    portal_paths = network.portal_paths
     arrays: dict[str, NDArray[Any]] = {
-        "closure/seconds": closure.seconds,
-        "closure/feet": closure.feet,
-        "closure/next": closure.next_portal.astype(np.int32),
+        "closure/seconds": portal_paths.seconds,
+        "closure/feet": portal_paths.feet,
+        "closure/next": portal_paths.next_portal.astype(np.int32),
     }
     for index, level in enumerate(network.levels):
         arrays |= {f"{index}/{name}": array for name, array in level_arrays(level).items()}
@@ -79,6 +88,7 @@ def serialize_network(network: Network) -> bytes:
 
 
 def level_arrays(level: LevelNetwork) -> dict[str, NDArray[Any]]:
+    """Return the arrays to store for one level, by name."""
     arrays: dict[str, NDArray[Any]] = {
         "free": areas_to_array([level.walkable_area]),
         "rooms": areas_to_array(level.rooms),
@@ -103,21 +113,24 @@ def level_arrays(level: LevelNetwork) -> dict[str, NDArray[Any]]:
 
 
 def areas_to_array(areas: Sequence[Polygonal]) -> NDArray[Any]:
+    """Return polygons as Well-Known Binary in an array of bytes."""
     return np.frombuffer(shapely.to_wkb(GeometryCollection(list(areas))), dtype=np.uint8)
 
 
 def areas_from_array(array: NDArray[Any]) -> list[Any]:
+    """Return the polygons written by `areas_to_array`."""
     collection = shapely.from_wkb(array.tobytes())
     return list(shapely.get_parts(collection))
 
 
+@raise_archive_errors()
 def deserialize_network(buffer: Any) -> Network:
-    """A network as it was saved; distances from it are the same to the last bit.
+    """Return a network; it measures bit for bit the same distances as the one that was stored.
 
-    Raises FormatError.
+    Raises ArchiveError.
     """
     values, arrays = unpack_archive("network", buffer)
-    closure = PortalPaths(
+    portal_paths = PortalPaths(
         arrays["closure/seconds"], arrays["closure/feet"], arrays["closure/next"].astype(np.int64)
     )
     return Network(
@@ -127,33 +140,35 @@ def deserialize_network(buffer: Any) -> Network:
             deserialize_level(level_id, ordinal, index, arrays)
             for index, (level_id, ordinal) in enumerate(values["levels"])
         ),
-        tuple(Portal(*gate) for gate in values["gates"]),
+        tuple(Portal(*portal) for portal in values["gates"]),
         tuple(Link(start, end, RideCost(*ride)) for start, end, ride in values["links"]),
         tuple(
             ConnectorInfo(i, ConnectorKind(kind), name) for i, kind, name in values["connectors"]
         ),
-        tuple(NetworkLocation(*anchor) for anchor in values["anchors"]),
-        closure,
+        tuple(NetworkLocation(*location) for location in values["anchors"]),
+        portal_paths,
     )
 
 
-def deserialize_region(area: Polygonal, index: int, own: Arrays) -> Region:
-    screen = None
-    if f"doors/{index}" in own:
-        screen = DoorFilter(tuple(areas_from_array(own[f"pieces/{index}"])), own[f"doors/{index}"])
-    ids = own[f"corners/{index}"], own[f"points/{index}"]
-    return Region(area, find_corners(area), *ids, screen)
+def deserialize_region(area: Polygonal, index: int, arrays: Arrays) -> Region:
+    door_filter = None
+    if f"doors/{index}" in arrays:
+        pieces = tuple(areas_from_array(arrays[f"pieces/{index}"]))
+        door_filter = DoorFilter(pieces, arrays[f"doors/{index}"])
+    ids = arrays[f"corners/{index}"], arrays[f"points/{index}"]
+    return Region(area, find_corners(area), *ids, door_filter)
 
 
 def deserialize_level(level_id: str, ordinal: float, index: int, arrays: Arrays) -> LevelNetwork:
+    prefix = f"{index}/"
     own = {
-        name.removeprefix(f"{index}/"): array
+        name.removeprefix(prefix): array
         for name, array in arrays.items()
-        if name.startswith(f"{index}/")
+        if name.startswith(prefix)
     }
     regions = tuple(
-        deserialize_region(area, at, own)
-        for at, area in enumerate(areas_from_array(own["regions"]))
+        deserialize_region(area, region_index, own)
+        for region_index, area in enumerate(areas_from_array(own["regions"]))
     )
     edges = Edges(own["first"].astype(np.int64), own["second"].astype(np.int64), own["feet"])
     return LevelNetwork(

@@ -1,7 +1,7 @@
-"""The directory that every peer serves: a bundle loaded into a MongoDB, and a key to read it.
+"""The directory that every peer serves: a bundle loaded into MongoDB, and a key to read it.
 
-Its first property has besides a drawing that is made routable, locations, level tags and a group
-of unit attributes, for the requests that ask for those.
+Its first property also has a routable drawing, locations, level tags and a group of unit
+attributes, for the requests that need them.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ KindAndMember = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Where the data is, and what a reader needs to know of it."""
+    """Connection settings of the loaded data, and ids to request."""
 
     mongo_url: str
     mongod_pid: int
@@ -48,18 +48,18 @@ class Directory:
     key: str
     unit_ids: list[str]
     location_ids: list[str]
-    """Of the first property's map, which is routable."""
+    """Locations of the first property's map, which is routable."""
     answers_path: Path
-    """Where `serving.keep_answers` writes what Floorgate answers, for peers that have it ready."""
+    """File of Floorgate's recorded answers, for peers that replay them."""
 
 
 def load_directory(mongo_url: str, database: str, units: int, scratch: Path) -> Directory:
-    """Loads so many units, by way of files in `scratch`."""
+    """Load a directory of `units` units; temporary files go to `scratch`."""
     return asyncio.run(_load_directory(mongo_url, database, units, scratch))
 
 
 async def _load_directory(mongo_url: str, name: str, units: int, scratch: Path) -> Directory:
-    unit_ids = [each["id"] for kind, each in iter_members(units) if kind == "unit"]
+    unit_ids = [member["id"] for kind, member in iter_members(units) if kind == "unit"]
     bundles = [scratch / "bundle.ndjson", scratch / "first.ndjson"]
     _write_bundle(bundles[0], iter_members(units))
     _write_bundle(bundles[1], _iter_first_property(units))
@@ -91,18 +91,18 @@ async def _load_directory(mongo_url: str, name: str, units: int, scratch: Path) 
     )
 
 
-def _write_bundle(path: Path, made: Iterable[KindAndMember]) -> None:
+def _write_bundle(path: Path, members: Iterable[KindAndMember]) -> None:
     with path.open("wb") as file:
-        file.writelines(orjson.dumps({"type": kind, **each}) + b"\n" for kind, each in made)
+        file.writelines(orjson.dumps({"type": kind, **member}) + b"\n" for kind, member in members)
 
 
 def _iter_first_property(units: int) -> Iterator[KindAndMember]:
     generated = list(iter_members(min(units, 250)))
-    floors = {each["id"]: each["name"] for kind, each in generated if kind == "floor"}
+    floors = {member["id"]: member["name"] for kind, member in generated if kind == "floor"}
     units_by_floor: dict[str, list[str]] = {floor: [] for floor in floors}
-    for kind, each in generated:
+    for kind, member in generated:
         if kind == "unit":
-            units_by_floor[each["floor_id"]].append(each["id"])
+            units_by_floor[member["floor_id"]].append(member["id"])
     svg = base64.b64encode(office_svg.draw_office(units_by_floor).encode()).decode()
     yield (
         "map",
@@ -119,8 +119,8 @@ def _iter_first_property(units: int) -> Iterator[KindAndMember]:
     for number in range(AMENITY_COUNT):
         yield "location", _amenity(number, list(floors)[number % len(floors)])
     attributes = [
-        {"attribute_id": each, "attribute_name": each.title(), "attribute_key": each}
-        for each in ATTRIBUTE_IDS
+        {"attribute_id": name, "attribute_name": name.title(), "attribute_key": name}
+        for name in ATTRIBUTE_IDS
     ]
     yield (
         "attribute_group",

@@ -1,4 +1,4 @@
-"""Office buildings of any size for measurements: corridors like a comb, rooms on both sides."""
+"""Generate office plans of any size: comb-shaped corridors with rooms on both sides."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOMS_PER_SIDE = 20
 
 
 def build_office(levels: int, rooms_per_level: int, locations_per_room: int = 1) -> Plan:
-    """`levels` alike, joined by two lifts and a stair; every room has a door."""
+    """Return `levels` equal levels joined by two lifts and a stair; every room has a door."""
     storeys = range(levels)
     return Plan(
         tuple(Level(str(at), at) for at in storeys),

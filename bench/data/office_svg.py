@@ -8,8 +8,8 @@ LIFT_FEET = 10
 
 def draw_office(units_by_floor: Mapping[str, Sequence[str]]) -> str:
     """A unit map in SVG, a foot a unit, of floors from the lowest to the highest."""
-    most = max(len(units) for units in units_by_floor.values())
-    width = LIFT_FEET + ROOM_FEET * -(-most // 2)
+    max_units = max(len(units) for units in units_by_floor.values())
+    width = LIFT_FEET + ROOM_FEET * -(-max_units // 2)
     height = 2 * DEPTH_FEET + CORRIDOR_FEET
     levels = "".join(_level(floor, units, width) for floor, units in units_by_floor.items())
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">'

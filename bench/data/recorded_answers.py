@@ -1,4 +1,4 @@
-"""What Floorgate answers to every request, kept for peers that have it ready."""
+"""Floorgate's answers to every request, recorded in a file for peers that replay them."""
 
 from pathlib import Path
 
@@ -10,17 +10,17 @@ class RecordedAnswer(msgspec.Struct, frozen=True):
 
     path: str
     body: bytes
-    """Of the request."""
+    """Body of the request."""
     content_type: str
     etag: str
     content: bytes
 
 
 def write_recorded_answers(path: Path, answers: list[RecordedAnswer]) -> None:
-    """Keeps them in a file."""
+    """Write answers to a file."""
     path.write_bytes(msgspec.msgpack.encode(answers))
 
 
 def read_recorded_answers(path: str) -> list[RecordedAnswer]:
-    """Those in a file."""
+    """Return the answers in a file."""
     return msgspec.msgpack.decode(Path(path).read_bytes(), type=list[RecordedAnswer])

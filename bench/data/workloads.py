@@ -1,4 +1,4 @@
-"""What is asked for: one row per shape, the same requests for every peer, at both doors."""
+"""The workloads: kinds of REST and GraphQL requests, the same for every peer."""
 
 import random
 from collections.abc import Callable
@@ -10,11 +10,11 @@ import orjson
 
 from bench.data import graphql_documents
 from bench.data.directory import MAP_ID, Directory
-from bench.load.generator import LoadRequest
+from bench.data.requests import LoadRequest
 
 SEED = 7
 SINGLE_UNITS = 500
-"""Units asked for one by one, in turn."""
+"""Number of single units requested in turn."""
 SOURCES, TARGETS = 5, 10
 LOCATION_TAGS = "svc:amenity==yes,-disused"
 JSON = {"Content-Type": "application/json"}
@@ -22,19 +22,19 @@ JSON = {"Content-Type": "application/json"}
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One sort of request; `requests` are asked in turn."""
+    """One kind of request; `requests` are sent in turn."""
 
     name: str
     title: str
     requests: Callable[[Directory], list[LoadRequest]]
     connections: int = 8
-    """At saturation: enough to keep one core busy while MongoDB answers."""
+    """Connections at saturation: enough to keep one core busy while MongoDB answers."""
     is_conditional: bool = False
-    """Whether each request brings the tag of what it asks for, to be answered 304."""
+    """Whether each request carries the current ETag in If-None-Match, so that the answer is 304."""
 
     @property
     def status(self) -> int:
-        """Of every answer."""
+        """Expected status of every answer."""
         return 304 if self.is_conditional else 200
 
 
@@ -52,7 +52,7 @@ def _get(path: str) -> Callable[[Directory], list[LoadRequest]]:
 
 
 def _sample_waypoint_ids(directory: Directory) -> tuple[list[str], list[str]]:
-    """Waypoints of the matrix."""
+    """Return ids of random sources and targets, the same on every run."""
     count = min(SOURCES + TARGETS, len(directory.location_ids))
     picked = random.Random(SEED).sample(directory.location_ids, count)
     return picked[:SOURCES], picked[SOURCES:]
@@ -140,5 +140,5 @@ WORKLOADS = (*REST_WORKLOADS, *GRAPHQL_WORKLOADS)
 
 
 def names_except(*names: str) -> frozenset[str]:
-    """The names of all other shapes."""
-    return frozenset(shape.name for shape in WORKLOADS if shape.name not in names)
+    """Return the names of all other workloads."""
+    return frozenset(workload.name for workload in WORKLOADS if workload.name not in names)

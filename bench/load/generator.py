@@ -1,9 +1,10 @@
-"""The load: keep-alive connections that ask again and again, in a process of their own.
+"""The load generator: keep-alive connections that send requests, in a process of their own.
 
-`python -m bench.load.generator` reads an `Order` a line as JSON and writes an `Outcome` for each. Without a
-rate each connection asks as soon as it is answered, which finds the saturation. With one, requests
-fall due at random (Poisson) as those of independent clients do, and waiting for a free connection
-counts. Every request that is sent is awaited, so that CPU per request is exact for slow peers too.
+`python -m bench.load.generator` reads a `LoadOrder` per line as JSON and writes a `LoadOutcome` for
+each. Without a rate each connection sends as soon as it has its answer, which finds the saturation
+(closed loop). With a rate, requests fall due at random (Poisson), like those of independent
+clients, and waiting for a free connection counts as latency (open loop). Every request sent is
+awaited, so CPU per request is exact for slow peers too.
 """
 
 import asyncio
@@ -21,45 +22,37 @@ import httptools
 import msgspec
 import uvloop
 
+from bench.data.requests import LoadRequest
 from bench.load.machine import LOAD_CORE, pin_to_cores
 
 SEED = 20260731
 EXTRA_SECONDS = 120.0
-"""How much longer than ordered a load may take before it counts as hanging."""
+"""How much longer than ordered a load may take before it is treated as hanging."""
 REFUSED_STATUS = 503
 
 
-class LoadRequest(msgspec.Struct, frozen=True):
-    """One HTTP request."""
-
-    path: str
-    method: str = "GET"
-    body: bytes = b""
-    headers: dict[str, str] = {}
-
-
 class LoadOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What to ask whom for how long."""
+    """Requests to send to a server, and for how long."""
 
     host: str
     port: int
     headers: dict[str, str]
-    """Of every request."""
+    """Headers of every request."""
     requests: list[LoadRequest]
-    """Asked in turn."""
+    """Sent in turn."""
     seconds: float
     connections: int
     status: int = 200
-    """What every answer must have; any other is no outcome but a failure."""
+    """Status of every answer; any other fails the order."""
     rate: float | None = None
-    """Requests per second in all; None asks as fast as it is answered."""
+    """Requests per second in total; None sends as fast as answers arrive."""
     may_refuse: bool = False
-    """Whether 503 is an answer too, counted by itself. Waiting for a connection is not counted
-    then: there is more to ask than can be answered."""
+    """Whether 503 is allowed and counted separately. Waiting for a connection is then not counted,
+    because more requests fall due than can be answered."""
 
 
 class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
-    """How many requests of a sort there were, and how long they waited."""
+    """The number of requests of a kind, and their latencies."""
 
     requests: int
     p50_ms: float = 0.0
@@ -67,8 +60,8 @@ class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_seconds(cls, seconds: list[float]) -> "LatencySummary":
-        """Of any number of requests."""
-        ordered = sorted(each * 1000 for each in seconds)
+        """Summarize any number of latencies."""
+        ordered = sorted(latency * 1000 for latency in seconds)
         if not ordered:
             return cls(requests=0)
         p50, p99 = percentile(ordered, 0.5), percentile(ordered, 0.99)
@@ -76,7 +69,7 @@ class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of an order."""
+    """The result of an order."""
 
     seconds: float
     answered: LatencySummary
@@ -85,11 +78,11 @@ class LoadOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadError(Exception):
-    """The load could not be put on the server."""
+    """The load could not be run."""
 
 
 class _Connection(asyncio.Protocol):
-    """One request at a time."""
+    """A connection that sends one request at a time."""
 
     def __init__(self) -> None:
         self._answered: asyncio.Future[int] | None = None
@@ -121,9 +114,9 @@ class _Connection(asyncio.Protocol):
 def due_times(
     rate: float | None, seconds: float, clock: Callable[[], float] = time.perf_counter
 ) -> Iterator[float]:
-    """When each request falls due: now, until the time is over, or at random at the rate.
+    """Yield when each request falls due: at once, or at random at `rate`, for `seconds`.
 
-    The first falls due at once, so that there always is one.
+    With a rate the first falls due at once, so that there is at least one.
     """
     start = clock()
     if rate is None:
@@ -138,12 +131,16 @@ def due_times(
 
 
 def percentile(ordered: list[float], share: float) -> float:
-    """The smallest of the ordered values that at least the share of them do not exceed."""
+    """Return the smallest value that at least `share` of the ordered values do not exceed.
+
+    >>> percentile([1.0, 2.0, 3.0, 4.0], 0.5)
+    2.0
+    """
     return ordered[max(0, -(-len(ordered) * round(share * 1000) // 1000) - 1)]
 
 
 class _LoadRun:
-    """What all connections share while an order is carried out."""
+    """State shared by all connections while an order runs."""
 
     def __init__(self, order: LoadOrder) -> None:
         self._order = order
@@ -159,7 +156,7 @@ class _LoadRun:
             if early > 0:
                 await asyncio.sleep(early)
             if early > 0 or self._order.may_refuse:
-                begun = time.perf_counter()  # the timer's own lateness is not the server's
+                begun = time.perf_counter()  # the server is not to blame for a late timer
             status = await connection.send(next(self._requests))
             self._latencies_for(status).append(time.perf_counter() - begun)
 
@@ -203,20 +200,20 @@ def _serialize_request(order: LoadOrder, request: LoadRequest) -> bytes:
 
 
 class LoadGenerator:
-    """A process that puts loads on servers, from another core than theirs."""
+    """A process that runs loads, on another core than the servers."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
 
     def run(self, order: LoadOrder) -> LoadOutcome:
-        """Carries out an order. Raises LoadError."""
-        given, answers = self._process.stdin, self._process.stdout
-        assert given is not None and answers is not None
-        given.write(msgspec.json.encode(order) + b"\n")
-        given.flush()
-        if not select.select([answers], [], [], order.seconds + EXTRA_SECONDS)[0]:
+        """Run an order. Raises LoadError."""
+        orders, outcomes = self._process.stdin, self._process.stdout
+        assert orders is not None and outcomes is not None
+        orders.write(msgspec.json.encode(order) + b"\n")
+        orders.flush()
+        if not select.select([outcomes], [], [], order.seconds + EXTRA_SECONDS)[0]:
             raise LoadError(f"{order.requests[0].path}: not answered for {EXTRA_SECONDS:.0f} s")
-        line = answers.readline()
+        line = outcomes.readline()
         if not line:
             raise LoadError(f"{order.requests[0].path}: the load's process has died")
         outcome = msgspec.json.decode(line, type=LoadOutcome)
@@ -227,7 +224,7 @@ class LoadGenerator:
 
 @contextmanager
 def start_load_generator() -> Iterator[LoadGenerator]:
-    """The process, for as long as it is needed."""
+    """Start the process, and kill it at the end."""
     with pin_to_cores(LOAD_CORE):
         process = subprocess.Popen(
             [sys.executable, "-m", "bench.load.generator"],
@@ -242,7 +239,7 @@ def start_load_generator() -> Iterator[LoadGenerator]:
 
 
 def main() -> None:
-    """The process that puts the load."""
+    """Run orders from standard input until it ends."""
     for line in sys.stdin.buffer:
         order = msgspec.json.decode(line, type=LoadOrder)
         try:

@@ -1,4 +1,4 @@
-"""What a run needs of the machine: cores, CPU time, memory, and how busy it is.
+"""The machine: cores, CPU time, memory and load.
 
 Linux only, as the embedded MongoDB is: everything is read from `/proc` (proc(5)).
 """
@@ -21,7 +21,7 @@ SERVER_CORE, LOAD_CORE = CORES[0], CORES[-1]
 
 @contextmanager
 def pin_to_cores(*cores: int) -> Iterator[None]:
-    """Processes started inside inherit the cores; this thread gets its own set back."""
+    """Pin this thread and the processes it starts to cores, then restore its own set."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
@@ -31,17 +31,17 @@ def pin_to_cores(*cores: int) -> Iterator[None]:
 
 
 def list_process_tree(pid: int) -> list[int]:
-    """A process and all its descendants."""
+    """Return a process and all its descendants."""
     children = [
         int(child)
         for listed in Path(f"/proc/{pid}/task").glob("*/children")
         for child in listed.read_text().split()
     ]
-    return [pid, *(each for child in children for each in list_process_tree(child))]
+    return [pid, *(process for child in children for process in list_process_tree(child))]
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process and all its threads so far, in steps of 10 ms."""
+    """Return user plus system time of a process and all its threads, in steps of 10 ms."""
     # The second field is the program's name in parentheses and may hold spaces.
     after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     user_ticks, system_ticks = after_name[11:13]
@@ -49,19 +49,19 @@ def cpu_seconds(pid: int) -> float:
 
 
 def memory_mb(pid: int) -> dict[str, float]:
-    """Resident memory in megabytes: `rss` all of it, `pss` with shared pages divided."""
+    """Return resident memory in megabytes: `rss`, and `pss` with shared pages divided."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     kilobytes = {name: int(rest.split()[0]) for name, _, rest in (x.partition(":") for x in lines)}
     return {"rss": kilobytes["Rss"] * 1024 / 1e6, "pss": kilobytes["Pss"] * 1024 / 1e6}
 
 
 def load_average() -> float:
-    """Processes that ran or waited to, over the last minute; above the cores it is crowded."""
+    """Return the load average of the last minute; above the number of cores, figures suffer."""
     return os.getloadavg()[0]
 
 
 def describe_machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """Return hardware and software versions to show with the figures."""
     return {
         "processor": _processor_name(),
         "cores": len(CORES),

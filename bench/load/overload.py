@@ -1,4 +1,4 @@
-"""Four times as many requests as can be answered: some are refused, the rest stay fast."""
+"""Measure overload: at four times saturation some requests are shed, the rest stay fast."""
 
 import msgspec
 
@@ -9,14 +9,14 @@ from bench.load.servers import PeerServer
 
 OVERLOAD_FACTOR = 4
 CONNECTIONS_PER_WORKER = 600
-"""To a worker: more than it answers at a time, so that it is the gateway that refuses."""
+"""More than a worker answers at a time, so that the gateway has to shed load."""
 
 
 class Overload(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the requests, per second, and how long they waited."""
+    """Answered and refused requests per second, and their latencies."""
 
     saturation: float
-    """Requests per second that are answered when no more are sent."""
+    """Requests per second at saturation."""
     answered: float
     p50_ms: float
     p99_ms: float
@@ -27,23 +27,25 @@ class Overload(msgspec.Struct, frozen=True, kw_only=True):
 def measure_overload(
     server: PeerServer,
     workers: int,
-    shape: Workload,
+    workload: Workload,
     directory: Directory,
     load: LoadGenerator,
     seconds: float,
 ) -> Overload:
-    """Sends them. Raises LoadError where one is neither answered nor refused."""
-    calm = load.run(server.build_order(shape, directory, seconds, shape.connections * workers))
-    saturation = calm.answered.requests / calm.seconds
-    much = server.build_order(
-        shape,
+    """Measure saturation, then overload. Raises LoadError for an answer other than 200 or 503."""
+    saturated = load.run(
+        server.build_order(workload, directory, seconds, workload.connections * workers)
+    )
+    saturation = saturated.answered.requests / saturated.seconds
+    order = server.build_order(
+        workload,
         directory,
         seconds,
         CONNECTIONS_PER_WORKER * workers,
         OVERLOAD_FACTOR * saturation,
         may_refuse=True,
     )
-    outcome = load.run(much)
+    outcome = load.run(order)
     return Overload(
         saturation=saturation,
         answered=outcome.answered.requests / outcome.seconds,

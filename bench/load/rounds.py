@@ -1,4 +1,4 @@
-"""The rounds: every peer under the same load in turn, so that ratios compare neighbours in time."""
+"""Rounds: every peer under the same load in turn, so that ratios compare runs close in time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from bench.load.machine import cpu_seconds, load_average
 from bench.load.servers import PeerServer
 
 PACED_CONNECTIONS = 32
-"""More than are ever busy at half of saturation."""
+"""More than are ever busy at half of saturation, so that requests do not queue for one."""
 MIN_PACED_REQUESTS = 5
-"""How many a paced load has at least, however slow the peer."""
+"""Minimum number of requests in a paced load, however slow the peer."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundSettings:
-    """How long to measure."""
+    """Number and length of measurements."""
 
     rounds: int
     seconds: float
-    """Of each load."""
+    """Duration of each load."""
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """One peer, one shape, one round."""
+    """One peer, one workload, one round."""
 
     round: int
     shape: str
@@ -37,18 +37,18 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """Server CPU per request at saturation."""
     mongod_cpu_ms: float
     requests_per_second: float
-    """At saturation."""
+    """Rate at saturation."""
     busy: float
-    """The share of its core that the server used at saturation; above 1 it has threads besides."""
+    """Share of its core that the server used at saturation; threads can take it above 1."""
     p50_ms: float
-    """At half of it, as is p99."""
+    """Latency at half of saturation, like p99."""
     p99_ms: float
     load_average: float
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSetup:
-    """Everybody who takes part: servers, what is asked of them, and who asks."""
+    """Servers, workloads, data and the load generator of a run."""
 
     servers: Sequence[PeerServer]
     workloads: Sequence[Workload]
@@ -56,46 +56,48 @@ class BenchmarkSetup:
     load: LoadGenerator
 
     def list_pairs(self) -> list[tuple[Workload, PeerServer]]:
-        """Each shape with every server that serves it."""
+        """Return each workload with every server that serves it."""
         return [
-            (shape, server)
-            for shape in self.workloads
+            (workload, server)
+            for workload in self.workloads
             for server in self.servers
-            if server.peer.serves(shape.name)
+            if server.peer.serves(workload.name)
         ]
 
 
-def warm_up(field: BenchmarkSetup, seconds: float) -> Iterator[None]:
-    """Loads what is loaded late, has hot code compiled, fills MongoDB's cache and pools."""
-    for shape, server in field.list_pairs():
-        field.load.run(server.build_order(shape, field.directory, seconds, shape.connections))
+def warm_up(setup: BenchmarkSetup, seconds: float) -> Iterator[None]:
+    """Warm up lazy imports, JIT compilers, MongoDB's cache and connection pools."""
+    for workload, server in setup.list_pairs():
+        setup.load.run(server.build_order(workload, setup.directory, seconds, workload.connections))
         yield
 
 
-def measure_rounds(field: BenchmarkSetup, effort: RoundSettings) -> Iterator[Sample]:
-    """Interleaved: in each round every shape on every peer, in turning order."""
-    for number in range(effort.rounds):
-        pairs = field.list_pairs()
-        for shape, server in pairs if number % 2 == 0 else pairs[::-1]:
-            yield _measure_sample(field, number, server, shape, effort.seconds)
+def measure_rounds(setup: BenchmarkSetup, settings: RoundSettings) -> Iterator[Sample]:
+    """Yield a sample of every workload and peer per round, in alternating order."""
+    for number in range(settings.rounds):
+        pairs = setup.list_pairs()
+        for workload, server in pairs if number % 2 == 0 else pairs[::-1]:
+            yield _measure_sample(setup, number, server, workload, settings.seconds)
 
 
 def _measure_sample(
-    field: BenchmarkSetup, number: int, server: PeerServer, shape: Workload, seconds: float
+    setup: BenchmarkSetup, number: int, server: PeerServer, workload: Workload, seconds: float
 ) -> Sample:
-    flat_out = server.build_order(shape, field.directory, seconds, shape.connections)
-    before = server.cpu_seconds(), cpu_seconds(field.directory.mongod_pid)
-    full = field.load.run(flat_out)
-    after = server.cpu_seconds(), cpu_seconds(field.directory.mongod_pid)
+    saturating = server.build_order(workload, setup.directory, seconds, workload.connections)
+    before = server.cpu_seconds(), cpu_seconds(setup.directory.mongod_pid)
+    full = setup.load.run(saturating)
+    after = server.cpu_seconds(), cpu_seconds(setup.directory.mongod_pid)
     used, mongod_used = (end - start for start, end in zip(before, after, strict=True))
     requests = full.answered.requests
     rate = requests / full.seconds
     paced_seconds = max(seconds, MIN_PACED_REQUESTS / (rate / 2))
-    paced = server.build_order(shape, field.directory, paced_seconds, PACED_CONNECTIONS, rate / 2)
-    half = field.load.run(paced).answered
+    paced = server.build_order(
+        workload, setup.directory, paced_seconds, PACED_CONNECTIONS, rate / 2
+    )
+    half = setup.load.run(paced).answered
     return Sample(
         round=number,
-        shape=shape.name,
+        shape=workload.name,
         peer=server.peer.name,
         requests=requests,
         cpu_ms=used * 1000 / requests,

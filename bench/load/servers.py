@@ -1,4 +1,4 @@
-"""Peers as processes: started on their core, asked, and gone when the run is over."""
+"""Peers as processes: start them on their core, send requests, compare answers, stop them."""
 
 import http.client
 import os
@@ -19,8 +19,9 @@ import orjson
 
 from bench.data.directory import Directory
 from bench.data.recorded_answers import RecordedAnswer, write_recorded_answers
+from bench.data.requests import LoadRequest
 from bench.data.workloads import Workload
-from bench.load.generator import LoadOrder, LoadRequest
+from bench.load.generator import LoadOrder
 from bench.load.machine import SERVER_CORE, cpu_seconds, list_process_tree, pin_to_cores
 from bench.peers.peer import HOST, Peer
 
@@ -29,18 +30,18 @@ START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.05
 COMPARED_REQUESTS = 5
-"""Of each shape; comparing all of them would take longer than the load."""
+"""Requests compared per workload; comparing all would take longer than the load."""
 SHOWN_LINES = 5
 FLAGS = "distances,locations-resource,unit-attributes-resource"
 _CURSOR = re.compile(r"&after=[\w-]+")
 
 
 class PeerError(Exception):
-    """A peer did not start, or did not answer as it should."""
+    """A peer did not start, or gave a wrong answer."""
 
 
 class Reply(NamedTuple):
-    """What a peer answered."""
+    """A peer's answer."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -48,7 +49,7 @@ class Reply(NamedTuple):
 
     @property
     def comparable_content(self) -> Any:
-        """What must be the same whoever answers: not the form, nor a peer's own page tokens."""
+        """The content that must be equal for all peers: not formatting, not page tokens."""
         if self.status != 200:
             return self.status
         value = orjson.loads(self.content)
@@ -60,7 +61,7 @@ class Reply(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PeerServer:
-    """A peer that serves."""
+    """A running peer."""
 
     peer: Peer
     pid: int
@@ -68,7 +69,7 @@ class PeerServer:
     headers: dict[str, str]
 
     def request(self, request: LoadRequest) -> Reply:
-        """Asks once, by a connection of its own."""
+        """Send one request on a new connection."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=START_SECONDS)
         try:
             connection.request(
@@ -83,13 +84,15 @@ class PeerServer:
             connection.close()
 
     def cpu_seconds(self) -> float:
-        """What it has used so far, with its workers."""
+        """Return CPU seconds used so far, including its workers."""
         return sum(cpu_seconds(pid) for pid in list_process_tree(self.pid))
 
-    def build_requests(self, shape: Workload, directory: Directory) -> list[LoadRequest]:
-        """The shape's requests, with this server's tags where they are conditional."""
-        asked = shape.requests(directory)
-        return [self._with_etag(each) for each in asked] if shape.is_conditional else asked
+    def build_requests(self, workload: Workload, directory: Directory) -> list[LoadRequest]:
+        """Return the workload's requests; conditional ones carry this server's ETags."""
+        requests = workload.requests(directory)
+        if workload.is_conditional:
+            requests = [self._with_etag(request) for request in requests]
+        return requests
 
     def _with_etag(self, request: LoadRequest) -> LoadRequest:
         etag = self.request(request).headers.get("etag", "")
@@ -97,7 +100,7 @@ class PeerServer:
 
     def build_order(
         self,
-        shape: Workload,
+        workload: Workload,
         directory: Directory,
         seconds: float,
         connections: int,
@@ -105,19 +108,19 @@ class PeerServer:
         *,
         may_refuse: bool = False,
     ) -> LoadOrder:
-        """A load for this server."""
-        requests = self.build_requests(shape, directory)
+        """Return an order for this server."""
+        requests = self.build_requests(workload, directory)
         return LoadOrder(
             host=HOST,
             port=self.port,
             headers=self.headers,
             requests=[
-                msgspec.structs.replace(each, path=self.peer.rewrite_path(each.path))
-                for each in requests
+                msgspec.structs.replace(request, path=self.peer.rewrite_path(request.path))
+                for request in requests
             ],
             seconds=seconds,
             connections=connections,
-            status=shape.status,
+            status=workload.status,
             rate=rate,
             may_refuse=may_refuse,
         )
@@ -127,7 +130,7 @@ class PeerServer:
 def start_peer(
     peer: Peer, directory: Directory, cores: Sequence[int] = (SERVER_CORE,)
 ) -> Iterator[PeerServer]:
-    """The peer, answering, on these cores. Raises PeerError."""
+    """Start a peer on these cores and wait until it answers. Raises PeerError."""
     port = _free_port()
     headers = {
         "API-Key": directory.key,
@@ -148,14 +151,16 @@ def start_peer(
             server = PeerServer(peer, process.pid, port, headers)
             if not _wait_until_ready(server, process):
                 errors.seek(0)
-                said = errors.read().decode().strip().splitlines()
-                raise PeerError("\n".join([f"{peer.title} does not start:", *said[-SHOWN_LINES:]]))
+                output = errors.read().decode().strip().splitlines()
+                raise PeerError(
+                    "\n".join([f"{peer.title} does not start:", *output[-SHOWN_LINES:]])
+                )
             yield server
 
 
 @contextmanager
 def stop_at_exit(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Ends a process kindly, and by force where that does not help."""
+    """Send SIGTERM at the end, then SIGKILL if the process has not stopped in time."""
     try:
         yield
     finally:
@@ -167,14 +172,14 @@ def stop_at_exit(process: subprocess.Popen[bytes]) -> Iterator[None]:
             process.wait()
 
 
-def record_answers(server: PeerServer, shapes: Sequence[Workload], directory: Directory) -> None:
-    """Writes what a server answers to every request, for peers that have it ready.
+def record_answers(server: PeerServer, workloads: Sequence[Workload], directory: Directory) -> None:
+    """Record a server's answer to every request, for peers that replay them.
 
-    Raises PeerError where it does not answer.
+    Raises PeerError for an answer that is not 200.
     """
     answers: dict[tuple[str, bytes], RecordedAnswer] = {}
-    for shape in shapes:
-        for request in shape.requests(directory):
+    for workload in workloads:
+        for request in workload.requests(directory):
             if (request.path, request.body) in answers:
                 continue
             reply = server.request(request)
@@ -194,19 +199,21 @@ def record_answers(server: PeerServer, shapes: Sequence[Workload], directory: Di
 
 
 def check_same_answers(
-    servers: Sequence[PeerServer], shape: Workload, directory: Directory
+    servers: Sequence[PeerServer], workload: Workload, directory: Directory
 ) -> None:
-    """Raises PeerError unless all answer the shape's requests, and answer the same."""
-    asked = [server.build_requests(shape, directory)[:COMPARED_REQUESTS] for server in servers]
-    for requests in zip(*asked, strict=True):
+    """Raise PeerError unless all servers give equal answers to the workload's requests."""
+    by_server = [
+        server.build_requests(workload, directory)[:COMPARED_REQUESTS] for server in servers
+    ]
+    for requests in zip(*by_server, strict=True):
         replies = [
             server.request(request) for server, request in zip(servers, requests, strict=True)
         ]
         for server, reply in zip(servers, replies, strict=True):
-            if reply.status != shape.status:
+            if reply.status != workload.status:
                 raise PeerError(
                     f"{server.peer.title} answers {requests[0].path} with status {reply.status}, "
-                    f"not {shape.status}: {reply.content[:300]!r}"
+                    f"not {workload.status}: {reply.content[:300]!r}"
                 )
             if reply.comparable_content != replies[0].comparable_content:
                 raise PeerError(

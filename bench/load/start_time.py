@@ -1,4 +1,4 @@
-"""How long `floorgate serve` takes to its `ready` line, with a data directory that has data."""
+"""Measure how long `floorgate serve` takes to its `ready` line on an existing data directory."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ from storage.embedded import locks, supervisor
 
 @contextmanager
 def scratch_directory() -> Iterator[Path]:
-    """A directory for a run, whose subdirectory `data` may hold a mongod."""
+    """Create a directory for a run; a mongod may use its subdirectory `data`."""
     with TemporaryDirectory(prefix="floorgate-bench-") as scratch:
         (Path(scratch) / "data").mkdir()
         try:
@@ -28,15 +28,15 @@ def scratch_directory() -> Iterator[Path]:
 
 
 class StartTime(msgspec.Struct, frozen=True, kw_only=True):
-    """One start, HTTPS and the embedded mongod included."""
+    """One start, including HTTPS and the embedded mongod."""
 
     seconds: float
     cpu_seconds: float
-    """Of the gateway alone: what a busy machine does not stretch."""
+    """CPU time of the gateway alone; unlike seconds, not affected by a busy machine."""
 
 
 def measure_starts(data_dir: Path, times: int) -> list[StartTime]:
-    """So many starts, each of which begins with no mongod."""
+    """Measure `times` starts, each without a running mongod."""
     return [_measure_start(data_dir) for _ in range(times)]
 
 

@@ -1,8 +1,8 @@
-"""The limit with a database: the endpoints written by hand on starlette, Motor and orjson.
+"""The limit with a database: endpoints written by hand on starlette, Motor and orjson.
 
-It answers the same from the same MongoDB and does nothing that this does not need: the key is
-compared with the one there is, everybody sees everything, nothing is logged, compressed or looked
-up in a schema. Of GraphQL it knows one operation, whose text it does not read.
+It gives the same answers from the same MongoDB with the least work: it compares the key with the
+only one, has no visibility rules, and does not log, compress or use a schema. It serves one GraphQL
+operation without reading its text.
 """
 
 from collections import defaultdict
@@ -23,7 +23,7 @@ ASSET_COUNT = 4
 
 
 def create() -> Starlette:
-    """The application; its settings are in the environment."""
+    """Return the application, configured from the environment."""
     handlers = _Handlers(MongoReader(), RecordedDistances())
     return Starlette(
         routes=[
@@ -60,19 +60,19 @@ class _Handlers:
         return _json({"data": await self.reader.locations(request.path_params["map"], tags)})
 
     async def matrix(self, request: Request) -> Response:
-        asked = orjson.loads(await request.body())["data"]
-        sources, targets = ([each["id"] for each in asked[end]] for end in ("sources", "targets"))
+        data = orjson.loads(await request.body())["data"]
+        sources, targets = ([point["id"] for point in data[end]] for end in ("sources", "targets"))
         return _json(self.distances.matrix(sources, targets))
 
     async def nested(self, request: Request) -> Response:
         await request.body()
         cursor = self.reader.database["assets"].find({}, {"name": 1}).sort("_id", 1)
         assets = await cursor.limit(ASSET_COUNT).to_list()
-        ids = [each["_id"] for each in assets]
+        ids = [asset["_id"] for asset in assets]
         floors = await self.reader.list_rows(
             "floors", {"asset_id": {"$in": ids}}, "asset_id", "name", "short_label"
         )
-        floor_ids = [each["id"] for each in floors]
+        floor_ids = [floor["id"] for floor in floors]
         units = await self.reader.list_rows(
             "units", {"floor_id": {"$in": floor_ids}}, "floor_id", "name"
         )

@@ -1,4 +1,4 @@
-"""FastAPI as it is written by hand: with a response model, and with bytes that orjson made."""
+"""A FastAPI application: with response models, and with bytes from orjson."""
 
 import hmac
 import os
@@ -135,7 +135,7 @@ def _key_dependency() -> Callable[..., Awaitable[None]]:
 
 
 class _Endpoints:
-    """Each gives the body of its response, or the response itself."""
+    """Endpoints that return a body, or a response made from it by `answer`."""
 
     def __init__(self, answer: Callable[[Row], Any]) -> None:
         self.reader = MongoReader()
@@ -163,20 +163,20 @@ class _Endpoints:
     async def locations(self, map: str, tags: str) -> Any:
         return self.answer({"data": await self.reader.locations(map, tags)})
 
-    async def matrix(self, map: str, asked: MatrixRequest) -> Any:
+    async def matrix(self, map: str, body: MatrixRequest) -> Any:
         sources, targets = (
-            [waypoint.id for waypoint in end] for end in (asked.data.sources, asked.data.targets)
+            [waypoint.id for waypoint in end] for end in (body.data.sources, body.data.targets)
         )
         return self.answer(self.distances.matrix(sources, targets))
 
 
 def with_models() -> FastAPI:
-    """The application whose responses are checked and written by their models."""
+    """Return the application that validates and serializes responses with models."""
     return _application(_Endpoints(lambda body: body), is_modelled=True)
 
 
 def with_bytes() -> FastAPI:
-    """The application whose responses are bytes."""
+    """Return the application that serializes responses with orjson."""
     return _application(_Endpoints(_to_response), is_modelled=False)
 
 

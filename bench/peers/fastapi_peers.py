@@ -1,4 +1,4 @@
-"""FastAPI's two peers; their application is `bench.peers.fastapi_by_hand`, which needs FastAPI."""
+"""The two FastAPI peers. Importing this module does not need FastAPI, unlike their application."""
 
 from bench.data.workloads import REST_WORKLOADS
 from bench.peers.peer import Peer, peer_environment, uvicorn_command

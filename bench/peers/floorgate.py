@@ -1,6 +1,6 @@
-"""Floorgate as its users run it behind a proxy: one worker, every check, its log lines written.
+"""Floorgate as users run it behind a proxy: one worker, all checks and logs.
 
-It is two peers, without its cache of responses and with it, for the two are not to be mixed.
+Two peers, without and with the response cache, so that figures of both are kept apart.
 """
 
 import sys
@@ -14,12 +14,12 @@ CACHE_OFF = {"FLOORGATE_CACHE_MB": "0"}
 
 
 def command(port: int) -> list[str]:
-    """`floorgate serve`."""
+    """Return the command line of `floorgate serve`."""
     return [*COMMAND, "serve", "--host", HOST, "--port", str(port), "--behind-proxy"]
 
 
 def environment(directory: Directory) -> dict[str, str]:
-    """The settings of a gateway on a directory."""
+    """Return the settings of a gateway on a directory."""
     return {
         "FLOORGATE_MONGO_URL": directory.mongo_url,
         "FLOORGATE_DATABASE": directory.database,
@@ -28,7 +28,7 @@ def environment(directory: Directory) -> dict[str, str]:
 
 
 def with_settings(name: str, title: str, **settings: str) -> Peer:
-    """A gateway with these variables besides."""
+    """Return a gateway with additional environment variables."""
 
     def own(directory: Directory) -> dict[str, str]:
         return environment(directory) | settings
@@ -37,7 +37,7 @@ def with_settings(name: str, title: str, **settings: str) -> Peer:
 
 
 def with_workers(peer: Peer, workers: int) -> Peer:
-    """The same of so many processes."""
+    """Return the peer with several worker processes."""
 
     def own(port: int) -> list[str]:
         return [*peer.command(port), "--workers", str(workers)]

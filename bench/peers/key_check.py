@@ -1,4 +1,4 @@
-"""The key check of the peers on starlette: the given key is compared with the one there is."""
+"""The key check of the peers on starlette: compare a request's key with the only one."""
 
 import hmac
 import os
@@ -13,7 +13,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def require_key(handler: Handler) -> Handler:
-    """Lets in who has the key."""
+    """Return a handler that answers 403 to requests without the key."""
     key = os.environ[KEY_VARIABLE]
 
     async def guarded(request: Request) -> Response:

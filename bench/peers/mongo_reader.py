@@ -1,7 +1,7 @@
-"""What the hand-written Python peers share: the fewest reads of MongoDB that answer a request.
+"""Reads shared by the hand-written Python peers: the fewest MongoDB queries per request.
 
-Rows come as they are stored, and leave as the specification has them; nothing is checked that a
-request of the benchmark does not need.
+Rows are read as stored and returned in the form of the specification, without checks that the
+benchmark's requests do not need.
 """
 
 import base64
@@ -35,7 +35,7 @@ class RowPage(NamedTuple):
 
 
 class MongoReader:
-    """The collections of the directory."""
+    """Queries on the collections of the directory."""
 
     def __init__(self) -> None:
         client: Any = AsyncIOMotorClient(
@@ -44,18 +44,18 @@ class MongoReader:
         self.database = client[os.environ[DATABASE_VARIABLE]]
 
     async def unit(self, id: str) -> Row | None:
-        """One unit."""
+        """Return one unit, None if absent."""
         found = await self.database["units"].find_one({"_id": id}, _projection(UNIT))
         return None if found is None else _resource(found)
 
     async def units(self, page: int, per_page: int) -> RowPage:
-        """A page of all units."""
+        """Return a page of all units."""
         cursor = self._find("units", {}, UNIT, per_page + 1)
         found = await cursor.sort(BY_ID).skip((page - 1) * per_page).to_list(None)
-        return RowPage([_resource(each) for each in found[:per_page]], len(found) > per_page)
+        return RowPage([_resource(row) for row in found[:per_page]], len(found) > per_page)
 
     async def level_tags(self, map_id: str) -> list[Row]:
-        """The level tags of a map."""
+        """Return the level tags of a map."""
         where = {"map_id": map_id}
         found: list[Row] = (
             await self.database["level_tags"]
@@ -66,7 +66,7 @@ class MongoReader:
         return found
 
     async def locations(self, map_id: str, tags: str) -> list[Row]:
-        """The first locations of a map that meet a filter without escapes."""
+        """Return the first locations of a map that match a tag filter without escapes."""
         terms = tags.casefold().replace("==", KEY_SEPARATOR).split(",")
         words = {
             "$all": [term for term in terms if not term.startswith("-")],
@@ -74,15 +74,15 @@ class MongoReader:
         }
         where = {"unit_map_id": map_id, "words": words}
         cursor = self._find("locations", where, LOCATION, PER_PAGE)
-        return [_resource(each) for each in await cursor.sort(BY_ID).to_list(None)]
+        return [_resource(row) for row in await cursor.sort(BY_ID).to_list(None)]
 
     async def list_rows(self, collection: str, where: Row, *fields: str) -> list[Row]:
-        """Rows of a collection in the order of their ids."""
+        """Return rows of a collection sorted by id."""
         cursor = self.database[collection].find(where, _projection(fields), batch_size=10_000)
-        return [_resource(each) for each in await cursor.sort(BY_ID).to_list(None)]
+        return [_resource(row) for row in await cursor.sort(BY_ID).to_list(None)]
 
     def _find(self, collection: str, where: Row, fields: tuple[str, ...], limit: int) -> Any:
-        # The driver's first batch is 101 documents unless told.
+        # Without a batch size, the driver's first batch is 101 documents.
         return self.database[collection].find(
             where, _projection(fields), limit=limit, batch_size=limit
         )
@@ -97,7 +97,7 @@ def _resource(row: Row) -> Row:
 
 
 def to_page_envelope(slice: RowPage, page: int, per_page: int) -> Row:
-    """A page in the envelope of the specification."""
+    """Return a page in the specification's envelope."""
     next_url = None
     if slice.has_next:
         cursor = msgspec.msgpack.encode([page + 1, per_page, slice.rows[-1]["id"]])
@@ -117,11 +117,11 @@ def _page_url(page: int, per_page: int) -> str:
 
 
 class RecordedDistances:
-    """A ready table of distances, taken from what Floorgate answered."""
+    """A table of distances from Floorgate's recorded answer."""
 
     def __init__(self) -> None:
         answers = read_recorded_answers(os.environ[ANSWERS_VARIABLE])
-        answer = next(each for each in answers if each.path.endswith("/distance-matrix"))
+        answer = next(x for x in answers if x.path.endswith("/distance-matrix"))
         matrix = msgspec.json.decode(answer.content)["data"]
         self.method = matrix["distance_method"]
         self.places: dict[str, Row] = {}
@@ -133,7 +133,7 @@ class RecordedDistances:
             self.places[source["id"]] = _waypoint_fields(source)
 
     def matrix(self, sources: list[str], targets: list[str]) -> Row:
-        """The answer to a request for the distances between locations."""
+        """Return the answer to a distance-matrix request."""
         rows = [
             {
                 **self.places[source],

@@ -1,7 +1,7 @@
 """sofa-api on graphql-js and on graphql-jit, with the official MongoDB driver; GraphQL by Yoga.
 
-Node.js and npm come from a Python wheel, or from the machine; without them these peers are left
-out.
+Node.js and npm come from a Python wheel, or from the machine; without them these peers are
+skipped.
 """
 
 import importlib.util
@@ -29,7 +29,7 @@ def _node_executable() -> str | None:
 
 
 def _npm_command() -> list[str] | None:
-    """The command line of npm."""
+    """Return the command line of npm, None if absent."""
     if wheel := _wheel_directory():
         return [_node_executable() or "node", str(wheel / "lib/node_modules/npm/bin/npm-cli.js")]
     npm = shutil.which("npm")
@@ -37,7 +37,7 @@ def _npm_command() -> list[str] | None:
 
 
 def install_packages() -> str | None:
-    """Installs the packages where they are not yet; says why there is nothing to install with."""
+    """Install the packages if needed. Returns the reason if that fails."""
     npm = _npm_command()
     if npm is None:
         return "npm is absent: the sofa-api peers are left out"

@@ -1,4 +1,4 @@
-"""What the harness knows of a peer: how to start it on a directory that is already loaded."""
+"""Peers: other servers of the same data, and how to start them on a loaded directory."""
 
 import sys
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bench.data.directory import Directory
 
 BASE_URL = "https://floorgate.test"
-"""What paging links start with, in every peer, so that all can answer the same."""
+"""Base of paging links in every peer, so that answers can be equal."""
 HOST = "127.0.0.1"
 MONGO_URL_VARIABLE, DATABASE_VARIABLE, KEY_VARIABLE, ANSWERS_VARIABLE = (
     f"BENCH_{name}" for name in ("MONGO_URL", "DATABASE", "KEY", "ANSWERS")
@@ -16,25 +16,25 @@ MONGO_URL_VARIABLE, DATABASE_VARIABLE, KEY_VARIABLE, ANSWERS_VARIABLE = (
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """One way to serve the same directory."""
+    """A server that can be compared."""
 
     name: str
     title: str
     command: Callable[[int], list[str]]
-    """From the port to listen on to the command line."""
+    """Return the command line for a port."""
     environment: Callable[[Directory], dict[str, str]]
     workloads: frozenset[str] | None = None
-    """The names of the shapes that it serves; None is all of them."""
+    """Names of the workloads that it serves; None means all."""
     rewrite_path: Callable[[str], str] = lambda path: path
-    """The peer's own form of a path."""
+    """Return the peer's own form of a path."""
 
-    def serves(self, shape: str) -> bool:
-        """Whether there is something to measure."""
-        return self.workloads is None or shape in self.workloads
+    def serves(self, workload: str) -> bool:
+        """Return whether the peer serves a workload."""
+        return self.workloads is None or workload in self.workloads
 
 
 def peer_environment(directory: Directory) -> dict[str, str]:
-    """The variables of a peer that is a file here."""
+    """Return the environment variables of a peer in this package."""
     return {
         MONGO_URL_VARIABLE: directory.mongo_url,
         DATABASE_VARIABLE: directory.database,
@@ -44,7 +44,7 @@ def peer_environment(directory: Directory) -> dict[str, str]:
 
 
 def uvicorn_command(application: str) -> Callable[[int], list[str]]:
-    """The command line of a peer on uvicorn, as in production: uvloop, httptools, no access log."""
+    """Return a production command line on uvicorn: uvloop, httptools, no access log."""
 
     def command(port: int) -> list[str]:
         return [

@@ -1,4 +1,4 @@
-"""The limit without a database: raw ASGI that has every answer ready as bytes."""
+"""The limit without a database: a raw ASGI application that replays recorded answers."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -12,10 +12,10 @@ Headers = list[tuple[bytes, bytes]]
 
 
 def create() -> Callable[[Any, Any, Any], Awaitable[None]]:
-    """The application; its settings are in the environment."""
+    """Return the application, configured from the environment."""
     ready = {
-        _key(each): _PreparedResponse(each)
-        for each in read_recorded_answers(os.environ[ANSWERS_VARIABLE])
+        _key(recorded): _PreparedResponse(recorded)
+        for recorded in read_recorded_answers(os.environ[ANSWERS_VARIABLE])
     }
 
     async def answer(
@@ -25,16 +25,16 @@ def create() -> Callable[[Any, Any, Any], Awaitable[None]]:
     ) -> None:
         if scope["type"] != "http":
             return
-        # What is asked in a body is asked by POST, in one piece.
-        asked = (await receive())["body"] if scope["method"] == "POST" else b""
-        found = ready[scope["raw_path"], scope["query_string"], asked]
+        # Bodies come only with POST, and in one message.
+        body = (await receive())["body"] if scope["method"] == "POST" else b""
+        response = ready[scope["raw_path"], scope["query_string"], body]
         for name, value in scope["headers"]:
-            if name == b"if-none-match" and value == found.etag:
-                await send(found.start_304)
+            if name == b"if-none-match" and value == response.etag:
+                await send(response.start_304)
                 await send(NO_BODY)
                 return
-        await send(found.start)
-        await send(found.body)
+        await send(response.start)
+        await send(response.body)
 
     return answer
 
@@ -43,7 +43,7 @@ NO_BODY: Message = {"type": "http.response.body", "body": b""}
 
 
 class _PreparedResponse:
-    """The messages of one answer."""
+    """ASGI messages of one answer."""
 
     def __init__(self, answer: RecordedAnswer) -> None:
         self.etag = answer.etag.encode()

@@ -1,4 +1,4 @@
-"""Everybody who is compared."""
+"""All peers that can be compared."""
 
 import importlib.util
 from collections.abc import Collection
@@ -13,10 +13,10 @@ from bench.peers.raw import RAW
 from bench.peers.strawberry_stock import STRAWBERRY
 
 
-def all_peers(asked: Collection[str] = ()) -> tuple[list[Peer], list[str]]:
-    """Who can take part on this machine, and a line for each reason why others cannot.
+def all_peers(names: Collection[str] = ()) -> tuple[list[Peer], list[str]]:
+    """Return the peers that can run on this machine, and a reason for each missing one.
 
-    Packages of Node.js are installed where its peers are among those asked for; none means all.
+    Installs the packages of the Node.js peers if they are among `names`; none means all.
     """
     peers = [UNCACHED, CACHED, RAW, BY_HAND]
     left_out = []
@@ -25,7 +25,7 @@ def all_peers(asked: Collection[str] = ()) -> tuple[list[Peer], list[str]]:
     else:
         left_out.append("fastapi is absent: its peers are left out; `make bench` installs it")
     peers.append(STRAWBERRY)
-    if asked and not {SOFA_JS.name, SOFA_JIT.name} & {*asked}:
+    if names and not {SOFA_JS.name, SOFA_JIT.name} & {*names}:
         return peers, left_out
     if (reason := node.install_packages()) is None:
         peers += [SOFA_JS, SOFA_JIT]

@@ -1,7 +1,7 @@
-"""Stock strawberry behind the same routes: `Schema.execute`, parser and validation caches on.
+"""Stock strawberry behind the same routes: `Schema.execute` with parser and validation caches.
 
-Its schema is the part of Floorgate's that the benchmark asks for, written as strawberry's own guide
-writes one: types made from what MongoDB returns, data loaders for what is nested.
+Its schema is the part of Floorgate's that the benchmark uses, written as in strawberry's guide:
+types built from MongoDB rows, data loaders for nested fields.
 """
 
 from collections import defaultdict
@@ -243,15 +243,15 @@ class _RestHandlers:
         self.reader = MongoReader()
 
     async def run(self, document: str, variables: Row) -> Any:
-        """The data of an operation."""
+        """Return the data of an operation."""
         result = await SCHEMA.execute(document, variables, context_value=Loaders(self.reader))
         if result.errors:
             raise result.errors[0]
         return result.data
 
     async def graphql(self, request: Request) -> Response:
-        asked = orjson.loads(await request.body())
-        return _json({"data": await self.run(asked["query"], asked["variables"])})
+        body = orjson.loads(await request.body())
+        return _json({"data": await self.run(body["query"], body["variables"])})
 
     async def units(self, request: Request) -> Response:
         variables = {
@@ -282,7 +282,7 @@ def _json(body: Any) -> Response:
 
 
 def create() -> Starlette:
-    """The application; its settings are in the environment."""
+    """Return the application, configured from the environment."""
     handlers = _RestHandlers()
     return Starlette(
         routes=[

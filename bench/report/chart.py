@@ -1,4 +1,4 @@
-"""A chart of CPU per request, as SVG: a group of bars for each shape, on one logarithmic scale."""
+"""Draw CPU per request as SVG: a group of bars per workload, on one logarithmic scale."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ INK, PAPER = "#1f2933", "#ffffff"
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One peer's figure."""
+    """One peer's CPU time per request."""
 
     title: str
     cpu_ms: float
@@ -24,17 +24,17 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class BarGroup:
-    """The bars of one shape."""
+    """The bars of one workload."""
 
     title: str
     bars: Sequence[Bar]
 
 
 def draw_chart(groups: Sequence[BarGroup]) -> str:
-    """The chart; shorter is better, and each tenfold is as long as any other."""
+    """Return the chart as SVG; shorter bars are better."""
     figures = [bar.cpu_ms for group in groups for bar in group.bars]
-    least = math.floor(math.log10(min(figures)))
-    scale = _Scale(least, math.ceil(math.log10(max(figures))))
+    min_power = math.floor(math.log10(min(figures)))
+    scale = _Scale(min_power, math.ceil(math.log10(max(figures))))
     height = MARGIN * 2 + sum(_height(group) for group in groups)
     parts = [*_grid(scale, height), *_groups(groups, scale)]
     return (
@@ -72,7 +72,7 @@ def _groups(groups: Sequence[BarGroup], scale: _Scale) -> Iterator[str]:
     top = MARGIN
     for group in groups:
         yield (
-            # A rim of paper, where a line of the grid runs through the words.
+            # An outline in the background colour keeps grid lines off the text.
             f'<text x="8" y="{top + 19}" font-weight="600" paint-order="stroke" '
             f'stroke="{PAPER}" stroke-width="4">{escape(group.title)}</text>'
         )

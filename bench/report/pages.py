@@ -1,4 +1,4 @@
-"""Figures in pages: what stands between a pair of markers is written by the program that measured.
+"""Write figures into documentation pages, between pairs of markers.
 
 <!-- measured: ratios -->
 ...
@@ -14,16 +14,16 @@ CHART_PATH = ROOT / "docs" / "pictures" / "performance.svg"
 
 
 class MissingMarkersError(Exception):
-    """A page has no place for the figures."""
+    """A page lacks the markers for the figures."""
 
 
 def rewrite_section(page: Path, name: str, content: str) -> None:
-    """Puts content between a page's markers of that name. Raises MissingMarkers."""
+    """Replace the content between a page's markers. Raises MissingMarkersError."""
     page.write_text(replace_section(page.read_text(), name, content, page.name))
 
 
 def replace_section(text: str, name: str, content: str, page: str = "the page") -> str:
-    """A text with other content between the markers of that name. Raises MissingMarkers."""
+    """Return `text` with new content between its markers. Raises MissingMarkersError."""
     begin, end = f"<!-- measured: {name} -->", f"<!-- /measured: {name} -->"
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
     if len(pattern.findall(text)) != 1:

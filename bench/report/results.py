@@ -1,4 +1,4 @@
-"""Everything that a run measured, and what follows from it."""
+"""Results of a run, and ratios computed from them."""
 
 from collections.abc import Iterable, Sequence
 from statistics import median
@@ -8,7 +8,7 @@ import msgspec
 
 from bench.load.rounds import Sample
 from bench.load.start_time import StartTime
-from bench.staleness import Staleness
+from bench.report.staleness_table import Staleness
 
 
 class Spread(NamedTuple):
@@ -20,9 +20,9 @@ class Spread(NamedTuple):
 
     @classmethod
     def from_values(cls, values: Iterable[float]) -> "Spread":
-        """Of at least one value."""
-        found = sorted(values)
-        return cls(median(found), found[0], found[-1])
+        """Return the spread of at least one value."""
+        ordered = sorted(values)
+        return cls(median(ordered), ordered[0], ordered[-1])
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,31 +41,31 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     units: int
     rounds: int
     seconds: float
-    """Of each load."""
+    """Duration of each load."""
     titles: dict[str, str]
-    """Of the peers that took part."""
+    """Titles of the peers that took part."""
     left_out: list[str]
-    """Why others did not."""
+    """Reasons why other peers did not."""
     samples: list[Sample]
     starts: list[StartTime]
     memory: list[Memory]
     staleness: Staleness | None
 
     def samples_of(self, shape: str, peer: str) -> list[Sample]:
-        """What was measured of a shape on a peer: nothing where it does not serve it."""
-        return [each for each in self.samples if (each.shape, each.peer) == (shape, peer)]
+        """Return the samples of a workload on a peer; empty if the peer does not serve it."""
+        return [x for x in self.samples if (x.shape, x.peer) == (shape, peer)]
 
 
 def cpu_ratios(samples: Sequence[Sample], shape: str, peer: str, reference: str) -> Spread | None:
-    """CPU per request of a peer over that of the reference, round by round.
+    """Return CPU per request of a peer divided by that of the reference, round by round.
 
-    None where one of the two does not serve the shape.
+    None if one of the two does not serve the workload.
     """
-    cpu_ms = {(each.peer, each.round): each.cpu_ms for each in samples if each.shape == shape}
+    cpu_ms = {(x.peer, x.round): x.cpu_ms for x in samples if x.shape == shape}
     rounds = sorted({number for name, number in cpu_ms if name == peer})
     pairs = [
-        (cpu_ms[peer, each], cpu_ms[reference, each])
-        for each in rounds
-        if cpu_ms.get((reference, each))
+        (cpu_ms[peer, number], cpu_ms[reference, number])
+        for number in rounds
+        if cpu_ms.get((reference, number))
     ]
     return Spread.from_values(own / other for own, other in pairs) if pairs else None

@@ -1,4 +1,4 @@
-"""A run's figures as tables, as the chart, and in the pages that show them."""
+"""Show the results of a run as tables and a chart, on a terminal and in the documentation."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -6,13 +6,12 @@ from statistics import median
 
 from rich.console import Console
 
-from bench import staleness
 from bench.data.workloads import LIST, NESTED, NOT_MODIFIED, UNIT, WORKLOADS, Workload
 from bench.load.rounds import Sample
 from bench.peers.by_hand import BY_HAND
 from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.raw import RAW
-from bench.report import chart, pages, targets
+from bench.report import chart, pages, staleness_table, targets
 from bench.report.results import Results, Spread
 from bench.report.tables import NO_VALUE, ReportTable, format_figure
 
@@ -27,11 +26,11 @@ CHART_MARKDOWN = (
     "logarithmic."
 )
 SATURATION_SHARE = 0.9
-"""The share of its core below which a server was not what bounded its rate."""
+"""If a server used less than this share of its core, something else limited its rate."""
 
 
 def print_report(results: Results) -> None:
-    """Every table on a terminal."""
+    """Print every table."""
     console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS)
     for sheet in build_tables(results):
         console.print(sheet.to_rich_table())
@@ -40,7 +39,7 @@ def print_report(results: Results) -> None:
 
 
 def write_docs(results: Results) -> None:
-    """Every table and the chart into the documentation. Raises MissingMarkers."""
+    """Write every table and the chart into the documentation. Raises MissingMarkersError."""
     ratios, *others = build_tables(results)
     shown = f"{ratios.to_markdown()}\n\n{_describe_conditions(results)}"
     pages.rewrite_section(pages.PERFORMANCE_PAGE, "ratios", f"{shown}\n\n{CHART_MARKDOWN}")
@@ -52,8 +51,8 @@ def write_docs(results: Results) -> None:
 
 
 def build_tables(results: Results) -> list[ReportTable]:
-    """The ratios first, then what they come from."""
-    made = [
+    """Return all tables, the ratios first."""
+    tables = [
         targets.build_table(results),
         targets.build_rival_table(results),
         _table_by_workload(results, "Server CPU, ms per request", lambda x: x.cpu_ms),
@@ -63,12 +62,14 @@ def build_tables(results: Results) -> list[ReportTable]:
         _memory_table(results),
         _start_table(results),
     ]
-    return [*made, staleness.build_table(results.staleness)] if results.staleness else made
+    if results.staleness:
+        tables.append(staleness_table.build_table(results.staleness))
+    return tables
 
 
 _UNSATURATED_NOTE = (
     "* the server used less than 90 % of its core: MongoDB, the load or another program was the "
-    "bound."
+    "limit."
 )
 
 
@@ -80,8 +81,8 @@ def _table_by_workload(
     results: Results, title: str, value: Callable[[Sample], float], mark: str = ""
 ) -> ReportTable:
     def cell(samples: list[Sample]) -> str:
-        shown = format_figure(median(value(each) for each in samples))
-        is_marked = mark and median(each.busy for each in samples) < SATURATION_SHARE
+        shown = format_figure(median(value(sample) for sample in samples))
+        is_marked = mark and median(sample.busy for sample in samples) < SATURATION_SHARE
         return f"{shown}*" if is_marked else shown
 
     return _table_of_cells(results, title, cell, mark)
@@ -89,8 +90,8 @@ def _table_by_workload(
 
 def _latency_table(results: Results) -> ReportTable:
     def cell(samples: list[Sample]) -> str:
-        p50 = median(each.p50_ms for each in samples)
-        p99 = median(each.p99_ms for each in samples)
+        p50 = median(sample.p50_ms for sample in samples)
+        p99 = median(sample.p99_ms for sample in samples)
         return f"{format_figure(p50)} / {format_figure(p99)}"
 
     return _table_of_cells(results, "p50 / p99 in ms at half of the peer's own saturation", cell)
@@ -113,22 +114,22 @@ def _table_of_cells(
 
 
 def list_measured_workloads(results: Results) -> list[Workload]:
-    """The shapes that took part."""
-    names = {each.shape for each in results.samples}
+    """Return the workloads that took part."""
+    names = {sample.shape for sample in results.samples}
     return [shape for shape in WORKLOADS if shape.name in names]
 
 
 def _memory_table(results: Results) -> ReportTable:
     rows = [
         (
-            results.titles.get(each.process, each.process),
+            results.titles.get(memory.process, memory.process),
             *(
                 f"{figures[kind]:.0f}"
-                for figures in (each.idle, each.after)
+                for figures in (memory.idle, memory.after)
                 for kind in ("rss", "pss")
             ),
         )
-        for each in results.memory
+        for memory in results.memory
     ]
     return ReportTable(
         "Resident memory in MB, idle and after the runs",
@@ -143,8 +144,8 @@ def _start_table(results: Results) -> ReportTable:
         rows.append(
             (
                 str(len(results.starts)),
-                f"{median(each.seconds for each in results.starts):.2f}",
-                f"{median(each.cpu_seconds for each in results.starts):.2f}",
+                f"{median(start.seconds for start in results.starts):.2f}",
+                f"{median(start.cpu_seconds for start in results.starts):.2f}",
             )
         )
     return ReportTable(
@@ -155,7 +156,7 @@ def _start_table(results: Results) -> ReportTable:
 
 
 def build_bar_groups(results: Results) -> list[chart.BarGroup]:
-    """A few shapes, the quickest peer first."""
+    """Return bars of the main workloads, the fastest peer first."""
     titles = {shape.name: shape.title for shape in WORKLOADS}
     return [
         chart.BarGroup(f"{titles[shape]}: server CPU ms per request", bars)
@@ -169,7 +170,7 @@ def _bars(results: Results, shape: str) -> Sequence[chart.Bar]:
         chart.Bar(
             title,
             # CPU time is read in steps of 10 ms; a bar needs some length.
-            max(median(each.cpu_ms for each in samples), 0.001),
+            max(median(sample.cpu_ms for sample in samples), 0.001),
             COLOURS.get(peer, chart.OTHER_COLOUR),
         )
         for peer, title in results.titles.items()
@@ -179,7 +180,7 @@ def _bars(results: Results, shape: str) -> Sequence[chart.Bar]:
 
 
 def _describe_conditions(results: Results) -> str:
-    busy = Spread.from_values(each.load_average for each in results.samples)
+    busy = Spread.from_values(sample.load_average for sample in results.samples)
     machine = results.machine
     packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
     return (

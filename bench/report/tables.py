@@ -1,4 +1,4 @@
-"""Tables, written once and shown twice: on a terminal, and in Markdown."""
+"""Tables that can be shown on a terminal and in Markdown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from rich.table import Table
 
 NO_VALUE = "–"
-"""Where a peer has nothing to measure."""
+"""Cell for a workload that a peer does not serve."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """A title, a row of names, rows of cells; the first `words` columns are no numbers."""
+    """A title, a header, and rows; the first `text_columns` columns are aligned left."""
 
     title: str
     header: Sequence[str]
@@ -20,7 +20,7 @@ class ReportTable:
     note: str = ""
 
     def to_rich_table(self) -> Table:
-        """For a terminal."""
+        """Return the table for a terminal."""
         table = Table(title=self.title, caption=self.note or None)
         for at, name in enumerate(self.header):
             table.add_column(name, justify="left" if at < self.text_columns else "right")
@@ -29,14 +29,18 @@ class ReportTable:
         return table
 
     def to_markdown(self) -> str:
-        """For a page, without the title."""
+        """Return the table for a page, without the title."""
         rule = ["---" if at < self.text_columns else "--:" for at in range(len(self.header))]
         lines = [f"| {' | '.join(row)} |" for row in (self.header, rule, *self.rows)]
         return "\n".join(lines) + (f"\n\n{self.note}" if self.note else "")
 
 
 def format_figure(value: float) -> str:
-    """With three digits or more."""
+    """Format a number with three significant digits, or more from 1,000.
+
+    >>> format_figure(0.12345), format_figure(12.345), format_figure(12345)
+    ('0.12', '12.3', '12,345')
+    """
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"

@@ -1,4 +1,4 @@
-"""What Floorgate is to reach, as ratios of server CPU per request within one run."""
+"""Performance targets: maximum ratios of server CPU per request within one run."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from bench.peers.node import SOFA_JIT, SOFA_JS
 from bench.peers.raw import RAW
 from bench.peers.strawberry_stock import STRAWBERRY
 from bench.report.results import Results, cpu_ratios
+from bench.report.staleness_table import StalenessSample
 from bench.report.tables import NO_VALUE, ReportTable
-from bench.staleness import StalenessSample
 
 STALENESS_MS = 50.0
 ALL_WORKLOADS = tuple(shape.name for shape in WORKLOADS)
 RIVAL_PEERS = tuple(peer.name for peer in (WITH_MODELS, WITH_BYTES, STRAWBERRY, SOFA_JS, SOFA_JIT))
-"""What a user would pick instead; the other two are limits."""
+"""Alternatives that a user could choose; the other two peers are limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +27,18 @@ class PerformanceTarget:
     title: str
     peer: str
     workloads: Sequence[str]
-    """The worst of them counts."""
+    """The worst workload counts."""
     reference_peers: Sequence[str]
-    """The worst for Floorgate counts."""
+    """The reference with the worst ratio for Floorgate counts."""
     reference_title: str
     max_ratio: float
-    """The ratio; below 1 it is shown the other way round."""
+    """Below 1, the reciprocal is shown."""
 
 
 def _single_target(
-    what: str, shape: str, peer: str, against: str, against_what: str, most: float
+    what: str, shape: str, peer: str, against: str, against_what: str, max_ratio: float
 ) -> PerformanceTarget:
-    return PerformanceTarget(what, peer, (shape,), (against,), against_what, most)
+    return PerformanceTarget(what, peer, (shape,), (against,), against_what, max_ratio)
 
 
 LIST_TITLE, UNIT_TITLE, NESTED_TITLE = "list of 1,000 units", "GET one", "nested GraphQL, 3 levels"
@@ -76,7 +76,7 @@ TARGETS = (
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRatio:
-    """A ratio, and where it was found."""
+    """A ratio, and the workload and reference it was measured with."""
 
     ratio: float
     shape: str
@@ -84,18 +84,18 @@ class MeasuredRatio:
 
 
 def find_worst_ratio(target: PerformanceTarget, results: Results) -> MeasuredRatio | None:
-    """The worst of a target's ratios; None where nobody to compare with took part."""
-    found = [
+    """Return the worst of a target's ratios, None if no reference took part."""
+    ratios = [
         MeasuredRatio(spread.median, shape, against)
         for shape in target.workloads
         for against in target.reference_peers
         if (spread := cpu_ratios(results.samples, shape, target.peer, against)) is not None
     ]
-    return max(found, key=lambda each: each.ratio) if found else None
+    return max(ratios, key=lambda measured: measured.ratio) if ratios else None
 
 
 def build_table(results: Results) -> ReportTable:
-    """Every target beside what was measured."""
+    """Return a table of every target and its measured ratio."""
     return ReportTable(
         "To reach: ratios of server CPU per request",
         ("", "cache", "to reach", "measured", ""),
@@ -120,8 +120,8 @@ def _iter_rows(results: Results) -> Iterator[tuple[str, ...]]:
 
 
 def build_rival_table(results: Results) -> ReportTable:
-    """Where a peer that a user would pick instead takes less CPU than Floorgate."""
-    found = [
+    """Return a table of the cases in which an alternative takes less CPU than Floorgate."""
+    wins = [
         (
             shape.title,
             "on" if own == CACHED.name else "off",
@@ -136,14 +136,14 @@ def build_rival_table(results: Results) -> ReportTable:
     return ReportTable(
         "Where another wins",
         ("", "cache", "who takes less CPU", "beside Floorgate"),
-        found or [("nowhere", NO_VALUE, NO_VALUE, NO_VALUE)],
+        wins or [("nowhere", NO_VALUE, NO_VALUE, NO_VALUE)],
         text_columns=3,
     )
 
 
-def verdict(measured: float, most: float) -> str:
-    """Whether a bound is kept, or by how much it is not."""
-    excess = measured / most
+def verdict(measured: float, max_ratio: float) -> str:
+    """Return whether a target is met, or by how much it is missed."""
+    excess = measured / max_ratio
     if excess <= 1:
         return "met"
     return (
@@ -157,14 +157,14 @@ def _staleness_rows(results: Results) -> Iterator[tuple[str, ...]]:
         return
     what = "staleness after a write"
     stale = f"{found.uncached.stale_reads} stale of {found.uncached.writes} reads"
-    kept = _staleness_verdict(not found.uncached.stale_reads)
-    yield what, "off", "through another gateway: none", stale, kept
+    result = _staleness_verdict(not found.uncached.stale_reads)
+    yield what, "off", "through another gateway: none", stale, result
     late = f"p99 {found.cached.p99_ms:.1f} ms"
-    kept = _staleness_verdict(found.cached.p99_ms < STALENESS_MS, found.cached)
-    yield what, "on", f"through another gateway: p99 under {STALENESS_MS:g} ms", late, kept
+    result = _staleness_verdict(found.cached.p99_ms < STALENESS_MS, found.cached)
+    yield what, "on", f"through another gateway: p99 under {STALENESS_MS:g} ms", late, result
     stale = f"{found.same.stale_reads} stale of {found.same.writes} reads"
-    kept = _staleness_verdict(not found.same.stale_reads, found.same)
-    yield what, "on", "through the same gateway: none", stale, kept
+    result = _staleness_verdict(not found.same.stale_reads, found.same)
+    yield what, "on", "through the same gateway: none", stale, result
 
 
 def _staleness_verdict(is_met: bool, cached: StalenessSample | None = None) -> str:
@@ -173,13 +173,15 @@ def _staleness_verdict(is_met: bool, cached: StalenessSample | None = None) -> s
     return "met" if is_met else "missed"
 
 
-def _format_bound(most: float) -> str:
-    if most == 1:
+def _format_bound(max_ratio: float) -> str:
+    if max_ratio == 1:
         return "ahead of"
-    return f"at most {most:g} x" if most > 1 else f"at least {1 / most:g} x less than"
+    return (
+        f"at most {max_ratio:g} x" if max_ratio > 1 else f"at least {1 / max_ratio:g} x less than"
+    )
 
 
-def _format_ratio(ratio: float, most: float) -> str:
-    if most >= 1:
+def _format_ratio(ratio: float, max_ratio: float) -> str:
+    if max_ratio >= 1:
         return f"{ratio:.2f} x"
     return f"{1 / ratio:.1f} x less" if ratio <= 1 else f"{ratio:.1f} x more"

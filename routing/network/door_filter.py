@@ -1,8 +1,7 @@
-"""Which points can possibly see each other through doors: a test far cheaper than sight itself.
+"""Reject pairs of points that no door lets see each other, before the exact test of visibility.
 
-Whoever stands in a room sees what is outside it through one of its doors. So a line between two
-pieces of floor has to pass near the middle of a door of each. Corridors and areas with many doors
-hide nothing.
+From inside a room, everything outside is seen through one of its doors. So a line of sight between
+two floor pieces passes a door of each. Pieces with many doors are treated as open on all sides.
 """
 
 from __future__ import annotations
@@ -15,21 +14,26 @@ import numpy as np
 import shapely
 from shapely import Polygon, STRtree
 
-from routing.network.visibility import BoolArray, FloatArray, IntArray, cross, normalize
+from routing.arrays import BoolArray, FloatArray, IntArray
+from routing.network.visibility import cross, normalize
 from routing.space.doors import Opening
 
 MAX_DOORS_PER_PIECE = 4
-"""A piece with more doors is taken to be open on all sides."""
+"""A piece with more doors is treated as open on all sides."""
 DOOR_SLACK_FEET = 0.01
+"""Added to the circles around doors, so that rounding rejects no line through a door."""
+PIECE_TOLERANCE_FEET = 1e-3
+"""Corners on the edge of a piece belong to it in spite of rounding."""
 MAX_BLOCK_PAIRS = 1 << 17
+"""Pairs per block; limits memory to about 50 MB."""
 
 
 @dataclass(frozen=True)
 class DoorFilter:
-    """`doors` (pieces + 1, MOST_DOORS, 3) are circles around doors: x, y and radius in feet.
+    """`doors` (pieces + 1, MAX_DOORS_PER_PIECE, 3) are circles around doors: x, y, radius in feet.
 
-    A radius of -1 is no door, an infinite one lets everything through. The last row is for points
-    that are in no piece, or in more than one.
+    A radius of -1 means no door, an infinite one lets every line through. The last row is for
+    points in no piece, or in more than one.
     """
 
     pieces: tuple[Polygon, ...]
@@ -37,44 +41,47 @@ class DoorFilter:
 
     @cached_property
     def tree(self) -> STRtree:
+        """Spatial index of the pieces."""
         return STRtree(self.pieces)
 
     def pieces_at(self, xy: FloatArray) -> IntArray:
-        """For each position (n, 2) its piece, or the number of pieces where that is unclear."""
-        points, pieces = self.tree.query(shapely.points(xy), "dwithin", distance=1e-3)
-        found = np.full(len(xy), len(self.pieces), dtype=np.int64)
-        found[points] = pieces
-        found[np.bincount(points, minlength=len(xy)) > 1] = len(self.pieces)
-        return found
+        """Return the piece of each position (n, 2), or the last row of `doors` if ambiguous."""
+        points, pieces = self.tree.query(
+            shapely.points(xy), "dwithin", distance=PIECE_TOLERANCE_FEET
+        )
+        rows = np.full(len(xy), len(self.pieces), dtype=np.int64)
+        rows[points] = pieces
+        rows[np.bincount(points, minlength=len(xy)) > 1] = len(self.pieces)
+        return rows
 
     def may_see(
         self, starts: FloatArray, ends: FloatArray, first: IntArray, second: IntArray
     ) -> BoolArray:
-        """Which of the pairs `starts[first]`, `ends[second]` may see each other."""
-        one, other = self.pieces_at(starts)[first], self.pieces_at(ends)[second]
-        passing: BoolArray = one == other
-        apart = np.flatnonzero(~passing)
-        for at in range(0, len(apart), MAX_BLOCK_PAIRS):
-            some = apart[at : at + MAX_BLOCK_PAIRS]
-            start, end = starts[first[some]], ends[second[some]]
+        """Return whether the pairs `starts[first]`, `ends[second]` may see each other."""
+        start_piece, end_piece = self.pieces_at(starts)[first], self.pieces_at(ends)[second]
+        may_see: BoolArray = start_piece == end_piece
+        in_two_pieces = np.flatnonzero(~may_see)
+        for begin in range(0, len(in_two_pieces), MAX_BLOCK_PAIRS):
+            block = in_two_pieces[begin : begin + MAX_BLOCK_PAIRS]
+            start, end = starts[first[block]], ends[second[block]]
             directions = normalize(end - start)
-            leaving = self.leaves_by_door(one[some], start, directions)
-            passing[some] = leaving & self.leaves_by_door(other[some], end, -directions)
-        return passing
+            leaves = self.leaves_by_door(start_piece[block], start, directions)
+            may_see[block] = leaves & self.leaves_by_door(end_piece[block], end, -directions)
+        return may_see
 
     def leaves_by_door(
         self, pieces: IntArray, starts: FloatArray, directions: FloatArray
     ) -> BoolArray:
-        """Whether lines from `starts` pass a door of their piece."""
+        """Return whether rays from `starts` pass through a door circle of their piece."""
         doors = self.doors[pieces]
-        towards, radius = doors[..., :2] - starts[:, None], doors[..., 2]
-        beside = np.abs(cross(directions[:, None], towards))
-        ahead = (directions[:, None] * towards).sum(axis=2)
-        return np.asarray(((beside <= radius) & (ahead >= -radius)).any(axis=1))
+        to_door, radius = doors[..., :2] - starts[:, None], doors[..., 2]
+        sideways = np.abs(cross(directions[:, None], to_door))
+        ahead = (directions[:, None] * to_door).sum(axis=2)
+        return np.asarray(((sideways <= radius) & (ahead >= -radius)).any(axis=1))
 
 
 def build_door_filter(pieces: Sequence[Polygon], openings: Sequence[Opening]) -> DoorFilter:
-    """The screen of a level's pieces with the openings that somebody passes."""
+    """Return the filter for a level's pieces and its passable openings."""
     doors = np.zeros((len(pieces) + 1, MAX_DOORS_PER_PIECE, 3))
     doors[:, :, 2] = -1
     doors[-1, 0, 2] = np.inf
@@ -91,6 +98,7 @@ def build_door_filter(pieces: Sequence[Polygon], openings: Sequence[Opening]) ->
 
 
 def bounding_circle(shape: Polygon) -> tuple[float, float, float]:
-    middle = shape.centroid
-    away = shapely.get_coordinates(shape) - (middle.x, middle.y)
-    return middle.x, middle.y, float(np.linalg.norm(away, axis=1).max()) + DOOR_SLACK_FEET
+    """Return x, y and radius of a circle that contains `shape`, not the smallest one."""
+    centre = shape.centroid
+    offsets = shapely.get_coordinates(shape) - (centre.x, centre.y)
+    return centre.x, centre.y, float(np.linalg.norm(offsets, axis=1).max()) + DOOR_SLACK_FEET

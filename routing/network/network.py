@@ -1,4 +1,4 @@
-"""A routable map in one mode: graphs of its levels, gates between them, attached locations."""
+"""The network of a map in one travel mode: a graph per level, portals, links and locations."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from routing.arrays import FloatArray, IntArray
 from routing.costing import Costing, TravelMode
 from routing.network.portals import (
     Link,
@@ -26,17 +27,18 @@ from routing.network.regions import (
     edges_from_stops,
     edges_within_regions,
 )
-from routing.network.visibility import FloatArray, IntArray
 from routing.network.walk_graph import WalkGraph
 from routing.plan import ConnectorKind, Plan, PlanLocation, Polygonal
 from routing.space.walkable import WalkableLevel
 
 MAX_HUBS = 1_000
-"""More would take over 8 MB a level and mode, and seconds to measure: such levels are searched."""
+"""Levels with more hubs get no table of hub distances, which would take over 8 MB; walks there are
+searched instead.
+"""
 
 
 class ConnectorInfo(NamedTuple):
-    """What a route says about a connector."""
+    """The part of a connector that a route shows."""
 
     id: str
     kind: ConnectorKind
@@ -44,7 +46,11 @@ class ConnectorInfo(NamedTuple):
 
 
 class NetworkLocation(NamedTuple):
-    """A location on the network: -1 for `vertex` where nothing walkable is near."""
+    """A location on the network.
+
+    `vertex` is its vertex on level number `level`, or -1 if nothing walkable is near;
+    `offset_feet` is the distance from (x, y) to that vertex.
+    """
 
     id: str
     level: int
@@ -56,11 +62,12 @@ class NetworkLocation(NamedTuple):
 
 @dataclass(frozen=True)
 class LevelNetwork:
-    """One level: `xy` (n, 2) are its vertices, `gates` the map's gates that are on it.
+    """The graph of one level; `xy` (n, 2) are the positions of its vertices.
 
-    `gate_ids` are the vertices of those gates, `gate_feet` (gates, n) the walks from them. The
-    first vertices are hubs, as `routing.search.walks` has them, and `hub_feet` (hubs, hubs) the walks
-    between them; None where there are too many.
+    `portal_indexes` (p,) are the network's portals on this level, `portal_vertices` (p,) their
+    vertices, `portal_feet` (p, n) the walks from them to all vertices. Vertices come in the order
+    corners, points in doors, portals, locations; all but the locations are the hubs of
+    `routing.search.walks`. `hub_feet` (hubs, hubs) are the walks between them, None if too many.
     """
 
     id: str
@@ -78,6 +85,8 @@ class LevelNetwork:
 
 @dataclass(frozen=True)
 class Network:
+    """A map in one travel mode. Indexes of levels, portals and locations refer to its tuples."""
+
     mode: TravelMode
     costing: Costing
     levels: tuple[LevelNetwork, ...]
@@ -97,24 +106,24 @@ class Network:
 
     @cached_property
     def location_portal_feet(self) -> FloatArray:
-        """The walks from each location to each gate of its level (n, g); inf for the others."""
+        """Walks from each location to each portal of its level (n, p); inf to other portals."""
         feet = np.full((len(self.locations), len(self.portals)), np.inf)
-        for index, anchor in enumerate(self.locations):
-            if anchor.vertex >= 0:
-                level = self.levels[anchor.level]
+        for index, location in enumerate(self.locations):
+            if location.vertex >= 0:
+                level = self.levels[location.level]
                 feet[index, level.portal_indexes] = (
-                    level.portal_feet[:, anchor.vertex] + anchor.offset_feet
+                    level.portal_feet[:, location.vertex] + location.offset_feet
                 )
         return feet
 
     @cached_property
     def location_index(self) -> dict[str, int]:
-        return {anchor.id: index for index, anchor in enumerate(self.locations)}
+        return {location.id: index for index, location in enumerate(self.locations)}
 
     @cached_property
     def attached_location_ids(self) -> frozenset[str]:
-        """The locations in the walkable space, or near enough to it."""
-        return frozenset(anchor.id for anchor in self.locations if anchor.vertex >= 0)
+        """Ids of the locations on the walkable area, or near enough to it."""
+        return frozenset(location.id for location in self.locations if location.vertex >= 0)
 
 
 def build_network(
@@ -124,44 +133,49 @@ def build_network(
     costing: Costing,
     foot: Network | None = None,
 ) -> Network:
-    """The network of a sound plan over its walkable levels, which are in the plan's order.
+    """Return the network of a repaired plan over its walkable levels, in the plan's order.
 
-    Levels are taken over from the network on `foot` where as many doors are passable.
+    Given the network on `foot`, levels where `mode` passes all doors are reused from it.
     """
     areas = [level.walkable_area(level.passable_openings(mode, costing)) for level in walkable]
-    gates = find_portals(plan, walkable, areas, costing)
+    portals = find_portals(plan, walkable, areas, costing)
     ordinals = [level.ordinal for level in plan.levels]
-    links = list_links(gates, plan.connectors, ordinals, mode, costing)
+    links = list_links(portals, plan.connectors, ordinals, mode, costing)
+    reusable = foot if foot is not None and foot.portals == tuple(portals) else None
     levels: list[LevelNetwork] = []
-    anchors: dict[str, NetworkLocation] = {}
-    for index, (level, free) in enumerate(zip(walkable, areas, strict=True)):
-        own = [place for place in plan.locations if place.level_id == level.level.id]
-        if (
-            foot is not None
-            and foot.portals == tuple(gates)
-            and level.are_all_passable(mode, costing)
-        ):
-            levels.append(foot.levels[index])
-            anchors.update({a.id: a for a in foot.locations if a.level == index})
-            continue
-        built, anchored = build_level_network(index, level, free, gates, own, mode, costing)
-        levels.append(built)
-        anchors.update({anchor.id: anchor for anchor in anchored})
-    connectors = tuple(ConnectorInfo(c.id, c.kind, c.name) for c in plan.connectors)
-    ordered = tuple(anchors[location.id] for location in plan.locations)
-    closure = compute_portal_paths(levels, gates, links, costing.feet_per_second(mode))
+    locations: dict[str, NetworkLocation] = {}
+    for index, (level, area) in enumerate(zip(walkable, areas, strict=True)):
+        if reusable is not None and level.are_all_passable(mode, costing):
+            level_network = reusable.levels[index]
+            on_level = [loc for loc in reusable.locations if loc.level == index]
+        else:
+            drawn = [loc for loc in plan.locations if loc.level_id == level.level.id]
+            level_network, on_level = build_level_network(
+                index, level, area, portals, drawn, mode, costing
+            )
+        levels.append(level_network)
+        locations.update({location.id: location for location in on_level})
+    portal_paths = compute_portal_paths(levels, portals, links, costing.feet_per_second(mode))
     return Network(
-        mode, costing, tuple(levels), tuple(gates), tuple(links), connectors, ordered, closure
+        mode,
+        costing,
+        tuple(levels),
+        tuple(portals),
+        tuple(links),
+        tuple(ConnectorInfo(c.id, c.kind, c.name) for c in plan.connectors),
+        tuple(locations[location.id] for location in plan.locations),
+        portal_paths,
     )
 
 
 def compute_portal_paths(
     levels: Sequence[LevelNetwork],
-    gates: Sequence[Portal],
+    portals: Sequence[Portal],
     links: Sequence[Link],
     feet_per_second: float,
 ) -> PortalPaths:
-    walks_feet = np.full((len(gates), len(gates)), np.inf)
+    """Return the fastest paths between all portals."""
+    walks_feet = np.full((len(portals), len(portals)), np.inf)
     for level in levels:
         walks_feet[np.ix_(level.portal_indexes, level.portal_indexes)] = level.portal_feet[
             :, level.portal_vertices
@@ -172,76 +186,79 @@ def compute_portal_paths(
 def find_portals(
     plan: Plan, walkable: Sequence[WalkableLevel], areas: Sequence[Polygonal], costing: Costing
 ) -> list[Portal]:
-    """A gate for every place of every connector that has floor near it."""
-    index_of = {level.id: index for index, level in enumerate(plan.levels)}
-    gates: list[Portal] = []
-    for at, connector in enumerate(plan.connectors):
-        for level_id, place in connector.entrances.items():
-            index = index_of[level_id]
-            floor, free = walkable[index].floor, areas[index]
-            entry = find_entry_point(floor, free, place, costing.attach_feet)
+    """Return a portal for every connector entrance that has floor near it."""
+    level_index = {level.id: index for index, level in enumerate(plan.levels)}
+    portals: list[Portal] = []
+    for connector_index, connector in enumerate(plan.connectors):
+        for level_id, entrance in connector.entrances.items():
+            index = level_index[level_id]
+            floor, area = walkable[index].floor, areas[index]
+            entry = find_entry_point(floor, area, entrance, costing.attach_feet)
             if entry is not None:
-                gates.append(Portal(index, at, *entry))
-    return gates
+                portals.append(Portal(index, connector_index, *entry))
+    return portals
 
 
 def build_level_network(
     index: int,
     level: WalkableLevel,
-    free: Polygonal,
-    gates: Sequence[Portal],
+    walkable_area: Polygonal,
+    portals: Sequence[Portal],
     locations: Sequence[PlanLocation],
     mode: TravelMode,
     costing: Costing,
 ) -> tuple[LevelNetwork, list[NetworkLocation]]:
-    """Vertices are the regions' own, then the gates, then the locations that attach."""
-    regions, own_xy = build_regions(level.floor, level.passable_openings(mode, costing), free)
-    on_level, gate_xy = portals_on_level(gates, index)
+    """Return level number `index` and its locations, those that attach as vertices."""
+    openings = level.passable_openings(mode, costing)
+    regions, region_xy = build_regions(level.floor, openings, walkable_area)
+    portal_indexes, portal_xy = portals_on_level(portals, index)
     rooms = tuple(room.polygon for room in level.floor.rooms)
-    anchors, location_xy = attach_locations(index, free, rooms, locations, costing)
-    first_gate, first_location = len(own_xy), len(own_xy) + len(gate_xy)
-    xy = np.concatenate((own_xy, gate_xy, location_xy))
-    edges = edges_within_regions(regions, own_xy)
-    edges += edges_from_stops(regions, own_xy, xy[first_gate:], np.arange(first_gate, len(xy)))
-    gate_ids = np.arange(first_gate, first_location)
-    anchored = [
-        place._replace(vertex=place.vertex + first_location) if place.vertex >= 0 else place
-        for place in anchors
-    ]
+    first_portal, first_location = len(region_xy), len(region_xy) + len(portal_xy)
+    on_network, location_xy = attach_locations(
+        index, walkable_area, rooms, locations, costing, first_location
+    )
+    xy = np.concatenate((region_xy, portal_xy, location_xy))
+    stops = np.arange(first_portal, len(xy))
+    edges = edges_within_regions(regions, region_xy)
+    edges += edges_from_stops(regions, region_xy, xy[stops], stops)
     graph = WalkGraph(len(xy), edges)
-    hubs = np.arange(first_location)
+    hubs, portal_vertices = np.arange(first_location), np.arange(first_portal, first_location)
     network = LevelNetwork(
         level.level.id,
         level.level.ordinal,
-        free,
+        walkable_area,
         rooms,
         tuple(regions),
         xy,
         graph,
-        on_level,
-        gate_ids,
-        graph.distances(gate_ids, np.arange(len(xy))),
+        portal_indexes,
+        portal_vertices,
+        graph.distances(portal_vertices, np.arange(len(xy))),
         graph.distances(hubs, hubs) if len(hubs) <= MAX_HUBS else None,
     )
-    return network, anchored
+    return network, on_network
 
 
 def attach_locations(
     index: int,
-    free: Polygonal,
+    walkable_area: Polygonal,
     rooms: tuple[Polygonal, ...],
     locations: Sequence[PlanLocation],
     costing: Costing,
+    first_vertex: int,
 ) -> tuple[list[NetworkLocation], FloatArray]:
-    """Each location's anchor, its vertex counted from 0, and where those vertices are."""
-    anchors: list[NetworkLocation] = []
-    found: list[tuple[float, float]] = []
-    for place in locations:
-        attached = attach(free, rooms, place.x, place.y, costing.attach_feet)
-        if attached is None:
-            anchors.append(NetworkLocation(place.id, index, place.x, place.y, -1, 0.0))
-        else:
-            leg_feet = attached.offset_feet
-            anchors.append(NetworkLocation(place.id, index, place.x, place.y, len(found), leg_feet))
-            found.append((attached.x, attached.y))
-    return anchors, np.array(found).reshape(-1, 2)
+    """Return all locations on the network, and the positions (n, 2) of their vertices.
+
+    Vertices are numbered from `first_vertex`.
+    """
+    on_network: list[NetworkLocation] = []
+    xy: list[tuple[float, float]] = []
+    for location in locations:
+        x, y = location.x, location.y
+        attachment = attach(walkable_area, rooms, x, y, costing.attach_feet)
+        vertex, offset_feet = -1, 0.0
+        if attachment is not None:
+            vertex, offset_feet = first_vertex + len(xy), attachment.offset_feet
+            xy.append((attachment.x, attachment.y))
+        on_network.append(NetworkLocation(location.id, index, x, y, vertex, offset_feet))
+    return on_network, np.array(xy).reshape(-1, 2)

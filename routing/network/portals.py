@@ -1,4 +1,4 @@
-"""Gates: where connectors are entered on each level, and the fastest ways between them."""
+"""Portals: the points where connectors are entered on each level, and the paths between them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 from shapely.geometry.base import BaseGeometry
 from shapely.ops import nearest_points
 
+from routing.arrays import FloatArray, IntArray
 from routing.costing import Costing, RideCost, TravelMode
-from routing.network.visibility import FloatArray, IntArray
 from routing.plan import Connector, Direction, Polygonal
 from routing.space.floor import FloorSurface
 from routing.space.plan_repair import to_polygonal
 
 
 class Portal(NamedTuple):
-    """One end of a connector: `level` and `connector` are positions in the plan's tuples."""
+    """One end of a connector: `level` and `connector` are indexes into the plan's tuples."""
 
     level: int
     connector: int
@@ -28,7 +28,7 @@ class Portal(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A ride from one gate to another of the same connector, by their positions."""
+    """A ride between two portals of one connector; `start` and `end` are their indexes."""
 
     start: int
     end: int
@@ -36,22 +36,24 @@ class Link(NamedTuple):
 
 
 def find_entry_point(
-    floor: FloorSurface, free: Polygonal, place: BaseGeometry, within_feet: float
+    floor: FloorSurface, walkable_area: Polygonal, entrance: BaseGeometry, within_feet: float
 ) -> tuple[float, float] | None:
-    """Where a connector is entered: in the middle of its place, or at the floor nearest to it.
+    """Return where a connector is entered: in the middle of `entrance`, or on the nearest floor.
 
-    Corridors and areas come before rooms, which have walls. None if no floor is near.
+    Corridors and areas are preferred to rooms, which have walls. Returns None if no floor lies
+    within `within_feet`.
     """
-    middle = place.centroid if place.covers(place.centroid) else place.representative_point()
-    inside = place.intersection(free)
+    centroid = entrance.centroid
+    middle = centroid if entrance.covers(centroid) else entrance.representative_point()
+    inside = entrance.intersection(walkable_area)
     if not inside.is_empty:
         entry = nearest_points(inside, middle)[0]
         return entry.x, entry.y
     open_floor = to_polygonal([piece.polygon for piece in floor.pieces if piece.room_id is None])
-    for area in (open_floor.intersection(free), free):
+    for area in (open_floor.intersection(walkable_area), walkable_area):
         if not area.is_empty:
-            entry = nearest_points(area, place)[0]
-            if entry.distance(place) <= within_feet:
+            entry = nearest_points(area, entrance)[0]
+            if entry.distance(entrance) <= within_feet:
                 return entry.x, entry.y
     return None
 
@@ -63,16 +65,19 @@ def list_links(
     mode: TravelMode,
     costing: Costing,
 ) -> list[Link]:
-    """Every ride between two levels of one connector that its direction and `mode` permit."""
-    ends: dict[int, list[int]] = {}
-    for index, gate in enumerate(portals):
-        ends.setdefault(gate.connector, []).append(index)
+    """Return every ride that `mode` and the connector's direction allow.
+
+    `ordinals` are those of the plan's levels.
+    """
+    portals_of: dict[int, list[int]] = {}
+    for index, portal in enumerate(portals):
+        portals_of.setdefault(portal.connector, []).append(index)
     links: list[Link] = []
-    for at, own in ends.items():
-        connector = connectors[at]
+    for connector_index, own_portals in portals_of.items():
+        connector = connectors[connector_index]
         if not costing.allows(mode, connector):
             continue
-        for start, end in permutations(own, 2):
+        for start, end in permutations(own_portals, 2):
             rise = ordinals[portals[end].level] - ordinals[portals[start].level]
             if allows_rise(connector.direction, rise):
                 links.append(Link(start, end, costing.ride_cost(mode, connector.kind, abs(rise))))
@@ -80,15 +85,16 @@ def list_links(
 
 
 def allows_rise(direction: Direction | None, rise: float) -> bool:
+    """Return whether a connector moves by `rise` storeys, negative for down."""
     return direction is None or (rise > 0) == (direction is Direction.UP)
 
 
 @dataclass(frozen=True)
 class PortalPaths:
-    """The fastest way from each gate to each other, all (g, g); inf where there is none.
+    """The fastest path from each portal (rows) to each other (columns); all arrays (p, p).
 
-    `feet` are those of the fastest way. `next_gate` is the gate after the row's on the way to the
-    column's, -1 where there is none.
+    `feet` is the length of the fastest path, not of the shortest. Both are inf if there is no path.
+    `next_portal` is the second portal of the path, or -1.
     """
 
     seconds: FloatArray
@@ -96,17 +102,20 @@ class PortalPaths:
     next_portal: IntArray
 
     def path(self, start: int, end: int) -> list[int]:
-        """The gates of the fastest way, both ends included; there must be one."""
-        way = [start]
-        while way[-1] != end:
-            way.append(int(self.next_portal[way[-1], end]))
-        return way
+        """Return the portals of the fastest path, both ends included; there must be one."""
+        path = [start]
+        while path[-1] != end:
+            path.append(int(self.next_portal[path[-1], end]))
+        return path
 
 
 def floyd_warshall(
     walks_feet: FloatArray, links: Iterable[Link], feet_per_second: float
 ) -> PortalPaths:
-    """All fastest ways, from walks between gates of one level (g, g) and rides (Floyd 1962)."""
+    """Return all fastest paths over rides and the walks between portals of one level (p, p).
+
+    Floyd, Algorithm 97: Shortest Path (1962).
+    """
     count = len(walks_feet)
     feet = walks_feet.copy()
     seconds = feet / feet_per_second
@@ -114,18 +123,18 @@ def floyd_warshall(
         if ride.seconds < seconds[start, end]:
             seconds[start, end], feet[start, end] = ride.seconds, ride.feet
     columns = np.broadcast_to(np.arange(count), (count, count))
-    next_gate = np.where(np.isfinite(seconds), columns, -1)
+    next_portal = np.where(np.isfinite(seconds), columns, -1)
     for via in range(count):
         candidate = seconds[:, via, None] + seconds[via]
-        shorter = candidate < seconds
-        seconds[shorter] = candidate[shorter]
-        feet[shorter] = (feet[:, via, None] + feet[via])[shorter]
-        next_gate[shorter] = np.broadcast_to(next_gate[:, via, None], (count, count))[shorter]
-    return PortalPaths(seconds, feet, next_gate)
+        faster = candidate < seconds
+        seconds[faster] = candidate[faster]
+        feet[faster] = (feet[:, via, None] + feet[via])[faster]
+        next_portal[faster] = np.broadcast_to(next_portal[:, via, None], (count, count))[faster]
+    return PortalPaths(seconds, feet, next_portal)
 
 
 def portals_on_level(portals: Sequence[Portal], level: int) -> tuple[IntArray, FloatArray]:
-    """The gates on one level: which they are, and where (n, 2)."""
-    own = [index for index, gate in enumerate(portals) if gate.level == level]
+    """Return the indexes and the positions (n, 2) of the portals on one level."""
+    own = [index for index, portal in enumerate(portals) if portal.level == level]
     xy = np.array([(portals[index].x, portals[index].y) for index in own]).reshape(-1, 2)
     return np.array(own, dtype=np.int64), xy

@@ -1,4 +1,8 @@
-"""Regions: areas inside which points see each other, and where positions are attached to them."""
+"""Regions: the areas of a level within which visibility is computed.
+
+A level is one region unless it has too many corners; then each floor piece is a region, and regions
+are joined through points in their doors.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,11 @@ import shapely
 from shapely import Point
 from shapely.ops import nearest_points
 
+from routing.arrays import FloatArray, IntArray
 from routing.network.door_filter import DoorFilter, build_door_filter
 from routing.network.visibility import (
     Corners,
     Edges,
-    FloatArray,
-    IntArray,
     LineOfSight,
     edges_among_corners,
     edges_among_points,
@@ -31,15 +34,15 @@ from routing.space.floor import FloorSurface
 from routing.space.plan_repair import extract_polygons, to_polygonal
 
 MAX_CORNERS = 1_500
-"""A level with more reflex corners is seen piece by piece, through points in its doors."""
+"""A level with more reflex corners is split into one region per floor piece."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """An area of one level with the vertices that are seen inside it.
+    """An area of one level and the graph vertices in it.
 
-    `corners` are the vertices `corner_ids`, reflex corners of `area`; `point_ids` are vertices
-    that paths may cross in any direction: points in doors, and the ends of connectors.
+    `corners` are the reflex corners of `area`, vertices `corner_ids` of the graph. `point_ids` are
+    vertices that a path may cross in any direction: points in doors to other regions.
     """
 
     area: Polygonal
@@ -53,12 +56,12 @@ class Region:
         return LineOfSight(self.area, self.door_filter)
 
     def indexes_inside(self, xy: FloatArray) -> IntArray:
-        """Which of the positions (n, 2) lie in the region, by their index."""
+        """Return the indexes of the positions (n, 2) that lie in the region."""
         return np.flatnonzero(shapely.intersects_xy(self.line_of_sight.area, xy[:, 0], xy[:, 1]))
 
 
 class Attachment(NamedTuple):
-    """Where a position joins the walkable space, and how far from there it lies."""
+    """The point where a position joins the walkable area, and its distance from there."""
 
     x: float
     y: float
@@ -68,50 +71,50 @@ class Attachment(NamedTuple):
 def build_regions(
     floor: FloorSurface,
     openings: Sequence[Opening],
-    free: Polygonal,
+    walkable_area: Polygonal,
     max_corners: int = MAX_CORNERS,
 ) -> tuple[list[Region], FloatArray]:
-    """The regions of a level and the positions (n, 2) of their vertices.
+    """Return the regions of a level and the positions (n, 2) of their vertices.
 
-    One region, with all reflex corners, is exact. A level with more than `most_corners` has a
-    region for each piece and three points in each door, which costs about 0.02 % of accuracy.
+    One region gives exact distances. A level with more than `max_corners` gets a region per floor
+    piece and three points per door, with an error of about 0.02 %.
     """
-    corners = find_corners(free)
+    corners = find_corners(walkable_area)
     if len(corners) <= max_corners:
-        ids, none = np.arange(len(corners)), np.empty(0, dtype=np.int64)
-        screen = build_door_filter(floor.polygons, openings)
-        return [Region(free, corners, ids, none, screen)], corners.xy
+        corner_ids, no_points = np.arange(len(corners)), np.empty(0, dtype=np.int64)
+        door_filter = build_door_filter(floor.polygons, openings)
+        return [Region(walkable_area, corners, corner_ids, no_points, door_filter)], corners.xy
     return split_at_doors(floor, openings)
 
 
 def split_at_doors(
     floor: FloorSurface, openings: Sequence[Opening]
 ) -> tuple[list[Region], FloatArray]:
+    """Return one region per floor piece, which includes its doors; see `build_regions`."""
     doors = [doorway_points(floor, opening) for opening in openings]
     points = np.concatenate(doors) if doors else np.empty((0, 2))
     door_of_point = np.repeat(np.arange(len(doors)), [len(door) for door in doors])
     regions: list[Region] = []
     positions, count = [points], len(points)
     for index, piece in enumerate(floor.pieces):
-        own = [at for at, opening in enumerate(openings) if index in opening.piece_indexes]
-        shapes = [openings[at].shape for at in own]
+        own = [door for door, opening in enumerate(openings) if index in opening.piece_indexes]
+        shapes = [openings[door].shape for door in own]
         area = to_polygonal(extract_polygons(shapely.union_all([piece.polygon, *shapes])))
         corners = find_corners(area)
         corner_ids = np.arange(count, count + len(corners))
-        regions.append(
-            Region(area, corners, corner_ids, np.flatnonzero(np.isin(door_of_point, own)))
-        )
+        point_ids = np.flatnonzero(np.isin(door_of_point, own))
+        regions.append(Region(area, corners, corner_ids, point_ids))
         positions.append(corners.xy)
         count += len(corners)
     return regions, np.concatenate(positions)
 
 
 def doorway_points(floor: FloorSurface, opening: Opening) -> FloatArray:
-    """The middle and both ends of the line in the doorway halfway between its two pieces."""
-    one, other = (
+    """Return both ends and the middle of the threshold, halfway between the door's two pieces."""
+    overlaps = (
         floor.polygons[index].intersection(opening.shape) for index in opening.piece_indexes
     )
-    start, end = (shapely.get_coordinates(part.centroid)[0] for part in (one, other))
+    start, end = (shapely.get_coordinates(overlap.centroid)[0] for overlap in overlaps)
     middle, across = (start + end) / 2, end - start
     normal = np.array((-across[1], across[0])) / max(float(np.hypot(*across)), 1e-9)
     reach = 2 * opening.width_feet * normal
@@ -121,40 +124,42 @@ def doorway_points(floor: FloorSurface, opening: Opening) -> FloatArray:
 
 
 def edges_within_regions(regions: Iterable[Region], xy: FloatArray) -> list[Edges]:
-    """Edges between the vertices, at `xy` (n, 2), that see each other inside a region."""
+    """Return edges between vertices, at `xy` (n, 2), that see each other inside a region."""
     edges: list[Edges] = []
     for region in regions:
-        own = edges_among_corners(region.line_of_sight, region.corners)
-        edges.append(renumber_edges(own, region.corner_ids, region.corner_ids))
-        points = xy[region.point_ids]
-        edges.append(
-            renumber_edges(
-                edges_among_points(region.line_of_sight, points), *[region.point_ids] * 2
-            )
-        )
-        seen = edges_to_corners(region.line_of_sight, points, region.corners)
-        edges.append(renumber_edges(seen, region.point_ids, region.corner_ids))
+        sight, corner_ids, point_ids = region.line_of_sight, region.corner_ids, region.point_ids
+        points = xy[point_ids]
+        among_corners = edges_among_corners(sight, region.corners)
+        among_points = edges_among_points(sight, points)
+        to_corners = edges_to_corners(sight, points, region.corners)
+        edges += [
+            renumber_edges(among_corners, corner_ids, corner_ids),
+            renumber_edges(among_points, point_ids, point_ids),
+            renumber_edges(to_corners, point_ids, corner_ids),
+        ]
     return edges
 
 
 def edges_from_stops(
     regions: Iterable[Region], xy: FloatArray, stops: FloatArray, ids: IntArray
 ) -> list[Edges]:
-    """Edges from `stops` (n, 2), vertices `ids`, to what they see, one another included."""
+    """Return edges from `stops` (n, 2), vertices `ids`, to what they see, also one another.
+
+    `xy` (m, 2) are the positions of the regions' own vertices.
+    """
     edges: list[Edges] = []
     for region in regions:
+        sight, point_ids = region.line_of_sight, region.point_ids
         inside = region.indexes_inside(stops)
-        points, own = stops[inside], ids[inside]
-        edges.append(
-            renumber_edges(
-                edges_to_corners(region.line_of_sight, points, region.corners),
-                own,
-                region.corner_ids,
-            )
-        )
-        edges.append(renumber_edges(edges_among_points(region.line_of_sight, points), own, own))
-        seen = edges_between_points(region.line_of_sight, points, xy[region.point_ids])
-        edges.append(renumber_edges(seen, own, region.point_ids))
+        points, own_ids = stops[inside], ids[inside]
+        to_corners = edges_to_corners(sight, points, region.corners)
+        among_stops = edges_among_points(sight, points)
+        to_points = edges_between_points(sight, points, xy[point_ids])
+        edges += [
+            renumber_edges(to_corners, own_ids, region.corner_ids),
+            renumber_edges(among_stops, own_ids, own_ids),
+            renumber_edges(to_points, own_ids, point_ids),
+        ]
     return edges
 
 
@@ -165,35 +170,36 @@ def edges_to_points(
     others: FloatArray,
     other_ids: IntArray,
 ) -> list[Edges]:
-    """Edges from `stops` to those of `others` that they see, each (n, 2) with its vertices."""
+    """Return edges from `stops` (n, 2) to the `others` (m, 2) that they see."""
     edges: list[Edges] = []
     for region in regions:
-        inside, beside = region.indexes_inside(stops), region.indexes_inside(others)
-        seen = edges_between_points(region.line_of_sight, stops[inside], others[beside])
-        edges.append(renumber_edges(seen, ids[inside], other_ids[beside]))
+        inside, others_inside = region.indexes_inside(stops), region.indexes_inside(others)
+        visible = edges_between_points(region.line_of_sight, stops[inside], others[others_inside])
+        edges.append(renumber_edges(visible, ids[inside], other_ids[others_inside]))
     return edges
 
 
 def renumber_edges(edges: Edges, first: IntArray, second: IntArray) -> Edges:
+    """Return edges with indexes replaced by the graph's vertices `first` and `second`."""
     return Edges(first[edges.first], second[edges.second], edges.feet)
 
 
 def attach(
-    free: Polygonal, rooms: Sequence[Polygonal], x: float, y: float, within_feet: float
+    walkable_area: Polygonal, rooms: Sequence[Polygonal], x: float, y: float, within_feet: float
 ) -> Attachment | None:
-    """Where the position (x, y) joins `free`: where it is, or at the nearest point.
+    """Return where (x, y) joins the walkable area: at itself, else at the nearest point.
 
-    A position inside a room joins the floor of that room before any that is nearer through a
-    wall. None if nothing walkable lies `within_feet`.
+    A position in a room joins that room's floor, even if other floor is nearer through a wall.
+    Returns None if nothing walkable lies within `within_feet`.
     """
     point = Point(x, y)
-    if shapely.intersects_xy(free, x, y):
+    if shapely.intersects_xy(walkable_area, x, y):
         return Attachment(x, y, 0.0)
-    around = [room.intersection(free) for room in rooms if room.covers(point)]
-    for area in [*sorted(around, key=lambda shape: shape.area), free]:
+    own_rooms = [room.intersection(walkable_area) for room in rooms if room.covers(point)]
+    for area in [*sorted(own_rooms, key=lambda shape: shape.area), walkable_area]:
         if area.is_empty:
             continue
         nearest = nearest_points(area, point)[0]
-        if (leg_feet := nearest.distance(point)) <= within_feet:
-            return Attachment(nearest.x, nearest.y, leg_feet)
+        if (offset_feet := nearest.distance(point)) <= within_feet:
+            return Attachment(nearest.x, nearest.y, offset_feet)
     return None

@@ -1,50 +1,45 @@
-"""The reduced visibility graph of a walkable area: what a shortest path can consist of.
+"""The reduced visibility graph of a walkable area: every segment that a shortest path can use.
 
-A shortest path among obstacles bends only at reflex corners and only around them, so that each of
-its segments is tangent at both ends (Lozano-Pérez and Wesley 1979; Rohnert 1986). Pairs that are
-not tangent are dropped by cross products before any visibility is tested.
+A shortest path among obstacles bends only at reflex corners and only around them, so each of its
+segments is tangent at both ends (Lozano-Pérez and Wesley 1979; Rohnert 1986). Pairs that are not
+tangent are dropped by cross products, before the slower test of visibility.
 
-Nothing else is dropped, so the graph holds every segment of every shortest path. An edge that
-passes another corner stays too: both of its halves need not be tangent there, and then neither
-replaces it.
+Nothing else is dropped, so the graph holds every segment of every shortest path. That includes
+edges that pass through another corner: their halves may not be tangent there and then could not
+replace them.
 
-The tolerances only ever let more through. They have to keep their order, each well below the one
-above: how far a line may graze a wall, how far it may miss being tangent, and how far off a line
-are corners that do not count as any.
+The tolerances only ever add edges. Each must stay well below the one before: how far a line may
+graze a wall, how far it may miss being tangent, and how little a wall may bend at a corner.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 import shapely
-from numpy.typing import NDArray
 
+from routing.arrays import BoolArray, FloatArray, IntArray
 from routing.plan import Polygonal
 
-FloatArray: TypeAlias = NDArray[np.float64]
-Float32Array: TypeAlias = NDArray[np.float32]
-IntArray: TypeAlias = NDArray[np.int64]
-BoolArray: TypeAlias = NDArray[np.bool_]
-
 SIGHT_TOLERANCE_FEET = 1e-6
-"""Lines of sight may graze a wall by this much, so that rounding hides nothing."""
+"""Lines of sight may cut this far into a wall, so that rounding hides no corner."""
 TANGENT_TOLERANCE_FEET = 1e-7
-"""A line is tangent where it stays this near to the right side of both walls.
+"""A line is tangent if it crosses neither wall at its corner by more than this.
 
-A length and not an angle: points on walls are off by rounding, which turns short lines far.
+A length and not an angle: rounding moves points off their walls, which turns short lines by large
+angles.
 """
 MIN_TURN_SINE = 1e-12
-"""The sine of the least angle that makes a corner: what rounding makes of a straight wall."""
+"""Sine of the smallest turn that counts as a corner; rounding bends straight walls by less."""
 MAX_BLOCK_PAIRS = 1 << 21
-"""Pairs per block of cross products: bounds memory at about 100 MB."""
+"""Pairs per block of cross products; limits memory to about 100 MB."""
 
 
 @dataclass(frozen=True)
 class Corners:
-    """Reflex corners: `xy`, and the unit vectors to the corner before and after; each (n, 2)."""
+    """Reflex corners: `xy`, and unit vectors to the previous and next corner; each (n, 2)."""
 
     xy: FloatArray
     before: FloatArray
@@ -56,7 +51,7 @@ class Corners:
 
 @dataclass(frozen=True)
 class Edges:
-    """Pairs of points that see each other: `first` and `second` (n,), and how far, in feet."""
+    """Pairs of points that see each other: indexes `first` and `second`, and `feet`; each (n,)."""
 
     first: IntArray
     second: IntArray
@@ -64,7 +59,12 @@ class Edges:
 
 
 def find_corners(area: Polygonal) -> Corners:
-    """The corners of `area` at which its inside turns by more than half a circle."""
+    """Return the reflex corners of `area`, where its interior angle exceeds 180 degrees.
+
+    >>> from shapely import Polygon
+    >>> find_corners(Polygon([(0, 0), (20, 0), (20, 10), (10, 10), (10, 20), (0, 20)])).xy.tolist()
+    [[10.0, 10.0]]
+    """
     rings = shapely.get_rings(shapely.get_parts(shapely.orient_polygons(area)))
     parts = [reflex_corners(shapely.get_coordinates(ring)[:-1]) for ring in rings]
     if not parts:
@@ -73,10 +73,8 @@ def find_corners(area: Polygonal) -> Corners:
 
 
 def reflex_corners(xy: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Reflex corners of one ring that has the area on its left.
-
-    A point given twice in a row would have no wall beside it, and so make no corner.
-    """
+    """Return the reflex corners of one ring with the area on its left, and their unit vectors."""
+    # A repeated point has a wall of no length and no direction, which would hide its corner.
     xy = xy[(xy != np.roll(xy, 1, axis=0)).any(axis=1)]
     before, after = normalize(np.roll(xy, 1, axis=0) - xy), normalize(np.roll(xy, -1, axis=0) - xy)
     reflex = cross(-before, after) < -MIN_TURN_SINE
@@ -84,6 +82,7 @@ def reflex_corners(xy: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def normalize(vectors: FloatArray) -> FloatArray:
+    """Return unit vectors; zero vectors stay zero."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     lengths[lengths == 0] = 1
     directions: FloatArray = vectors / lengths
@@ -91,12 +90,12 @@ def normalize(vectors: FloatArray) -> FloatArray:
 
 
 def cross(one: FloatArray, other: FloatArray) -> FloatArray:
-    """The z component of the cross products of vectors in the plane."""
+    """Return the z component of the cross products of vectors in the plane."""
     return one[..., 0] * other[..., 1] - one[..., 1] * other[..., 0]
 
 
 def are_tangent(corners: Corners, lines: FloatArray) -> BoolArray:
-    """Whether lines through each corner leave both its walls on one side.
+    """Return whether lines through each corner have both its walls on one side.
 
     `lines` are vectors in feet, from or to the corner, of shape (m, n, 2) for n corners; the
     result is (m, n).
@@ -107,7 +106,7 @@ def are_tangent(corners: Corners, lines: FloatArray) -> BoolArray:
 
 
 class PairFilter(Protocol):
-    """A quick test that drops pairs which cannot see each other."""
+    """A cheap test that rejects most pairs that cannot see each other, and no others."""
 
     def may_see(
         self, starts: FloatArray, ends: FloatArray, first: IntArray, second: IntArray
@@ -115,7 +114,7 @@ class PairFilter(Protocol):
 
 
 class LineOfSight:
-    """Tests lines of sight within one area."""
+    """Test lines of sight within one area."""
 
     def __init__(self, area: Polygonal, pair_filter: PairFilter | None = None) -> None:
         self.area = area.buffer(SIGHT_TOLERANCE_FEET, join_style="mitre")
@@ -123,36 +122,36 @@ class LineOfSight:
         shapely.prepare(self.area)
 
     def are_clear(self, starts: FloatArray, ends: FloatArray) -> BoolArray:
-        """Whether each of the segments (n, 2) to (n, 2) stays within the area."""
+        """Return whether each segment, from (n, 2) to (n, 2), stays within the area."""
         lines = shapely.linestrings(np.stack((starts, ends), axis=1))
         return np.asarray(shapely.covers(self.area, lines))
 
     def visible_edges(
         self, starts: FloatArray, ends: FloatArray, first: IntArray, second: IntArray
     ) -> Edges:
-        """Those of the pairs `starts[first]`, `ends[second]` that see each other."""
+        """Return the pairs `starts[first]`, `ends[second]` that see each other."""
         if self.pair_filter is not None:
-            passing = self.pair_filter.may_see(starts, ends, first, second)
-            first, second = first[passing], second[passing]
-        seen = self.are_clear(starts[first], ends[second])
-        first, second = first[seen], second[seen]
+            may_see = self.pair_filter.may_see(starts, ends, first, second)
+            first, second = first[may_see], second[may_see]
+        clear = self.are_clear(starts[first], ends[second])
+        first, second = first[clear], second[clear]
         return Edges(first, second, np.linalg.norm(ends[second] - starts[first], axis=1))
 
 
 def edges_among_corners(sight: LineOfSight, corners: Corners) -> Edges:
-    """Edges between corners that see each other and are tangent at both ends; first < second."""
+    """Return edges between corners that are tangent at both ends; first < second."""
     count = len(corners)
     rows = max(1, MAX_BLOCK_PAIRS // max(count, 1))
-    found = [np.empty((0, 2), dtype=np.int64)]
+    blocks = [np.empty((0, 2), dtype=np.int64)]
     for start in range(0, count, rows):
         block = slice(start, min(start + rows, count))
-        found.append(tangent_pairs(corners, block))
-    pairs = np.concatenate(found)
+        blocks.append(tangent_pairs(corners, block))
+    pairs = np.concatenate(blocks)
     return sight.visible_edges(corners.xy, corners.xy, pairs[:, 0], pairs[:, 1])
 
 
 def tangent_pairs(corners: Corners, block: slice) -> IntArray:
-    """Pairs (i, j), i in `block` and i < j, that are tangent at both corners."""
+    """Return the pairs (i, j), i in `block` and i < j, that are tangent at both corners."""
     lines = corners.xy[None, :] - corners.xy[block, None]
     rows = Corners(corners.xy[block], corners.before[block], corners.after[block])
     both = are_tangent(corners, lines)
@@ -164,24 +163,24 @@ def tangent_pairs(corners: Corners, block: slice) -> IntArray:
 
 
 def edges_to_corners(sight: LineOfSight, points: FloatArray, corners: Corners) -> Edges:
-    """Edges from `points` to the corners that they see and at which the line is tangent."""
+    """Return edges from `points` to the corners that they see and at which they are tangent."""
     rows = max(1, MAX_BLOCK_PAIRS // max(len(corners), 1))
-    found = [np.empty((0, 2), dtype=np.int64)]
+    blocks = [np.empty((0, 2), dtype=np.int64)]
     for start in range(0, len(points), rows):
         lines = corners.xy[None, :] - points[start : start + rows, None]
         first, second = np.nonzero(are_tangent(corners, lines))
-        found.append(np.stack((first + start, second), axis=1))
-    pairs = np.concatenate(found)
+        blocks.append(np.stack((first + start, second), axis=1))
+    pairs = np.concatenate(blocks)
     return sight.visible_edges(points, corners.xy, pairs[:, 0], pairs[:, 1])
 
 
 def edges_among_points(sight: LineOfSight, points: FloatArray) -> Edges:
-    """Edges between those of `points` that see each other."""
+    """Return edges between the `points` that see each other."""
     first, second = np.triu_indices(len(points), k=1)
     return sight.visible_edges(points, points, first.astype(np.int64), second.astype(np.int64))
 
 
 def edges_between_points(sight: LineOfSight, starts: FloatArray, ends: FloatArray) -> Edges:
-    """Edges from each of `starts` to those of `ends` that it sees."""
+    """Return edges from `starts` to the `ends` that they see."""
     first, second = np.indices((len(starts), len(ends))).reshape(2, -1)
     return sight.visible_edges(starts, ends, first.astype(np.int64), second.astype(np.int64))

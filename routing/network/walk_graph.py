@@ -1,7 +1,7 @@
-"""Shortest walks on one level, found by igraph: the one module that knows it.
+"""Shortest walks on one level by Dijkstra's algorithm; the only module that uses igraph.
 
-Walking costs feet alone, alike in both directions, so that any search may start from the side
-with fewer ends. igraph sets up its arrays again for each call: calls here are few and large.
+The graph is undirected and weighted in feet, so a search can start from the side with fewer
+vertices. igraph rebuilds its arrays on each call, so calls are kept few and large.
 """
 
 from __future__ import annotations
@@ -13,35 +13,38 @@ from typing import Any
 import igraph  # type: ignore[import-untyped]
 import numpy as np
 
-from routing.network.visibility import Edges, FloatArray, IntArray
+from routing.arrays import FloatArray, IntArray
+from routing.network.visibility import Edges
 
 
 class Adjacency:
-    """What each vertex is joined to by some edges, alike in both directions."""
+    """Neighbours of each vertex, in compressed form: both directions, sorted by vertex."""
 
     def __init__(self, edges: Edges) -> None:
-        ones = np.concatenate((edges.first, edges.second))
-        others = np.concatenate((edges.second, edges.first))
-        order = np.lexsort((others, ones))
-        self.vertices, self.neighbours = ones[order], others[order]
+        vertices = np.concatenate((edges.first, edges.second))
+        neighbours = np.concatenate((edges.second, edges.first))
+        order = np.lexsort((neighbours, vertices))
+        self.vertices, self.neighbours = vertices[order], neighbours[order]
         self.feet = np.tile(edges.feet, 2)[order]
 
     def neighbours_of(self, vertex: int) -> tuple[IntArray, FloatArray]:
-        """The vertices joined to this one, in their order, and how far they are."""
+        """Return the neighbours of a vertex in ascending order, and their distances."""
         part = slice(*self.vertices.searchsorted((vertex, vertex + 1)).tolist())
         return self.neighbours[part], self.feet[part]
 
     def neighbours_of_all(self, vertices: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """As `of` for all `vertices` in turn, with which of them each is joined to."""
+        """Return three arrays: an index into `vertices`, one of its neighbours, their distance."""
         begin, end = self.vertices.searchsorted(vertices), self.vertices.searchsorted(vertices + 1)
         counts = end - begin
-        of = np.repeat(np.arange(len(vertices)), counts)
-        at = np.arange(len(of)) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
-        return of, self.neighbours[at], self.feet[at]
+        vertex_indexes = np.repeat(np.arange(len(vertices)), counts)
+        # Concatenate the ranges begin[i]..end[i] without a Python loop.
+        shifts = np.repeat(begin - (np.cumsum(counts) - counts), counts)
+        edges = np.arange(len(vertex_indexes)) + shifts
+        return vertex_indexes, self.neighbours[edges], self.feet[edges]
 
 
 class WalkGraph:
-    """An undirected graph of `count` vertices whose edges are walked in straight lines."""
+    """An undirected graph of `count` vertices; its edges are straight walks."""
 
     def __init__(self, count: int, edges: Iterable[Edges]) -> None:
         self.edges = concatenate_edges(edges)
@@ -62,13 +65,14 @@ class WalkGraph:
         return Adjacency(self.edges)
 
     def with_vertices(self, count: int, edges: Iterable[Edges]) -> WalkGraph:
-        """A copy with `count` more vertices and the given edges."""
+        """Return a copy with `count` more vertices and these edges."""
         return WalkGraph(self.vertex_count + count, [self.edges, *edges])
 
     def distances(self, sources: IntArray, targets: IntArray) -> FloatArray:
-        """Feet of the shortest walk from each source to each target; inf where there is none."""
+        """Return feet of the shortest walk from sources (rows) to targets (columns), or inf."""
         if not len(sources) or not len(targets):
             return np.empty((len(sources), len(targets)))
+        # igraph rejects repeated targets.
         rows, row_of = np.unique(sources, return_inverse=True)
         columns, column_of = np.unique(targets, return_inverse=True)
         if len(rows) <= len(columns):
@@ -78,29 +82,29 @@ class WalkGraph:
         return feet[row_of[:, None], column_of[None, :]]
 
     def search_distances(self, sources: IntArray, targets: IntArray) -> FloatArray:
-        """As `distances`, for vertices that are each given once: one search a source."""
-        found = self.graph.distances(
+        """Return `distances` for vertices without repetition, by one search per source."""
+        feet = self.graph.distances(
             sources.tolist(), targets.tolist(), weights="feet", algorithm="dijkstra"
         )
-        return np.array(found, dtype=np.float64).reshape(len(sources), len(targets))
+        return np.array(feet, dtype=np.float64).reshape(len(sources), len(targets))
 
     def shortest_path(self, source: int, target: int) -> list[int]:
-        """The vertices of the shortest walk; there must be one."""
-        found = self.graph.get_shortest_path(source, target, weights="feet", algorithm="dijkstra")
-        return [int(vertex) for vertex in found]
+        """Return the vertices of the shortest walk; there must be one."""
+        path = self.graph.get_shortest_path(source, target, weights="feet", algorithm="dijkstra")
+        return [int(vertex) for vertex in path]
 
 
 def concatenate_edges(edges: Iterable[Edges]) -> Edges:
-    """All of them in one."""
+    """Return all edges in one object."""
     parts = list(edges)
-    none = np.empty(0, dtype=np.int64)
-    first = np.concatenate([none, *(part.first for part in parts)])
-    second = np.concatenate([none, *(part.second for part in parts)])
+    empty = np.empty(0, dtype=np.int64)
+    first = np.concatenate([empty, *(part.first for part in parts)])
+    second = np.concatenate([empty, *(part.second for part in parts)])
     feet = np.concatenate([np.empty(0), *(part.feet for part in parts)])
     return Edges(first, second, feet)
 
 
 def label_components(count: int, pairs: IntArray) -> IntArray:
-    """For each of `count` vertices its component in the graph of the given pairs (n, 2)."""
+    """Return the component number of each of `count` vertices joined by `pairs` (n, 2)."""
     graph = igraph.Graph(count, pairs)
     return np.array(graph.connected_components().membership, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Tables of all locations of a map: every distance known beforehand, looked up in microseconds."""
+"""Precomputed distances between all locations of a map."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from functools import cached_property
 
 import numpy as np
 
+from routing.arrays import Float32Array
 from routing.costing import TravelMode
 from routing.errors import WaypointError
 from routing.network.network import Network
-from routing.network.visibility import Float32Array
 from routing.search.matrix import TravelMatrix, measure_stops
 from routing.search.stops import find_location_stop
 
 MAX_TABLE_LOCATIONS = 3_000
-"""More would take over 72 MB a mode: such maps are searched instead."""
+"""A larger table would take over 72 MB per mode; such maps are searched on each request."""
 
 
 @dataclass(frozen=True)
 class DistanceTable:
-    """`feet` and `seconds` (n, n) of the fastest route from each location to each; NaN: no path."""
+    """Feet and seconds (n, n) of the fastest routes between `location_ids`; NaN if no path."""
 
     mode: TravelMode
     location_ids: tuple[str, ...]
@@ -33,7 +33,7 @@ class DistanceTable:
         return {location_id: index for index, location_id in enumerate(self.location_ids)}
 
     def look_up(self, sources: Sequence[str], targets: Sequence[str]) -> TravelMatrix:
-        """Raises WaypointError for a location that the map does not have."""
+        """Return the distances between locations. Raises WaypointError for an unknown one."""
         index = self.index_by_id
         try:
             rows = [index[location_id] for location_id in sources]
@@ -45,8 +45,8 @@ class DistanceTable:
 
 
 def build_distance_table(network: Network) -> DistanceTable:
-    """The table of a network, one pair of levels at a time."""
-    ids = tuple(anchor.id for anchor in network.locations)
+    """Return the table of a network."""
+    ids = tuple(location.id for location in network.locations)
     stops = [find_location_stop(network, location_id) for location_id in ids]
     feet = np.full((len(ids), len(ids)), np.nan, dtype=np.float32)
     seconds = feet.copy()
@@ -54,6 +54,7 @@ def build_distance_table(network: Network) -> DistanceTable:
         np.array([i for i, stop in enumerate(stops) if stop.level == level], dtype=np.intp)
         for level in range(len(network.levels))
     ]
+    # One pair of levels at a time limits memory.
     for rows in levels:
         for columns in levels:
             block = measure_stops(network, [stops[i] for i in rows], [stops[i] for i in columns])

@@ -1,4 +1,4 @@
-"""One route in full: walks as lines on their levels, and the connectors ridden between them."""
+"""A single route with its geometry: walks as lines on levels, and rides on connectors."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TypeAlias
 import numpy as np
 from shapely import LineString
 
+from routing.arrays import FloatArray, IntArray
 from routing.network.network import Network
-from routing.network.visibility import FloatArray, IntArray
 from routing.plan import ConnectorKind
 from routing.search.stops import Stop, WaypointRef, augment_graph, find_stop
 
 STRAIGHT_TOLERANCE_FEET = 1e-4
-"""A path that bends by less than this is drawn straight."""
+"""Bends of less than this are removed from the lines of walks."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ Leg: TypeAlias = WalkLeg | ConnectorLeg
 
 @dataclass(frozen=True)
 class Route:
+    """Walks and rides in order; adjacent walks are merged."""
+
     legs: tuple[Leg, ...]
 
     @property
@@ -58,9 +60,9 @@ class Route:
 
 
 def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> Route | None:
-    """The fastest route, None if there is none; feet and seconds are those of the matrix.
+    """Return the fastest route, None if there is none; feet and seconds equal the matrix's.
 
-    Raises WaypointError for a location that the network does not have.
+    Raises WaypointError for an unknown location.
     """
     start, end = find_stop(network, source), find_stop(network, target)
     if not (start.is_attached and end.is_attached):
@@ -70,78 +72,81 @@ def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> Ro
     walk_feet = np.inf
     if start.level == end.level:
         walk_feet = direct_walk_feet(network, start, end)
-    gates, gates_seconds = fastest_portals(network, start, end)
-    if walk_feet / network.feet_per_second <= gates_seconds:
+    portals, seconds_by_portals = fastest_portals(network, start, end)
+    if walk_feet / network.feet_per_second <= seconds_by_portals:
         return Route((build_walk_leg(network, start, end),)) if np.isfinite(walk_feet) else None
-    return Route(tuple(merge_walks(legs_through_portals(network, start, end, gates))))
+    return Route(tuple(merge_walks(legs_through_portals(network, start, end, portals))))
 
 
 def direct_walk_feet(network: Network, start: Stop, end: Stop) -> float:
-    placed = augment_graph(network.levels[start.level], [start, end])
-    feet = placed.graph.distances(placed.stop_vertices[:1], placed.stop_vertices[1:])[0, 0]
+    """Return the shortest walk between two stops of one level that stays on it, or inf."""
+    augmented = augment_graph(network.levels[start.level], [start, end])
+    feet = augmented.graph.distances(augmented.stop_vertices[:1], augmented.stop_vertices[1:])[0, 0]
     return float(feet) + start.offset_feet + end.offset_feet
 
 
 def fastest_portals(network: Network, start: Stop, end: Stop) -> tuple[tuple[int, int], float]:
-    """The gates by which the fastest route through any leaves and arrives, and its seconds."""
+    """Return the first and last portal of the fastest route through portals, and its seconds."""
     first, first_feet = portal_distances(network, start)
     last, last_feet = portal_distances(network, end)
     if not len(first) or not len(last):
         return (-1, -1), np.inf
-    walks = (first_feet[:, None] + last_feet[None, :]) / network.feet_per_second
-    seconds = walks + network.portal_paths.seconds[np.ix_(first, last)]
-    at = np.unravel_index(seconds.argmin(), seconds.shape)
-    return (int(first[at[0]]), int(last[at[1]])), float(seconds[at])
+    walk_seconds = (first_feet[:, None] + last_feet[None, :]) / network.feet_per_second
+    seconds = walk_seconds + network.portal_paths.seconds[np.ix_(first, last)]
+    row, column = np.unravel_index(seconds.argmin(), seconds.shape)
+    return (int(first[row]), int(last[column])), float(seconds[row, column])
 
 
 def portal_distances(network: Network, stop: Stop) -> tuple[IntArray, FloatArray]:
+    """Return the portals of the stop's level and the walks to them in feet."""
     level = network.levels[stop.level]
     return level.portal_indexes, augment_graph(level, [stop]).portal_feet[:, 0] + stop.offset_feet
 
 
 def legs_through_portals(
-    network: Network, start: Stop, end: Stop, gates: tuple[int, int]
+    network: Network, start: Stop, end: Stop, portals: tuple[int, int]
 ) -> list[Leg]:
-    way = network.portal_paths.path(*gates)
-    legs: list[Leg] = [build_walk_leg(network, start, portal_stop(network, way[0]))]
-    legs += [leg_between_portals(network, one, other) for one, other in pairwise(way)]
-    return [*legs, build_walk_leg(network, portal_stop(network, way[-1]), end)]
+    """Return the legs of the fastest route through this first and last portal."""
+    path = network.portal_paths.path(*portals)
+    legs: list[Leg] = [build_walk_leg(network, start, portal_stop(network, path[0]))]
+    legs += [leg_between_portals(network, one, other) for one, other in pairwise(path)]
+    return [*legs, build_walk_leg(network, portal_stop(network, path[-1]), end)]
 
 
-def portal_stop(network: Network, gate: int) -> Stop:
-    level = network.levels[network.portals[gate].level]
-    vertex = int(level.portal_vertices[np.flatnonzero(level.portal_indexes == gate)[0]])
-    _, _, x, y = network.portals[gate]
-    return Stop(network.portals[gate].level, x, y, x, y, 0.0, vertex)
+def portal_stop(network: Network, portal: int) -> Stop:
+    """Return a portal, given by index, as a stop."""
+    level = network.levels[network.portals[portal].level]
+    vertex = int(level.portal_vertices[np.flatnonzero(level.portal_indexes == portal)[0]])
+    _, _, x, y = network.portals[portal]
+    return Stop(network.portals[portal].level, x, y, x, y, 0.0, vertex)
 
 
 def leg_between_portals(network: Network, one: int, other: int) -> Leg:
-    """The leg between two gates that follow one another on a way."""
+    """Return the leg between two consecutive portals of a path."""
     start, end = network.portals[one], network.portals[other]
     if start.level == end.level:
         return build_walk_leg(network, portal_stop(network, one), portal_stop(network, other))
     connector = network.connectors[start.connector]
     levels = network.levels[start.level].id, network.levels[end.level].id
-    closure = network.portal_paths
-    feet, seconds = float(closure.feet[one, other]), float(closure.seconds[one, other])
+    portal_paths = network.portal_paths
+    feet, seconds = float(portal_paths.feet[one, other]), float(portal_paths.seconds[one, other])
     return ConnectorLeg(connector.id, connector.kind, connector.name, *levels, feet, seconds)
 
 
 def build_walk_leg(network: Network, start: Stop, end: Stop) -> WalkLeg:
-    """The shortest walk between two stops of one level; there must be one."""
+    """Return the shortest walk between two stops of one level; there must be one."""
     level = network.levels[start.level]
-    placed = augment_graph(level, [start, end])
-    vertices = placed.graph.shortest_path(
-        int(placed.stop_vertices[0]), int(placed.stop_vertices[1])
-    )
-    line = [(start.x, start.y), *map(tuple, placed.xy[vertices].tolist()), (end.x, end.y)]
+    augmented = augment_graph(level, [start, end])
+    first, last = augmented.stop_vertices.tolist()
+    vertices = augmented.graph.shortest_path(first, last)
+    line = [(start.x, start.y), *map(tuple, augmented.xy[vertices].tolist()), (end.x, end.y)]
     path = LineString(line)
-    bends = [(x, y) for x, y in path.simplify(STRAIGHT_TOLERANCE_FEET).coords]
-    return WalkLeg(level.id, tuple(bends), path.length, path.length / network.feet_per_second)
+    points = [(x, y) for x, y in path.simplify(STRAIGHT_TOLERANCE_FEET).coords]
+    return WalkLeg(level.id, tuple(points), path.length, path.length / network.feet_per_second)
 
 
 def merge_walks(legs: list[Leg]) -> list[Leg]:
-    """Walks that follow one another as one; walks of no length left out."""
+    """Join consecutive walks, and drop walks of no length."""
     merged: list[Leg] = []
     for leg in legs:
         last = merged[-1] if merged else None

@@ -1,4 +1,4 @@
-"""Waypoints found on a network: locations by id, and positions anywhere on a level."""
+"""Stops: waypoints located on a network, by location id or by position on a level."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from routing.arrays import FloatArray, IntArray
 from routing.errors import WaypointError
 from routing.network.network import LevelNetwork, Network
 from routing.network.regions import attach, edges_from_stops, edges_to_points
-from routing.network.visibility import Edges, FloatArray, IntArray
+from routing.network.visibility import Edges
 from routing.network.walk_graph import WalkGraph
 
 
 class Position(NamedTuple):
-    """A place on a level, in feet."""
+    """A point on a level, in feet."""
 
     level_id: str
     x: float
@@ -31,11 +32,10 @@ UNKNOWN_LEVEL = -1
 
 
 class Stop(NamedTuple):
-    """A waypoint on the network, or on none of its levels.
+    """A waypoint at (x, y) on a level of the network, or on UNKNOWN_LEVEL.
 
-    `vertex` and `location`, its place among the network's locations, are -1 for a position, which
-    sees the graph from (`near_x`, `near_y`); a waypoint outside the walkable space lies `leg_feet`
-    from there. `attached` is False where nothing walkable is near.
+    It joins the walkable area at (`near_x`, `near_y`), `offset_feet` away. `is_attached` is False
+    if no walkable area is near. `vertex` and `location_index` are -1 for a position.
     """
 
     level: int
@@ -50,58 +50,62 @@ class Stop(NamedTuple):
 
 
 def find_stop(network: Network, waypoint: WaypointRef) -> Stop:
-    """Raises WaypointError for a location that the network does not have."""
+    """Return a waypoint's stop.
+
+    Raises WaypointError for an unknown location, or a position that is not finite.
+    """
     if isinstance(waypoint, str):
         return find_location_stop(network, waypoint)
     level_id, x, y = waypoint
     index = network.level_index.get(level_id)
     if not np.isfinite((x, y)).all():
-        raise WaypointError(f"({x}, {y}) is no position; give finite numbers, in feet.")
+        raise WaypointError(f"({x}, {y}) is not a position; give finite numbers, in feet.")
     if index is None:
         return Stop(UNKNOWN_LEVEL, x, y, x, y, 0.0, is_attached=False)
     level = network.levels[index]
-    found = attach(level.walkable_area, level.rooms, x, y, network.costing.attach_feet)
-    if found is None:
+    attachment = attach(level.walkable_area, level.rooms, x, y, network.costing.attach_feet)
+    if attachment is None:
         return Stop(index, x, y, x, y, 0.0, is_attached=False)
-    return Stop(index, x, y, *found)
+    return Stop(index, x, y, *attachment)
 
 
 def find_location_stop(network: Network, location_id: str) -> Stop:
+    """Return a location's stop. Raises WaypointError for an unknown location."""
     index = network.location_index.get(location_id)
     if index is None:
         raise WaypointError(f"The map has no location {location_id!r}.")
-    _, level, x, y, vertex, leg_feet = network.locations[index]
+    _, level, x, y, vertex, offset_feet = network.locations[index]
     if vertex < 0:
         return Stop(level, x, y, x, y, 0.0, is_attached=False)
     near_x, near_y = network.levels[level].xy[vertex].tolist()
-    return Stop(level, x, y, near_x, near_y, leg_feet, vertex, location_index=index)
+    return Stop(level, x, y, near_x, near_y, offset_feet, vertex, location_index=index)
 
 
 @dataclass(frozen=True)
 class AugmentedGraph:
-    """A level's graph with the positions among `stops` added; `ids` are the stops' vertices."""
+    """A level's graph with vertices added for positions; `stop_vertices` are those of all stops."""
 
     graph: WalkGraph
     xy: FloatArray
     stop_vertices: IntArray
     portal_feet: FloatArray
-    """The walks from each of the level's gates to each stop (gates, stops)."""
+    """Walks from the level's portals to the stops (portals, stops)."""
 
 
 def augment_graph(level: LevelNetwork, stops: Sequence[Stop]) -> AugmentedGraph:
-    """Every one of `stops` as a vertex of the level's graph; all are on it and attached."""
+    """Return the level's graph with a vertex for each stop; all must be on it and attached."""
     ids, points, edges = connect_stops(level, stops)
     if not len(points):
         return AugmentedGraph(level.graph, level.xy, ids, level.portal_feet[:, ids])
     graph = level.graph.with_vertices(len(points), edges)
-    gate_feet = graph.distances(level.portal_vertices, ids)
-    return AugmentedGraph(graph, np.concatenate((level.xy, points)), ids, gate_feet)
+    portal_feet = graph.distances(level.portal_vertices, ids)
+    return AugmentedGraph(graph, np.concatenate((level.xy, points)), ids, portal_feet)
 
 
 def connect_stops(
     level: LevelNetwork, stops: Sequence[Stop]
 ) -> tuple[IntArray, FloatArray, list[Edges]]:
-    """The vertices of stops, with new ones for positions: where those are, and what they see."""
+    """Return the vertices of stops, the positions (n, 2) of the new ones, and their edges."""
     ids = np.array([stop.vertex for stop in stops], dtype=np.int64)
     new = np.flatnonzero(ids < 0)
     points = np.array([(stop.near_x, stop.near_y) for stop in stops if stop.vertex < 0])

@@ -1,8 +1,8 @@
-"""Doors that a plan does not show, inferred where a room shares an edge with its neighbour."""
+"""Infer doors that a plan does not show, where a room shares an edge with its neighbour."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -24,74 +24,74 @@ from routing.space.doors import (
 from routing.space.floor import WALL_FEET, FloorPiece, FloorSurface
 
 MIN_DRAWN_SHARE = 0.5
-"""A plan that gives at least this share of a level's rooms a door shows all its doors."""
+"""If at least this share of a level's rooms has a drawn door, the plan shows all doors."""
 MIN_SHARED_EDGE_FEET = 1.0
 
 
 def is_open_floor(piece: FloorPiece) -> bool:
+    """Return whether a piece is a corridor or area."""
     return piece.room_id is None
 
 
 def infer_doors(
     floor: FloorSurface, drawn: list[Opening], required_rooms: Iterable[str]
 ) -> tuple[list[Opening], list[PlanIssue]]:
-    """Openings for rooms without one, and the rooms that stay enclosed.
+    """Return openings for rooms without a door, and an issue for each room that stays enclosed.
 
-    Where most rooms of a level have a door, one without is enclosed. `always` are rooms that must
-    be entered all the same: the shafts of lifts and stairs. A room opens to the corridor or area
-    along which its longest shared edge runs; without one, to a room that is itself entered.
+    On a level that shows its doors, only `required_rooms` get one: the shafts of lifts and stairs.
+    A room opens to the corridor or area with the longest shared edge; if it has none, to a room
+    that has an opening itself.
     """
-    entered = {room for opening in drawn for room in joined_rooms(floor, opening)}
-    without = [room.id for room in floor.rooms if room.id not in entered]
-    shown = has_drawn_doors(floor, drawn)
-    wanted = [room for room in without if room in set(required_rooms)] if shown else without
-    found = [
-        opening
-        for room in wanted
-        if (opening := infer_door(floor, room, is_open_floor)) is not None
-    ]
-    entered |= {room for opening in found for room in joined_rooms(floor, opening)}
-    while chained := infer_doors_to_entered(
-        floor, [r for r in wanted if r not in entered], entered
-    ):
-        found += chained
-        entered |= {room for opening in chained for room in joined_rooms(floor, opening)}
-    return found, [enclosed_room_issue(floor, room) for room in without if room not in entered]
+    entered = joined_rooms(floor, drawn)
+    doorless = [room.id for room in floor.rooms if room.id not in entered]
+    pending = doorless
+    if has_drawn_doors(floor, entered):
+        required = set(required_rooms)
+        pending = [room for room in doorless if room in required]
+
+    def may_enter(piece: FloorPiece) -> bool:
+        return piece.room_id in entered
+
+    inferred: list[Opening] = []
+    openings = infer_openings(floor, pending, is_open_floor)
+    while openings:
+        inferred += openings
+        entered |= joined_rooms(floor, openings)
+        pending = [room for room in pending if room not in entered]
+        openings = infer_openings(floor, pending, may_enter)
+    return inferred, [enclosed_room_issue(floor, room) for room in doorless if room not in entered]
 
 
-def has_drawn_doors(floor: FloorSurface, drawn: Iterable[Opening]) -> bool:
-    """Whether enough rooms of a level have a drawn door for one without to be enclosed."""
-    entered = {room for opening in drawn for room in joined_rooms(floor, opening)}
+def has_drawn_doors(floor: FloorSurface, entered: Collection[str]) -> bool:
+    """Return whether so many rooms have a drawn door that rooms without one are enclosed."""
     return len(entered) >= MIN_DRAWN_SHARE * len({room.id for room in floor.rooms})
 
 
-def joined_rooms(floor: FloorSurface, opening: Opening) -> set[str]:
-    rooms = {floor.pieces[index].room_id for index in opening.piece_indexes}
-    return {room for room in rooms if room is not None}
+def joined_rooms(floor: FloorSurface, openings: Iterable[Opening]) -> set[str]:
+    """Return the ids of the rooms that `openings` join to something."""
+    pieces = [floor.pieces[index] for opening in openings for index in opening.piece_indexes]
+    return {piece.room_id for piece in pieces if piece.room_id is not None}
 
 
-def infer_doors_to_entered(
-    floor: FloorSurface, rooms: list[str], entered: set[str]
+def infer_openings(
+    floor: FloorSurface, room_ids: Iterable[str], may_join: Callable[[FloorPiece], bool]
 ) -> list[Opening]:
-    """Openings from `rooms` to others that somebody can enter already."""
-
-    def is_entered(piece: FloorPiece) -> bool:
-        return piece.room_id in entered
-
-    return [opening for room in rooms if (opening := infer_door(floor, room, is_entered))]
+    """Return an opening for each room that has an edge with a piece that it may join."""
+    return [opening for room in room_ids if (opening := infer_door(floor, room, may_join))]
 
 
 def infer_door(
     floor: FloorSurface, room_id: str, may_join: Callable[[FloorPiece], bool]
 ) -> Opening | None:
-    """An opening in the longest edge that the room shares with a piece that it may join."""
-    own = [at for at, piece in enumerate(floor.pieces) if piece.room_id == room_id]
+    """Return an opening in the longest edge that a room shares with a piece that it may join."""
+    own = [index for index, piece in enumerate(floor.pieces) if piece.room_id == room_id]
     if not own:
         return None
-    largest = max(own, key=lambda at: floor.polygons[at].area)
-    room = floor.polygons[largest]
+    polygons = floor.polygons
+    largest = max(own, key=lambda index: polygons[index].area)
+    room = polygons[largest]
     near = [
-        floor.polygons[other]
+        polygons[other]
         for other in floor.pieces_within(room, MAX_EXTENSION_FEET)
         if other not in own and may_join(floor.pieces[other])
     ]
@@ -111,11 +111,12 @@ def infer_door(
 
 def fit_inferred_door(
     floor: FloorSurface,
-    at: int,
+    room_piece: int,
     edge: LineString,
     door_id: str,
     may_join: Callable[[FloorPiece], bool],
 ) -> Opening | None:
+    """Return an opening in the middle of `edge` that joins `room_piece`, None if none fits."""
     (x0, y0), (x1, y1) = edge.coords
     middle, length = ((x0 + x1) / 2, (y0 + y1) / 2), edge.length
     half_width = min(DEFAULT_DOOR_FEET / 2, length / 2 - WALL_FEET)
@@ -123,8 +124,8 @@ def fit_inferred_door(
     door = Door(door_id, floor.level.id, edge, DEFAULT_DOOR_FEET)
     for reach_feet in EXTENSION_STEPS_FEET:
         opening = fit_frame(floor, frame, reach_feet, door)
-        if opening is not None and at in opening.piece_indexes:
-            [other] = set(opening.piece_indexes) - {at} or {at}
+        if opening is not None and room_piece in opening.piece_indexes:
+            [other] = set(opening.piece_indexes) - {room_piece} or {room_piece}
             if may_join(floor.pieces[other]):
                 return replace(opening, origin=DoorOrigin.INFERRED)
     return None

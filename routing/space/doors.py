@@ -1,7 +1,7 @@
-"""Doors fitted into the walls of a floor: each becomes a shape that joins two pieces.
+"""Fit doors into the walls of a floor: each becomes a shape that joins two pieces.
 
 A door that does not reach both is extended along its normal, by at most half a metre to either
-side; one that still joins no two pieces is reported, and nobody passes it.
+side. One that still joins no two pieces is reported and stays impassable.
 """
 
 from __future__ import annotations
@@ -16,21 +16,25 @@ import shapely
 from shapely import LineString, Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
-from routing.costing import FEET_PER_METRE
 from routing.issues import IssueKind, PlanIssue
 from routing.plan import Door
 from routing.space.floor import WALL_FEET, FloorSurface
 from routing.space.plan_repair import extract_polygons
+from routing.units import FEET_PER_METRE
 
 MAX_EXTENSION_FEET = 0.5 * FEET_PER_METRE
 MAX_FOUND_EXTENSION_FEET = 0.15
+"""Doors extended by no more than this count as found, others as repaired."""
 EXTENSION_STEPS_FEET = (MAX_FOUND_EXTENSION_FEET, 0.3, 0.5, 0.75, 1.0, 1.3, MAX_EXTENSION_FEET)
 DEFAULT_DOOR_FEET = 3.0
-"""The width of a door that is drawn as a point and says no width."""
+"""Width of a door drawn as a point without a width."""
 MIN_PATCH_SQUARE_FEET = 0.005
+"""Smallest overlap with a piece for a door to join it."""
 
 
 class DoorOrigin(StrEnum):
+    """Whether an opening is a door as drawn, an extended one, or inferred."""
+
     FOUND = "found"
     REPAIRED = "repaired"
     INFERRED = "inferred"
@@ -38,7 +42,7 @@ class DoorOrigin(StrEnum):
 
 @dataclass(frozen=True)
 class Opening:
-    """A passable hole in a wall between the two pieces that it `joins`, by their index."""
+    """A passable hole in a wall; `piece_indexes` are the two floor pieces it joins."""
 
     door_id: str
     shape: Polygon
@@ -59,10 +63,11 @@ class DoorFrame:
 
     @property
     def normal(self) -> tuple[float, float]:
+        """Unit vector across the wall."""
         return -self.along[1], self.along[0]
 
     def rectangle(self, reach_feet: float) -> Polygon:
-        """The shape when it reaches `reach_feet` farther to either side of the wall."""
+        """Return the rectangle extended by `reach_feet` to either side of the wall."""
         centre, along, normal = map(np.array, (self.centre, self.along, self.normal))
         across = normal * (self.half_depth_feet + reach_feet)
         side = along * self.half_width_feet
@@ -70,41 +75,39 @@ class DoorFrame:
         return Polygon([centre + corner for corner in corners])
 
     def depth_feet(self, shape: BaseGeometry) -> float:
-        """How far the middle of `shape` lies from the wall's middle, negative to one side."""
-        middle = shape.centroid
-        x, y = middle.x - self.centre[0], middle.y - self.centre[1]
+        """Return the distance of `shape` from the middle of the wall, negative on one side."""
+        centroid = shape.centroid
+        x, y = centroid.x - self.centre[0], centroid.y - self.centre[1]
         return x * self.normal[0] + y * self.normal[1]
 
 
 def fit_doors(floor: FloorSurface, doors: list[Door]) -> tuple[list[Opening], list[PlanIssue]]:
-    """The openings that the drawn doors make, and the doors that make none."""
+    """Return the openings of the unlocked doors, and an issue for each that fits no wall."""
     openings: list[Opening] = []
-    problems: list[PlanIssue] = []
+    issues: list[PlanIssue] = []
     for door in doors:
         if door.is_locked:
             continue
-        fitted = fit_door(floor, door)
-        if isinstance(fitted, Opening):
-            openings.append(fitted)
+        if opening := fit_door(floor, door):
+            openings.append(opening)
         else:
-            problems.append(fitted)
-    return openings, problems
+            issues.append(misfit_issue(floor, door))
+    return openings, issues
 
 
-def fit_door(floor: FloorSurface, door: Door) -> Opening | PlanIssue:
-    if door.geometry.is_empty:
-        return PlanIssue(IssueKind.DOOR_JOINS_NOTHING, door.id, "has no geometry", door.level_id)
-    frames = list(iter_frames(floor, door))
+def fit_door(floor: FloorSurface, door: Door) -> Opening | None:
+    """Return the opening of a door with the least extension, None if it fits no wall."""
+    frames = [] if door.geometry.is_empty else list(iter_frames(floor, door))
     for reach_feet in EXTENSION_STEPS_FEET:
         for frame in frames:
             opening = fit_frame(floor, frame, reach_feet, door)
             if opening is not None:
                 return opening
-    return misfit_issue(floor, door)
+    return None
 
 
 def iter_frames(floor: FloorSurface, door: Door) -> Iterator[DoorFrame]:
-    """The ways in which a door can stand in a wall, the likeliest first."""
+    """Yield the frames in which a door can stand in a wall, the likeliest first."""
     shape = door.geometry
     if isinstance(shape, Point):
         yield from iter_frames_at_point(floor, shape, door.width_feet or DEFAULT_DOOR_FEET)
@@ -122,7 +125,7 @@ def iter_frames(floor: FloorSurface, door: Door) -> Iterator[DoorFrame]:
 def frame_along(
     box: BaseGeometry, side: np.ndarray, depth: np.ndarray, width_feet: float | None
 ) -> DoorFrame:
-    """A frame whose wall runs along `side` of the door's bounding box."""
+    """Return a frame whose wall runs along `side` of the door's bounding box."""
     length, other = math.hypot(*side), math.hypot(*depth)
     along = side / length if length else np.array((-depth[1], depth[0])) / other
     half_width = (length or width_feet or DEFAULT_DOOR_FEET) / 2
@@ -133,7 +136,7 @@ def frame_along(
 def iter_frames_at_point(
     floor: FloorSurface, point: Point, width_feet: float
 ) -> Iterator[DoorFrame]:
-    """A frame for each direction of the walls that are nearest to a door drawn as a point."""
+    """Yield a frame for each direction of the walls nearest to a door drawn as a point."""
     near = floor.pieces_within(point, MAX_EXTENSION_FEET)
     walls = [segment for index in near for segment in ring_segments(floor.polygons[index])]
     if not walls:
@@ -154,6 +157,7 @@ def iter_frames_at_point(
 
 
 def ring_segments(polygon: Polygon) -> list[LineString]:
+    """Return the sides of a polygon and of its holes."""
     rings = [polygon.exterior, *polygon.interiors]
     coordinates = [shapely.get_coordinates(ring) for ring in rings]
     pairs = np.concatenate([np.stack((ring[:-1], ring[1:]), axis=1) for ring in coordinates])
@@ -163,9 +167,9 @@ def ring_segments(polygon: Polygon) -> list[LineString]:
 def fit_frame(
     floor: FloorSurface, frame: DoorFrame, reach_feet: float, door: Door
 ) -> Opening | None:
-    """The opening that `frame` makes at this reach, if it overlaps a piece on either side."""
+    """Return the opening of `frame` at this reach, None unless it overlaps a piece on each side."""
     rectangle = frame.rectangle(reach_feet)
-    sides: dict[bool, tuple[float, int, Polygon]] = {}
+    largest: dict[bool, tuple[float, int, Polygon]] = {}
     patches = [
         (index, patch)
         for index in floor.pieces_within(rectangle)
@@ -173,43 +177,47 @@ def fit_frame(
     ]
     for index, patch in patches:
         depth_feet = frame.depth_feet(patch)
-        side, least = depth_feet > 0, MIN_PATCH_SQUARE_FEET
-        if abs(depth_feet) > WALL_FEET / 2 and patch.area > sides.get(side, (least,))[0]:
-            sides[side] = (patch.area, index, patch)
-    if len(sides) < 2:
+        side = depth_feet > 0
+        min_area = largest[side][0] if side in largest else MIN_PATCH_SQUARE_FEET
+        if abs(depth_feet) > WALL_FEET / 2 and patch.area > min_area:
+            largest[side] = (patch.area, index, patch)
+    if len(largest) < 2:
         return None
-    (_, one, near), (_, other, far) = sides[False], sides[True]
-    # However little of a third piece the door overlaps, it would let somebody through.
+    (_, one, near), (_, other, far) = largest[False], largest[True]
+    # Even the smallest overlap with a third piece would open that piece too.
     others = [patch for _, patch in patches if patch not in (near, far)]
     shape = trim_opening(rectangle, others, near, far)
     if shape is None:
         return None
     width_feet = door.width_feet or 2 * frame.half_width_feet
     origin = DoorOrigin.FOUND if reach_feet <= MAX_FOUND_EXTENSION_FEET else DoorOrigin.REPAIRED
-    passable = door.wheelchair is not False
-    return Opening(door.id, shape, (one, other), origin, width_feet, passable)
+    wheelchair = door.wheelchair is not False
+    return Opening(door.id, shape, (one, other), origin, width_feet, wheelchair)
 
 
 def trim_opening(
     rectangle: Polygon, others: list[Polygon], near: Polygon, far: Polygon
 ) -> Polygon | None:
-    """What joins `near` and `far` of the rectangle, clear of every other piece."""
+    """Return the part of the rectangle that joins `near` and `far` and is clear of `others`."""
     if not others:
         return rectangle
-    keep_off = shapely.union_all(others).buffer(WALL_FEET / 2, join_style="mitre")
-    for part in extract_polygons(rectangle.difference(keep_off)):
+    blocked = shapely.union_all(others).buffer(WALL_FEET / 2, join_style="mitre")
+    for part in extract_polygons(rectangle.difference(blocked)):
         if part.intersection(near).area > 0 and part.intersection(far).area > 0:
             return part
     return None
 
 
 def misfit_issue(floor: FloorSurface, door: Door) -> PlanIssue:
-    touched = floor.pieces_within(door.geometry, MAX_EXTENSION_FEET)
+    """Return the issue of a door that joins no two pieces."""
+    if door.geometry.is_empty:
+        return PlanIssue(IssueKind.DOOR_JOINS_NOTHING, door.id, "has no geometry", door.level_id)
+    pieces = floor.pieces_within(door.geometry, MAX_EXTENSION_FEET)
     names = [
-        f"room {room!r}" if (room := floor.pieces[i].room_id) else "a corridor or area"
-        for i in touched
+        f"room {room!r}" if (room := floor.pieces[index].room_id) else "a corridor or area"
+        for index in pieces
     ]
-    if len(touched) == 1 and floor.polygons[touched[0]].contains(
+    if len(pieces) == 1 and floor.polygons[pieces[0]].contains(
         door.geometry.buffer(MAX_EXTENSION_FEET)
     ):
         message = f"stands in the open within {names[0]}, in no wall; not needed"

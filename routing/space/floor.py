@@ -1,7 +1,7 @@
-"""The floor of a level before its doors: pieces of walkable space between walls.
+"""The floor of a level without its doors: pieces of walkable area, separated by walls.
 
-A wall has no thickness in most plans. Here each room is set back from its outline by `WALL_FEET`,
-so that pieces never touch, and a door is a shape that overlaps two of them.
+Most plans draw walls without thickness. Here each room is set back from its outline by `WALL_FEET`,
+so that pieces never touch and a door is a shape that overlaps two of them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from routing.plan import Barrier, Level, Polygonal, Space, SpaceKind
 from routing.space.plan_repair import MIN_AREA_SQUARE_FEET, extract_polygons
 
 WALL_FEET = 0.05
-"""1.5 cm: thin enough not to show in a distance, thick enough to survive rounding."""
+"""1.5 cm: too thin to affect distances, thick enough to survive rounding."""
 SIMPLIFY_FEET = 0.015
+"""Tolerance of simplifying outlines: fewer corners, at no visible change."""
 TOUCH_TOLERANCE_FEET = 0.05
 """Corridors and areas this near to each other touch."""
 MAX_GUESSED_CORRIDOR_HALF_WIDTH_FEET = 8.0
-"""Half the width of the widest corridor that is guessed between rooms."""
+"""Half the width of the widest gap between rooms that is taken for a corridor."""
 MIN_CORRIDOR_FEET = 2.5
-"""What is narrower between rooms is their wall."""
+"""Narrower gaps between rooms are walls."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,17 @@ class FloorPiece:
 
 @dataclass(frozen=True)
 class FloorSurface:
+    """The pieces of one level's floor, and the rooms as drawn."""
+
     level: Level
     pieces: tuple[FloorPiece, ...]
     rooms: tuple[Space, ...]
-    """The rooms as drawn, for finding the one that a point lies in."""
     piece_tree: STRtree = field(repr=False)
 
     def pieces_within(self, geometry: BaseGeometry, within_feet: float = 0.0) -> list[int]:
-        """The pieces that lie within `within_feet` of `geometry`, in order."""
-        found = self.piece_tree.query(geometry, predicate="dwithin", distance=within_feet)
-        return sorted(int(index) for index in found)
+        """Return the indexes of pieces within `within_feet` of `geometry`, in ascending order."""
+        indexes = self.piece_tree.query(geometry, predicate="dwithin", distance=within_feet)
+        return sorted(int(index) for index in indexes)
 
     @property
     def polygons(self) -> list[Polygon]:
@@ -58,29 +60,34 @@ class FloorSurface:
 def build_floor(
     level: Level, spaces: Sequence[Space], barriers: Sequence[Barrier]
 ) -> tuple[FloorSurface, list[PlanIssue]]:
-    """The pieces of one level, from the spaces and barriers that lie on it."""
+    """Return the floor of one level from its spaces and barriers, and the issues found."""
     rooms = [space for space in spaces if space.kind is SpaceKind.ROOM]
     open_spaces = [space for space in spaces if space.kind is not SpaceKind.ROOM]
-    ground, problems = find_open_floor(level, rooms, open_spaces)
+    open_floor, issues = find_open_floor(level, rooms, open_spaces)
     if rooms:
-        ground = shapely.difference(ground, shapely.union_all([room.polygon for room in rooms]))
+        union = shapely.union_all([room.polygon for room in rooms])
+        open_floor = shapely.difference(open_floor, union)
     walls = build_walls(barriers)
-    pieces = [FloorPiece(polygon) for polygon in cut_by_walls(ground, walls)]
+    pieces = [FloorPiece(polygon) for polygon in cut_by_walls(open_floor, walls)]
     for room, shape in zip(rooms, subtract_overlaps([room.polygon for room in rooms]), strict=True):
         inset = shape.buffer(-WALL_FEET, join_style="mitre")
         pieces += [FloorPiece(polygon, room.id) for polygon in cut_by_walls(inset, walls)]
     if not pieces:
-        message = "nothing on it can be walked on: no room, corridor or area"
-        problems.append(PlanIssue(IssueKind.EMPTY_LEVEL, level.id, message, level.id))
+        message = "has no walkable floor: no room, corridor or area"
+        issues.append(PlanIssue(IssueKind.EMPTY_LEVEL, level.id, message, level.id))
     tree = STRtree([piece.polygon for piece in pieces])
-    return FloorSurface(level, tuple(pieces), tuple(rooms), tree), problems
+    return FloorSurface(level, tuple(pieces), tuple(rooms), tree), issues
 
 
 def find_open_floor(
     level: Level, rooms: list[Space], open_spaces: list[Space]
 ) -> tuple[BaseGeometry, list[PlanIssue]]:
-    """All corridors and areas as one; without any, the level's outline."""
+    """Return the floor outside rooms: corridors and areas, else the outline, else gaps of rooms.
+
+    A guess from gaps comes with an issue.
+    """
     if open_spaces:
+        # Out and back in: joins shapes across gaps of up to the tolerance.
         shapes = [space.polygon for space in open_spaces]
         joined = shapely.union_all(shapes).buffer(TOUCH_TOLERANCE_FEET / 2, join_style="mitre")
         return joined.buffer(-TOUCH_TOLERANCE_FEET / 2, join_style="mitre"), []
@@ -91,20 +98,20 @@ def find_open_floor(
         return Polygon(), []
     reach = MAX_GUESSED_CORRIDOR_HALF_WIDTH_FEET
     closed = union.buffer(reach, quad_segs=2).buffer(-reach, quad_segs=2)
-    message = "has neither corridor nor outline; what lies between its rooms is taken as corridor"
+    message = "has neither corridor nor outline; gaps between its rooms are taken for corridors"
     guessed = drop_narrow_parts(closed.difference(union))
     return guessed, [PlanIssue(IssueKind.OUTLINE_GUESSED, level.id, message, level.id)]
 
 
-def drop_narrow_parts(ground: BaseGeometry) -> BaseGeometry:
-    """The parts of `ground` that are wide enough to be floor and not the thickness of a wall."""
+def drop_narrow_parts(area: BaseGeometry) -> BaseGeometry:
+    """Return the parts of `area` that are too wide to be the thickness of a wall."""
     half = MIN_CORRIDOR_FEET / 2
-    wide = ground.buffer(-half, join_style="mitre").buffer(half, join_style="mitre")
-    return wide.intersection(ground)
+    wide = area.buffer(-half, join_style="mitre").buffer(half, join_style="mitre")
+    return wide.intersection(area)
 
 
 def subtract_overlaps(shapes: list[Polygonal]) -> list[BaseGeometry]:
-    """Each shape without the smaller ones that overlap it, so that no floor is in two rooms."""
+    """Return each shape without the smaller ones that overlap it, so that no two overlap."""
     if not shapes:
         return []
     tree = STRtree(shapes)
@@ -120,7 +127,7 @@ def subtract_overlaps(shapes: list[Polygonal]) -> list[BaseGeometry]:
 
 
 def build_walls(barriers: Iterable[Barrier]) -> STRtree:
-    """Barriers as shapes: lines get the thickness of a wall."""
+    """Return barriers as valid polygons; lines get the thickness of a wall."""
     walls: list[BaseGeometry] = []
     for barrier in barriers:
         shape: BaseGeometry = barrier.geometry
@@ -132,9 +139,9 @@ def build_walls(barriers: Iterable[Barrier]) -> STRtree:
     return STRtree(walls)
 
 
-def cut_by_walls(ground: BaseGeometry, walls: STRtree) -> list[Polygon]:
-    """The polygons that `walls` leave of `ground`."""
-    in_way = walls.geometries[walls.query(ground, predicate="intersects")]
-    left = ground.difference(shapely.union_all(in_way)) if len(in_way) else ground
-    simple = shapely.simplify(left, SIMPLIFY_FEET, preserve_topology=True)
+def cut_by_walls(area: BaseGeometry, walls: STRtree) -> list[Polygon]:
+    """Return the polygons of `area` outside all `walls`, simplified, without slivers."""
+    obstacles = walls.geometries[walls.query(area, predicate="intersects")]
+    clear = area.difference(shapely.union_all(obstacles)) if len(obstacles) else area
+    simple = shapely.simplify(clear, SIMPLIFY_FEET, preserve_topology=True)
     return [part for part in extract_polygons(simple) if part.area >= MIN_AREA_SQUARE_FEET]

@@ -1,4 +1,4 @@
-"""A plan made sound: contradictions refused, faulty geometry repaired and reported."""
+"""Validate a plan and repair its geometry, with an issue for each repair."""
 
 from __future__ import annotations
 
@@ -18,26 +18,33 @@ from routing.plan import Level, Plan, Polygonal, Space, SpaceKind
 MIN_AREA_SQUARE_FEET = 0.1
 MIN_OVERLAP_SQUARE_FEET = 2.0
 MIN_OVERLAP_SHARE = 0.01
+"""Smaller overlaps, in square feet or as a share of the smaller room, are drawn by hand."""
 PLAUSIBLE_SIZE_FEET = (10.0, 30_000.0)
-"""No building is smaller than a room or larger than an airport."""
+"""From a single room to an airport."""
 
 
 def repair_plan(plan: Plan) -> tuple[Plan, list[PlanIssue]]:
-    """The plan with valid geometry, and what was wrong with it.
+    """Return the plan with valid geometry, and the issues found in it.
 
-    Raises PlanError where the plan contradicts itself: no levels, an id given twice, a level that
-    does not exist, a coordinate that is no number.
+    Raises PlanError for a plan without levels, a repeated id, an unknown level, or a coordinate
+    that is not finite.
+
+    >>> bow_tie = Polygon([(0, 0), (20, 20), (20, 0), (0, 20)])
+    >>> plan, issues = repair_plan(Plan((Level("0", 0),), (Space("a", "0", bow_tie),)))
+    >>> plan.spaces[0].polygon.area, [issue.kind.value for issue in issues]
+    (200.0, ['self-crossing'])
     """
     check_consistency(plan)
-    problems = list(find_duplicate_names(plan.levels))
-    spaces = tuple(repair_spaces(plan.spaces, problems))
-    problems += find_implausible_scale(spaces)
-    problems += find_overlaps(spaces)
+    issues = list(find_duplicate_names(plan.levels))
+    spaces = tuple(repair_spaces(plan.spaces, issues))
+    issues += find_implausible_scale(spaces)
+    issues += find_overlaps(spaces)
     levels = tuple(replace(level, outline=repair_outline(level.outline)) for level in plan.levels)
-    return replace(plan, levels=levels, spaces=spaces), problems
+    return replace(plan, levels=levels, spaces=spaces), issues
 
 
 def check_consistency(plan: Plan) -> None:
+    """Raise PlanError if the plan contradicts itself."""
     if not plan.levels:
         raise PlanError("The plan has no levels; give it at least one.")
     level_ids = [level.id for level in plan.levels]
@@ -46,9 +53,8 @@ def check_consistency(plan: Plan) -> None:
     check_unique_ids("connector", [connector.id for connector in plan.connectors])
     for level in plan.levels:
         check_finite(f"level {level.id!r}", np.array([level.ordinal]))
-    known = set(level_ids)
     for name, level_id, geometry in iter_geometries(plan):
-        if level_id not in known:
+        if level_id not in level_ids:
             raise PlanError(
                 f"{name} is on level {level_id!r}, which the plan does not have; "
                 f"it has {', '.join(map(repr, level_ids))}."
@@ -57,7 +63,7 @@ def check_consistency(plan: Plan) -> None:
 
 
 def iter_geometries(plan: Plan) -> Iterator[tuple[str, str, BaseGeometry]]:
-    """Everything that lies on a level: how to name it, its level's id, its geometry."""
+    """Yield the name for messages, the level id and the geometry of everything on a level."""
     for space in plan.spaces:
         yield f"space {space.id!r}", space.level_id, space.polygon
     for barrier in plan.barriers:
@@ -65,25 +71,28 @@ def iter_geometries(plan: Plan) -> Iterator[tuple[str, str, BaseGeometry]]:
     for door in plan.doors:
         yield f"door {door.id!r}", door.level_id, door.geometry
     for connector in plan.connectors:
-        for level_id, place in connector.entrances.items():
-            yield f"connector {connector.id!r}", level_id, place
+        for level_id, entrance in connector.entrances.items():
+            yield f"connector {connector.id!r}", level_id, entrance
     for location in plan.locations:
         point = shapely.Point(location.x, location.y)
         yield f"location {location.id!r}", location.level_id, point
 
 
 def check_unique_ids(what: str, ids: list[str]) -> None:
+    """Raise PlanError if an id occurs twice."""
     for repeated, times in Counter(ids).items():
         if times > 1:
-            raise PlanError(f"{times} {what}s have the id {repeated!r}; give each its own.")
+            raise PlanError(f"{times} {what}s have the id {repeated!r}; ids must be unique.")
 
 
 def check_finite(name: str, numbers: np.ndarray) -> None:
+    """Raise PlanError if a coordinate is NaN or infinite."""
     if not np.isfinite(numbers).all():
-        raise PlanError(f"{name} has a coordinate that is no finite number; give it in feet.")
+        raise PlanError(f"{name} has a coordinate that is not a finite number; give it in feet.")
 
 
 def find_duplicate_names(levels: Iterable[Level]) -> Iterator[PlanIssue]:
+    """Yield an issue for each level named like an earlier one."""
     first: dict[str, Level] = {}
     for level in levels:
         if not level.name:
@@ -94,16 +103,17 @@ def find_duplicate_names(levels: Iterable[Level]) -> Iterator[PlanIssue]:
             yield PlanIssue(IssueKind.DUPLICATE_LEVEL_NAME, level.id, message, level.id)
 
 
-def repair_spaces(spaces: Iterable[Space], problems: list[PlanIssue]) -> Iterator[Space]:
+def repair_spaces(spaces: Iterable[Space], issues: list[PlanIssue]) -> Iterator[Space]:
+    """Yield the spaces that have an area, with valid outlines; add to `issues`."""
     for space in spaces:
         if not space.polygon.is_valid:
             reason = shapely.is_valid_reason(space.polygon)
             message = f"outline of {describe_space(space)} crosses itself ({reason}); repaired"
-            problems.append(PlanIssue(IssueKind.SELF_CROSSING, space.id, message, space.level_id))
+            issues.append(PlanIssue(IssueKind.SELF_CROSSING, space.id, message, space.level_id))
         polygon = make_valid(space.polygon)
         if polygon.area < MIN_AREA_SQUARE_FEET:
             message = f"{describe_space(space)} has no area; left out"
-            problems.append(PlanIssue(IssueKind.NO_AREA, space.id, message, space.level_id))
+            issues.append(PlanIssue(IssueKind.NO_AREA, space.id, message, space.level_id))
         else:
             yield replace(space, polygon=polygon)
 
@@ -114,23 +124,26 @@ def repair_outline(outline: Polygonal | None) -> Polygonal | None:
 
 
 def make_valid(geometry: BaseGeometry) -> Polygonal:
-    """The polygons that `geometry` encloses; self-crossing ones become several."""
+    """Return the polygons that `geometry` encloses; a self-crossing one may become several."""
     if not geometry.is_valid:
         geometry = shapely.make_valid(geometry, method="structure", keep_collapsed=False)
     return to_polygonal(extract_polygons(geometry))
 
 
 def extract_polygons(geometry: BaseGeometry) -> list[Polygon]:
-    """The polygons among the parts of `geometry`."""
-    found = shapely.get_parts(shapely.get_parts(geometry))
-    return [part for part in found if isinstance(part, Polygon) and not part.is_empty]
+    """Return the polygons among the parts of `geometry`."""
+    # Twice: a GeometryCollection may hold MultiPolygons.
+    parts = shapely.get_parts(shapely.get_parts(geometry))
+    return [part for part in parts if isinstance(part, Polygon) and not part.is_empty]
 
 
 def to_polygonal(polygons: list[Polygon]) -> Polygonal:
+    """Return a single polygon as it is, and any other number as a MultiPolygon."""
     return polygons[0] if len(polygons) == 1 else MultiPolygon(polygons)
 
 
 def find_implausible_scale(spaces: tuple[Space, ...]) -> Iterator[PlanIssue]:
+    """Yield an issue if the plan is too small or too large for a building."""
     if not spaces:
         return
     left, top, right, bottom = shapely.total_bounds([space.polygon for space in spaces])
@@ -141,7 +154,7 @@ def find_implausible_scale(spaces: tuple[Space, ...]) -> Iterator[PlanIssue]:
 
 
 def find_overlaps(spaces: tuple[Space, ...]) -> Iterator[PlanIssue]:
-    """Rooms that lie partly in another; one inside the other is a room within a room."""
+    """Yield an issue for each pair of rooms that overlap, unless one is a room within the other."""
     rooms = [space for space in spaces if space.kind is SpaceKind.ROOM]
     if not rooms:
         return
@@ -152,16 +165,17 @@ def find_overlaps(spaces: tuple[Space, ...]) -> Iterator[PlanIssue]:
         one, other = rooms[i], rooms[j]
         if one.level_id != other.level_id:
             continue
-        common = one.polygon.intersection(other.polygon).area
+        overlap = one.polygon.intersection(other.polygon).area
         smaller, larger = sorted((one.polygon.area, other.polygon.area))
-        inside = common > 0.99 * smaller and smaller < 0.9 * larger
-        if common > max(MIN_OVERLAP_SQUARE_FEET, MIN_OVERLAP_SHARE * smaller) and not inside:
+        is_inside = overlap > 0.99 * smaller and smaller < 0.9 * larger
+        if overlap > max(MIN_OVERLAP_SQUARE_FEET, MIN_OVERLAP_SHARE * smaller) and not is_inside:
             message = (
-                f"{describe_space(one)} and {describe_space(other)} overlap by {common:.0f} square feet; "
-                "the smaller one keeps them"
+                f"{describe_space(one)} and {describe_space(other)} overlap by {overlap:.0f} "
+                "square feet; the smaller one keeps them"
             )
             yield PlanIssue(IssueKind.OVERLAPPING_ROOMS, one.id, message, one.level_id)
 
 
 def describe_space(space: Space) -> str:
+    """Return the name of a space for messages: `room 'r1' (Lobby)`."""
     return f"{space.kind.value} {space.id!r}" + (f" ({space.name})" if space.name else "")

@@ -1,4 +1,4 @@
-"""The walkable space of each level in each mode: pieces of floor joined by the doors between."""
+"""The walkable area of each level and travel mode: pieces of floor joined by passable doors."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from routing.space.plan_repair import extract_polygons, to_polygonal
 
 OnLevel = TypeVar("OnLevel", Space, Barrier, Door)
 WIDTH_TOLERANCE_FEET = 0.002
-"""Widths come from metres with two decimals."""
+"""Widths are converted from metres with two decimals, which rounds them."""
 
 
 @dataclass(frozen=True)
 class WalkableLevel:
+    """The floor of one level and all openings in its walls."""
+
     floor: FloorSurface
     openings: tuple[Opening, ...]
 
@@ -34,61 +36,61 @@ class WalkableLevel:
         return self.floor.level
 
     def passable_openings(self, mode: TravelMode, costing: Costing) -> tuple[Opening, ...]:
-        """The openings that somebody travelling in `mode` fits through."""
+        """Return the openings that are wide enough for `mode`."""
         if mode is TravelMode.FOOT:
             return self.openings
-        least_feet = costing.wheelchair_door_feet - WIDTH_TOLERANCE_FEET
+        min_feet = costing.wheelchair_door_feet - WIDTH_TOLERANCE_FEET
         return tuple(
             opening
             for opening in self.openings
-            if opening.wheelchair and opening.width_feet >= least_feet
+            if opening.wheelchair and opening.width_feet >= min_feet
         )
 
     def are_all_passable(self, mode: TravelMode, costing: Costing) -> bool:
-        """Whether `mode` passes all openings, as feet do."""
+        """Return whether `mode` passes all openings."""
         return len(self.passable_openings(mode, costing)) == len(self.openings)
 
     def walkable_area(self, openings: Iterable[Opening]) -> Polygonal:
-        """The pieces of floor and the given openings as one area."""
+        """Return the union of the floor pieces and `openings`."""
         shapes = [opening.shape for opening in openings]
         return to_polygonal(extract_polygons(shapely.union_all([*self.floor.polygons, *shapes])))
 
     def count_openings(self, origin: DoorOrigin) -> int:
+        """Return the number of openings of one origin."""
         return sum(opening.origin is origin for opening in self.openings)
 
 
 def build_walkable_levels(plan: Plan) -> tuple[list[WalkableLevel], list[PlanIssue]]:
-    """One walkable level for each level of a sound plan, in the plan's order."""
-    spaces, barriers, doors = (
-        group_by_level(plan.spaces),
-        group_by_level(plan.barriers),
-        group_by_level(plan.doors),
-    )
-    built: list[WalkableLevel] = []
-    problems: list[PlanIssue] = []
+    """Return a walkable level for each level of a repaired plan, in order, and the issues found."""
+    spaces = group_by_level(plan.spaces)
+    barriers = group_by_level(plan.barriers)
+    doors = group_by_level(plan.doors)
+    walkable: list[WalkableLevel] = []
+    issues: list[PlanIssue] = []
     for level in plan.levels:
-        floor, at_floor = build_floor(level, spaces[level.id], barriers[level.id])
-        drawn, at_doors = fit_doors(floor, doors[level.id])
-        inferred, at_rooms = infer_doors(floor, drawn, list_shaft_rooms(plan, floor))
-        built.append(WalkableLevel(floor, (*drawn, *inferred)))
-        problems += chain(at_floor, at_doors, at_rooms)
-    return built, problems
+        floor, floor_issues = build_floor(level, spaces[level.id], barriers[level.id])
+        drawn, door_issues = fit_doors(floor, doors[level.id])
+        inferred, room_issues = infer_doors(floor, drawn, list_shaft_rooms(plan, floor))
+        walkable.append(WalkableLevel(floor, (*drawn, *inferred)))
+        issues += chain(floor_issues, door_issues, room_issues)
+    return walkable, issues
 
 
-def group_by_level(parts: Iterable[OnLevel]) -> dict[str, list[OnLevel]]:
-    grouped: dict[str, list[OnLevel]] = defaultdict(list)
-    for part in parts:
-        grouped[part.level_id].append(part)
-    return grouped
+def group_by_level(features: Iterable[OnLevel]) -> dict[str, list[OnLevel]]:
+    """Return features by level id, in their order."""
+    groups: dict[str, list[OnLevel]] = defaultdict(list)
+    for feature in features:
+        groups[feature.level_id].append(feature)
+    return groups
 
 
 def list_shaft_rooms(plan: Plan, floor: FloorSurface) -> list[str]:
-    """The rooms in which a connector is entered: those that hold the middle of its place."""
+    """Return the ids of rooms that contain a connector's entrance, such as lift shafts."""
     level_id = floor.level.id
-    places = [c.entrances[level_id] for c in plan.connectors if level_id in c.entrances]
-    middles = [place.representative_point() for place in places]
-    if not middles or not floor.rooms:
+    entrances = [c.entrances[level_id] for c in plan.connectors if level_id in c.entrances]
+    points = [entrance.representative_point() for entrance in entrances]
+    if not points or not floor.rooms:
         return []
     rooms = shapely.STRtree([room.polygon for room in floor.rooms])
-    _, holding = rooms.query(np.array(middles), predicate="covered_by")
-    return sorted({floor.rooms[index].id for index in holding})
+    _, room_indexes = rooms.query(np.array(points), predicate="covered_by")
+    return sorted({floor.rooms[index].id for index in room_indexes})

@@ -10,8 +10,9 @@ import orjson
 import pytest
 
 from bench.data.directory import Directory
+from bench.data.requests import LoadRequest
 from bench.data.workloads import LIST, NESTED, NOT_MODIFIED, WORKLOADS, Workload
-from bench.load.generator import LoadRequest, due_times, percentile
+from bench.load.generator import due_times, percentile
 from bench.load.servers import PeerError, PeerServer, Reply, check_same_answers
 from bench.peers import node
 from bench.peers.by_hand import BY_HAND

@@ -16,6 +16,7 @@ from shapely.geometry import Polygon
 from shapely.geometry import box as rectangle
 from shapely.geometry.base import BaseGeometry
 
+from bench.geodesic import geodesic_feet
 from parsing import plans
 from resolvers.plans.translation import TranslatedPlan, translate_plan
 from routing.costing import Costing, TravelMode
@@ -23,7 +24,6 @@ from routing.processing import ProcessedPlan, process_plan
 from routing.search.matrix import TravelMatrix
 from routing.space.doors import DEFAULT_DOOR_FEET
 from tests.parsing.geography import Metres, Sketchbook, box
-from tests.routing.oracle import geodesic_feet
 
 METRE_FEET = 1 / 0.3048
 DOOR_METRES = DEFAULT_DOOR_FEET / METRE_FEET

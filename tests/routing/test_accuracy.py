@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from bench.accuracy import Comparison, compare_levels
+from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
 from routing.network.network import Network
 from routing.network.regions import build_regions, edges_from_stops, edges_within_regions
 from routing.network.walk_graph import WalkGraph
-from routing.search.stops import find_location_stop
-from routing.search.walks import measure_walks
 from tests.routing.buildings import process_caserne, process_demo
-from tests.routing.oracle import geodesic_feet
 from tests.routing.world import process_drawing
 
 pytestmark = pytest.mark.slow
@@ -27,50 +24,14 @@ MEAN, P95, NEAREST = 0.002, 0.01, 0.99
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Walks on one level: as found, and as they are; (n, n) feet, inf where there is none."""
-
-    found: Floats
-    exact: Floats
-
-    @property
-    def errors(self) -> Floats:
-        """The relative error of each pair of different places that is connected."""
-        pairs = np.isfinite(self.exact) & (self.exact > 0)
-        return np.asarray(np.abs(self.found[pairs] / self.exact[pairs] - 1))
-
-    @property
-    def same_nearest(self) -> Floats:
-        """For each place whether its nearest other place is the same."""
-        found, exact = self.found.copy(), self.exact.copy()
-        np.fill_diagonal(found, np.inf)
-        np.fill_diagonal(exact, np.inf)
-        return np.asarray(found.argmin(axis=1) == exact.argmin(axis=1))
-
-
-def compare_levels(network: Network) -> list[Comparison]:
-    """For each level its locations, walking on the level alone."""
-    compared = []
-    for index, level in enumerate(network.levels):
-        own = [a for a in network.locations if a.level == index and a.vertex >= 0]
-        if len(own) < 2:
-            continue
-        ids = np.array([anchor.vertex for anchor in own], dtype=np.int64)
-        exact = geodesic_feet(level.walkable_area, [tuple(at) for at in level.xy[ids].tolist()])
-        stops = [find_location_stop(network, anchor.id) for anchor in own]
-        compared.append(Comparison(measure_walks(level, stops, stops).feet, exact))
-    return compared
-
-
 def check(network: Network) -> None:
     compared = compare_levels(network)
-    errors = np.concatenate([each.errors for each in compared])
-    nearest = np.concatenate([each.same_nearest for each in compared])
+    errors = np.concatenate([level.errors for level in compared])
+    nearest = np.concatenate([level.same_nearest for level in compared])
     assert errors.max() <= EXACT
     assert nearest.mean() >= NEAREST
-    for each in compared:
-        assert (np.isfinite(each.found) == np.isfinite(each.exact)).all()
+    for level in compared:
+        assert (np.isfinite(level.measured) == np.isfinite(level.exact)).all()
 
 
 @pytest.mark.parametrize("mode", TravelMode)

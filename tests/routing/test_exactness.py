@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from shapely import Polygon
 
+from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
 from routing.network.regions import Region, edges_from_stops, edges_within_regions
 from routing.network.visibility import find_corners
@@ -18,7 +19,6 @@ from routing.plan import Polygonal
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.router import Position, Router
 from tests.routing.hard_areas import JITTERS_FEET, WALLS, Walls, build_area, build_plan, places_in
-from tests.routing.oracle import geodesic_feet
 
 Floats = NDArray[np.float64]
 FRAMES = ((0.0, 0.0), (17.3, 1234.567891234567), (45.0, 1e6))

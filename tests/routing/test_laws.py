@@ -8,12 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from shapely import LineString, Point
 
+from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
 from routing.plan import Barrier, Door, Plan
 from routing.processing import process_plan
+from routing.search.euclidean import euclidean_distances
 from routing.search.matrix import TravelMatrix
 from routing.search.router import Position, Router
-from tests.routing.oracle import geodesic_feet
 from tests.routing.random_plans import plans, scaled, spots, turned
 
 pytestmark = pytest.mark.slow
@@ -55,7 +56,9 @@ def test_nobody_is_faster_than_the_straight_line_on_a_floor(plan: Plan, mode: Tr
     router = process_plan(plan).router
     for level in plan.levels:
         ids = [place.id for place in plan.locations if place.level_id == level.id]
-        straight, walked = router.euclidean_matrix(ids, ids, mode), router.matrix(ids, ids, mode)
+        points = [(place.x, place.y) for place in plan.locations if place.level_id == level.id]
+        straight = euclidean_distances(points, points, router.networks[mode].feet_per_second)
+        walked = router.matrix(ids, ids, mode)
         assert at_most(straight.feet, walked.feet)
 
 

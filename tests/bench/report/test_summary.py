@@ -15,8 +15,8 @@ from bench.peers.raw import RAW
 from bench.peers.strawberry_stock import STRAWBERRY
 from bench.report import chart, pages, summary, targets
 from bench.report.results import Results, Spread, cpu_ratios
+from bench.report.staleness_table import Staleness, StalenessSample
 from bench.report.tables import ReportTable, format_figure
-from bench.staleness import Staleness, StalenessSample
 
 PEERS = (UNCACHED, CACHED, RAW, BY_HAND, STRAWBERRY, SOFA_JS, SOFA_JIT)
 

@@ -51,7 +51,7 @@ def test_positions_in_one_room_see_each_other() -> None:
 @pytest.mark.parametrize(("outside_feet", "attached"), [(5.9, True), (6.2, False)])
 def test_a_position_up_to_six_feet_outside_is_attached(outside_feet: float, attached: bool) -> None:
     below = Position("0", 30, 20 + outside_feet)
-    assert FLAT.router.is_attached(below) is attached
+    assert FLAT.router.are_attached([below]) is attached
     feet, _ = FLAT.router.matrix([below], [Position("0", 30, 18)])
     if attached:
         assert feet[0, 0] == pytest.approx(outside_feet + 2)
@@ -93,19 +93,9 @@ def test_a_level_that_the_map_does_not_have_is_out_of_reach() -> None:
     nowhere = Position("9", 0, 0)
     for router in (FLAT.router, Router(FLAT.networks)):
         assert not router.has_level("9")
-        assert not router.is_attached(nowhere)
+        assert not router.are_attached([nowhere])
         assert np.isnan(router.matrix([nowhere, "A"], ["A", nowhere]).feet[:, 1]).all()
         assert router.route("A", nowhere) is None
-
-
-def test_a_straight_line_ignores_walls() -> None:
-    feet, seconds = FLAT.router.euclidean_matrix(["A"], ["D"])
-    assert feet[0, 0] == pytest.approx(5 * 4)
-    assert seconds[0, 0] == pytest.approx(20 / FLAT.networks[TravelMode.FOOT].feet_per_second)
-
-
-def test_a_straight_line_between_floors_is_that_on_the_plan() -> None:
-    assert TOWER.router.euclidean_matrix(["A"], ["B"]).feet[0, 0] == 0
 
 
 def test_a_route_names_the_connectors_in_order() -> None:

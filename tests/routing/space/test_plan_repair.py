@@ -26,7 +26,10 @@ def kinds(plan: Plan) -> list[IssueKind]:
     [
         (Plan(()), "has no levels"),
         (Plan((GROUND, GROUND)), "2 levels have the id '0'"),
-        (Plan((Level("0", float("nan")),)), "level '0' has a coordinate that is no finite number"),
+        (
+            Plan((Level("0", float("nan")),)),
+            "level '0' has a coordinate that is not a finite number",
+        ),
         (
             Plan((GROUND, Level("1", 1)), (replace(HALL, level_id="2"),)),
             "space 'hall' is on level '2', which the plan does not have; it has '0', '1'",
@@ -34,7 +37,7 @@ def kinds(plan: Plan) -> list[IssueKind]:
         (Plan((GROUND,), doors=(Door("d", "9", Point(0, 0)),)), "door 'd' is on level '9'"),
         (
             Plan((GROUND,), (HALL,), (Barrier("0", box(0, 0, float("inf"), 1), "b"),)),
-            "barrier 'b' has a coordinate that is no finite number",
+            "barrier 'b' has a coordinate that is not a finite number",
         ),
         (
             Plan((GROUND,), locations=(PlanLocation("a", "0", 1, 1), PlanLocation("a", "0", 2, 2))),
@@ -42,7 +45,7 @@ def kinds(plan: Plan) -> list[IssueKind]:
         ),
         (
             Plan((GROUND,), locations=(PlanLocation("a", "0", float("nan"), 1),)),
-            "location 'a' has a coordinate that is no finite number",
+            "location 'a' has a coordinate that is not a finite number",
         ),
     ],
 )

@@ -1,0 +1,51 @@
+"""Compare a network's distances with the exact geodesics of its walkable areas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.geodesic import geodesic_feet
+from routing.network.network import Network
+from routing.search.stops import find_location_stop
+from routing.search.walks import measure_walks
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Measured and exact walks on one level; both (n, n) in feet, inf if there is no walk."""
+
+    measured: Floats
+    exact: Floats
+
+    @property
+    def errors(self) -> Floats:
+        """Relative error of each pair of distinct, connected places."""
+        pairs = np.isfinite(self.exact) & (self.exact > 0)
+        return np.asarray(np.abs(self.measured[pairs] / self.exact[pairs] - 1))
+
+    @property
+    def same_nearest(self) -> Floats:
+        """Whether each place has the same nearest other place."""
+        measured, exact = self.measured.copy(), self.exact.copy()
+        np.fill_diagonal(measured, np.inf)
+        np.fill_diagonal(exact, np.inf)
+        return np.asarray(measured.argmin(axis=1) == exact.argmin(axis=1))
+
+
+def compare_levels(network: Network) -> list[Comparison]:
+    """Compare walks between the locations of each level, without leaving it."""
+    compared = []
+    for index, level in enumerate(network.levels):
+        own = [a for a in network.locations if a.level == index and a.vertex >= 0]
+        if len(own) < 2:
+            continue
+        ids = np.array([anchor.vertex for anchor in own], dtype=np.int64)
+        exact = geodesic_feet(level.walkable_area, [tuple(at) for at in level.xy[ids].tolist()])
+        stops = [find_location_stop(network, anchor.id) for anchor in own]
+        compared.append(Comparison(measure_walks(level, stops, stops).feet, exact))
+    return compared
