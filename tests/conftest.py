@@ -1,4 +1,4 @@
-"""What every test may ask for: one real mongod for the whole run, a database of its own on it."""
+"""Fixtures of all tests: one real mongod for the whole run, and a database for each test."""
 
 import os
 import uuid
@@ -19,14 +19,14 @@ settings.load_profile("untimed")
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Keep `--doctest-modules` from importing what is no test, such as the fuzzers."""
+    """Keep `--doctest-modules` from importing modules without tests, such as the fuzzers."""
     is_helper = collection_path.suffix == ".py" and not collection_path.name.startswith("test_")
     return True if is_helper else None
 
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
-    """For the whole session, so that fixtures may live as long and share its event loop."""
+    """One event loop for the whole session, so that session fixtures can use it."""
     return "asyncio"
 
 
@@ -46,7 +46,7 @@ def mongo_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _forget_quickly(mongo_url: str) -> None:
-    """Has the files of dropped databases closed within seconds.
+    """Make mongod close the files of dropped databases within seconds.
 
     MongoDB keeps them for five minutes of history, and those of thousands of tests are more than a
     process may have open.
@@ -64,7 +64,7 @@ def _forget_quickly(mongo_url: str) -> None:
 
 @pytest.fixture
 def database_name(mongo_url: str) -> Iterator[str]:
-    """The name of a database that nobody else uses and that is gone afterwards."""
+    """The name of a database for one test, dropped afterwards."""
     name = uuid.uuid4().hex
     yield name
     with MongoClient[dict[str, Any]](mongo_url) as client:

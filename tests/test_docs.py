@@ -1,6 +1,6 @@
 """The user docs name everything that the code offers, and read alike.
 
-Every list here comes from the code: whoever adds a setting, an endpoint or a log field learns here
+Every list here comes from the code: adding a setting, an endpoint or a log field shows here
 which page has to describe it.
 """
 

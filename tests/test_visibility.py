@@ -16,7 +16,7 @@ from rest.table import ENDPOINTS
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from storage.records.visibility import Scope
-from tests.test_both_doors import parameters, variables
+from tests.test_rest_and_graphql_agree import parameters, variables
 from tests.world import CATALOG, HIDDEN, SEEN
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

@@ -1,6 +1,6 @@
 """A directory of two units behind the same doors as the gateway's, for the tests of the pages.
 
-It answers `/graphql` and one REST operation to whoever sends the right `API-Key`, from canned
+It answers `/graphql` and one REST operation to requests with the right `API-Key`, from canned
 data, so that the pages are tested without a database.
 """
 

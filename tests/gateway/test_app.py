@@ -69,7 +69,7 @@ async def test_a_start_without_mongodb_is_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("driver", ["motor", "pymongo"])
-async def test_without_mongodb_both_doors_say_unavailable_until_it_is_back(
+async def test_without_mongodb_rest_and_graphql_are_unavailable_until_it_is_back(
     tmp_path: Path, driver: str
 ) -> None:
     async with contextlib.AsyncExitStack() as stack:

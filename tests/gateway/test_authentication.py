@@ -99,7 +99,7 @@ async def test_a_percent_encoded_parameter_is_the_same_parameter(
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-async def test_a_key_that_opens_nothing_is_refused_without_saying_why(
+async def test_an_invalid_key_is_rejected_without_a_reason(
     stranger: httpx.AsyncClient, world: World, endpoint: str
 ) -> None:
     answers = []
@@ -299,7 +299,7 @@ async def test_a_key_made_through_the_api_sees_what_it_was_given(own_world: Worl
         ('name: "n", expires: "9999-12-31T23:59:59-01:00"', "expires"),
     ],
 )
-async def test_a_key_that_cannot_be_is_refused_with_what_would_be_right(
+async def test_a_malformed_key_is_rejected_with_the_expected_form(
     client: httpx.AsyncClient, arguments: str, field: str
 ) -> None:
     query = f"mutation {{ createApiKey({arguments}) {{ key }} }}"

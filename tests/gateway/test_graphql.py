@@ -1,4 +1,4 @@
-"""The GraphQL door: GraphQL over HTTP, bodies of every kind, limits, and what errors tell."""
+"""GraphQL over HTTP: media types, request bodies, limits and errors."""
 
 import json
 import logging
@@ -58,7 +58,7 @@ async def test_every_list_has_paging_and_data(client: httpx.AsyncClient) -> None
         (f"{JSON};q=0.1, {GRAPHQL_RESPONSE};q=0.9", GRAPHQL_RESPONSE, 400),
     ],
 )
-async def test_the_media_type_is_negotiated_and_decides_the_status_of_a_faulty_document(
+async def test_the_media_type_is_negotiated_and_decides_the_status_of_an_invalid_document(
     client: httpx.AsyncClient, accept: str, media_type: str, status: int
 ) -> None:
     headers = {"Accept": accept}
@@ -68,7 +68,7 @@ async def test_the_media_type_is_negotiated_and_decides_the_status_of_a_faulty_d
     assert codes(response.json()) == ["GRAPHQL_PARSE_FAILED"]
 
 
-async def test_a_media_type_that_nobody_speaks_is_refused(client: httpx.AsyncClient) -> None:
+async def test_an_unsupported_media_type_is_rejected(client: httpx.AsyncClient) -> None:
     headers = {"Accept": "application/xml"}
     response = await client.post("/graphql", json={"query": "{__typename}"}, headers=headers)
     assert response.status_code == 406
@@ -87,7 +87,7 @@ async def test_get_runs_queries_with_variables(client: httpx.AsyncClient) -> Non
     assert response.json() == {"data": {"asset": {"id": SEEN}}}
 
 
-async def test_variables_nested_without_end_are_refused(client: httpx.AsyncClient) -> None:
+async def test_deeply_nested_variables_are_rejected(client: httpx.AsyncClient) -> None:
     nested = "[" * 300 + "]" * 300
     content = f'{{"query": "{{ assets {{ data {{ id }} }} }}", "variables": {{"a": {nested}}}}}'
     response = await client.post("/graphql", content=content, headers={"Content-Type": JSON})
@@ -103,7 +103,7 @@ async def test_get_never_runs_mutations(client: httpx.AsyncClient) -> None:
     assert codes(response.json()) == ["METHOD_NOT_ALLOWED"]
 
 
-async def test_other_methods_are_refused(client: httpx.AsyncClient) -> None:
+async def test_other_methods_are_rejected(client: httpx.AsyncClient) -> None:
     response = await client.put("/graphql", json={"query": "{ __typename }"})
     assert response.status_code == 405
     assert response.headers["allow"] == "GET, HEAD, OPTIONS, POST"
@@ -117,14 +117,14 @@ async def test_a_browser_gets_graphiql_without_a_key(stranger: httpx.AsyncClient
     assert response.headers["cache-control"] == "no-store"
 
 
-async def test_another_content_type_is_refused_by_name(client: httpx.AsyncClient) -> None:
+async def test_an_unsupported_content_type_is_named_in_the_error(client: httpx.AsyncClient) -> None:
     for content_type in ("text/plain", "application/graphql", "multipart/form-data", ""):
         response = await post(client, b'{"query":"{__typename}"}', **{"Content-Type": content_type})
         assert response.status_code == 415
         assert response.json()["errors"][0]["message"] == "Content-Type must be application/json"
 
 
-async def test_a_body_over_the_limit_is_refused_with_the_limit(client: httpx.AsyncClient) -> None:
+async def test_a_body_over_the_limit_is_rejected_with_the_limit(client: httpx.AsyncClient) -> None:
     response = await post(client, b" " * 1_000_001)
     assert response.status_code == 413
     assert "1000000 bytes" in response.json()["errors"][0]["message"]
@@ -160,7 +160,7 @@ async def test_a_body_over_the_limit_is_refused_with_the_limit(client: httpx.Asy
     ],
     ids=lambda content: content[:40].decode("ascii", "backslashreplace"),
 )
-async def test_a_body_that_is_no_request_is_refused_with_a_sentence(
+async def test_a_body_that_is_no_graphql_request_is_rejected_with_a_message(
     client: httpx.AsyncClient, content: bytes
 ) -> None:
     response = await post(client, content)
@@ -170,7 +170,7 @@ async def test_a_body_that_is_no_request_is_refused_with_a_sentence(
     assert 10 < len(error["message"]) < 200
 
 
-async def test_a_fault_in_the_json_is_told_with_line_and_column(client: httpx.AsyncClient) -> None:
+async def test_malformed_json_is_reported_with_line_and_column(client: httpx.AsyncClient) -> None:
     response = await post(client, b'{\n  "query": }')
     assert response.json()["errors"][0]["message"].endswith("line 2, column 12")
 
@@ -193,7 +193,7 @@ async def test_a_fault_in_the_json_is_told_with_line_and_column(client: httpx.As
     ],
     ids=lambda document: document[:40].replace("\0", "NUL"),
 )
-async def test_a_document_that_cannot_run_is_refused_with_a_sentence(
+async def test_an_invalid_document_is_rejected_with_a_message(
     client: httpx.AsyncClient, document: str
 ) -> None:
     body = await ask(client, document)
@@ -211,14 +211,14 @@ def chain(levels: int) -> str:
 
 
 @pytest.mark.parametrize("levels", [10, 100, 150, 180, 200, 220, 235])
-async def test_a_long_chain_of_fragments_runs_or_is_refused(
+async def test_a_long_chain_of_fragments_runs_or_is_rejected(
     client: httpx.AsyncClient, levels: int
 ) -> None:
     body = await ask(client, chain(levels))
     assert body.get("data") == {"__typename": "Query"} or codes(body) == ["LIMIT_EXCEEDED"]
 
 
-async def test_a_wrong_operation_name_is_refused(client: httpx.AsyncClient) -> None:
+async def test_an_unknown_operation_name_is_rejected(client: httpx.AsyncClient) -> None:
     for name, query in (("B", "query A { __typename }"), (None, "query A {a} query B {b}")):
         body = {"query": query, "operationName": name}
         response = await client.post("/graphql", json=body, headers={"Accept": GRAPHQL_RESPONSE})
@@ -246,7 +246,7 @@ async def test_only_a_key_opens_introspection(
     assert await data_of(narrow, query) == {"__schema": {"queryType": {"name": "Query"}}}
 
 
-async def test_a_fault_of_ours_is_masked_and_logged(
+async def test_an_internal_error_is_masked_and_logged(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(*_: Any, **__: Any) -> None:
@@ -264,7 +264,7 @@ async def test_a_fault_of_ours_is_masked_and_logged(
     assert len([record for record in caplog.records if record.exc_info]) == 2
 
 
-async def test_what_else_was_asked_is_answered_beside_a_fault(
+async def test_an_internal_error_in_one_field_leaves_the_others(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: Any, **__: Any) -> None:

@@ -1,4 +1,4 @@
-"""Records looked up by key through a gateway: for those who see them, and as they are now."""
+"""Records looked up by key through a gateway are visible and current."""
 
 import asyncio
 import json
@@ -136,7 +136,7 @@ async def test_a_map_is_routable_as_soon_as_it_is_processed(one: Asking) -> None
     assert after == {"tags": ["pathfinding"], "distanceMatrix": {"distanceMethod": "pathfinding"}}
 
 
-async def test_what_comes_of_a_missing_network_is_not_kept(one: Asking, own_world: World) -> None:
+async def test_a_response_without_the_network_is_not_cached(one: Asking, own_world: World) -> None:
     await data_of(one.full, IMPORT, {"bundle": json.dumps(HALL)})
     async with connected(own_world) as database:
         await database["maps"].update_one({"_id": "hall"}, {"$set": {"network": "0" * 64}})

@@ -227,7 +227,7 @@ def test_graphiql_asks_for_a_key_instead_of_failing(base_url: str) -> None:
 
 @needs_build
 @needs_chromium
-def test_graphiql_says_that_a_key_is_refused_and_reads_the_schema_with_the_next_one(
+def test_graphiql_reports_an_invalid_key_and_loads_the_schema_with_a_valid_one(
     base_url: str,
 ) -> None:
     with browser.visit(base_url) as seen:

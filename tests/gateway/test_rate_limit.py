@@ -62,7 +62,7 @@ def test_keys_do_not_share_a_rate() -> None:
     assert limiter.check("one", 0) is not None
 
 
-def test_the_keys_used_last_are_kept() -> None:
+def test_the_least_recently_used_keys_are_evicted() -> None:
     limiter = RateLimiter(per_second=0.001, burst=2, max_keys=2)
     for key in ("a", "b", "a", "c"):  # forgets b
         assert limiter.check(key, 0) is None
@@ -76,6 +76,6 @@ def test_a_rate_of_zero_is_none() -> None:
 
 
 @pytest.mark.parametrize(("per_second", "burst"), [(-1, 1), (1, 0)])
-def test_a_rate_without_sense_is_refused(per_second: float, burst: int) -> None:
+def test_a_meaningless_rate_is_rejected(per_second: float, burst: int) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         RateLimiter(per_second, burst)

@@ -1,4 +1,4 @@
-"""Settings: options, variables, defaults, and what they may not be."""
+"""Settings: options, variables, defaults, and invalid values."""
 
 import dataclasses
 import pickle
@@ -128,7 +128,7 @@ def test_an_option_counts_before_its_variable() -> None:
         ("--database", "x" * 64),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused(option: str, value: str) -> None:
+def test_an_invalid_setting_is_rejected(option: str, value: str) -> None:
     with pytest.raises(click.UsageError, match=f"Invalid value for '{option}'"):
         read(option, value)
 

@@ -1,4 +1,4 @@
-"""What a routable map answers: E18, routes, what is nearest."""
+"""Distances, routes and the nearest locations of a routable map."""
 
 from pathlib import Path
 from typing import Any
@@ -220,7 +220,7 @@ PLACE = {"x": 1, "y": 25, "floor_id": "lower"}
         ({"distance_method": "crow"}, "data.distance_method"),
     ],
 )
-async def test_what_cannot_be_is_refused(
+async def test_invalid_input_is_rejected(
     own_world: World, tmp_path: Path, data: dict[str, Any], field: str
 ) -> None:
     async with tower(own_world, tmp_path):
@@ -232,7 +232,7 @@ async def test_what_cannot_be_is_refused(
         assert list(response.json()["fields"]) == [field]
 
 
-async def test_each_door_calls_what_is_wrong_by_its_own_names(
+async def test_rest_and_graphql_use_their_own_argument_names_in_errors(
     own_world: World, tmp_path: Path
 ) -> None:
     async with processed(own_world, tmp_path) as client:
@@ -244,7 +244,7 @@ async def test_each_door_calls_what_is_wrong_by_its_own_names(
         assert list(response.json()["fields"]) == ["from"]
 
 
-async def test_numbers_without_end_are_refused(own_world: World, tmp_path: Path) -> None:
+async def test_infinite_numbers_are_rejected(own_world: World, tmp_path: Path) -> None:
     async with tower(own_world, tmp_path):
         pass
     async with serving(own_world.settings(), own_world.keys.full) as client:

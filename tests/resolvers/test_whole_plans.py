@@ -95,7 +95,7 @@ def matrix(
     return processed.router.matrix(ids, ids, mode)
 
 
-def test_a_corridor_that_nobody_drew_is_what_the_rooms_leave_of_the_level() -> None:
+def test_without_a_drawn_corridor_what_the_rooms_leave_of_the_level_is_walkable() -> None:
     book = Sketchbook()
     outline = box(0, 0, 20, 16)
     book.way(outline, indoor="level", level="0")

@@ -176,7 +176,7 @@ async def test_a_unit_that_the_key_does_not_see_is_as_unknown_as_any(own_world: 
     ],
     ids=lambda value: value[:30].decode("ascii", "replace") if isinstance(value, bytes) else "",
 )
-async def test_bodies_out_of_shape_are_refused(
+async def test_bodies_with_the_wrong_members_are_rejected(
     client: httpx.AsyncClient, body: bytes, status: int, said: str
 ) -> None:
     headers = {**FLAG, "Content-Type": "application/json"}

@@ -1,4 +1,4 @@
-"""Errors of `/v1`: one shape, whoever makes them."""
+"""Errors of `/v1`: one form, from any layer."""
 
 from typing import Any
 from urllib.parse import quote
@@ -168,7 +168,7 @@ async def test_behind_a_proxy_addresses_are_https_ones(world: World) -> None:
     assert page["paging"]["next_url"].startswith("https://inside/v1/units?")
 
 
-async def test_a_fault_in_a_handler_is_masked() -> None:
+async def test_an_unexpected_exception_in_a_handler_is_masked() -> None:
     async def fail(_: Request) -> Response:
         raise ZeroDivisionError("secret detail")
 
@@ -189,7 +189,7 @@ def test_every_code_becomes_its_status(code: str) -> None:
     assert ("Retry-After" in error.headers) == (error.status == 503)
 
 
-def test_an_unknown_code_is_a_fault_of_ours() -> None:
+def test_an_unknown_code_is_an_internal_error() -> None:
     class Failure(RequestError):
         code = "UNHEARD_OF"
 

@@ -100,7 +100,7 @@ async def test_a_page_past_the_end_is_empty(
 
 
 @pytest.mark.parametrize("per_page", [10_001, 2**31 - 1])
-async def test_a_larger_page_than_the_largest_is_served_as_the_largest(
+async def test_a_page_size_over_the_maximum_is_served_as_the_maximum(
     client: httpx.AsyncClient, per_page: int
 ) -> None:
     paging = (await client.get(f"/v1/units?per-page={per_page}&page=2")).json()["paging"]
@@ -108,7 +108,7 @@ async def test_a_larger_page_than_the_largest_is_served_as_the_largest(
     assert query_of(paging["prev_url"]) == {"per-page": "10000", "page": "1"}
 
 
-async def test_addresses_start_with_the_base_address_whatever_the_host_header_says(
+async def test_urls_start_with_the_base_url_and_not_the_host_header(
     client: httpx.AsyncClient,
 ) -> None:
     response = await client.get("/v1/units?per-page=1", headers={"Host": "evil.example"})
@@ -116,7 +116,7 @@ async def test_addresses_start_with_the_base_address_whatever_the_host_header_sa
     assert "evil.example" not in response.text + response.headers["link"]
 
 
-async def test_without_a_base_address_they_start_with_the_host_of_the_request(
+async def test_without_a_base_url_they_start_with_the_host_of_the_request(
     world: World,
 ) -> None:
     async with serving(world.settings(base_url=None), world.keys.full) as client:
@@ -124,21 +124,21 @@ async def test_without_a_base_address_they_start_with_the_host_of_the_request(
     assert page["paging"]["next_url"].startswith("https://maps.example/v1/units?")
 
 
-async def test_a_base_address_may_have_a_path(world: World) -> None:
+async def test_a_base_url_may_have_a_path(world: World) -> None:
     settings = world.settings(base_url="https://maps.example/directory")
     async with serving(settings, world.keys.full) as client:
         page = (await client.get("/v1/units?per-page=1")).json()
     assert page["paging"]["next_url"].startswith("https://maps.example/directory/v1/units?")
 
 
-async def test_addresses_never_carry_the_key(stranger: httpx.AsyncClient, world: World) -> None:
+async def test_urls_never_contain_the_key(stranger: httpx.AsyncClient, world: World) -> None:
     response = await stranger.get(f"/v1/units?per-page=1&page=2&api-key={world.keys.full}")
     assert response.status_code == 200
     assert world.keys.full not in response.text + str(response.headers)
     assert "api-key" not in response.text
 
 
-async def test_addresses_repeat_every_filter_and_nothing_unknown(
+async def test_urls_repeat_every_filter_and_nothing_unknown(
     client: httpx.AsyncClient,
 ) -> None:
     response = await client.get("/v1/maps?asset=north&tags=ils&per-page=1&colour=red")
@@ -151,20 +151,22 @@ async def test_addresses_repeat_every_filter_and_nothing_unknown(
     assert query_of(following["paging"]["prev_url"])["tags"] == "ils"
 
 
-async def test_a_filter_of_odd_characters_survives_the_walk(client: httpx.AsyncClient) -> None:
+async def test_a_filter_with_special_characters_is_the_same_on_every_page(
+    client: httpx.AsyncClient,
+) -> None:
     tags = quote("ils,\u00e4 &#%+", safe="")
     page = (await client.get(f"/v1/maps?tags={tags}&page=2")).json()
     assert query_of(page["paging"]["prev_url"])["tags"] == "ils,\u00e4 &#%+"
 
 
-async def test_the_path_of_an_address_keeps_odd_ids(client: httpx.AsyncClient) -> None:
+async def test_ids_with_special_characters_are_escaped_in_urls(client: httpx.AsyncClient) -> None:
     path = f"/v1/maps/{quote(MAP, safe='')}/backgrounds"
     pages = await walk(client, f"{path}?per-page=1")
     assert ids(pages) == ["b g/1", "bg-2"]
     assert urlsplit(pages[0]["paging"]["next_url"]).path == path
 
 
-async def test_link_names_the_neighbours(client: httpx.AsyncClient) -> None:
+async def test_the_link_header_has_the_next_and_previous_page(client: httpx.AsyncClient) -> None:
     first, middle, last = [
         await client.get(f"/v1/units?per-page=9&page={page}") for page in (1, 2, 3)
     ]
@@ -176,7 +178,7 @@ async def test_link_names_the_neighbours(client: httpx.AsyncClient) -> None:
     assert "link" not in (await client.get("/v1/units")).headers
 
 
-async def test_a_list_without_paging_has_links_all_the_same(client: httpx.AsyncClient) -> None:
+async def test_a_list_without_paging_has_a_link_header_too(client: httpx.AsyncClient) -> None:
     headers = {"Experimental-Flags": "locations-resource"}
     path = f"/v1/unitmaps/{quote(MAP, safe='')}/locations"
     first = await client.get(f"{path}?per-page=1&tags=-x", headers=headers)
@@ -187,14 +189,16 @@ async def test_a_list_without_paging_has_links_all_the_same(client: httpx.AsyncC
 
 
 @pytest.mark.parametrize("repeated", ["page=1&page=1", "per-page=1&per-page=2", "tags=a&tags=b"])
-async def test_a_known_parameter_is_given_once(client: httpx.AsyncClient, repeated: str) -> None:
+async def test_a_known_parameter_cannot_be_repeated(
+    client: httpx.AsyncClient, repeated: str
+) -> None:
     response = await client.get(f"/v1/maps?{repeated}")
     assert response.status_code == 422
     (complaint,) = response.json()["fields"].values()
     assert complaint == ["must be given once, not 2 times"]
 
 
-async def test_every_faulty_parameter_is_told(client: httpx.AsyncClient) -> None:
+async def test_every_invalid_parameter_is_reported(client: httpx.AsyncClient) -> None:
     response = await client.get("/v1/maps?page=0&per-page=x")
     assert list(response.json()["fields"]) == ["page", "per-page"]
 
@@ -204,7 +208,7 @@ async def test_unknown_parameters_are_ignored(client: httpx.AsyncClient) -> None
     assert (await client.get("/v1/units/unit-1?page=0&page=x")).status_code == 200
 
 
-async def test_a_query_that_is_no_text_is_refused(client: httpx.AsyncClient) -> None:
+async def test_a_query_string_that_is_not_utf8_is_rejected(client: httpx.AsyncClient) -> None:
     for query in ("tags=%ff", "x=%ed%a0%80", "&".join(f"x{number}" for number in range(101))):
         response = await client.get(f"/v1/maps?{query}")
         assert response.status_code == 422
@@ -224,7 +228,7 @@ async def test_a_query_that_is_no_text_is_refused(client: httpx.AsyncClient) -> 
         ("tags", "a\0"),
     ],
 )
-async def test_a_filter_that_cannot_be_is_refused(
+async def test_an_invalid_filter_is_rejected(
     client: httpx.AsyncClient, name: str, value: str
 ) -> None:
     response = await client.get("/v1/maps", params={name: value})
@@ -254,7 +258,7 @@ async def test_maps_are_filtered_by_asset_and_by_every_tag(
     assert ids([(await client.get(f"/v1/maps?{query}")).json()]) == found
 
 
-async def test_an_asset_that_a_key_may_not_see_is_no_filter_that_finds(
+async def test_filtering_by_a_hidden_asset_finds_nothing(
     narrow: httpx.AsyncClient,
 ) -> None:
     hidden, unknown = [
@@ -264,7 +268,7 @@ async def test_an_asset_that_a_key_may_not_see_is_no_filter_that_finds(
     assert hidden == unknown
 
 
-async def test_a_key_pages_through_what_it_sees_alone(narrow: httpx.AsyncClient) -> None:
+async def test_a_key_pages_only_through_what_it_sees(narrow: httpx.AsyncClient) -> None:
     pages = await walk(narrow, "/v1/units?per-page=4")
     assert ids(pages) == UNIT_IDS
     assert [len(page["data"]) for page in pages[:-1]] == [4] * (len(pages) - 1)
@@ -288,7 +292,7 @@ async def test_a_cursor_counts_only_for_its_own_page(client: httpx.AsyncClient) 
 
 
 @given(text=st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: quote(raw)))
-def test_a_cursor_of_anybody_s_making_is_a_page_or_a_refusal(text: str) -> None:
+def test_any_text_as_cursor_gives_a_page_or_an_error(text: str) -> None:
     try:
         variables, _ = parse_query(PAGE_PARAMETERS, [("after", text)])
     except HttpError as error:
@@ -298,7 +302,7 @@ def test_a_cursor_of_anybody_s_making_is_a_page_or_a_refusal(text: str) -> None:
         assert variables == {"after": text}
 
 
-async def test_a_cursor_with_a_bit_changed_is_a_page_or_a_refusal(
+async def test_a_cursor_with_a_changed_bit_gives_a_page_or_an_error(
     client: httpx.AsyncClient,
 ) -> None:
     after = query_of((await client.get("/v1/units?per-page=2")).json()["paging"]["next_url"])[
@@ -315,7 +319,7 @@ async def test_a_cursor_with_a_bit_changed_is_a_page_or_a_refusal(
         assert response.status_code == 422 or set(ids([response.json()])) <= set(EVERY_UNIT)
 
 
-async def test_what_is_inserted_and_removed_during_a_walk_moves_no_other_record(
+async def test_inserts_and_deletes_while_paging_neither_skip_nor_repeat_other_records(
     own_world: World,
 ) -> None:
     async with (
@@ -332,7 +336,7 @@ async def test_what_is_inserted_and_removed_during_a_walk_moves_no_other_record(
     st.lists(st.tuples(st.sampled_from(["asset", "tags"]), st.text()), max_size=3),
     st.integers(1, 2**31 - 1),
 )
-def test_an_address_reads_back_as_what_it_was_made_of(
+def test_a_page_url_has_the_query_it_was_made_from(
     filters: list[tuple[str, str]], page: int
 ) -> None:
     address = RequestUrl(f"{BASE_URL}/v1/maps", filters).for_page(page, 7, "abc")

@@ -44,7 +44,7 @@ async def test_filters_hold_together(client: httpx.AsyncClient) -> None:
 
 @pytest.mark.parametrize("key", ["", "a", "A1", "1a", "a_b", "a" * 256, "%24gt"])
 @pytest.mark.parametrize("path", ["/v1/assets/references", "/v1/units/references"])
-async def test_a_key_out_of_its_pattern_is_refused(
+async def test_a_key_that_does_not_match_its_pattern_is_rejected(
     client: httpx.AsyncClient, path: str, key: str
 ) -> None:
     response = await client.get(f"{path}?key={key}", headers=FLAG)

@@ -35,14 +35,14 @@ def test_a_body_within_the_limit_arrives_whole(chunks: list[bytes]) -> None:
 
 
 @given(st.lists(st.binary(min_size=1, max_size=20), min_size=1))
-def test_a_body_over_the_limit_is_refused(chunks: list[bytes]) -> None:
+def test_a_body_over_the_limit_is_rejected(chunks: list[bytes]) -> None:
     limit_bytes = len(b"".join(chunks)) - 1
     with pytest.raises(BodyTooLargeError, match=f"over {limit_bytes} bytes"):
         asyncio.run(receive_body(receiving(body(*chunks)), limit_bytes))
 
 
 @pytest.mark.parametrize("content_length", [b"11", b" 0011 ", b"9" * 5000])
-def test_a_promise_over_the_limit_is_refused_before_reading(content_length: bytes) -> None:
+def test_a_content_length_over_the_limit_is_rejected_before_reading(content_length: bytes) -> None:
     with pytest.raises(BodyTooLargeError):
         asyncio.run(receive_body(receiving([]), 10, content_length))
 

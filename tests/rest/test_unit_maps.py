@@ -51,7 +51,7 @@ async def test_graphql_parses_the_same(client: httpx.AsyncClient) -> None:
         (b"<svg xmlns='http://www.w3.org/2000/svg'>" + b"<g>" * 300, 422, "nest"),
     ],
 )
-async def test_bad_drawings_are_refused_with_their_place_at_both_doors(
+async def test_rest_and_graphql_reject_bad_drawings_with_line_and_column(
     client: httpx.AsyncClient, content: bytes, status: int, said: str
 ) -> None:
     response = await client.post("/v1/maps/parse", content=content, headers=XML)
@@ -112,8 +112,10 @@ async def test_drawn_units_that_there_are_not_are_reported(
     own_world: World, tmp_path: Path
 ) -> None:
     async with connected(own_world) as database:
-        summary = await import_catalog(database, [drawn(tmp_path, SVG.replace("unit-1", "nobody"))])
-    assert "nobody" in summary.notes[0]
+        summary = await import_catalog(
+            database, [drawn(tmp_path, SVG.replace("unit-1", "unknown"))]
+        )
+    assert "unknown" in summary.notes[0]
 
 
 async def test_a_broken_drawing_stops_the_import(own_world: World, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whoever lives in the demo property reaches everything in it, in either mode."""
+"""Every unit of the demo property reaches every amenity, in either mode."""
 
 from __future__ import annotations
 

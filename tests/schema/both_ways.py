@@ -34,7 +34,7 @@ CALLERS = [*RIGHTS]
 STORES = ["sound", "broken"]
 BOUNDLESS = QueryLimits(**{bound.name: 10**9 for bound in fields(QueryLimits)})
 REPEATS = 30
-"""How often graphql-core is asked for an answer that it may give."""
+"""How often an operation is interpreted to see its possible results."""
 
 BROKEN = [
     ("units", "unit-s", {"name": None}),

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Sensor:
-    """Fails as often as it is told to, then answers."""
+    """Fails a given number of times, then succeeds."""
 
     failures = 0
 

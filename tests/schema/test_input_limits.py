@@ -106,7 +106,7 @@ def codes(body: dict[str, Any]) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("name", ["full", "narrow"])
-async def test_too_long_lists_are_refused_before_they_are_coerced(
+async def test_too_long_lists_are_rejected_before_they_are_coerced(
     conversions: Conversions,
     clients: dict[str, httpx.AsyncClient],
     name: str,
@@ -121,7 +121,7 @@ async def test_too_long_lists_are_refused_before_they_are_coerced(
     assert (conversions.coerced, conversions.converted) == (0, 0)
 
 
-async def test_a_refused_field_converts_no_argument_and_spares_its_siblings(
+async def test_a_denied_field_converts_no_argument_and_does_not_affect_its_siblings(
     conversions: Conversions, narrow: httpx.AsyncClient
 ) -> None:
     document = aliased(29).replace("{ map", '{ asset(id: "north") { id } map', 1)
@@ -135,7 +135,7 @@ async def test_a_refused_field_converts_no_argument_and_spares_its_siblings(
 
 
 @pytest.mark.parametrize("count", [MAX_ITEMS_WHEN_DENIED + 1, 10_000])
-async def test_with_long_lists_a_caller_without_the_right_is_refused_as_a_whole(
+async def test_a_caller_without_permission_is_denied_before_long_lists_are_read(
     conversions: Conversions, narrow: httpx.AsyncClient, count: int
 ) -> None:
     body = await ask(narrow, ASSIGN, {"data": [ASSIGNMENT] * count})

@@ -31,7 +31,7 @@ def test_a_requirement_is_met_if_its_check_passes(
     assert BOTH.is_met(caller(flags=flags, permissions=permissions)) == bool(flags and permissions)
 
 
-def test_a_field_tells_its_requirement() -> None:
+def test_a_field_has_its_requirement() -> None:
     assert GRAPHQL_SCHEMA.query_type is not None
     fields = GRAPHQL_SCHEMA.query_type.fields
     assert requirement_of(fields["units"]) == Requirement()

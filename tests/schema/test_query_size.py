@@ -74,7 +74,7 @@ def test_nested_fragments_are_measured_once_each(counting: Counting, make: Any) 
 
 
 @pytest.mark.parametrize("levels", [30, 60])
-async def test_nested_fragments_are_refused_before_they_run(
+async def test_nested_fragments_are_rejected_before_they_run(
     client: httpx.AsyncClient, levels: int
 ) -> None:
     for make in (nested_fragments, flat_fragments):
@@ -192,7 +192,7 @@ async def test_a_list_longer_than_was_estimated_is_cut_off_by_the_request_itself
     assert "perPage" in body["errors"][0]["message"]
 
 
-def test_operations_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_operation_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("schema.execution.MAX_CACHED_OPERATIONS", 3)
     executor = Executor(GRAPHQL_SCHEMA)
     for number in range(5):
@@ -200,7 +200,7 @@ def test_operations_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(executor._operation_cache) == 3
 
 
-def test_few_of_many_faults_are_told() -> None:
+def test_only_the_first_of_many_errors_are_reported() -> None:
     with pytest.raises(InvalidOperationError) as raised:
         Executor(GRAPHQL_SCHEMA).select("{" + " ".join(f"x{n}" for n in range(100)) + "}", None, {})
     assert len(raised.value.errors) <= 6

@@ -12,7 +12,7 @@ from storage.bundles.importing import import_bundles
 from storage.errors import BundleError
 
 ONE_DRIVER = pytest.mark.parametrize("client", ["motor"], indirect=True)
-"""For tables of complaints, which no driver has a part in."""
+"""For tests that do not depend on the driver."""
 
 Bundle = dict[str, list[dict[str, Any]]]
 
@@ -84,7 +84,7 @@ SMALL: Bundle = {
         }
     ],
 }
-"""Two properties with something of every kind."""
+"""Two properties with records of every kind."""
 
 
 def small() -> Bundle:
@@ -93,32 +93,32 @@ def small() -> Bundle:
 
 
 def write_arrays(path: Path, bundle: Bundle) -> Path:
-    """Writes the JSON form."""
+    """Write a bundle as JSON."""
     path.write_text(json.dumps(bundle))
     return path
 
 
 def write_lines(path: Path, bundle: Bundle) -> Path:
-    """Writes the line form."""
+    """Write a bundle as JSON lines."""
     members = [{"type": kind, **member} for kind, array in bundle.items() for member in array]
     path.write_text("".join(json.dumps(member) + "\n" for member in members))
     return path
 
 
 async def contents(database: Any) -> dict[str, list[dict[str, Any]]]:
-    """Everything in every collection that holds something, but for leases and migrations."""
+    """Return all documents by collection, except leases and migrations."""
     names = sorted(set(await database.list_collection_names()) - {"imports", "migrations"})
     found = {name: await database[name].find().sort("_id", 1).to_list(None) for name in names}
     return {name: documents for name, documents in found.items() if documents}
 
 
 async def text_of(parts: AsyncIterator[bytes]) -> bytes:
-    """The whole of what comes in parts."""
+    """Return the parts of a stream as one text."""
     return b"".join([part async for part in parts])
 
 
-async def complaints(database: Any, *paths: Path) -> list[str]:
-    """What is said of bundles that are at fault; nothing may have changed."""
+async def import_violations(database: Any, *paths: Path) -> list[str]:
+    """Import invalid bundles; return the violations. Nothing may have changed."""
     before = await contents(database)
     with pytest.raises(BundleError) as caught:
         await import_bundles(database, paths)

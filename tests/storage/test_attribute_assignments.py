@@ -1,4 +1,4 @@
-"""Assigning attributes: all or nothing, and one per unit whoever writes at the same time."""
+"""Assigning attributes: all or nothing, and one per unit even under concurrent writes."""
 
 import asyncio
 import multiprocessing

@@ -1,4 +1,4 @@
-"""API keys: their form, and what is kept of them."""
+"""API keys: their form, and what is stored of them."""
 
 import hashlib
 from datetime import UTC, datetime, timedelta

@@ -150,7 +150,7 @@ def test_a_bundle_comes_from_standard_input_as_well(storage: list[str], bundle: 
     assert output_of(run)["total"]["inserted"]
 
 
-def test_a_faulty_bundle_is_refused_with_its_place_and_changes_nothing(
+def test_an_invalid_bundle_is_rejected_with_its_position_and_changes_nothing(
     storage: list[str], tmp_path: Path
 ) -> None:
     lines = [json.dumps({"type": "asset", "id": f"a{n}", "name": "A"}) for n in range(50)]
@@ -173,7 +173,7 @@ def test_a_faulty_bundle_is_refused_with_its_place_and_changes_nothing(
         ("", "line 1, column 1"),
     ],
 )
-def test_faults_of_a_bundle_are_told_with_file_and_path(
+def test_errors_of_a_bundle_name_file_and_path(
     storage: list[str], tmp_path: Path, content: str, place: str
 ) -> None:
     path = tmp_path / "bundle.json"

@@ -1,4 +1,4 @@
-"""Request ids, the log line of each request, and masked faults."""
+"""Request ids, the log line of each request, and masked internal errors."""
 
 import asyncio
 import logging
@@ -91,7 +91,7 @@ def id_of(sent: list[Message]) -> str:
 
 
 @pytest.mark.parametrize("given_id", ["a", "7f3c-11", "Root=1-67891233-abcdef", "a" * 36])
-def test_a_safe_request_id_is_kept(given_id: str, lines: Lines) -> None:
+def test_a_safe_request_id_of_the_client_is_used(given_id: str, lines: Lines) -> None:
     assert id_of(request(answering(), [(b"x-request-id", given_id.encode())])) == given_id
     assert lines.last()["request_id"] == given_id
 
@@ -142,7 +142,7 @@ def test_the_level_follows_the_status(status: int, level: str, lines: Lines) -> 
     assert lines.last()["level"] == level
 
 
-def test_a_fault_is_masked_and_its_traceback_logged(lines: Lines) -> None:
+def test_an_unexpected_exception_is_masked_and_its_traceback_logged(lines: Lines) -> None:
     sent = request(raising(ValueError(f"{KEY} is odd")))
     assert sent[0]["status"] == 500
     assert sent[1]["body"] == b'{"message":"Server error"}'
@@ -152,7 +152,7 @@ def test_a_fault_is_masked_and_its_traceback_logged(lines: Lines) -> None:
     assert "ValueError: [redacted] is odd" in lines.last()["exception"]
 
 
-def test_a_fault_after_the_response_began_sends_nothing_more(lines: Lines) -> None:
+def test_an_exception_after_the_response_began_sends_nothing_more(lines: Lines) -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         raise ValueError
@@ -161,7 +161,7 @@ def test_a_fault_after_the_response_began_sends_nothing_more(lines: Lines) -> No
     assert "ValueError" in lines.last()["exception"]
 
 
-def test_an_application_without_an_answer_is_a_fault() -> None:
+def test_an_application_that_sends_no_response_is_an_error() -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         pass
 

@@ -23,7 +23,7 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-async def test_every_get_has_a_strong_tag_and_may_be_kept_only_by_its_client(
+async def test_every_get_has_a_strong_etag_and_is_cacheable_only_by_its_client(
     client: httpx.AsyncClient, address: str
 ) -> None:
     response = await client.get(address)

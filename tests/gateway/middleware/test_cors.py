@@ -15,7 +15,7 @@ PREFLIGHT = {
 }
 
 
-async def test_pages_of_other_origins_are_not_let_in_by_default(client: httpx.AsyncClient) -> None:
+async def test_other_origins_are_not_allowed_by_default(client: httpx.AsyncClient) -> None:
     response = await client.get("/v1/units", headers=ORIGIN)
     assert not [name for name in response.headers if name.startswith("access-control")]
     preflight = await client.options("/v1/units", headers=PREFLIGHT)
@@ -37,7 +37,7 @@ async def test_pages_of_configured_origins_may_call(world: World) -> None:
         assert "Origin" in response.headers["vary"]
 
 
-async def test_other_origins_are_refused_in_the_shape_of_every_error(world: World) -> None:
+async def test_other_origins_get_the_usual_error_response(world: World) -> None:
     async with serving(world.settings(cors_origins="https://app.example")) as client:
         for changed in (
             {"Origin": "https://evil.example"},

@@ -76,7 +76,7 @@ def test_health_is_answered_at_any_load() -> None:
 
 
 class Client:
-    """A client that hands over its body, and takes its response, when it is told to."""
+    """A client that sends its body and reads its response step by step."""
 
     def __init__(self) -> None:
         self.pieces: asyncio.Queue[Message] = asyncio.Queue()

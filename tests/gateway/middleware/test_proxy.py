@@ -36,11 +36,11 @@ def test_a_request_that_came_over_https_is_served_as_such(value: bytes) -> None:
 
 
 @pytest.mark.parametrize("value", [b"http", b"", b"https, http", b"http,https", b"httpsx", b","])
-def test_any_other_request_is_refused(value: bytes) -> None:
+def test_any_other_request_is_rejected(value: bytes) -> None:
     assert status_and_scheme([(b"x-forwarded-proto", value)]) == (403, "none")
 
 
-def test_a_request_without_the_header_is_refused() -> None:
+def test_a_request_without_the_header_is_rejected() -> None:
     assert status_and_scheme([]) == (403, "none")
     assert status_and_scheme([(b"forwarded", b"proto=https")]) == (403, "none")
 

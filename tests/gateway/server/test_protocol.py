@@ -113,7 +113,7 @@ def test_a_client_that_asks_first_is_told_to_continue() -> None:
     assert statuses(received) == [100, 200, 200]
 
 
-def test_a_refused_client_that_asked_first_sends_no_body() -> None:
+def test_a_rejected_client_that_expects_100_continue_sends_no_body() -> None:
     head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n"
     assert statuses(answer(head, refusing)) == [413]
 
@@ -175,7 +175,7 @@ def test_empty_lines_do_not_keep_an_idle_connection_open() -> None:
         (GET[:-2] + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "chunk size"),
     ],
 )
-def test_a_bad_request_is_refused_with_the_limit(raw: bytes, status: int, names: str) -> None:
+def test_a_bad_request_is_rejected_with_the_limit(raw: bytes, status: int, names: str) -> None:
     received = answer(raw)
     assert statuses(received) == [status]
     assert names in message(received)

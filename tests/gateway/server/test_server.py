@@ -276,7 +276,7 @@ def test_an_application_that_cannot_start_is_one_sentence(workers: int, start: S
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_fault_in_the_start_ends_the_service(workers: int, start: Start) -> None:
+def test_an_error_at_startup_ends_the_service(workers: int, start: Start) -> None:
     status, output, errors = start("create_fault", workers=workers).ended()
     assert (status, output) == (1, "")
     assert errors.splitlines()[-1] == (

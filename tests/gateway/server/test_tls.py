@@ -52,7 +52,7 @@ def test_the_certificate_holds_for_this_machine(host: str, tmp_path: Path) -> No
     assert version == "TLSv1.3"
 
 
-def test_other_hosts_are_refused_by_clients(tmp_path: Path) -> None:
+def test_other_hosts_are_rejected_by_clients(tmp_path: Path) -> None:
     certificate, key = tls.ensure_certificate(tmp_path)
     with pytest.raises(ssl.SSLCertVerificationError):
         connect(tls.create_ssl_context(certificate, key), strict_client(certificate), "example.org")
@@ -108,7 +108,7 @@ def test_no_weak_suite_is_offered(tmp_path: Path) -> None:
     assert all(suite["kea"] in ("kx-ecdhe", "kx-any") for suite in suites)
 
 
-def test_older_protocols_are_refused(tmp_path: Path) -> None:
+def test_older_protocols_are_rejected(tmp_path: Path) -> None:
     certificate, key = tls.ensure_certificate(tmp_path)
     client = strict_client(certificate)
     client.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -143,7 +143,7 @@ def test_files_in_each_others_place_are_named(tmp_path: Path) -> None:
         tls.create_ssl_context(certificate, certificate)
 
 
-def test_an_encrypted_key_is_refused_instead_of_asked_for(tmp_path: Path) -> None:
+def test_an_encrypted_key_is_rejected_instead_of_asked_for(tmp_path: Path) -> None:
     certificate, _ = tls.ensure_certificate(tmp_path)
     locked = tmp_path / "locked.pem"
     locked.write_bytes(

@@ -75,6 +75,6 @@ def test_uvicorn_has_what_responses_of_the_protocol_are_made_of() -> None:
     assert httptools_impl.STATUS_LINE[404] == b"HTTP/1.1 404 Not Found\r\n"
 
 
-def test_uvicorn_tells_read_and_write_pauses_apart() -> None:
+def test_uvicorn_distinguishes_read_and_write_pauses() -> None:
     flow = vars(FlowControl(asyncio.Transport()))
     assert (flow["read_paused"], flow["write_paused"]) == (False, False)

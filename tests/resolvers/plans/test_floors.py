@@ -36,7 +36,7 @@ def test_without_floors_ids_are_made_up_and_ordinals_stay() -> None:
         (DrawnLevel("x", "Attic", floor_id="cellar"), "'cellar', which the asset does not have"),
     ],
 )
-def test_unknown_floors_are_refused_with_the_known_ones(level: DrawnLevel, message: str) -> None:
+def test_unknown_floors_are_rejected_with_the_known_ones(level: DrawnLevel, message: str) -> None:
     with pytest.raises(InvalidInputError, match=r"lobby, mezzanine, roof") as caught:
         assign_floors(drawing(level), "map", SORTS)
     assert message in str(caught.value)

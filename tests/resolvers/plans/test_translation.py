@@ -92,7 +92,7 @@ def test_walls_columns_kiosks_and_pools_are_barriers_but_a_gate_is_not() -> None
         ({"entrance": "emergency"}, None, None, True),
     ],
 )
-def test_doors_tell_width_access_and_whether_a_wheelchair_passes(
+def test_doors_have_width_access_and_whether_wheelchairs_pass(
     tags: dict[str, str], width_feet: float | None, wheelchair: bool | None, locked: bool
 ) -> None:
     (door,) = of_svg(rect(0, 0, 2, 2, ";".join(f"{k}={v}" for k, v in tags.items()))).plan.doors

@@ -1,4 +1,4 @@
-"""Making maps routable: what people reach is published, as often as you like."""
+"""Processing makes a map routable; repeating it changes nothing."""
 
 import json
 from pathlib import Path
@@ -150,7 +150,7 @@ async def test_a_map_that_routes_on_foot_alone_says_so(own_world: World, tmp_pat
         assert await tags_and_tier(store) == (["ils", "pathfinding"], "foot_routing")
 
 
-async def test_a_plan_by_which_nobody_reaches_anything_withdraws_the_network(
+async def test_a_plan_without_reachable_locations_withdraws_the_network(
     own_world: World, tmp_path: Path
 ) -> None:
     async with tower(own_world, tmp_path) as store:

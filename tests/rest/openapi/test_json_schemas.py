@@ -132,7 +132,7 @@ def test_a_property_may_be_called_title() -> None:
     assert components == {}
 
 
-def test_two_different_components_of_one_name_are_refused() -> None:
+def test_two_different_components_of_one_name_are_rejected() -> None:
     components = {"Door": {"type": "object"}}
     with pytest.raises(MissingDescriptionError, match="two different schemas are titled Door"):
         hoist_titled({"title": "Door", "type": "array"}, components)

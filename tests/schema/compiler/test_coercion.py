@@ -1,4 +1,4 @@
-"""Input values that are coerced quickly come to what graphql-core and strawberry make of them."""
+"""Fast coercion of input values gives the same result as graphql-core and strawberry."""
 
 from typing import Any
 
@@ -74,7 +74,7 @@ def declared(text: str) -> GraphQLInputType:
 
 
 @given(text=st.sampled_from(TYPES), value=VALUES)
-def test_what_is_coerced_is_what_graphql_core_makes_of_it(text: str, value: Any) -> None:
+def test_fast_coercion_equals_that_of_graphql_core(text: str, value: Any) -> None:
     type = declared(text)
     try:
         coerced = build_coercion(type)(value)
@@ -115,7 +115,7 @@ def test_plain_values_are_coerced(text: str, value: Any) -> None:
         ("AssignmentInput", {"groupId": "g"}),
     ],
 )
-def test_whatever_is_not_plain_is_left_to_graphql_core(text: str, value: Any) -> None:
+def test_values_that_are_not_plain_need_the_fallback(text: str, value: Any) -> None:
     with pytest.raises(FallbackNeededError):
         build_coercion(declared(text))(value)
 

@@ -1,7 +1,7 @@
-"""Exporting: what importing takes back unchanged."""
+"""An export can be imported again and changes nothing."""
 
 import json
-import uuid
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 from storage.bundles.exporting import export_bundle
 from storage.bundles.importing import ImportCounts, ParsedSource, import_bundles
 from storage.catalog import KINDS
-from storage.mongo import driver
 from storage.records.visibility import Scope
-from tests.storage.catalogs import SMALL, Bundle, small, text_of, write_arrays
+from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, small, text_of, write_arrays
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
 MEMBERS = sum(len(array) for array in SMALL.values())
+EXAMPLES = int(os.environ.get("FLOORGATE_CATALOG_EXAMPLES", 3))
+"""How many random catalogs are exported; `make fuzz` tries more."""
+MAX_DRAWN_MEMBERS = 16
+"""Of each kind. An import costs as much for one member as for many, so few catalogs are large."""
 
 
 async def load(database: Any, path: Path, bundle: Bundle) -> ImportCounts:
@@ -69,9 +72,7 @@ async def test_a_scope_exports_what_it_sees(database: Any, path: Path) -> None:
     assert [unit["id"] for unit in exported["units"]] == ["v1"]
 
 
-async def test_an_export_sees_nothing_of_what_is_written_meanwhile(
-    database: Any, path: Path
-) -> None:
+async def test_an_export_is_a_snapshot_of_when_it_began(database: Any, path: Path) -> None:
     bundle = small()
     bundle["units"] += [
         {"id": f"n{number:06}", "asset_id": "a", "floor_id": "a1", "name": "before"}
@@ -87,26 +88,26 @@ async def test_an_export_sees_nothing_of_what_is_written_meanwhile(
     assert len(exported["locations"]) == 1
 
 
-async def shout(content: bytes) -> ParsedSource:
+async def uppercase_source(content: bytes) -> ParsedSource:
     return ParsedSource(content.upper())
 
 
-async def test_drawings_travel_with_an_export(
+async def test_an_export_contains_the_drawings(
     client: Any, database: Any, database_name: str, tmp_path: Path
 ) -> None:
     (tmp_path / "am.svg").write_bytes(SVG)
     bundle = small()
     bundle["maps"][0]["source"] = "am.svg"
     path = write_arrays(tmp_path / "b.json", bundle)
-    await import_bundles(database, [path], parse_source=shout)
+    await import_bundles(database, [path], parse_source=uppercase_source)
     exported = await text_of(export_bundle(database))
     path.write_bytes(exported)
     (tmp_path / "am.svg").unlink()
-    again = await import_bundles(database, [path], parse_source=shout)
+    again = await import_bundles(database, [path], parse_source=uppercase_source)
     assert again.total == ImportCounts(unchanged=MEMBERS)
     elsewhere = client[f"{database_name}-elsewhere"]
     try:
-        await import_bundles(elsewhere, [path], parse_source=shout)
+        await import_bundles(elsewhere, [path], parse_source=uppercase_source)
         assert await text_of(export_bundle(elsewhere)) == exported
     finally:
         await client.drop_database(elsewhere.name)
@@ -128,10 +129,10 @@ stamps = st.sampled_from(
 
 @st.composite
 def catalogs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Bundle:
-    """Any catalog: whatever is drawn names owners that are drawn before."""
+    """Draw any catalog. Members refer only to owners that are drawn before them."""
 
     def some(make: Callable[[], dict[str, Any]], key: tuple[str, ...] = ("id",)) -> list[Any]:
-        made = [make() for _ in range(draw(st.integers(0, 4)))]
+        made = [make() for _ in range(draw(st.integers(0, MAX_DRAWN_MEMBERS)))]
         return list({tuple(member[field] for field in key): member for member in made}.values())
 
     def one(of: list[Any]) -> Any:
@@ -213,18 +214,13 @@ def catalogs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Bundle:
     }
 
 
+@ONE_DRIVER
 @given(bundle=catalogs(), lines=st.booleans())
-@settings(
-    max_examples=12,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 async def test_any_catalog_survives_export_and_import(
-    mongo_url: str, tmp_path: Path, bundle: Bundle, lines: bool
+    client: Any, database_name: str, path: Path, bundle: Bundle, lines: bool
 ) -> None:
-    client = driver.connect(mongo_url, timeout_seconds=30)
-    here, there = client[uuid.uuid4().hex], client[uuid.uuid4().hex]
-    path = tmp_path / "b"
+    here, there = client[f"{database_name}-here"], client[f"{database_name}-there"]
     try:
         await load(here, path, bundle)
         exported = await text_of(export_bundle(here, lines=lines))
@@ -236,4 +232,3 @@ async def test_any_catalog_survives_export_and_import(
     finally:
         await client.drop_database(here.name)
         await client.drop_database(there.name)
-        await driver.close(client)

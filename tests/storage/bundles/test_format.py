@@ -18,13 +18,13 @@ UNIT = {"id": "u1", "asset_id": "a", "floor_id": "f", "name": "101"}
 
 
 def read(content: bytes) -> list[BundleMember]:
-    complaints = Violations()
-    found = list(read_members(io.BytesIO(content), "b.json", complaints))
-    complaints.raise_if_any()
+    import_violations = Violations()
+    found = list(read_members(io.BytesIO(content), "b.json", import_violations))
+    import_violations.raise_if_any()
     return found
 
 
-def complaints(content: bytes) -> list[str]:
+def import_violations(content: bytes) -> list[str]:
     with pytest.raises(BundleError) as caught:
         read(content)
     return caught.value.violations
@@ -98,7 +98,7 @@ def test_where_the_stream_is_cut_does_not_matter(chunk: int, pad: str, name: str
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("change", "message"),
     [
         ({"floor_id": 3}, "$.units[0].floor_id: Expected `str`, got `int`"),
         (
@@ -133,12 +133,12 @@ def test_where_the_stream_is_cut_does_not_matter(chunk: int, pad: str, name: str
         ),
     ],
 )
-def test_a_faulty_field_is_named_by_its_path(change: dict[str, Any], complaint: str) -> None:
-    assert complaints(units(change)) == [f"b.json: {complaint}"]
+def test_a_faulty_field_is_named_by_its_path(change: dict[str, Any], message: str) -> None:
+    assert import_violations(units(change)) == [f"b.json: {message}"]
 
 
 def test_a_missing_field_is_named() -> None:
-    assert complaints(b'{"assets": [{"id": "a"}]}') == [
+    assert import_violations(b'{"assets": [{"id": "a"}]}') == [
         "b.json: $.assets[0]: Object missing required field `name`"
     ]
 
@@ -146,13 +146,13 @@ def test_a_missing_field_is_named() -> None:
 @pytest.mark.parametrize("key", ["X", "9a", "a", "a_b", "a" * 256])
 def test_a_bad_reference_key_is_told_the_pattern(key: str) -> None:
     reference = {"id": "r", "asset_id": "a", "key": key, "value": "v"}
-    (complaint,) = complaints(json.dumps({"asset_references": [reference]}).encode())
-    assert complaint.startswith("b.json: $.asset_references[0].key: Expected ")
+    (message,) = import_violations(json.dumps({"asset_references": [reference]}).encode())
+    assert message.startswith("b.json: $.asset_references[0].key: Expected ")
 
 
 def test_an_unknown_field_of_a_nested_object_is_told_the_fields_there() -> None:
     tag = {"map_id": "m", "key": "k", "name": "n", "values": [{"name": "x", "value": "y", "id": 1}]}
-    assert complaints(json.dumps({"level_tags": [tag]}).encode()) == [
+    assert import_violations(json.dumps({"level_tags": [tag]}).encode()) == [
         "b.json: $.level_tags[0].values[0]: Object contains unknown field `id`;"
         " known fields: name, value, created_at, updated_at"
     ]
@@ -161,19 +161,19 @@ def test_an_unknown_field_of_a_nested_object_is_told_the_fields_there() -> None:
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5000])
 def test_numbers_are_finite(number: str) -> None:
     location = b'{"id":"l","asset_id":"a","unit_map_id":"m","name":"","x":0,"y":%s}'
-    (complaint,) = complaints(b'{"locations":[%s]}' % (location % number.encode()))
-    assert complaint.startswith("b.json: $.locations[0]")
+    (message,) = import_violations(b'{"locations":[%s]}' % (location % number.encode()))
+    assert message.startswith("b.json: $.locations[0]")
 
 
 def test_a_name_given_twice_in_one_object_is_a_fault() -> None:
-    assert complaints(b'{"assets":[{"id":"a","name":"A","name":"B"}]}') == [
+    assert import_violations(b'{"assets":[{"id":"a","name":"A","name":"B"}]}') == [
         'b.json: $.assets[0]: "name" is given more than once'
     ]
 
 
 def test_an_unknown_array_is_told_the_right_ones() -> None:
-    (complaint,) = complaints(b'{\n "unit": []}')
-    assert complaint == (
+    (message,) = import_violations(b'{\n "unit": []}')
+    assert message == (
         'b.json: line 2, column 2: there is no array "unit"; a bundle has assets, floors,'
         " backgrounds, maps, units, level_tags, asset_references, unit_references,"
         " attribute_groups, attribute_assignments, locations"
@@ -181,8 +181,8 @@ def test_an_unknown_array_is_told_the_right_ones() -> None:
 
 
 def test_an_unknown_type_is_told_the_right_ones() -> None:
-    (complaint,) = complaints(b'{"type": "flat", "id": "u"}')
-    assert complaint == (
+    (message,) = import_violations(b'{"type": "flat", "id": "u"}')
+    assert message == (
         "b.json: line 1: $.type: must be one of asset, floor, background, map, unit, level_tag,"
         " asset_reference, unit_reference, attribute_group, attribute_assignment, location;"
         ' not "flat"'
@@ -190,7 +190,7 @@ def test_an_unknown_type_is_told_the_right_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"),
+    ("content", "message"),
     [
         (b"", "line 1, column 1: the file is empty"),
         (b" \n\n ", "line 3, column 2: the file is empty"),
@@ -210,22 +210,22 @@ def test_an_unknown_type_is_told_the_right_ones() -> None:
         (b'{"type": "unit"} {}', "line 1, column 17: more text after the member"),
     ],
 )
-def test_text_that_is_no_bundle_is_told_its_line_and_column(content: bytes, complaint: str) -> None:
-    found = complaints(content)
-    assert found[0].startswith(f"b.json: {complaint}"), found
+def test_text_that_is_no_bundle_is_told_its_line_and_column(content: bytes, message: str) -> None:
+    found = import_violations(content)
+    assert found[0].startswith(f"b.json: {message}"), found
 
 
 def test_a_fault_deep_within_a_large_file_is_told_its_line() -> None:
     lines = [json.dumps(UNIT | {"id": f"u{number}"}) for number in range(20_000)]
     content = '{"units": [\n' + ",\n".join(lines) + "\n;]}"
-    assert complaints(content.encode()) == [
+    assert import_violations(content.encode()) == [
         "b.json: line 20002, column 1: expected ',' or ']' after $.units[19999], not ';'"
     ]
 
 
 def test_a_truncated_gzip_is_told() -> None:
     content = gzip.compress(units(*({"id": f"u{number}"} for number in range(100))))
-    assert complaints(content[:-20]) == [
+    assert import_violations(content[:-20]) == [
         "b.json: the gzip data ends too early; is the file complete?"
     ]
 
@@ -233,16 +233,16 @@ def test_a_truncated_gzip_is_told() -> None:
 def test_a_damaged_gzip_is_told() -> None:
     content = bytearray(gzip.compress(units({})))
     content[-6] ^= 1
-    (complaint,) = complaints(bytes(content))
-    assert complaint.startswith("b.json: the gzip data is damaged: CRC check failed")
+    (message,) = import_violations(bytes(content))
+    assert message.startswith("b.json: the gzip data is damaged: CRC check failed")
 
 
 def test_each_faulty_line_is_told() -> None:
-    assert len(complaints(b'{"type": "unit"}\nnonsense\n3\n{"type": "asset"}\n')) == 4
+    assert len(import_violations(b'{"type": "unit"}\nnonsense\n3\n{"type": "asset"}\n')) == 4
 
 
 def test_complaints_end_at_a_number() -> None:
-    found = complaints(units(*({"name": 1} for _ in range(1000))))
+    found = import_violations(units(*({"name": 1} for _ in range(1000))))
     assert len(found) == MAX_VIOLATIONS + 1
     assert found[-1] == f"These are the first {MAX_VIOLATIONS} errors."
 
@@ -250,16 +250,16 @@ def test_complaints_end_at_a_number() -> None:
 def test_a_member_that_no_document_could_hold_is_told() -> None:
     value = {"name": "n" * 1000, "value": "v"}
     tag = {"map_id": "m", "key": "k", "name": "n", "values": [value] * 2200}
-    assert complaints(json.dumps({"level_tags": [tag]}).encode()) == [
+    assert import_violations(json.dumps({"level_tags": [tag]}).encode()) == [
         "b.json: $.level_tags[0]: the member is longer than 2,097,152 characters"
     ]
 
 
-def test_a_member_without_end_is_refused_in_bounded_memory() -> None:
+def test_a_member_without_end_is_rejected_in_bounded_memory() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_stream, "MAX_VALUE_LENGTH", 1000)
         patch.setattr(json_stream, "CHUNK_BYTES", 100)
-        (complaint,) = complaints(b'{"assets":[{"name":"' + b"x" * 1_000_000)
-    assert complaint == (
+        (message,) = import_violations(b'{"assets":[{"name":"' + b"x" * 1_000_000)
+    assert message == (
         "b.json: line 1, column 12: a value longer than 1,000 characters begins here"
     )

@@ -217,11 +217,11 @@ def test_it_is_out_of_reach_of_the_terminal(data_dir: Path) -> None:
     assert os.getsid(0) not in sessions
 
 
-def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_data_directory_that_is_a_file_is_rejected(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    complaint = r"file.*Not a directory.*may write to"
-    with pytest.raises(EmbeddedServerError, match=complaint), run_embedded_mongo(file):
+    message = r"file.*Not a directory.*may write to"
+    with pytest.raises(EmbeddedServerError, match=message), run_embedded_mongo(file):
         pass
 
 
@@ -232,6 +232,6 @@ def test_a_server_that_does_not_start_is_reported_in_its_own_words(
     script.write_text("#!/bin/sh\necho 'libcurl.so.4: cannot open shared object file'; exit 127\n")
     script.chmod(0o700)
     monkeypatch.setattr(mongod, "find_binary", lambda: script)
-    complaint = r"libcurl.*status 127.*apt-get install libcurl4"
-    with pytest.raises(EmbeddedServerError, match=complaint), run_embedded_mongo(data_dir):
+    message = r"libcurl.*status 127.*apt-get install libcurl4"
+    with pytest.raises(EmbeddedServerError, match=message), run_embedded_mongo(data_dir):
         pass

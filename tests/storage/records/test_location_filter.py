@@ -56,7 +56,7 @@ def test_a_filter_is_terms_joined_by_commas(text: str, meaning: list[FilterTerm]
         r"a\b",
     ],
 )
-def test_anything_else_is_refused_and_quoted(text: str) -> None:
+def test_anything_else_is_rejected_and_quoted(text: str) -> None:
     with pytest.raises(InvalidTermError) as caught:
         location_filter.parse_filter(text)
     assert any(f"'{part}'" in str(caught.value) for part in [text, *text.split(",")])

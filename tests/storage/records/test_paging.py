@@ -44,7 +44,7 @@ def test_a_cursor_of_another_page_or_size_does_not_count(page: int, per_page: in
 
 
 @given(st.text())
-def test_any_other_token_is_refused_or_is_a_cursor(token: str) -> None:
+def test_any_other_token_is_rejected_or_is_a_cursor(token: str) -> None:
     try:
         slice = PageRequest.from_arguments(1, 1, token)
     except InvalidPageRequestError as error:

@@ -42,7 +42,7 @@ async def test_members_of_every_kind_are_accepted(database: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("client", ["motor"], indirect=True)
-async def test_documents_of_another_shape_are_refused(
+async def test_documents_of_another_shape_are_rejected(
     database: Any, kind: str, change: dict[str, Any]
 ) -> None:
     await prepare_database(database)

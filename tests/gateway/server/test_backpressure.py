@@ -1,4 +1,4 @@
-"""Clients that read or write slowly, or pipeline, cost the others nothing and memory little."""
+"""Slow and pipelining clients neither delay other clients nor use much memory."""
 
 import asyncio
 from contextlib import AsyncExitStack

@@ -1,4 +1,4 @@
-"""The same truth through both doors: `/v1` and `/graphql`."""
+"""`/v1` and `/graphql` give the same answers and apply the same rules."""
 
 from collections import Counter
 from typing import Any
@@ -133,7 +133,7 @@ def test_every_input_of_an_endpoint_is_described_by_the_argument_that_it_feeds(
 
 @pytest.mark.parametrize("page", [{}, {"page": 1, "perPage": 2}, {"page": 2, "perPage": 1}])
 @pytest.mark.parametrize("row", READS, ids=name_of)
-async def test_an_endpoint_says_what_its_operation_says(
+async def test_an_endpoint_returns_what_its_operation_returns(
     client: httpx.AsyncClient, row: Endpoint, page: dict[str, int]
 ) -> None:
     page = page if isinstance(row.envelope, PagedList) else {}
@@ -187,7 +187,7 @@ DEMANDED = {
 @pytest.mark.parametrize(
     "row", [row for row in ENDPOINTS if row.number.startswith("E")], ids=name_of
 )
-def test_an_endpoint_demands_what_the_specification_says(row: Endpoint) -> None:
+def test_an_endpoint_requires_the_flags_and_permissions_of_the_specification(row: Endpoint) -> None:
     assert demands(row) == DEMANDED.get(row.number, (None, None))
 
 
@@ -197,7 +197,7 @@ PERMITTED = [row for row in ENDPOINTS if demands(row)[1]]
 
 @pytest.mark.parametrize("sent", [None, "", "References", "references2", "distance,x;y"])
 @pytest.mark.parametrize("row", FLAGGED, ids=name_of)
-async def test_an_experimental_endpoint_wants_its_flag_before_all_else(
+async def test_an_experimental_endpoint_checks_its_flag_first(
     narrow: httpx.AsyncClient, row: Endpoint, sent: str | None
 ) -> None:
     headers = {} if sent is None else {"Experimental-Flags": sent}
@@ -209,7 +209,7 @@ async def test_an_experimental_endpoint_wants_its_flag_before_all_else(
 
 
 @pytest.mark.parametrize("row", PERMITTED, ids=name_of)
-async def test_an_endpoint_wants_its_permission_before_it_looks_at_the_input(
+async def test_an_endpoint_checks_its_permission_before_its_input(
     narrow: httpx.AsyncClient, row: Endpoint
 ) -> None:
     url = address(row, dict.fromkeys(NAMED, "none")) + "?page=x"
@@ -248,7 +248,7 @@ GUARDED = [
 
 
 @pytest.mark.parametrize(("query", "given"), GUARDED)
-async def test_experimental_fields_want_their_flag_and_permission(
+async def test_experimental_fields_require_their_flag_and_permission(
     client: httpx.AsyncClient, narrow: httpx.AsyncClient, query: str, given: dict[str, str]
 ) -> None:
     body = {"query": query, "variables": given}
@@ -274,7 +274,7 @@ BY_ID = [row for row in READS if parameters(row) and "group-id" not in parameter
 
 
 @pytest.mark.parametrize("row", BY_ID, ids=name_of)
-async def test_what_a_key_may_not_see_is_answered_as_what_does_not_exist(
+async def test_rest_answers_hidden_records_as_missing_ones(
     narrow: httpx.AsyncClient, client: httpx.AsyncClient, row: Endpoint
 ) -> None:
     assert (await client.get(address(row, INVISIBLE), headers=ALL_FLAGS)).status_code == 200
@@ -289,7 +289,7 @@ async def test_what_a_key_may_not_see_is_answered_as_what_does_not_exist(
 
 
 @pytest.mark.parametrize("row", BY_ID, ids=name_of)
-async def test_what_a_key_may_not_see_is_null_where_what_does_not_exist_is(
+async def test_in_graphql_hidden_records_are_null_as_missing_ones(
     narrow: httpx.AsyncClient, row: Endpoint
 ) -> None:
     bodies = [
@@ -330,7 +330,7 @@ async def test_a_record_is_found_only_under_its_own_owner(client: httpx.AsyncCli
         ("after", "AAAA"),
     ],
 )
-async def test_a_page_that_cannot_be_is_refused_before_anything_is_looked_for(
+async def test_an_invalid_page_is_rejected_before_records_are_looked_up(
     client: httpx.AsyncClient, row: Endpoint, name: str, value: str
 ) -> None:
     response = await client.get(
@@ -355,7 +355,7 @@ async def test_a_page_that_cannot_be_is_refused_before_anything_is_looked_for(
         ('tags: "ils,,mls"', "tags"),
     ],
 )
-async def test_graphql_refuses_the_same_input(
+async def test_graphql_rejects_the_same_input(
     client: httpx.AsyncClient, arguments: str, field: str
 ) -> None:
     (error,) = (await ask(client, f"{{ maps({arguments}) {{ data {{ id }} }} }}"))["errors"]
@@ -371,6 +371,6 @@ def test_every_code_of_an_operation_has_a_status() -> None:
     assert codes <= set(STATUS_BY_CODE)
 
 
-def test_the_gateway_starts_only_with_operations_that_fit(gateway: Gateway) -> None:
+def test_the_gateway_starts_only_with_valid_operations(gateway: Gateway) -> None:
     routed = {route.path for route in gateway.build_routes()}
     assert {row.path for row in ENDPOINTS} <= routed

@@ -1,4 +1,4 @@
-"""What an import refuses: told with its place, and nothing is written."""
+"""Violations of a bundle are reported with their positions, and nothing is written."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from tests.storage.catalogs import (
     ONE_DRIVER,
     SMALL,
     Bundle,
-    complaints,
+    import_violations,
     small,
     write_arrays,
     write_lines,
@@ -19,7 +19,7 @@ from tests.storage.catalogs import (
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
-FAULTS: list[tuple[str, int, dict[str, Any], str]] = [
+INVALID_MEMBERS: list[tuple[str, int, dict[str, Any], str]] = [
     (
         "units",
         0,
@@ -71,19 +71,19 @@ FAULTS: list[tuple[str, int, dict[str, Any], str]] = [
 
 
 @ONE_DRIVER
-@pytest.mark.parametrize(("kind", "index", "change", "complaint"), FAULTS)
-async def test_members_must_agree_with_their_owners_and_each_other(
-    database: Any, path: Path, kind: str, index: int, change: dict[str, Any], complaint: str
+@pytest.mark.parametrize(("kind", "index", "change", "message"), INVALID_MEMBERS)
+async def test_members_must_match_their_owners_and_each_other(
+    database: Any, path: Path, kind: str, index: int, change: dict[str, Any], message: str
 ) -> None:
     bundle = small()
     bundle[kind][index] |= change
-    found = await complaints(database, write_arrays(path, bundle))
-    assert any(line.startswith(f"{path}: {complaint}") for line in found), found
+    found = await import_violations(database, write_arrays(path, bundle))
+    assert any(line.startswith(f"{path}: {message}") for line in found), found
 
 
 @ONE_DRIVER
 @pytest.mark.parametrize(
-    ("kind", "index", "change", "complaint"),
+    ("kind", "index", "change", "message"),
     [
         (
             "units",
@@ -113,23 +113,23 @@ async def test_members_must_agree_with_their_owners_and_each_other(
         ),
     ],
 )
-async def test_members_must_agree_with_the_catalog(
+async def test_members_must_match_the_catalog(
     database: Any,
     bundle: Path,
     path: Path,
     kind: str,
     index: int,
     change: dict[str, Any],
-    complaint: str,
+    message: str,
 ) -> None:
     await import_bundles(database, [bundle])
     member: Any = SMALL[kind][index] | change
     one: Bundle = {kind: [*SMALL[kind][:index], member]}
-    found = await complaints(database, write_arrays(path, one))
-    assert any(line.startswith(f"{path}: {complaint}") for line in found), found
+    found = await import_violations(database, write_arrays(path, one))
+    assert any(line.startswith(f"{path}: {message}") for line in found), found
 
 
-async def test_an_attribute_may_go_once_nobody_has_it(
+async def test_an_attribute_can_be_removed_once_it_is_not_assigned(
     database: Any, bundle: Path, path: Path
 ) -> None:
     await import_bundles(database, [bundle])
@@ -140,7 +140,7 @@ async def test_an_attribute_may_go_once_nobody_has_it(
     assert summary.total == ImportCounts(updated=1)
 
 
-async def test_a_fault_in_the_last_line_of_the_last_file_leaves_everything_as_it_was(
+async def test_an_error_in_the_last_line_of_the_last_file_changes_nothing(
     database: Any, bundle: Path, tmp_path: Path
 ) -> None:
     await import_bundles(database, [bundle])
@@ -152,19 +152,21 @@ async def test_a_fault_in_the_last_line_of_the_last_file_leaves_everything_as_it
         for number in range(3000)
     ]
     last = write_lines(tmp_path / "last.ndjson", {"units": [*units, SMALL["units"][0] | {"x": 1}]})
-    (complaint,) = await complaints(database, first, last)
-    assert complaint.startswith(f"{last}: line 3001: $: Object contains unknown field `x`")
+    (message,) = await import_violations(database, first, last)
+    assert message.startswith(f"{last}: line 3001: $: Object contains unknown field `x`")
 
 
-async def test_a_duplicate_in_another_file_names_both_places(database: Any, tmp_path: Path) -> None:
+async def test_a_duplicate_in_another_file_names_both_origins(
+    database: Any, tmp_path: Path
+) -> None:
     one = write_arrays(tmp_path / "one.json", {"assets": SMALL["assets"]})
     two = write_lines(tmp_path / "two.ndjson", {"assets": SMALL["assets"][1:]})
-    assert await complaints(database, one, two) == [
+    assert await import_violations(database, one, two) == [
         f'{two}: line 1: $: asset "b" is already at {one}: $.assets[1]'
     ]
 
 
-async def test_files_that_cannot_be_read_are_told(database: Any, tmp_path: Path) -> None:
+async def test_unreadable_files_are_reported(database: Any, tmp_path: Path) -> None:
     missing = tmp_path / "missing.json"
-    assert await complaints(database, missing) == [f"{missing}: No such file or directory"]
-    assert await complaints(database, tmp_path) == [f"{tmp_path}: Is a directory"]
+    assert await import_violations(database, missing) == [f"{missing}: No such file or directory"]
+    assert await import_violations(database, tmp_path) == [f"{tmp_path}: Is a directory"]

@@ -1,4 +1,4 @@
-"""No query makes more MongoDB commands for more records: siblings are resolved together."""
+"""Siblings are resolved together: the number of MongoDB commands does not grow with records."""
 
 import uuid
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Drawings that come with maps, and what an import notes about maps."""
+"""Drawings of the maps in a bundle, and the notes of an import about maps."""
 
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,10 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
 MEMBERS = sum(len(array) for array in SMALL.values())
 
 
-async def shout(content: bytes) -> ParsedSource:
+async def uppercase_source(content: bytes) -> ParsedSource:
     if b"broken" in content:
         raise SourceError("line 1, column 1: not well-formed")
-    return ParsedSource(content.upper(), ["u1", "nobody"])
+    return ParsedSource(content.upper(), ["u1", "unknown"])
 
 
 @pytest.fixture
@@ -32,27 +32,29 @@ def drawn(tmp_path: Path) -> Path:
     return write_arrays(tmp_path / "drawn.json", bundle)
 
 
-async def test_a_drawing_beside_the_bundle_is_kept_and_parsed(database: Any, drawn: Path) -> None:
-    summary = await import_bundles(database, [drawn], parse_source=shout)
+async def test_a_drawing_next_to_the_bundle_is_stored_and_parsed(
+    database: Any, drawn: Path
+) -> None:
+    summary = await import_bundles(database, [drawn], parse_source=uppercase_source)
     found = await database["maps"].find_one({"_id": "am"})
     assert await files.read_file(database, found["source"]) == SVG
     assert await files.read_file(database, found["parsed"]) == SVG.upper()
     assert summary.notes == [
-        f'{drawn}: $.maps[0].source: the drawing shows 1 unknown units: "nobody"'
+        f'{drawn}: $.maps[0].source: the drawing shows 1 unknown units: "unknown"'
     ]
 
 
 async def test_a_map_changes_when_its_drawing_does(database: Any, drawn: Path) -> None:
-    await import_bundles(database, [drawn], parse_source=shout)
-    again = await import_bundles(database, [drawn], parse_source=shout)
+    await import_bundles(database, [drawn], parse_source=uppercase_source)
+    again = await import_bundles(database, [drawn], parse_source=uppercase_source)
     assert again.total == ImportCounts(unchanged=MEMBERS)
     (drawn.parent / "am.svg").write_bytes(SVG + b"\n")
-    changed = await import_bundles(database, [drawn], parse_source=shout)
+    changed = await import_bundles(database, [drawn], parse_source=uppercase_source)
     assert changed.kinds["maps"] == ImportCounts(updated=1, unchanged=1)
     assert await database["files"].count_documents({}) == 2  # the former ones are swept
 
 
-async def test_a_drawing_may_lie_within_the_bundle(database: Any, path: Path) -> None:
+async def test_a_drawing_may_be_a_data_url(database: Any, path: Path) -> None:
     bundle = small()
     bundle["maps"][0]["source"] = to_data_url(SVG)
     await import_bundles(database, [write_arrays(path, bundle)])
@@ -62,7 +64,7 @@ async def test_a_drawing_may_lie_within_the_bundle(database: Any, path: Path) ->
 
 @ONE_DRIVER
 @pytest.mark.parametrize(
-    ("source", "complaint"),
+    ("source", "message"),
     [
         ("missing.svg", '"missing.svg" next to the bundle: No such file or directory'),
         ("../am.svg", '"../am.svg" is outside the directory of the bundle'),
@@ -74,8 +76,8 @@ async def test_a_drawing_may_lie_within_the_bundle(database: Any, path: Path) ->
         ("broken.svg", "line 1, column 1: not well-formed"),
     ],
 )
-async def test_a_drawing_that_cannot_be_read_is_told(
-    database: Any, tmp_path: Path, source: str, complaint: str
+async def test_an_unreadable_drawing_is_reported(
+    database: Any, tmp_path: Path, source: str, message: str
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -86,12 +88,12 @@ async def test_a_drawing_that_cannot_be_read_is_told(
     bundle["maps"][0]["source"] = source
     path = write_arrays(home / "b.json", bundle)
     with pytest.raises(BundleError) as caught:
-        await import_bundles(database, [path], parse_source=shout)
-    assert caught.value.violations == [f"{path}: $.maps[0].source: {complaint}"]
+        await import_bundles(database, [path], parse_source=uppercase_source)
+    assert caught.value.violations == [f"{path}: $.maps[0].source: {message}"]
     assert await contents(database) == {}
 
 
-async def test_a_large_file_is_kept_in_chunks(database: Any) -> None:
+async def test_a_large_file_is_stored_in_chunks(database: Any) -> None:
     content = bytes(range(256)) * 4096 * 17
     digest = await files.write_file(database, content)
     assert await files.read_file(database, digest) == content
@@ -99,9 +101,7 @@ async def test_a_large_file_is_kept_in_chunks(database: Any) -> None:
     assert await files.read_file(database, "0" * 64) is None
 
 
-async def test_a_map_said_to_be_routable_that_is_not_is_noted(
-    database: Any, tmp_path: Path
-) -> None:
+async def test_a_map_tagged_routable_that_is_not_is_noted(database: Any, tmp_path: Path) -> None:
     said = small()
     said["maps"][0]["tags"] = ["pathfinding"]
     bundle = write_arrays(tmp_path / "said.json", said)

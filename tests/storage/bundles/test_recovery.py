@@ -1,4 +1,4 @@
-"""Imports that are killed or stopped, as real processes, and what is found afterwards."""
+"""Imports in processes that are killed or stopped, and what the next process makes of them."""
 
 import asyncio
 import signal
@@ -112,7 +112,7 @@ async def test_an_import_killed_while_it_applies_is_carried_to_its_end(
     await import_bundles(database, [write_lines(path.parent / "before.ndjson", renamed())])
     await kill(database, mongo_url, path, "writing", times)
     assert (await import_bundles(database, [path])).total == ImportCounts(unchanged=MEMBERS)
-    # One import has one time, whoever ends it.
+    # An import has one time, whichever process finishes it.
     assert len(await database["units"].distinct("updated_at")) == 1
     assert (await database["assets"].find_one({"_id": "a"}))["name"] == "Alder Court"
 

@@ -1,0 +1,117 @@
+"""Waypoints of requests: checked, completed from locations, and in the form of routing."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resolvers.networks.routable_maps import Placement, RoutableMap
+from resolvers.request.caller import Caller
+from resolvers.request.context import Context
+from resolvers.request.errors import InvalidInputError
+from resolvers.waypoints import (
+    LocationOrPosition,
+    Waypoint,
+    WaypointInput,
+    resolve_waypoints,
+    to_waypoint_ref,
+)
+from routing.search.stops import Position
+from storage.bundles.importing import import_bundles
+from storage.maps import Map
+from storage.mongo import driver
+from storage.records.visibility import ALL_ASSETS
+from storage.store import Store
+from tests.routing.world import process_drawing
+from tests.storage.catalogs import SMALL, write_arrays
+
+MAP = Map(id="am", asset_id="a", name="Plates", feet_per_unit=2.0)
+ABSENT: dict[str, Any] = {"id": None, "x": None, "y": None, "floor_id": None}
+
+
+def waypoint(**given: Any) -> WaypointInput:
+    return WaypointInput(**{"name": None, **ABSENT, **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"id": "l"}, None),
+        ({"x": 1, "y": 2, "floor_id": "f"}, None),
+        ({"id": "l", "x": 1, "y": 2}, None),
+        ({}, "must have the id of a location, or x, y and a floor"),
+        ({"x": 1, "y": 2}, "must have the id of a location, or x, y and a floor"),
+        ({"id": "l", "x": 1}, "must have both x and y, or neither"),
+    ],
+)
+def test_a_waypoint_has_an_id_or_a_position(given: dict[str, Any], message: str | None) -> None:
+    error = LocationOrPosition().check(ABSENT | given)
+    assert (error and error.message) == message
+
+
+@pytest.fixture
+async def context(mongo_url: str, database_name: str, tmp_path: Path) -> AsyncIterator[Context]:
+    client = driver.connect(mongo_url)
+    bundle = write_arrays(tmp_path / "b.json", SMALL)
+    await import_bundles(client[database_name], [bundle])
+    yield Context(Caller("key", ALL_ASSETS), Store(client, database_name))
+    await driver.close(client)
+
+
+@pytest.mark.anyio
+async def test_waypoints_are_completed_from_their_locations(context: Context) -> None:
+    resolved = await resolve_waypoints(
+        context,
+        MAP,
+        None,
+        [
+            ("from", waypoint(id="l")),
+            ("to", waypoint(id="l", name="Here", x=1.0, y=2.0, floor_id="a1")),
+            ("via", waypoint(x=3.0, y=4.0, floor_id="a1")),
+        ],
+    )
+    assert resolved == [
+        Waypoint("l", "Pool", 1.5, -2, "a1", True),
+        Waypoint("l", "Here", 1.0, 2.0, "a1", False),
+        Waypoint(None, None, 3.0, 4.0, "a1", False),
+    ]
+
+
+@pytest.mark.anyio
+async def test_all_waypoints_that_are_not_of_the_map_are_reported(context: Context) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        await resolve_waypoints(
+            context,
+            MAP,
+            None,
+            [
+                ("sources[0]", waypoint(id="missing")),
+                ("sources[1]", waypoint(x=1.0, y=2.0, floor_id="b1")),
+            ],
+        )
+    assert caught.value.extensions["fields"] == {
+        "sources[0].id": ["is no location of this map: 'missing'"],
+        "sources[1].floorId": ["is no floor of this map: 'b1'"],
+    }
+
+
+@pytest.mark.anyio
+async def test_what_the_network_knows_is_not_read_again(context: Context) -> None:
+    router = process_drawing("A,,,").router
+    routable = RoutableMap(router, {"A": Placement("A", "Gym", 1, 1, ("0",))})
+    (resolved,) = await resolve_waypoints(
+        context, MAP, routable, [("from", waypoint(id="A", floor_id="0"))]
+    )
+    assert resolved == Waypoint("A", "Gym", 1, 1, "0", True)
+    assert not context.reads.collections
+
+
+def test_routing_gets_the_id_of_a_location_or_a_position_in_feet() -> None:
+    router = process_drawing("A,,,").router
+    location = Waypoint("A", "Gym", 1, 1, "0", True)
+    moved = Waypoint("A", "Gym", 2, 3, "0", False)
+    unknown = Waypoint("B", "Bar", 2, 3, "0", True)
+    assert to_waypoint_ref(router, MAP, location) == "A"
+    assert to_waypoint_ref(router, MAP, moved) == Position("0", 4, 6)
+    assert to_waypoint_ref(router, MAP, unknown) == Position("0", 4, 6)

@@ -1,0 +1,92 @@
+"""JSON schemas of inputs: the types and rules of the arguments that they feed."""
+
+from typing import Any
+
+import pytest
+
+from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
+from rest.openapi.examples import SVG_EXAMPLE
+from rest.openapi.input_schemas import (
+    build_body_example,
+    build_body_schema,
+    describe_parameter_value,
+)
+from rest.parameters import EndpointInputs
+from rest.table import ENDPOINTS
+from schema.execution import Executor
+from schema.root import GRAPHQL_SCHEMA
+
+EXECUTOR = Executor(GRAPHQL_SCHEMA)
+
+
+def inputs_of(path: str, method: str = "GET") -> EndpointInputs:
+    (endpoint,) = (row for row in ENDPOINTS if (row.path, row.method) == (path, method))
+    return EndpointInputs.read(GRAPHQL_SCHEMA, endpoint, EXECUTOR.prepare(endpoint.document))
+
+
+def parameter(path: str, name: str) -> dict[str, Any]:
+    (found,) = (item for item in inputs_of(path).query if item.name == name)
+    return describe_parameter_value(found.input)
+
+
+def body_inputs(request_body: RequestBody) -> Any:
+    endpoint = next(row for row in ENDPOINTS if row.body is request_body)
+    return inputs_of(endpoint.path, endpoint.method).body
+
+
+def test_a_parameter_has_the_type_rules_default_and_example_of_its_argument() -> None:
+    described = parameter("/v1/units", "page")
+    assert described["schema"] == {
+        "type": "integer",
+        "format": "int32",
+        "minimum": 1,
+        "maximum": 2**31 - 1,
+        "default": 1,
+    }
+    assert described["example"] == 1
+    assert described["description"]
+
+
+def test_a_waypoint_in_a_query_is_text() -> None:
+    described = parameter("/v1/maps/{map}/route", "from")
+    assert described["schema"]["type"] == "string"
+    assert "`x,y,floor_id`" in described["description"]
+
+
+def test_the_schema_of_a_json_body_has_data_alone() -> None:
+    schema = build_body_schema(DISTANCES_BODY, body_inputs(DISTANCES_BODY))
+    assert (schema["title"], schema["required"]) == ("DistanceRequest", ["data"])
+    data = schema["properties"]["data"]
+    assert data["additionalProperties"] is False
+    assert data["required"] == ["sources", "targets"]
+
+
+def test_an_input_object_has_nullable_members_and_its_joint_rules() -> None:
+    schema = build_body_schema(DISTANCES_BODY, body_inputs(DISTANCES_BODY))
+    waypoint = schema["properties"]["data"]["properties"]["sources"]["items"]
+    assert waypoint["properties"]["floor_id"]["type"] == ["string", "null"]
+    assert waypoint["dependentRequired"] == {"x": ["y"], "y": ["x"]}
+
+
+def test_a_single_list_is_data_itself() -> None:
+    inputs = body_inputs(ASSIGNMENTS_BODY)
+    data = build_body_schema(ASSIGNMENTS_BODY, inputs)["properties"]["data"]
+    assert data["type"] == "array"
+    assert set(data["items"]["required"]) == {"asset_id", "attribute_id", "group_id", "unit_id"}
+    assert [*build_body_example(ASSIGNMENTS_BODY, inputs)] == ["data"]
+
+
+def test_a_drawing_is_text_with_an_example() -> None:
+    assert build_body_schema(UNIT_MAP_BODY, ()) == {
+        "type": "string",
+        "contentMediaType": "image/svg+xml",
+    }
+    assert build_body_example(UNIT_MAP_BODY, ()) == SVG_EXAMPLE
+
+
+@pytest.mark.parametrize("request_body", [DISTANCES_BODY, ASSIGNMENTS_BODY])
+def test_an_example_has_the_required_members(request_body: Any) -> None:
+    inputs = body_inputs(request_body)
+    data = build_body_schema(request_body, inputs)["properties"]["data"]
+    example = build_body_example(request_body, inputs)["data"]
+    assert {*data.get("required", ())} <= {*example} if isinstance(example, dict) else example

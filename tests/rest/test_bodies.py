@@ -1,0 +1,77 @@
+"""Request bodies become variables, and errors name the member in the body."""
+
+from typing import Any
+
+import pytest
+
+from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
+from rest.errors import HttpError
+from rest.parameters import EndpointInputs
+from rest.table import ENDPOINTS
+from schema.execution import Executor
+from schema.root import GRAPHQL_SCHEMA
+
+EXECUTOR = Executor(GRAPHQL_SCHEMA)
+
+
+def parse(request_body: RequestBody, content: bytes) -> dict[str, Any]:
+    endpoint = next(row for row in ENDPOINTS if row.body is request_body)
+    operation = EXECUTOR.prepare(endpoint.document)
+    inputs = EndpointInputs.read(GRAPHQL_SCHEMA, endpoint, operation)
+    return request_body.build_parser(inputs.body)(content)
+
+
+def test_a_body_of_another_media_type_is_one_variable() -> None:
+    assert [*parse(UNIT_MAP_BODY, b"<svg/>").values()] == [b"<svg/>"]
+    assert UNIT_MAP_BODY.to_path("svg") == "svg"
+
+
+def test_members_in_snake_case_become_variables() -> None:
+    waypoints = b'{"data": {"sources": [{"x": 1, "y": 2, "floor_id": "f"}], "targets": []}}'
+    variables = parse(DISTANCES_BODY, waypoints)
+    assert variables["sources"] == [{"id": None, "name": None, "x": 1, "y": 2, "floorId": "f"}]
+    assert variables["targets"] == []
+
+
+def test_the_only_variable_may_be_the_list_in_data() -> None:
+    assert parse(ASSIGNMENTS_BODY, b'{"data": []}') == {"data": []}
+
+
+@pytest.mark.parametrize(
+    ("request_body", "argument", "path"),
+    [
+        (DISTANCES_BODY, "sources[0].floorId", "data.sources[0].floor_id"),
+        (ASSIGNMENTS_BODY, "data[1].unitId", "data[1].unit_id"),
+    ],
+)
+def test_errors_have_the_path_in_the_body(
+    request_body: RequestBody, argument: str, path: str
+) -> None:
+    assert request_body.to_path(argument) == path
+
+
+@pytest.mark.parametrize(
+    ("request_body", "content", "status", "message"),
+    [
+        (DISTANCES_BODY, b"{", 400, "at line 1, column"),
+        (DISTANCES_BODY, b"[]", 422, "body must be an object, not an array"),
+        (DISTANCES_BODY, b"{}", 422, "data must be given"),
+        (DISTANCES_BODY, b'{"data": {"targets": []}}', 422, "data.sources must be given"),
+        (
+            DISTANCES_BODY,
+            b'{"data": {"sources": [], "targets": []}, "more": 1}',
+            422,
+            "more is an unknown field",
+        ),
+        (DISTANCES_BODY, b'\n{"data": 1e400}', 422, "number that is too large in line 2"),
+        (ASSIGNMENTS_BODY, b'{"data": 1e400}', 400, "The body is not JSON"),
+        (ASSIGNMENTS_BODY, b'{"data": {}}', 422, "data must be an array, not an object"),
+    ],
+)
+def test_an_invalid_body_is_an_error(
+    request_body: RequestBody, content: bytes, status: int, message: str
+) -> None:
+    with pytest.raises(HttpError) as caught:
+        parse(request_body, content)
+    assert caught.value.status == status
+    assert message in str(caught.value)

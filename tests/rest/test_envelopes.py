@@ -1,0 +1,119 @@
+"""From the result of an operation to the body of a response and its link header."""
+
+from typing import Any
+
+import pytest
+
+from rest.envelopes import (
+    DataList,
+    DistanceMatrixData,
+    Envelope,
+    LinkPagedList,
+    NoContent,
+    NullableData,
+    PagedList,
+    RequestUrl,
+    SingleResource,
+    UnpagedList,
+)
+from rest.errors import HttpError
+
+URL = RequestUrl("https://maps.example/v1/units", [("tags", "a b&c")])
+UNIT = {"title": "Unit", "type": "object", "properties": {"id": {"type": "string"}}}
+
+
+def page(number: int, after: str | None) -> dict[str, Any]:
+    paging = {"current_page": number, "per_page": 2, "next": after}
+    return {"units": {"paging": paging, "data": ["u1", "u2"]}}
+
+
+@pytest.mark.parametrize(
+    ("envelope", "result", "body"),
+    [
+        (SingleResource(("unit",)), {"unit": {"id": "u"}}, {"id": "u"}),
+        (UnpagedList(("groups",)), {"groups": {"data": [1]}}, {"data": [1]}),
+        (DataList(("map", "nearest")), {"map": {"nearest": [1]}}, {"data": [1]}),
+        (NullableData(("map", "route")), {"map": {"route": None}}, {"data": None}),
+        (NoContent(("unassign",)), {"unassign": None}, None),
+    ],
+)
+def test_the_resource_is_wrapped(envelope: Envelope, result: dict[str, Any], body: Any) -> None:
+    wrapped = envelope.wrap(result, URL)
+    assert (wrapped.body, wrapped.link_header) == (body, None)
+
+
+@pytest.mark.parametrize(
+    "envelope",
+    [SingleResource(("map", "unit")), PagedList(("map", "units")), NullableData(("map", "route"))],
+)
+def test_a_missing_parent_is_not_found(envelope: Envelope) -> None:
+    with pytest.raises(HttpError) as caught:
+        envelope.wrap({"map": None}, URL)
+    assert caught.value.status == 404
+
+
+@pytest.mark.parametrize(
+    ("number", "after", "previous_url", "next_url"),
+    [
+        (1, None, None, None),
+        (1, "k", None, f"{URL.url}?per-page=2&page=2&tags=a%20b%26c&after=k"),
+        (2, None, f"{URL.url}?per-page=2&page=1&tags=a%20b%26c", None),
+    ],
+)
+def test_a_page_has_the_urls_of_its_neighbours(
+    number: int, after: str | None, previous_url: str | None, next_url: str | None
+) -> None:
+    wrapped = PagedList(("units",)).wrap(page(number, after), URL)
+    assert wrapped.body == {
+        "paging": {
+            "per_page": 2,
+            "current_page": number,
+            "prev_url": previous_url,
+            "next_url": next_url,
+        },
+        "data": ["u1", "u2"],
+    }
+
+
+def test_the_link_header_names_both_neighbours() -> None:
+    for envelope in (PagedList(("units",)), LinkPagedList(("units",))):
+        wrapped = envelope.wrap(page(2, "k"), RequestUrl("/v1", []))
+        assert wrapped.link_header == (
+            '</v1?per-page=2&page=3&after=k>; rel="next", </v1?per-page=2&page=1>; rel="prev"'
+        )
+    assert wrapped.body == {"data": ["u1", "u2"]}
+
+
+def test_waypoints_without_id_and_name_lack_these_members() -> None:
+    named, unnamed = {"id": "a", "name": "A", "x": 1}, {"id": None, "name": None, "x": None}
+    matrix = {"sources": [{**unnamed, "targets": [named, unnamed]}]}
+    wrapped = DistanceMatrixData(("matrix",)).wrap({"matrix": matrix}, URL)
+    assert wrapped.body == {"data": {"sources": [{"x": None, "targets": [named, {"x": None}]}]}}
+
+
+def test_schemas_describe_the_bodies() -> None:
+    number = {"type": "integer"}
+    paging = {"properties": {"per_page": number, "current_page": number, "next": {}}}
+    resource = {"properties": {"paging": paging, "data": {"type": "array", "items": UNIT}}}
+    paged = PagedList(("units",)).json_schema(resource)
+    assert (paged["title"], paged["required"]) == ("UnitPage", ["paging", "data"])
+    assert [*paged["properties"]["paging"]["properties"]] == [
+        "per_page",
+        "current_page",
+        "prev_url",
+        "next_url",
+    ]
+    assert LinkPagedList(("units",)).json_schema(resource)["title"] == "UnitList"
+    nullable = NullableData(("unit",)).json_schema(UNIT)
+    assert nullable["properties"]["data"] == {"oneOf": [UNIT, {"type": "null"}]}
+
+
+def test_the_schema_of_a_matrix_does_not_require_names() -> None:
+    waypoint = {"type": "object", "required": ["id", "name", "x"], "properties": {"id": {}}}
+    sources = {"type": "array", "items": waypoint}
+    matrix = {"title": "Matrix", "required": ["sources"], "properties": {"sources": sources}}
+    schema = DistanceMatrixData(("matrix",)).json_schema(matrix)
+    data = schema["properties"]["data"]
+    assert data["required"] == ["sources"]
+    assert data["properties"]["sources"]["items"]["required"] == ["x"]
+    assert waypoint["required"] == ["id", "name", "x"]

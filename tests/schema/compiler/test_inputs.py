@@ -1,0 +1,97 @@
+"""Variables and arguments of a compiled query are those that graphql-core would pass."""
+
+from typing import Any
+
+import pytest
+from graphql import OperationDefinitionNode, parse
+
+from resolvers.waypoints import WaypointInput
+from schema.compiler.inputs import VariableCoercer, build_arguments
+from schema.compiler.leaves import InvalidResultError
+from schema.compiler.selection import FieldCollector, SelectedField
+from schema.root import GRAPHQL_SCHEMA
+from storage.records.paging import DEFAULT_PER_PAGE
+
+
+def operation_of(text: str) -> OperationDefinitionNode:
+    node = parse(text).definitions[0]
+    assert isinstance(node, OperationDefinitionNode)
+    return node
+
+
+def coerce(declared: str, **inputs: Any) -> dict[str, Any]:
+    operation = operation_of(f"query ({declared}) {{ __typename }}")
+    return VariableCoercer(GRAPHQL_SCHEMA, operation).coerce(inputs).coerced
+
+
+def arguments(field: str, declared: str = "", **inputs: Any) -> dict[str, Any] | None:
+    """Return what the resolver of a field of Query is called with."""
+    operation = operation_of(f"query {f'({declared})' if declared else ''} {{ {field} }}")
+    assert GRAPHQL_SCHEMA.query_type is not None
+    collector = FieldCollector(GRAPHQL_SCHEMA, {}, {})
+    fields = collector.collect_fields([operation.selection_set], GRAPHQL_SCHEMA.query_type)
+    (selected,) = fields
+    while isinstance(selected, SelectedField) and selected.response_key == "map":
+        (selected,) = selected.children
+    assert isinstance(selected, SelectedField)
+    build = build_arguments(selected, GRAPHQL_SCHEMA)
+    return build and build(VariableCoercer(GRAPHQL_SCHEMA, operation).coerce(inputs))
+
+
+def test_absent_and_null_variables_differ() -> None:
+    assert coerce("$n: Int") == {}
+    assert coerce("$n: Int", n=None) == {"n": None}
+    assert coerce("$n: Int = 3") == {"n": 3}
+    assert coerce("$n: Int = 3", n=None) == {"n": None}
+
+
+def test_values_are_coerced_to_their_types() -> None:
+    assert coerce("$id: ID!, $x: [Float!]", id=7, x=1) == {"id": "7", "x": [1.0]}
+    assert coerce("$n: Int", n=1, unknown="x") == {"n": 1}
+
+
+@pytest.mark.parametrize("inputs", [{}, {"n": None}, {"n": "one"}, {"n": 2**31}])
+def test_invalid_variables_are_left_to_graphql_core(inputs: dict[str, Any]) -> None:
+    with pytest.raises(InvalidResultError):
+        coerce("$n: Int!", **inputs)
+
+
+DEFAULTS = {"page": 1, "per_page": DEFAULT_PER_PAGE, "after": None}
+
+
+def test_constants_and_defaults_become_arguments_by_their_python_names() -> None:
+    assert arguments("units(perPage: 5) { data { id } }") == DEFAULTS | {"per_page": 5}
+
+
+def test_an_absent_variable_leaves_the_default() -> None:
+    field, declared = "units(perPage: $n) { data { id } }", "$n: Int"
+    assert arguments(field, declared) == DEFAULTS
+    assert (arguments(field, declared, n=None) or {})["per_page"] is None
+    assert (arguments(field, declared, n=7) or {})["per_page"] == 7
+
+
+def test_a_required_argument_needs_its_variable() -> None:
+    assert arguments("unit(id: $id) { id }", "$id: ID!", id="u") == {"id": "u"}
+    with pytest.raises(InvalidResultError):
+        arguments("unit(id: $id) { id }", '$id: ID = "u"', id=None)
+
+
+@pytest.mark.parametrize(
+    ("start", "declared", "inputs"),
+    [
+        ('{id: "a"}', "", {}),
+        ("$from", "$from: WaypointInput!", {"from": {"id": "a"}}),
+        ("{id: $id}", "$id: ID!", {"id": "a"}),
+    ],
+)
+def test_input_objects_become_their_classes(
+    start: str, declared: str, inputs: dict[str, Any]
+) -> None:
+    field = f'map(id: "m") {{ nearest(from: {start}) {{ __typename }} }}'
+    built = arguments(field, declared, **inputs)
+    assert built is not None
+    assert WaypointInput(id="a") in built.values()  # type: ignore[call-arg,arg-type]
+
+
+def test_a_field_without_arguments_has_no_builder() -> None:
+    assert arguments('map(id: "m") { name }') is None

@@ -1,0 +1,66 @@
+"""The facts about owners that members are validated against, staged or live."""
+
+from typing import Any
+
+import pytest
+
+from storage.bundles.format import BundleMember
+from storage.bundles.members import parse_member
+from storage.bundles.owners import OwnerCache, find_mismatches, is_consistent, values_at
+from storage.bundles.staging import Staging
+from storage.bundles.violations import Violations
+from storage.floors import FLOORS
+from storage.records.kinds import Owner
+from tests.storage.catalogs import ONE_DRIVER, SMALL
+
+SAME_ASSET = Owner("floor_id", "floors", must_match=(("asset_id", "asset_id"),))
+OF_GROUP = Owner(
+    "group_id", "attribute_groups", value_in=("attribute_id", "attributes.attribute_id")
+)
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "values"),
+    [
+        ({"map_ids": ["m", "n"]}, "map_ids", ["m", "n"]),
+        ({"map_ids": None}, "map_ids", []),
+        ({}, "floors.id", []),
+    ],
+)
+def test_a_path_has_the_values_of_all_items(
+    document: dict[str, Any], path: str, values: list[str]
+) -> None:
+    assert values_at(document, path) == values
+
+
+def test_a_member_must_match_its_owner() -> None:
+    member = {"asset_id": "a"}
+    assert is_consistent(SAME_ASSET, member, {"asset_id": "a"})
+    mismatches = [*find_mismatches(SAME_ASSET, member, {"asset_id": "b"})]
+    assert mismatches == ['has asset_id "b", not "a"']
+
+
+def test_a_value_must_be_in_the_array_of_its_owner() -> None:
+    facts = {"attributes.attribute_id": frozenset({"s", "t"})}
+    assert is_consistent(OF_GROUP, {"attribute_id": "s"}, facts)
+    assert [*find_mismatches(OF_GROUP, {"attribute_id": "x"}, facts)] == ['has no attribute_id "x"']
+
+
+@pytest.mark.anyio
+@ONE_DRIVER
+async def test_staged_owners_take_precedence_over_live_ones(database: Any) -> None:
+    staging = Staging(database, "import")
+    members = [
+        BundleMember("", FLOORS, parse_member(FLOORS, SMALL["floors"][0] | {"asset_id": "b"}), 0)
+    ]
+    await staging.add_members(members, Violations())
+    live = [
+        {"_id": key, "asset_id": "a", "name": "", "sort": 1, "created_at": "", "updated_at": ""}
+        for key in ("a1", "a2")
+    ]
+    await database["floors"].insert_many(live)
+    cache = OwnerCache(database, staging, FLOORS)
+    await cache.load({"a1", "a2", "missing"})
+    assert cache.get("a1") == {"asset_id": "b"}
+    assert cache.get("a2") == {"asset_id": "a"}
+    assert cache.get("missing") is None
