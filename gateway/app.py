@@ -1,4 +1,4 @@
-"""The ASGI application: routes, the middleware around them, and what the routes may call."""
+"""The ASGI application: its routes, the middleware around them, and the services they use."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager

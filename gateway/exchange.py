@@ -1,8 +1,8 @@
-"""What the server, the middleware and the caches share about one request and its response.
+"""Definitions for one request and its response, shared by server, middleware and caches.
 
 Keys of the ASGI scope, request ids, the access log line, and the error responses that are sent
-without running the application. This module stands below all three, so that none of them has to
-import another for it.
+without running the application. The server, the middleware and the caches import this module, so
+they need not import each other.
 """
 
 import logging
@@ -16,8 +16,6 @@ from starlette.types import Message
 
 from gateway.redaction import contains_secret
 
-SCOPE_ROUTE = "floorgate.route"
-"""Scope member: template of the matched route, set by the router."""
 SCOPE_KEY_ID = "floorgate.key_id"
 """Scope member: id of the caller's API key (not the key), set by authentication."""
 SCOPE_API_KEY = "floorgate.key"

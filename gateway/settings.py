@@ -49,7 +49,7 @@ class ValidatedText(click.ParamType[str]):
 
 
 def _parse_base_url(text: str) -> str:
-    example = "it must be like https://maps.example.com or https://host:8443/path"
+    example = "must be an https URL such as https://maps.example.com"
     if _BASE_URL.fullmatch(text) is None:
         raise ValueError(example)
     try:
@@ -104,7 +104,7 @@ class Settings:
     behind_proxy: bool = _flag("Speak plain HTTP to a proxy that terminates TLS.")
     workers: int = _setting(1, POSITIVE_COUNT, "Serving processes.")
     cors_origins: str = _setting(
-        "", str, "Origins, separated by commas, whose pages may call the API; * allows all."
+        "", str, "Comma-separated origins of web pages that may call the API; * allows all."
     )
     requests_in_flight: int = _setting(
         100, POSITIVE_COUNT, "Requests that a worker processes at a time; more are answered 503."
@@ -119,24 +119,28 @@ class Settings:
         64, COUNT_OR_ZERO, "Response cache size per worker in MB; 0 turns caching off."
     )
     drain_seconds: int = _setting(
-        10, POSITIVE_COUNT, "Seconds that SIGTERM waits for requests in flight."
+        10, POSITIVE_COUNT, "Seconds to wait for requests in progress after SIGTERM."
     )
     log_level: str = _setting("info", click.Choice(LOG_LEVELS), "Lowest severity that is logged.")
     log_format: LogFormat = _setting("json", click.Choice(LOG_FORMATS), "Format of the log lines.")
     graphql_depth: int = _setting(
-        _DEFAULT_QUERY_LIMITS.depth, POSITIVE_COUNT, "Nesting depth of a GraphQL operation."
+        _DEFAULT_QUERY_LIMITS.depth, POSITIVE_COUNT, "Maximum nesting depth of a GraphQL operation."
     )
     graphql_aliases: int = _setting(
-        _DEFAULT_QUERY_LIMITS.aliases, POSITIVE_COUNT, "Aliases in a GraphQL operation."
+        _DEFAULT_QUERY_LIMITS.aliases, POSITIVE_COUNT, "Maximum aliases in a GraphQL operation."
     )
     graphql_tokens: int = _setting(
-        _DEFAULT_QUERY_LIMITS.tokens, POSITIVE_COUNT, "Tokens in a GraphQL document."
+        _DEFAULT_QUERY_LIMITS.tokens, POSITIVE_COUNT, "Maximum tokens in a GraphQL document."
     )
     graphql_breadth: int = _setting(
-        _DEFAULT_QUERY_LIMITS.breadth, POSITIVE_COUNT, "Fields of one object in an operation."
+        _DEFAULT_QUERY_LIMITS.breadth,
+        POSITIVE_COUNT,
+        "Maximum fields selected of one object in a GraphQL operation.",
     )
     graphql_cost: int = _setting(
-        _DEFAULT_QUERY_LIMITS.cost, POSITIVE_COUNT, "Records that an operation may request."
+        _DEFAULT_QUERY_LIMITS.cost,
+        POSITIVE_COUNT,
+        "Maximum records that a GraphQL operation may request.",
     )
 
     interpret_queries: bool = _flag(

@@ -1,8 +1,8 @@
 """The drawing of a floor plan: the common result of all plan readers.
 
 Coordinates are in units of `Drawing.feet_per_unit` feet, x to the east (right), y to the south
-(down). Tags describe features in the terms of OpenStreetMap's Simple Indoor Tagging, also where
-the source has a vocabulary of its own.
+(down). Tags describe features in the terms of OpenStreetMap's Simple Indoor Tagging, even if
+the source has its own vocabulary.
 """
 
 from collections import Counter, defaultdict

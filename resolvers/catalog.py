@@ -50,7 +50,7 @@ class ImportResult(NamedTuple):
     """Result of an import or of a dry run."""
 
     kinds: list[ImportedKind]
-    notes: Annotated[list[str], "What is allowed and yet worth a look."]
+    notes: Annotated[list[str], "Warnings: valid data that is probably a mistake."]
 
 
 async def import_catalog_text(info: Info, bundle: str, dry_run: bool = False) -> ImportResult:

@@ -78,7 +78,7 @@ WaypointIndex = Annotated[int, "Position in the request's list, from 0."]
 
 # Structs: a matrix makes up to `MAX_PAIRS` of them, four times as quickly as dataclasses.
 class MatrixTarget(Struct, frozen=True):
-    """Where a source leads, how far it is and how long it takes."""
+    """A target of the matrix, with its distance and time from the source."""
 
     location_id: LocationId
     name: str | None
@@ -91,7 +91,7 @@ class MatrixTarget(Struct, frozen=True):
 
 
 class MatrixSource(Struct, frozen=True):
-    """A starting point with the way to every target."""
+    """A source of the matrix, with its distance and time to every target."""
 
     location_id: LocationId
     name: str | None

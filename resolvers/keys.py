@@ -22,7 +22,7 @@ from storage.records.paging import Page
 
 
 class CreatedApiKey(NamedTuple):
-    """A key that was just made."""
+    """A newly created API key."""
 
     id: str
     key: Annotated[str, "The key. It is shown this once and never stored."]

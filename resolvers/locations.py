@@ -99,7 +99,7 @@ async def list_locations_on_map(
 async def find_matching_ids(
     context: Context, map_id: str, tags: str | None, limit: int
 ) -> list[str]:
-    """Return the ids of up to `limit` locations on a map whose tags meet every term."""
+    """Return the ids of up to `limit` locations on a map with tags that meet every term."""
     [key] = await _build_filters(context, [map_id], tags)
     return await context.list_keys(LOCATIONS, _on_map_condition(*key), limit)
 

@@ -11,7 +11,7 @@ from resolvers.request.context import Info
 
 
 class ProcessedMap(NamedTuple):
-    """What became of a map that was processed."""
+    """The result of processing a map."""
 
     is_routable: bool
     report: Annotated[JSON, "Counts, self-checks and what was found wrong with the plan."]

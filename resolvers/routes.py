@@ -47,7 +47,7 @@ class RouteLeg:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The fastest way between two waypoints."""
+    """The fastest route between two waypoints."""
 
     mode: str
     feet: float
@@ -57,9 +57,9 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class NearLocation:
-    """A location, and how far it is by the fastest way.
+    """A location, with its distance and time by the fastest route.
 
-    The schema's type of this name refers to the type of locations, as those of records do.
+    The GraphQL type is in `schema.types`, because it refers to `Location`.
     """
 
     location: Location

@@ -1,4 +1,4 @@
-"""Request bodies: what they may be, and how they become variables."""
+"""Request bodies: their media types and limits, and their conversion to variables."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ BodyParser = Callable[[bytes], dict[str, Any]]
 """From a body to variables. Raises HttpError 400 or 422."""
 
 DATA = "data"
-"""The one member of every JSON body, and the variable of those with a list in it."""
+"""The only member of every JSON body; also the variable's name if the body is a list."""
 
 _FIELD_ERROR = re.compile(
     r"Object (?:(?P<is_missing>missing required)|contains unknown) field `(?P<name>.*)`", re.DOTALL
@@ -62,7 +62,11 @@ class RequestBody:
 
 @dataclass(frozen=True, slots=True)
 class JsonBody(RequestBody):
-    """An object whose `data` has the variables as members, in snake_case, or is the only one."""
+    """A JSON object `{"data": …}`.
+
+    If the operation has one body variable named `data`, that is its value; otherwise `data` has one
+    snake_case member per variable.
+    """
 
     title: str = ""
     """The name of its schema in the OpenAPI description."""

@@ -35,7 +35,7 @@ Convert = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class BodyModel:
-    """The model of a body, and what makes variables of it."""
+    """The msgspec type of a body, and the function that converts it to variables."""
 
     body_type: type[Any]
     to_variables: Callable[[Any], dict[str, Any]]
@@ -64,7 +64,7 @@ def _wrap(title: str, content: Any, to_variables: Callable[[Any], dict[str, Any]
 
 
 def _model_of(input_type: GraphQLInputType) -> tuple[Any, Convert]:
-    """Return the Python type to read, and what makes GraphQL's value of it."""
+    """Return the Python type to read, and the function that converts it to GraphQL's value."""
     nullable = get_nullable_type(input_type)
     python_type: Any
     convert: Convert

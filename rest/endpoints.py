@@ -96,7 +96,7 @@ class EndpointHandler:
         content = await read_request_body(request, body.media_type, body.max_bytes)
         assert self.parse_body is not None
         variables = self.parse_body(content)
-        # The operation checks its input too, but only after it has looked for what the path names.
+        # The operation checks its input too, but only after it has loaded the resource of the path.
         if error := self.inputs.operation.find_error(variables):
             raise invalid_input_error({body.to_path(error.path): [error.message]})
         return variables

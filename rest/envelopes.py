@@ -1,12 +1,11 @@
 """Envelopes: from an operation's result to the body of the response."""
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from rest.errors import not_found_error
-
-JsonSchema: TypeAlias = dict[str, Any]
+from schema.inputs import JsonSchema
 
 OPTIONAL_WAYPOINT_MEMBERS = frozenset({"id", "name"})
 

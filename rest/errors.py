@@ -22,10 +22,10 @@ STATUS_BY_CODE = {
     "SERVICE_UNAVAILABLE": 503,
     "SERVER_ERROR": 500,
 }
-"""The status of every code that an operation can end with."""
+"""HTTP status by error code."""
 
 Rename: TypeAlias = Callable[[str], str]
-"""From an operation's name of an input to the endpoint's name."""
+"""Translates a GraphQL argument name to the REST name."""
 
 RETRY_AFTER_HEADERS = {"Retry-After": "1"}
 AUTHENTICATE_HEADERS = {"WWW-Authenticate": 'Key realm="floorgate"'}
@@ -34,7 +34,7 @@ AUTHENTICATE_HEADERS = {"WWW-Authenticate": 'Key realm="floorgate"'}
 class HttpError(Exception):
     """A request that ends with an error response.
 
-    `code` is the error's code in GraphQL; `fields` maps an input's name to what is wrong with it.
+    `code` is the error's code in GraphQL; `fields` maps an input's name to its errors.
     """
 
     def __init__(

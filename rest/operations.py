@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from graphql import GraphQLField, GraphQLObjectType, get_named_type, is_leaf_type
+from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
 from rest.names import to_snake_case
@@ -61,7 +62,7 @@ def _get_object_type(name: str) -> GraphQLObjectType:
 
 
 def _is_stored(field: GraphQLField) -> bool:
-    definition = field.extensions.get("strawberry-definition")
+    definition = field.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
     return isinstance(definition, StrawberryField) and definition.base_resolver is None
 
 

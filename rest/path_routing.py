@@ -22,6 +22,8 @@ Handler = Callable[[Request], Awaitable[ASGIApp]]
 SegmentTree: TypeAlias = dict[Any, Any]
 """From a segment to the tree of following segments; from `END_OF_PATH` to a route."""
 
+SCOPE_ROUTE = "floorgate.route"
+"""Scope member: template of the matched route."""
 ANY_SEGMENT = object()
 END_OF_PATH = None
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
@@ -39,13 +41,13 @@ class PathRoute:
         self.allowed_methods = sorted([*self.handlers, "OPTIONS"])
 
     def build_scope(self, path_segments: Sequence[str | None]) -> Scope:
-        """Return what to add to the scope of a request for this path."""
+        """Return the members to add to the scope of a request for this path."""
         parameters = {
             segment[1:-1]: text
             for segment, text in zip(self.segments, path_segments, strict=True)
             if segment.startswith("{")
         }
-        return {"route": self, "path_params": parameters, "floorgate.route": self.path}
+        return {"route": self, "path_params": parameters, SCOPE_ROUTE: self.path}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond with the method's handler."""

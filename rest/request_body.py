@@ -42,7 +42,10 @@ async def receive_body(
 
 
 def _exceeds_limit(content_length: bytes, max_bytes: int) -> bool:
-    """Return whether the header announces too much. Without a number in it, counting decides."""
+    """Return whether Content-Length exceeds the limit.
+
+    If it is not a number, the bytes are counted instead.
+    """
     digits = content_length.strip().lstrip(b"0")
     if not digits.isdigit():
         return False

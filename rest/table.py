@@ -65,7 +65,7 @@ def _endpoints(
     summary: str,
     **options: Any,
 ) -> Iterator[Endpoint]:
-    """Make an endpoint of each path; the operations of further paths get names of their own."""
+    """Make an endpoint of each path; the operations of further paths get their own names."""
     first, *others = (paths,) if isinstance(paths, str) else paths
     yield Endpoint(number, method, first, document, envelope, tag, summary, **options)
     for path in others:
@@ -132,7 +132,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = tuple(chain(
          "Maps", "Get a unit map"),
     _get("X1", "/v1/maps/{map}/parsed", operations.GET_PARSED_MAP, _single("map", "parsed"),
          "Maps", "Get a unit map as a viewer draws it", media_type=PARSED_MAP_MEDIA_TYPE,
-         description="The parsed drawing of a map, to which the map's `url` leads."),
+         description="The parsed drawing of the map. The map's `url` points here."),
     _get("E12", "/v1/maps/{map}/backgrounds", operations.LIST_BACKGROUNDS,
          _paged("map", "backgrounds"), "Maps", "List the backgrounds of a unit map"),
     _get("E13", "/v1/maps/{map}/backgrounds/{background}", operations.GET_BACKGROUND,

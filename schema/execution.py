@@ -2,8 +2,8 @@
 
 REST prepares its operations at start-up; `/graphql` selects those that clients send, from an LRU
 cache of parsed and validated ones. Queries run compiled (`schema.compiler.compiled_query`): those
-of REST always, a client's from the second time on. Anything else, and any query whose compiled run
-fails, is run by graphql-core: see docs/decisions/graphql/compiled-queries.md.
+of REST always, a client's from the second time on. graphql-core runs everything else, and queries
+that fail when compiled or run: see docs/decisions/graphql/compiled-queries.md.
 """
 
 import logging
@@ -200,7 +200,7 @@ def _error_result(error: Exception) -> OperationResult:
 
 
 def _to_public_error(error: GraphQLError) -> GraphQLError:
-    """Return the error as clients may see it; log and mask what is unexpected."""
+    """Return the error as clients may see it; log and mask unexpected ones."""
     cause = error.original_error
     if isinstance(cause, RequestError):
         return error

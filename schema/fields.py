@@ -31,7 +31,7 @@ def output_type(result_type: type, name: str | None = None) -> Any:
     """Return the GraphQL type with the fields of `result_type`, which a resolver returns.
 
     The docstring is the description; a text in `Annotated` describes a field. A `str` named `id`
-    or `…_id` is an ID. Instances of `result_type` are resolved as they are: none is converted.
+    or `…_id` is an ID. Instances of `result_type` are resolved without conversion.
 
     >>> from typing import NamedTuple
     >>> class Step(NamedTuple):

@@ -1,4 +1,4 @@
-"""The inputs of an operation: its variables, with what the arguments that they feed define."""
+"""The inputs of an operation: its variables, with the definitions of the arguments they feed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,22 +22,31 @@ from graphql import (
     type_from_ast,
     visit,
 )
+from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
 from resolvers.request.input_checks import Check, FieldChecks
-from resolvers.request.inputs import ID, InputDefinition, InputError, JointRule, joint_rules_of
+from resolvers.request.inputs import (
+    ID,
+    MAX_QUOTED_CHARACTERS,
+    InputDefinition,
+    InputError,
+    JointRule,
+    JsonSchema,
+    joint_rules_of,
+)
 from schema.execution import Operation
 
 __all__ = [
+    "MAX_QUOTED_CHARACTERS",
     "Input",
     "InputError",
+    "JsonSchema",
     "OperationInputs",
     "definition_of",
     "is_id",
     "joint_rules_of_type",
 ]
-
-_STRAWBERRY_DEFINITION = "strawberry-definition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +133,14 @@ class _VariableUses(Visitor):
     def enter_argument(self, node: ArgumentNode, *_: Any) -> None:
         field, argument = self.types.get_field_def(), self.types.get_argument()
         if isinstance(node.value, VariableNode) and field is not None and argument is not None:
-            definition = argument.extensions.get(_STRAWBERRY_DEFINITION)
+            definition = argument.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
             parameter = definition.python_name if definition else node.name.value
             variable = node.value.name.value
             self.uses.append(_VariableUse(variable, argument, parameter, _resolver_of(field)))
 
 
 def _resolver_of(field: GraphQLField) -> Callable[..., Any] | None:
-    definition = field.extensions.get(_STRAWBERRY_DEFINITION)
+    definition = field.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
     resolver = definition.base_resolver if isinstance(definition, StrawberryField) else None
     wrapped: Any = resolver.wrapped_func if resolver else None
     return wrapped if callable(wrapped) else None
@@ -139,13 +148,13 @@ def _resolver_of(field: GraphQLField) -> Callable[..., Any] | None:
 
 def definition_of(argument: GraphQLArgument | GraphQLInputField) -> InputDefinition:
     """Return the rules and the example of an argument or of an input field."""
-    definition = argument.extensions.get(_STRAWBERRY_DEFINITION)
+    definition = argument.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
     return InputDefinition.from_metadata(definition.metadata) if definition else InputDefinition()
 
 
 def joint_rules_of_type(input_type: GraphQLInputObjectType) -> tuple[JointRule, ...]:
     """Return the joint rules of an input object."""
-    definition = input_type.extensions.get(_STRAWBERRY_DEFINITION)
+    definition = input_type.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
     return joint_rules_of(definition.origin) if definition else ()
 
 

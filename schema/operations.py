@@ -98,7 +98,7 @@ def parse_client_operation(
 ) -> Operation:
     """Parse and validate an operation within limits. Raises InvalidOperationError.
 
-    Size is checked before validation, whose cost grows with it.
+    Size is checked before validation, because the cost of validation grows with it.
     """
     if len(text) > limits.characters:
         raise limit_exceeded_error(

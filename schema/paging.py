@@ -13,8 +13,8 @@ class Paging:
     current_page: int = strawberry.field(description="The page's number, from 1.")
     has_next: bool = strawberry.field(description="Whether another page follows.")
     next: str | None = strawberry.field(
-        description="Continues exactly behind this page when it is given as `after`, beside the "
-        "next page's number; it keeps deep pages as quick as the first."
+        description="Cursor of the next page. Pass it as `after`, with `page` set to the next "
+        "page's number; then deep pages are as fast as the first. Null on the last page."
     )
 
 

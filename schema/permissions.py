@@ -1,4 +1,4 @@
-"""What a field requires of the caller: an experimental flag, a permission, or both.
+"""The requirements of fields: an experimental flag, a permission, or both.
 
 A requirement is declared once, on the field. It is checked before the field is resolved, printed in
 the SDL as directives, and collected from an operation's fields, so that REST need not repeat it.
@@ -16,6 +16,7 @@ from graphql import (
     GraphQLSchema,
 )
 from strawberry.extensions import FieldExtension
+from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.schema_directive import Location
 from strawberry.types.field import StrawberryField
 
@@ -54,7 +55,7 @@ class Requires:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What one field requires; None requires nothing.
+    """The requirement of one field; None requires nothing.
 
     >>> guest = Caller("guest", scope=None, flags=frozenset({"beta"}))
     >>> Requirement(flag="beta").is_met(guest)
@@ -85,7 +86,7 @@ class Requirement:
 
 
 class RequirementExtension(FieldExtension):
-    """Declares a field's requirement; `guard_fields` has it checked."""
+    """Declares a field's requirement. `guard_fields` enforces it."""
 
     def __init__(self, *, flag: str | None = None, permission: str | None = None) -> None:
         self.requirement = Requirement(flag, permission)
@@ -143,7 +144,9 @@ IS_ADMIN = RequirementExtension(permission=ADMIN)
 
 def requirement_of(definition: GraphQLField | None) -> Requirement:
     """Return what a field of the schema requires."""
-    field = definition.extensions.get("strawberry-definition") if definition else None
+    field = (
+        definition.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF) if definition else None
+    )
     if isinstance(field, StrawberryField):
         for extension in field.extensions:
             if isinstance(extension, RequirementExtension):

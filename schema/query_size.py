@@ -51,8 +51,8 @@ LIMIT_MESSAGES = {
     "aliases": "has {} aliases, over the limit of {}",
     "breadth": "asks {} fields of one object, over the limit of {}",
     "cost": "may return {} records, over the limit of {}; ask for smaller pages with perPage",
-    "items": "passes more list items in arguments than the limit of {1}, "
-    "each counted as often as its field may be resolved",
+    "items": "passes more than {1} list items and objects in arguments (arguments of nested "
+    "fields count once per parent record)",
     "waypoints": "passes {} waypoints in one list, over the limit of {}",
 }
 
@@ -63,7 +63,7 @@ class QuerySize(NamedTuple):
     depth: int = 0
     aliases: int = 0
     field_count: int = 0
-    """Fields of its own, without nested ones."""
+    """Its own fields, without nested ones."""
     breadth: int = 0
     """Maximum `field_count` of any selection in it."""
     cost: int = 0

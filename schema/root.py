@@ -61,7 +61,7 @@ class Query:
     api_keys = resolver_field(resolvers.keys.list_api_keys, Page[ApiKey], IS_ADMIN)
 
 
-@strawberry.type(description="What changes the directory.")
+@strawberry.type(description="Operations that change the directory.")
 class Mutation:
     assign_unit_attributes = resolver_field(
         resolvers.attributes.assign_attributes, list[Assignment], CAN_WRITE_ATTRIBUTES

@@ -106,7 +106,7 @@ class LevelTagValue:
     updated_at: Timestamp
 
 
-@strawberry.type(description="What the levels of a map can be told apart by.")
+@strawberry.type(description="A tag key that distinguishes the levels of a map, with its values.")
 class LevelTag:
     name: str
     key: str
@@ -146,7 +146,7 @@ class Location:
     unit = resolver_field(resolvers.locations.unit_of_location, Unit | None)
 
 
-@strawberry.type(description="A location, and how far it is by the fastest way.")
+@strawberry.type(description="A location, with its distance and time by the fastest route.")
 class NearLocation:
     location: Location
     distance: float = strawberry.field(description="In feet.")

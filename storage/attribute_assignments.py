@@ -17,7 +17,7 @@ from storage.units import UNITS
 
 
 class AssignmentViolation(NamedTuple):
-    """What is wrong with the assignment at `position` of a request."""
+    """The error of the assignment at `position` of a request."""
 
     position: int
     field: str

@@ -35,7 +35,7 @@ class EmbeddedServerError(StorageError):
 
 
 class MigrationRunningError(StorageError):
-    """Another gateway is migrating the database and does not finish."""
+    """Another gateway is migrating the database and has not finished in time."""
 
 
 class LeaseLostError(StorageError):
@@ -51,7 +51,7 @@ class ImportInterruptedError(LeaseLostError):
 
 
 class BundleError(StorageError):
-    """A bundle is invalid. Each violation says where, what and what would be right."""
+    """A bundle is invalid. Each violation names the place, the error and a remedy."""
 
     def __init__(self, violations: list[str]) -> None:
         super().__init__("\n".join(violations))

@@ -51,8 +51,8 @@ async def publish_network(
         )
 
     with driver.translate_errors():
-        # Under the lease, because an import deletes files that no map refers to, as this one is
-        # until the transaction is committed.
+        # Hold the import lease: until the transaction commits, no map refers to the new file, and
+        # an import would delete it.
         async with hold_import_lease(database):
             digest = await files.write_file(database, network)
             await driver.run_in_transaction(database.client, work)

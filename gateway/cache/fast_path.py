@@ -18,9 +18,10 @@ from starlette.types import Scope
 from gateway.authentication import API_KEY_HEADER
 from gateway.cache.cached_response import SCOPE_CACHE_KEY
 from gateway.cache.response_cache import ResponseCache
-from gateway.exchange import SCOPE_API_KEY, SCOPE_ROUTE, RawHeaders
+from gateway.exchange import SCOPE_API_KEY, RawHeaders
 from gateway.rate_limit import RateLimiter
 from rest.endpoints import CacheKey
+from rest.path_routing import SCOPE_ROUTE
 from storage.cache.cache import Cache
 from storage.cache.key_cache import KeyCache, ValidKey
 

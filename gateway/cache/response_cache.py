@@ -1,8 +1,9 @@
 """The cache of complete responses.
 
-The key of a response is what it depends on apart from the data: the operation, its variables, the
-base address, and what the caller may see; callers who may see the same share an entry. An entry is
-valid while the collections it was read from are unchanged since a snapshot taken before the read.
+The key of a response has everything it depends on except the data: the operation, its variables,
+the base address, and what the caller may see; callers who may see the same share an entry. An entry
+is valid while the collections it was read from are unchanged since a snapshot taken before the
+read.
 See docs/decisions/server/response-cache.md.
 """
 
@@ -62,7 +63,7 @@ class ResponseCache:
     ) -> ASGIApp:
         """Return the cached response for `key`, or create it and cache it if it is cacheable.
 
-        `create` reads through `context`, whose read log then names the collections it read.
+        `create` must read through `context`, so that its read log names the collections.
         """
         if (cached := self._responses.get(key)) is not None:
             return cached

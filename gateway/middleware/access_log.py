@@ -10,12 +10,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.exchange import (
     SCOPE_EARLY_STATUS,
     SCOPE_KEY_ID,
-    SCOPE_ROUTE,
     SERVER_ERROR_MESSAGES,
     UNAVAILABLE_MESSAGES,
     get_request_id,
     log_request,
 )
+from rest.path_routing import SCOPE_ROUTE
 from rest.request_body import ClientDisconnectedError
 
 CLIENT_CLOSED_REQUEST = 499

@@ -17,7 +17,7 @@ DEFAULT_HEADERS = [
 class ConditionalMiddleware:
     """Add a strong `ETag` to each 200 of GET and HEAD, answer `If-None-Match`, and compress.
 
-    Streamed responses, and those with an `ETag` or `Content-Encoding` of their own, only get
+    Streamed responses, and those that already have an `ETag` or `Content-Encoding`, only get
     the default headers.
     """
 

@@ -25,7 +25,7 @@ _HOST = re.compile(rb"[0-9A-Za-z._~%!$&'()*+,;=:\[\]-]*\Z")  # RFC 3986, 3.2.2 a
 
 
 class _Phase(Enum):
-    """What the parser expects next."""
+    """The part of a request that the parser expects next."""
 
     REQUEST = "request"
     HEADERS = "headers"
@@ -290,8 +290,8 @@ class HttpProtocol(BackpressureProtocol):
     def _linger(self) -> None:
         """After a response sent before the end of the body: read on for a moment, then close.
 
-        A client that waited for `100 Continue` may now leave its body out, and what it sends
-        next could be either: such a connection cannot be used again (RFC 9110, 10.1.1).
+        A client that waited for `100 Continue` may now leave its body out, so its next bytes
+        may be the body or a new request: do not reuse the connection (RFC 9110, 10.1.1).
         """
         self._stop_timer()
         if self.expect_100_continue and not self._has_body:

@@ -16,9 +16,9 @@ from storage.cache.write_counter import WriteCounter
 
 _BACKLOG = 2048
 _BIND_ERROR_HINTS = {
-    errno.EADDRINUSE: "is in use: stop what listens there, or choose another with --port",
-    errno.EACCES: "may not be opened by this user: choose one above 1023 with --port",
-    errno.EADDRNOTAVAIL: "is at no address of this machine: choose another with --host",
+    errno.EADDRINUSE: "the port is in use; stop what listens there, or choose another with --port",
+    errno.EACCES: "permission denied; choose a port above 1023 with --port",
+    errno.EADDRNOTAVAIL: "this machine does not have that address; choose another with --host",
 }
 
 
@@ -97,8 +97,8 @@ def open_listeners(host: str, port: int) -> list[socket.socket]:
                 continue  # `localhost` resolves to ::1 on machines without IPv6 too
             for listener in listeners:
                 listener.close()
-            reason = _BIND_ERROR_HINTS.get(error.errno or 0, f"cannot be opened: {error.strerror}")
-            raise StartError(f"Port {port} of {host} {reason}") from error
+            reason = _BIND_ERROR_HINTS.get(error.errno or 0, error.strerror)
+            raise StartError(f"Cannot listen on {_format_address(host, port)}: {reason}") from error
         port = listeners[0].getsockname()[1]
     return listeners
 
@@ -119,4 +119,8 @@ def _open_listener(family: int, address: tuple[object, ...]) -> socket.socket:
 
 def _format_url(service: GatewayService, host: str, port: int) -> str:
     scheme = "https" if service.certificate else "http"
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    return f"{scheme}://{_format_address(host, port)}"
+
+
+def _format_address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

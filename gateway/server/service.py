@@ -1,4 +1,4 @@
-"""What the server serves and how: the application, its fast path, limits and headers."""
+"""The interface of server and application: the application, its fast path, limits and headers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

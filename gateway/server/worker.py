@@ -28,7 +28,7 @@ from gateway.server.service import Application, GatewayService
 from storage.cache.write_counter import Slot, WriteCounter
 
 READY_MESSAGE = b"\0"
-"""What a worker writes to its channel once it serves. Anything else is its start-up error."""
+"""Written by a worker to its channel once it serves. Anything else is its start-up error."""
 EXIT_START_FAILED = 3
 """Exit status of a worker process whose application did not start."""
 EXIT_FORCED = 128 + signal.SIGINT
@@ -39,7 +39,7 @@ _logger = logging.getLogger("floorgate.server")
 
 
 class WorkerOrders(NamedTuple):
-    """What the supervisor pickles to a worker's standard input.
+    """The data that the supervisor pickles to a worker's standard input.
 
     The numbers are file descriptors that the worker inherits. Not sent as command-line arguments,
     which every user of the machine can read: the settings may hold a database password.
@@ -175,7 +175,7 @@ def run_worker(
 
 
 def build_uvicorn_config(service: GatewayService, application: Application) -> uvicorn.Config:
-    """Configure uvicorn: our protocol and log, no WebSockets, no headers of its own."""
+    """Configure uvicorn: our protocol and log, no WebSockets, no headers added by uvicorn."""
     certificate = service.certificate
     secure: dict[str, Any] = {}
     if certificate is not None:

@@ -1,7 +1,7 @@
 """Translate IMDF's categories to OpenStreetMap's indoor tags (OGC 20-094, Categories).
 
 A category with a suffix (`restroom.female.wheelchair`) means the same as without it, unless it has
-a row of its own.
+its own row.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ OPENING_TAGS: Final[Mapping[str, Tags]] = {
     "bicycle": {},
 }
 
-# Where OpenStreetMap has a term of its own; any other category is its own term.
+# Where OpenStreetMap has its own term; any other category is its own term.
 AMENITY_TAGS: Final[Mapping[str, Tags]] = {
     "restroom": {"amenity": "toilets"},
     "babychanging": {"amenity": "baby_care"},

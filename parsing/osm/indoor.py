@@ -180,7 +180,7 @@ def _is_linear(tags: Tags) -> bool:
 def _place_on_levels(
     features: Iterable[GeoFeature], collector: NoteCollector
 ) -> list[_FeatureSpans]:
-    """Place features on the levels that they name, doors without any on those of their wall."""
+    """Place features on the levels that they name; doors that name none, on those of their wall."""
     placed: list[_FeatureSpans] = []
     without_level: list[GeoFeature] = []
     for feature in features:
@@ -209,7 +209,7 @@ def _place_without_level(
         if spans and not DOOR_KEYS.isdisjoint(feature.tags):
             placed.append(_FeatureSpans(feature, tuple(dict.fromkeys(spans))))
         elif "indoor" in feature.tags:
-            collector.add("no level, taken to be on level 0", feature.id)
+            collector.add("no level, assumed to be on level 0", feature.id)
             placed.append(_FeatureSpans(feature, (GROUND_LEVEL,)))
         else:
             collector.add(f"not read, no level: {_describe_tags(feature.tags)}", feature.id)

@@ -11,7 +11,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class OpenRingError(ValueError):
-    """Pieces that do not close; `end` is the node at which no other piece continues."""
+    """Pieces that do not close; no other piece continues at the node `end`."""
 
     def __init__(self, end: object) -> None:
         super().__init__(f"the outline ends at {end}")

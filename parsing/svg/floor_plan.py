@@ -43,7 +43,7 @@ def read_svg_plan(
     """Read a plan. Raises `ParsingError` with line and column.
 
     A drawing without Levels has one level with an empty id. Shapes hidden by their style are read
-    too, so that a designer can add to a plan what viewers need not see.
+    too, so that a designer can add features that viewers do not show.
     """
     if not (math.isfinite(feet_per_unit) and feet_per_unit > 0):
         raise InvalidPlanError(f"feet per unit is {feet_per_unit:g}; expected a number above 0")
@@ -120,7 +120,7 @@ class _PlanHandler:
     ) -> Drawing:
         if not features:
             raise InvalidPlanError(
-                "no shape says what it is; a room is a shape with data-tags="
+                "no shape is marked as a feature; a room is a shape with data-tags="
                 '"indoor=room", or one in the UnitLayer of a Level'
             )
         bounds = compute_bounds(feature.geometry for feature in features)

@@ -37,7 +37,7 @@ class InheritedStyle(NamedTuple):
     is_visible: bool = True
 
     def is_shape_visible(self, controls: dict[str, str]) -> bool:
-        """Return whether a shape with these rendering properties of its own is visible."""
+        """Return whether a shape that sets these rendering properties is visible."""
         return (
             self.is_displayed
             and controls.get("display") != "none"
@@ -45,7 +45,7 @@ class InheritedStyle(NamedTuple):
         )
 
     def enter_group(self, style: ElementStyle) -> "InheritedStyle":
-        """Return the style inside a group with this style of its own."""
+        """Return the style inside a group that sets this style."""
         output, controls = style
         paint = drop_inherit(
             {name: value for name, value in output.items() if name in PAINT_PROPERTIES}

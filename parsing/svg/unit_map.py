@@ -122,7 +122,7 @@ class _UnitMapWriter:
 
 
 def _json_prefix(members: Mapping[str, object]) -> bytes:
-    """Return the JSON text of an object up to where its children go."""
+    """Return the JSON text of an object up to its children."""
     return orjson.dumps({**members, "elements": []})[:-2]
 
 

@@ -167,7 +167,7 @@ class DrawingWalker(ParserTarget):
         self, name: str, attributes: dict[str, str], context: InheritedStyle, is_level: bool = False
     ) -> InheritedStyle:
         cascade = self._cascade
-        # Most groups have no style of their own and share their parent's context.
+        # Most groups set no style and share their parent's context.
         if (
             context.switch_choice is None
             and not cascade.has_combinators

@@ -1,6 +1,6 @@
 """Routable maps: the result of processing a map, as one archive in the database.
 
-An archive holds the router and where the locations were when the map was processed.
+An archive holds the router, and the positions of the locations when the map was processed.
 """
 
 from collections.abc import Iterable, Mapping

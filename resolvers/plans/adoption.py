@@ -36,9 +36,9 @@ def adopt_locations(
 ) -> TranslatedPlan:
     """Return the plan with existing locations in place of the candidates that they match.
 
-    A location matches the candidate of its unit; one without a unit, the smallest candidate whose
-    shape contains it. Locations that match none are added to the plan. `candidates` of the result
-    are those that no location matches: they become new locations.
+    A location matches the candidate of its unit. A location without a unit matches the smallest
+    candidate that contains it. Locations that match none are added to the plan. `candidates`
+    of the result are those that no location matches: they become new locations.
     """
     scale = translated.drawing.feet_per_unit
     pairs = [

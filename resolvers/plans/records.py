@@ -8,7 +8,7 @@ RecordDict = dict[str, Any]
 
 
 def build_location_records(translated: TranslatedPlan, asset_id: str) -> list[RecordDict]:
-    """Return the locations of a plan's candidates; the first floor is the one they stand on."""
+    """Return the locations of a plan's candidates; the first floor is their own."""
     return [
         {
             "id": candidate.id,

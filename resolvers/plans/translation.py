@@ -43,7 +43,7 @@ class TranslatedPlan:
     """A drawing as a plan in feet, with the locations that may be written for it.
 
     `candidates` are in the map's units and have the ids of the plan's locations. `notes` report
-    what was not understood or was changed. The levels of `drawing` have the ids of their floors.
+    features that were skipped or changed. The levels of `drawing` have the ids of their floors.
     """
 
     plan: Plan
@@ -58,9 +58,9 @@ def translate_plan(
 ) -> TranslatedPlan:
     """Translate a drawing, in its own frame of reference but in feet.
 
-    `floor_sorts` maps the ids of the catalog's floors to `sort`, for a drawing whose levels name
-    floors; without it, each level becomes a new floor. Raises InvalidInputError for a level that
-    names no such floor, and for connected floors of equal `sort`.
+    `floor_sorts` maps the ids of the catalog's floors to `sort`, for a drawing with levels that
+    name floors; without it, each level becomes a new floor. Raises InvalidInputError for a level
+    that names no such floor, and for connected floors of equal `sort`.
     """
     notes = NoteCollector()
     drawing = assign_floors(drawing, map_id, floor_sorts)

@@ -1,7 +1,7 @@
 """Build the network of a map from its plan: the work that needs no database.
 
-It takes seconds to minutes of CPU, so `resolvers.processing.pipeline` runs it in a process of its
-own; everything here is pickled on its way in and out.
+It takes seconds to minutes of CPU, so `resolvers.processing.pipeline` runs it in a separate
+process; arguments and results are pickled.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ class BuildTask(NamedTuple):
     """Names of the catalog's units by id, for a drawing that has only their ids."""
     existing: list[ExistingLocation]
     placements: list[Placement]
-    """The placements of the locations that the map has already, and keeps."""
+    """The placements of the map's existing locations, which are kept."""
 
 
 class BuiltNetwork(NamedTuple):

@@ -1,4 +1,4 @@
-"""Make a map routable: gather what is known of it, build its network, publish the result."""
+"""Make a map routable: load its drawing and records, build its network, publish the result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from storage import files, networks
 from storage.errors import BundleError
 from storage.floors import FLOORS
 from storage.locations import Location
-from storage.maps import MAPS, Map
+from storage.maps import FOOT_ROUTING, MAPS, WHEELCHAIR_ROUTING, Map
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
@@ -37,7 +37,7 @@ from storage.units import UNITS
 __all__ = ["ProcessingOutcome", "ProcessingRequest", "is_processed", "process_and_publish"]
 
 CURSOR_BATCH_SIZE = 10_000
-TIERS = {TravelMode.FOOT: "foot_routing", TravelMode.WHEELCHAIR: "wheelchair_routing"}
+TIERS = {TravelMode.FOOT: FOOT_ROUTING, TravelMode.WHEELCHAIR: WHEELCHAIR_ROUTING}
 """Routing tier by the last mode in which any two locations reach each other.
 
 A path for a wheelchair is a path on foot, so the last of these modes implies the others.
@@ -136,7 +136,7 @@ async def _read_drawing(store: Store, unit_map: Map) -> bytes:
     content = await files.read_file(store.database, unit_map.source) if unit_map.source else None
     if content is None:
         raise InvalidInputError(
-            source=f"must be given: the map {unit_map.id!r} has no drawing of its own"
+            source=f"must be given, because the map {unit_map.id!r} has no drawing"
         )
     return content
 

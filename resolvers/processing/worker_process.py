@@ -1,4 +1,4 @@
-"""Run long work in a process of its own that reports its progress."""
+"""Run long work in a separate process that reports its progress."""
 
 import asyncio
 import multiprocessing
@@ -55,7 +55,9 @@ async def _receive_message(connection: Connection) -> Any:
     try:
         return await asyncio.to_thread(connection.recv)
     except EOFError as error:
-        raise WorkerProcessDiedError("the process that worked on it was killed") from error
+        raise WorkerProcessDiedError(
+            "The process that built the network was killed, perhaps for lack of memory."
+        ) from error
 
 
 def _run_worker(

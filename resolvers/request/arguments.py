@@ -24,7 +24,7 @@ MAX_CURSOR_CHARACTERS = 4096
 
 
 def validate_id(name: str, value: str) -> str:
-    """Return an id, or what has the form of one. Raises InvalidInputError."""
+    """Return a text that has the form of an id. Raises InvalidInputError."""
     if error := ID.check(value):
         raise InvalidInputError(**{name: error})
     return value

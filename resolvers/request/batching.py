@@ -1,4 +1,4 @@
-"""Resolvers of many parents at once, and the form for one parent that GraphQL calls."""
+"""Batch resolvers, which resolve a field of many parents at once, and their form for GraphQL."""
 
 import inspect
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,7 @@
 """The context of a request: the caller, and reads of the records that the caller may see.
 
-Resolvers of sibling records ask for one record each. Loaders collect what is asked for in one
-iteration of the event loop and read it with one MongoDB command.
+Resolvers of sibling records request one record each. Loaders collect the requests of one iteration
+of the event loop and read the records with one MongoDB command.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -54,7 +54,7 @@ class Context:
     record_cache: RecordCache | None = None
     """Record cache shared by all requests; None for mutations, which must read their own writes."""
     reads: ReadLog = field(default_factory=ReadLog)
-    """What the response has been read from so far."""
+    """The collections read for the response so far."""
     _loaders: dict[Any, Loader[Any, Any]] = field(default_factory=dict)
 
     def for_mutation(self) -> "Context":
@@ -144,7 +144,7 @@ class Context:
     ) -> list[int]:
         """Return the length of each parent's list, or `max_count` if it is longer.
 
-        For planning a read only: records that the caller may not see are counted too.
+        Use it only to plan a read: records that the caller may not see are counted too.
         """
 
         async def load(parents: list[ParentKey]) -> list[int]:

@@ -1,6 +1,6 @@
-"""What a request can be answered with instead of data.
+"""Expected errors of a request.
 
-RequestError                a code, a message, perhaps fields; graphql-core carries them through
+RequestError                code, message and perhaps fields; graphql-core passes them on
 ├── InvalidInput            INVALID_INPUT
 ├── FlagRequired            FLAG_REQUIRED
 ├── PermissionRequired      PERMISSION_REQUIRED
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class RequestError(Exception):
-    """An expected failure; `extensions` is what GraphQL shows beside the message."""
+    """An expected error; GraphQL adds `extensions` to the message."""
 
     code = "REQUEST_ERROR"
 
@@ -37,12 +37,12 @@ class RequestError(Exception):
         self.extensions: dict[str, Any] = {"code": self.code, **details}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Errors cross process borders whatever their constructors take."""
+        """Support pickling, although the constructors of subclasses take other arguments."""
         return _rebuild_error, (type(self), str(self), self.extensions)
 
 
 class InvalidInputError(RequestError):
-    """An argument that cannot be: `fields` maps its name to what is wrong with it."""
+    """An invalid argument. `fields` maps each argument's name to its error."""
 
     code = "INVALID_INPUT"
 
@@ -52,7 +52,7 @@ class InvalidInputError(RequestError):
 
 
 class FlagRequiredError(RequestError):
-    """An experimental field was asked for without its flag."""
+    """The request selects an experimental field without sending its flag."""
 
     code = "FLAG_REQUIRED"
 
@@ -81,7 +81,7 @@ class NotFoundError(RequestError):
 
 
 class TooManyRecordsError(RequestError):
-    """An operation turned out to return more records than any may."""
+    """The operation returned more records than the limit allows."""
 
     code = "LIMIT_EXCEEDED"
 
@@ -93,13 +93,16 @@ class TooManyRecordsError(RequestError):
 
 
 class MalformedDocumentError(RequestError):
-    """A document that cannot be read; `line` and `column` say where."""
+    """A malformed document; `line` and `column` locate the error."""
 
     code = "MALFORMED_DOCUMENT"
 
 
 class RefusedDocumentError(RequestError):
-    """A document that could be read and is not: it is over a limit."""
+    """A well-formed document that the service refuses.
+
+    It exceeds a limit, is invalid, or cannot be processed now.
+    """
 
     code = "REFUSED_DOCUMENT"
 

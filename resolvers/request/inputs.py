@@ -1,6 +1,7 @@
 """Inputs, each defined once: description, rules and example stand on the argument or input field.
 
-The GraphQL schema, the checks at both doors and the OpenAPI description all read this definition.
+The GraphQL schema, the validation in REST and GraphQL, and the OpenAPI description all use this
+definition.
 
     def list_units(info: Info, floor: Annotated[strawberry.ID | None, argument(
         "Only units on the floor with this id.", ID, example="alder-court-floor-1"
@@ -10,19 +11,19 @@ The GraphQL schema, the checks at both doors and the OpenAPI description all rea
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import strawberry
 from strawberry.types.arguments import StrawberryArgumentAnnotation
 
 from storage.records.fields import TEXT_PATTERN
 
-JsonSchema = dict[str, Any]
+JsonSchema: TypeAlias = dict[str, Any]
 R = TypeVar("R", bound=Callable[..., Any])
 
 MAX_ID_CHARACTERS = 255
 MAX_QUOTED_CHARACTERS = 50
-"""Of a wrong value, in a message."""
+"""Longest part of an invalid value quoted in an error message."""
 DEFINITION = "input"
 """Key of an InputDefinition in strawberry's metadata."""
 _RULES_ATTRIBUTE = "__input_rules__"
@@ -30,13 +31,13 @@ _TEXT_REGEX = re.compile(TEXT_PATTERN)
 
 
 class Rule(Protocol):
-    """What a value must meet; null values are never checked."""
+    """A rule for a value; null values are never checked."""
 
     def check(self, value: Any) -> str | None:
-        """Return what is wrong with a value, to be read after its name; None if nothing is."""
+        """Return the error of a value, worded to follow its name, or None."""
 
     def json_schema(self) -> JsonSchema:
-        """Return the keywords of JSON Schema that say the same, as far as they can."""
+        """Return the equivalent keywords of JSON Schema, as far as there are any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,20 +221,20 @@ def required_input_field(description: str, *rules: Rule) -> Any:
 
 
 class InputError(NamedTuple):
-    """Where in an input the error is, such as `[2].floorId`, and what is wrong there."""
+    """The path of an error in an input, such as `[2].floorId`, and its message."""
 
     path: str
     message: str
 
 
 class JointRule(Protocol):
-    """What several values must meet together: a resolver's arguments, or an input's fields."""
+    """A rule for several values together: a resolver's arguments, or an input's fields."""
 
     def check(self, values: Mapping[str, Any]) -> InputError | None:
         """Return the first error among values by Python's names."""
 
     def json_schema(self) -> JsonSchema:
-        """Return the keywords of JSON Schema that say the same of an object."""
+        """Return the equivalent keywords of JSON Schema for an object."""
 
 
 def together(*rules: JointRule) -> Callable[[R], R]:

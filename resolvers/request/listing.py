@@ -1,4 +1,4 @@
-"""The resolver of a list that each record of one kind has of another."""
+"""Build resolvers for child lists, such as the floors of an asset."""
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter

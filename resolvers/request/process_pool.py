@@ -1,4 +1,4 @@
-"""Heavy work away from the event loop: in processes that are kept for the next piece of it."""
+"""Run CPU-heavy work in a pool of reusable processes."""
 
 from collections.abc import Callable
 from typing import TypeVar, TypeVarTuple
@@ -13,14 +13,14 @@ T = TypeVar("T")
 async def run_in_process_pool(
     work: Callable[[*A], T], deadline_seconds: float, *arguments: *A
 ) -> T:
-    """What `work` returns or raises, from another process.
+    """Return or raise what `work` returns or raises in another process.
 
-    At most as many pieces run at a time as there are cores; others wait for their turn, within
-    their deadline. Raises TimeoutError at the deadline, and then the process is ended.
+    At most one call per core runs at a time; the others wait, within their deadlines. At the
+    deadline, raises TimeoutError and kills the process.
     """
     with anyio.fail_after(deadline_seconds):
         try:
             return await anyio.to_process.run_sync(work, *arguments, cancellable=True)
         except anyio.BrokenWorkerProcess:
-            # An idle process that somebody ended meanwhile; a new one takes its place.
+            # An idle process was killed from outside; a new one replaces it.
             return await anyio.to_process.run_sync(work, *arguments, cancellable=True)

@@ -1,9 +1,9 @@
-"""What one request has read: the collections, and how many records."""
+"""The collections that one request has read, and the number of records."""
 
 from resolvers.request.errors import TooManyRecordsError
 
 MAX_RECORDS_PER_REQUEST = 100_000
-"""Records that one request may read in lists, whatever was estimated before it ran."""
+"""Limit on the records that one request reads in lists; enforced as they are read."""
 
 
 class ReadLog:

@@ -8,7 +8,6 @@ from typing import Any, Final
 import yaml
 from graphql import GraphQLSchema
 
-from rest.envelopes import JsonSchema
 from rest.openapi import examples, parsed_maps, responses
 from rest.openapi.inputs import (
     HEADER_PARAMETERS,
@@ -17,15 +16,15 @@ from rest.openapi.inputs import (
     describe_parameters,
 )
 from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
+from rest.openapi.objects import OpenApiObject
 from rest.openapi.overview import DESCRIPTION, LICENSE, TAG_DESCRIPTIONS
 from rest.parameters import EndpointInputs
 from rest.table import ENDPOINTS, Endpoint
 from schema.execution import Executor, Operation
+from schema.inputs import JsonSchema
 
 RELEASE_DATE: Final = "20261121"
 """When this version of the API was released: YYYYMMDD."""
-
-OpenApiObject = dict[str, Any]
 
 
 def build_description(

@@ -1,12 +1,13 @@
 """Examples of responses, from the demo property.
 
-Each stands once, by fragment; the envelopes that serve responses make whole examples of them.
+Each fragment has one example resource; the envelopes build complete response examples from them.
 """
 
 from typing import Any, Final
 
-from rest.envelopes import Envelope, EnvelopedBody, JsonSchema, RequestUrl
+from rest.envelopes import Envelope, EnvelopedBody, RequestUrl
 from rest.openapi.json_schemas import MissingDescriptionError
+from schema.inputs import JsonSchema
 
 BASE_URL: Final = "https://localhost:8443"
 _TIMESTAMPS: Final = {

@@ -1,21 +1,19 @@
 """OpenAPI descriptions of requests: security schemes, parameters and bodies."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from rest.bodies import RequestBody
-from rest.envelopes import JsonSchema
 from rest.openapi.input_schemas import (
     build_body_example,
     build_body_schema,
     describe_parameter_value,
 )
 from rest.openapi.json_schemas import hoist_titled
+from rest.openapi.objects import OpenApiObject
 from rest.parameters import EndpointInputs
 from rest.table import Endpoint
-from schema.inputs import Input
-
-OpenApiObject = dict[str, Any]
+from schema.inputs import Input, JsonSchema
 
 SECURITY_SCHEMES: Final[dict[str, OpenApiObject]] = {
     "ApiKeyHeader": {

@@ -22,11 +22,10 @@ from graphql import (
     get_named_type,
 )
 
-from rest.envelopes import JsonSchema
+from rest.openapi.objects import COMPONENTS_PREFIX
 from rest.openapi.parsed_maps import PARSED_MAP_SCHEMA
 from schema.execution import Operation
-
-COMPONENTS_PREFIX = "#/components/schemas/"
+from schema.inputs import JsonSchema
 
 SCALAR_JSON_SCHEMAS: dict[str, JsonSchema] = {
     "ID": {"type": "string", "minLength": 1, "maxLength": 255},

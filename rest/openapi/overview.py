@@ -7,8 +7,9 @@ Properties, their floors and units, and the interactive maps that show them. The
 a graph at `/graphql`.
 
 **Keys.** Every request needs an API key in the header `API-Key`, or in the query parameter
-`api-key`, which browser histories and logs may keep. A key sees its assets and everything that
-belongs to them; anything else does not exist for it. Some operations also need a permission.
+`api-key`, which browser histories and logs may keep. A key sees its assets and what
+belongs to them; anything else returns 404 or is left out of lists. Some operations also need a
+permission.
 
 **Ids** are opaque strings of 1 to 255 characters, compared exactly. In paths they are
 percent-encoded and may hold any character, `/` included.

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from rest.envelopes import JsonSchema
+from rest.openapi.objects import COMPONENTS_PREFIX
+from schema.inputs import JsonSchema
 
-_COMPONENTS_PREFIX: Final = "#/components/schemas/"
 _TEXT_SCHEMA: Final[JsonSchema] = {"type": "string"}
 _NUMBER_SCHEMA: Final[JsonSchema] = {"type": "number"}
 
@@ -37,7 +37,7 @@ RECT_NUMBER_ATTRIBUTES: Final = ("x", "y", "width", "height")
 
 
 def _schema_reference(name: str) -> JsonSchema:
-    return {"$ref": _COMPONENTS_PREFIX + name}
+    return {"$ref": COMPONENTS_PREFIX + name}
 
 
 def _element_schema(
@@ -141,7 +141,7 @@ COMPONENT_SCHEMAS: Final[dict[str, JsonSchema]] = {
         "oneOf": [_schema_reference(f"Map{kind}") for kind in ELEMENT_SCHEMAS],
         "discriminator": {
             "propertyName": "type",
-            "mapping": {kind: f"{_COMPONENTS_PREFIX}Map{kind}" for kind in ELEMENT_SCHEMAS},
+            "mapping": {kind: f"{COMPONENTS_PREFIX}Map{kind}" for kind in ELEMENT_SCHEMAS},
         },
     },
     **{f"Map{kind}": schema for kind, schema in ELEMENT_SCHEMAS.items()},

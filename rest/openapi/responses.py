@@ -14,18 +14,16 @@ from rest.bodies import (
     parse_json,
 )
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, VARY
-from rest.envelopes import JsonSchema
 from rest.errors import HttpError
-from rest.openapi.json_schemas import COMPONENTS_PREFIX
+from rest.openapi.objects import COMPONENTS_PREFIX, OpenApiObject
 from rest.operations import LIST_ASSETS
 from rest.parameters import EndpointInputs, parse_query
 from rest.request_body import BodyTooLargeError
 from rest.table import ENDPOINTS
 from schema.errors import FlagRequiredError, PermissionRequiredError
 from schema.execution import Executor
+from schema.inputs import JsonSchema
 from schema.root import GRAPHQL_SCHEMA
-
-OpenApiObject = dict[str, Any]
 
 ERROR_SCHEMAS: Final[dict[str, JsonSchema]] = {
     "Error": {
@@ -90,7 +88,7 @@ class ErrorResponse(NamedTuple):
     name: str
     description: str
     examples: dict[str, HttpError]
-    """By a name of the example."""
+    """Examples by name."""
     headers: tuple[str, ...] = ()
 
 

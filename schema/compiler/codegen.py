@@ -67,7 +67,7 @@ class CodeWriter:
         self._counter = count(1)
 
     def write_operation(self, selection: Selection) -> str:
-        """Return the code, whose function `operation` returns the data.
+        """Return code that defines a function `operation`, which returns the data.
 
         Raises UnsupportedQueryError.
         """

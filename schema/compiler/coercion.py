@@ -31,6 +31,7 @@ from graphql import (
     get_nullable_type,
 )
 from graphql.utilities.coerce_input_value import coerce_default_value
+from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.base import StrawberryObjectDefinition
 
 from schema.compiler.leaves import FAST_TESTS
@@ -42,7 +43,6 @@ MAX_EXACT_INTEGER = 2**53
 """Integers up to this are exact as a double; graphql-core coerces larger ones for Float."""
 IMMUTABLE_TYPES = (str, int, float, bool, type(None))
 """Types of the defaults that all requests may share."""
-STRAWBERRY_DEFINITION = "strawberry-definition"
 
 
 class FallbackNeededError(Exception):
@@ -187,7 +187,7 @@ class _CoercionGenerator(_FunctionGenerator):
 
 class _ConversionGenerator(_FunctionGenerator):
     def _object_body(self, object_type: GraphQLInputObjectType) -> list[str]:
-        definition = object_type.extensions.get(STRAWBERRY_DEFINITION)
+        definition = object_type.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
         if not isinstance(definition, StrawberryObjectDefinition) or definition.from_input:
             raise UnsupportedQueryError(f"values of {object_type}")
         names = [field.python_name for field in definition.fields]

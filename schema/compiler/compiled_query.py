@@ -2,7 +2,7 @@
 
 graphql-core examines every field of every object at run time: its arguments, its type, whether it
 must be awaited. All of that is known beforehand, so it is done once here. Queries that are not
-supported, and requests whose compiled run fails, are left to graphql-core:
+supported, and requests that fail in compiled code, are left to graphql-core:
 docs/decisions/graphql/compiled-queries.md.
 """
 

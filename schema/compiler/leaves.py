@@ -21,7 +21,7 @@ FAST_TESTS = {
     "Float": "type(v := {}) is float and -INFINITY < v < INFINITY",
     "Boolean": "type(v := {}) is bool",
 }
-"""Test by scalar, with `{}` for an expression whose value it names `v`.
+"""Test by scalar, with `{}` for an expression; the test names its value `v`.
 
 True if graphql-core would serialize `v` unchanged: Int has 32 bits and Float is finite (section 3.5
 of the GraphQL specification). `type(v) is` and not `isinstance`: bool is a subclass of int.

@@ -24,6 +24,7 @@ from graphql import (
     VariableNode,
     get_named_type,
 )
+from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
 from schema.permissions import RequirementExtension
@@ -200,7 +201,7 @@ def _object_type(definition: GraphQLField) -> GraphQLObjectType:
 
 
 def _strawberry_field(definition: GraphQLField) -> StrawberryField:
-    field = definition.extensions.get("strawberry-definition")
+    field = definition.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
     if not isinstance(field, StrawberryField):
         raise UnsupportedQueryError("a field that strawberry did not make")
     if not all(isinstance(extension, RequirementExtension) for extension in field.extensions):

@@ -38,7 +38,7 @@ ImportProgressCallback: TypeAlias = Callable[[ImportProgress], None]
 
 
 class ImportCounts(msgspec.Struct):
-    """How many members of one kind were inserted, updated or already as given."""
+    """How many members of one kind were inserted, updated or left unchanged."""
 
     inserted: int = 0
     updated: int = 0
@@ -75,7 +75,7 @@ SourceParser: TypeAlias = Callable[[bytes], Awaitable[ParsedSource]]
 
 
 def ignore_progress(progress: ImportProgress) -> None:
-    """Report to nowhere."""
+    """Ignore progress."""
 
 
 class ImportRun:

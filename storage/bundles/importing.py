@@ -1,6 +1,6 @@
 """Importing bundles: all of them or none, even if something fails or the process is killed.
 
-1. Members are read and staged in collections of their own (`import_run`, `staging`).
+1. Members are read and staged in separate collections (`import_run`, `staging`).
 2. They are validated against each other and the catalog (`validation`).
 3. Their changes are applied: idempotent, owners first, so that readers always see a consistent
    catalog.

@@ -1,7 +1,7 @@
 """The import lease: one process at a time writes to the catalog.
 
-Beside the holder, its document says how far the import is. A process that acquires the lease of a
-dead one continues by `state`:
+Its document also records the state of the import. A process that acquires the lease of a dead one
+continues by `state`:
 
 | state      | what the next holder must do                                           |
 |------------|------------------------------------------------------------------------|
@@ -62,6 +62,7 @@ class ImportLease(Lease):
     def lost_error(self) -> ImportInterruptedError:
         """Return the error to raise when the lease is lost."""
         return ImportInterruptedError(
-            f"the import was suspended for more than {LEASE_SECONDS:.0f} seconds and lost its"
-            " lease; another process will finish or discard it, then run it again"
+            "The import lost its lease because the process was suspended, or could not reach"
+            f" MongoDB, for over {LEASE_SECONDS:.0f} seconds. Another process will complete or"
+            " discard it. Check the catalog, and import again if needed."
         )

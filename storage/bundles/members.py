@@ -85,7 +85,7 @@ def _normalize_timestamps(document: Document, path: str) -> None:
             try:
                 document[field] = to_utc(document[field])
             except ValueError as error:
-                raise MemberError(f"{path}.{field}", f"there is no such time: {error}") from error
+                raise MemberError(f"{path}.{field}", f"is not a valid time: {error}") from error
 
 
 @lru_cache(maxsize=4096)

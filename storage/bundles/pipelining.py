@@ -12,7 +12,7 @@ class PipelinedWriter:
         self._task: asyncio.Task[None] | None = None
 
     async def submit(self, write: Coroutine[Any, Any, None]) -> None:
-        """Start a write once the previous one has finished. Raises what that one raised."""
+        """Start a write once the previous one has finished. Raises the error of that one."""
         try:
             await self.drain()
         except BaseException:
@@ -21,7 +21,7 @@ class PipelinedWriter:
         self._task = asyncio.create_task(write)
 
     async def drain(self) -> None:
-        """Wait for the last write. Raises what it raised."""
+        """Wait for the last write. Raises its error."""
         running, self._task = self._task, None
         if running is not None:
             await running

@@ -1,7 +1,7 @@
-"""What the staged members change in the catalog, batch by batch.
+"""Compute the changes that staged members make in the catalog, batch by batch.
 
-Importing plans twice: to validate and count, then to apply. Both give the same changes, because
-applying repeats them after a crash and a written member is unchanged.
+An import computes the changes twice: to validate and count, then to apply. Applying is idempotent:
+a record already written counts as unchanged, so an interrupted run can be repeated.
 """
 
 from collections.abc import AsyncIterator, Sequence

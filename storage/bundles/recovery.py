@@ -1,4 +1,4 @@
-"""Holding the import lease, and finishing what a killed import left behind."""
+"""Holding the import lease, and finishing imports that were killed."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,8 @@
 """Validation of staged members against each other and against the catalog.
 
 Owners must exist, staged or live, and match the member (`storage.records.kinds.Owner`). Immutable
-fields must not change, nor what live records depend on in their owners.
+fields must not change. Fields that existing records copy from an owner, or values they refer to,
+must not change or disappear.
 """
 
 from typing import Any
@@ -20,7 +21,7 @@ MAX_IDS_IN_NOTE = 5
 
 
 class BundleValidator:
-    """Adds to `violations` what is wrong with planned batches.
+    """Adds the errors of planned batches to `violations`.
 
     Pass it all batches of a kind, in their order, and the owner caches of the planner.
     """
@@ -98,7 +99,7 @@ class BundleValidator:
     async def _validate_owned_records(
         self, kind: Kind[Any], document: Document, live: Document, origin: str
     ) -> None:
-        """What live records depend on in their owner must not change."""
+        """Check that fields and values of an owner that live records use do not change."""
         for owned_kind in KINDS:
             for owner in owned_kind.owners:
                 if owner.kind == kind.name:

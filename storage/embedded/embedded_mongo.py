@@ -58,7 +58,7 @@ def run_embedded_mongo(data_dir: Path) -> Iterator[str]:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
             users = stack.enter_context(locks.open_lock_file(home / supervisor.USERS_LOCK))
             deadline = time.monotonic() + _READY_TIMEOUT_SECONDS
-            _lock_or_raise(deadline, users, locks.SHARED, f"The MongoDB in {home} does not stop")
+            _lock_or_raise(deadline, users, locks.SHARED, f"The MongoDB in {home} did not stop")
             url = _ensure_primary(home, deadline)
         closed = threading.Event()
         stack.callback(closed.set)
@@ -79,14 +79,17 @@ def _explain_os_errors(data_dir: Path) -> Iterator[None]:
 
 def _lock_or_raise(deadline: float, descriptor: int, kind: int, message: str) -> None:
     if not locks.wait_for_lock(descriptor, kind, deadline):
-        raise EmbeddedServerError(f"{message}: waited {_READY_TIMEOUT_SECONDS} seconds.")
+        raise EmbeddedServerError(f"{message} within {_READY_TIMEOUT_SECONDS} seconds.")
 
 
 def _ensure_primary(home: Path, deadline: float) -> str:
     """Start the server if it is not running and wait until it is primary; return its URL."""
     with locks.open_lock_file(home / _START_LOCK) as starting:
         _lock_or_raise(
-            deadline, starting, locks.EXCLUSIVE, f"Another process in {home} fails to start it"
+            deadline,
+            starting,
+            locks.EXCLUSIVE,
+            f"Another process holds the start lock in {home} and did not start MongoDB",
         )
         database_dir = _ensure_database_dir(home)
         starts = 0

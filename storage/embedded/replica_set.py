@@ -17,7 +17,7 @@ _NOT_YET_INITIALIZED = 94
 def make_primary(name: str, port: int, deadline: float) -> bool:
     """Make the mongod at `port` the primary and only member of the replica set `name`.
 
-    Initiates a set without configuration and reconfigures one whose member has another port.
+    Initiates a set without configuration and reconfigures one with its member at another port.
     Idempotent. Returns False if the server is gone, belongs to another set, or is not primary
     when `time.monotonic()` reaches `deadline`.
     """

@@ -36,12 +36,14 @@ def validate_mongo_url(url: str) -> str:
         try:
             parse_uri(url)
         except (PyMongoError, ValueError) as error:
-            raise ValueError(f"{error}; it is like mongodb://host:27017/?replicaSet=rs") from error
+            raise ValueError(
+                f"{error}; must be a URL such as mongodb://host:27017/?replicaSet=rs"
+            ) from error
     return url
 
 
 def validate_database_name(name: str) -> str:
     """Return `name` if it can be the name of a database. Raises ValueError."""
     if _DATABASE_NAME.fullmatch(name) is None:
-        raise ValueError("it must have 1 to 63 letters, digits, hyphens or underscores")
+        raise ValueError("must have 1 to 63 letters, digits, hyphens or underscores")
     return name

@@ -1,8 +1,8 @@
 """The MongoDB driver, Motor or PyMongo's own asyncio client, behind one set of functions.
 
 Both offer the same collections and cursors (`storage.mongo.protocols`). Where they differ in what
-has to be awaited, the functions here hide it. Modules outside `storage.mongo` import from here
-what they need of the driver.
+has to be awaited, the functions here hide it. Modules outside `storage.mongo` import the
+driver only from here.
 """
 
 import asyncio

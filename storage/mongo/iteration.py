@@ -1,6 +1,6 @@
 """Iterating over a whole collection in the order of `_id` or another unique field.
 
-Each batch is a query of its own that continues after the last key. A single long-lived cursor
+Each batch is a separate query that continues after the last key. A single long-lived cursor
 would be simpler, but MongoDB's time limit applies to all work of a cursor together.
 """
 

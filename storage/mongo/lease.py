@@ -1,7 +1,7 @@
 """A lease: one process at a time does a piece of work, and a dead holder is replaced.
 
-The lease is one document: `holder` says who has it, `expires` until when without a heartbeat, by
-the server's clock. The holder may keep other fields in it, such as how far its work is.
+The lease is one document: `holder` identifies the holder, and without a heartbeat the lease ends at
+`expires` by the server's clock. The holder may keep other fields in it, such as its progress.
 """
 
 import asyncio
@@ -37,7 +37,10 @@ class Lease:
         self._valid_until = 0.0
 
     async def try_acquire(self) -> bool:
-        """Take the lease unless another process holds it; `document` shows what that one left."""
+        """Take the lease unless another process holds it.
+
+        `document` then has the previous holder's fields.
+        """
         await self._collection.update_one(
             self._filter, {"$setOnInsert": {"expires": self.EXPIRED_AT}}, upsert=True
         )
@@ -53,7 +56,7 @@ class Lease:
         return True
 
     async def acquire(self, wait_seconds: float, on_wait: Callable[[], None] | None = None) -> bool:
-        """Wait for the lease, calling `on_wait` each time it is taken; False after the timeout."""
+        """Wait for the lease; False after the timeout. Call `on_wait` while another holds it."""
         deadline = time.monotonic() + wait_seconds
         while not await self.try_acquire():
             if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Types of the MongoDB client: the methods that Floorgate uses, which both drivers have.
+"""Types of the MongoDB client: the methods of both drivers that Floorgate uses.
 
 Motor and PyMongo's asyncio client share no base class. Where one returns a value and the other an
 awaitable (`Client.start_session`, `Client.close`, `Collection.aggregate`), call the function of

@@ -87,7 +87,7 @@ class _Generator:
 
 
 def default_of(field: Field) -> Any:
-    """Return the default of a field that has one; each call returns a list of its own."""
+    """Return the default of a field that has one; each call returns a new list."""
     if field.default_factory is not msgspec.NODEFAULT:
         return field.default_factory()
     return field.default

@@ -29,4 +29,3 @@ class Scope:
 
 
 ALL_ASSETS = Scope(None)
-NO_ASSETS = Scope(frozenset())

@@ -1,4 +1,4 @@
-"""Migrations: changes to stored documents that a new release needs, each made once.
+"""Migrations: changes to stored documents that a new release needs, each applied once.
 
 To add one, write a function that takes the database and returns what it changed, and append a
 `Migration` with the next number. It must be idempotent, because a gateway killed in the middle

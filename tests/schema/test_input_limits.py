@@ -84,9 +84,9 @@ def codes(body: dict[str, Any]) -> list[str]:
     ("document", "variables", "limit"),
     [
         (MATRIX, {"s": [{}] * 51}, "51 waypoints in one list, over the limit of 50"),
-        (MATRIX, {"s": [{}] * 30_000}, "the limit of 10000"),
-        (MATRIX, {"s": [[]] * 30_000}, "the limit of 10000"),
-        (aliased(30), {"s": [WAYPOINT] * 400}, "the limit of 10000"),
+        (MATRIX, {"s": [{}] * 30_000}, "more than 10000 list items"),
+        (MATRIX, {"s": [[]] * 30_000}, "more than 10000 list items"),
+        (aliased(30), {"s": [WAYPOINT] * 400}, "more than 10000 list items"),
         # no variable at all: a default, a literal, and a literal that a hundred maps are asked with
         (MATRIX.replace("]!)", "]! = [" + "{}" * 51 + "])"), {}, "51 waypoints"),
         (MATRIX.replace("$s,", "[" + "{}" * 51 + "],"), {"s": []}, "51 waypoints"),
@@ -95,13 +95,13 @@ def codes(body: dict[str, Any]) -> list[str]:
             + "{}" * 40
             + "], targets: []) { distanceMethod } } } }",
             {},
-            "the limit of 10000",
+            "more than 10000 list items",
         ),
-        (ASSIGN, {"data": [ASSIGNMENT] * 10_001}, "the limit of 10000"),
+        (ASSIGN, {"data": [ASSIGNMENT] * 10_001}, "more than 10000 list items"),
         (
             'mutation ($ids: [ID!]) { createApiKey(name: "n", assetIds: $ids) { id } }',
             {"ids": ["a"] * 10_001},
-            "the limit of 10000",
+            "more than 10000 list items",
         ),
     ],
 )

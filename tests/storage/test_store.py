@@ -16,7 +16,7 @@ from storage.mongo import driver
 from storage.mongo.connection import DriverName
 from storage.records.kinds import Kind
 from storage.records.paging import PageRequest
-from storage.records.visibility import ALL_ASSETS, NO_ASSETS, Scope
+from storage.records.visibility import ALL_ASSETS, Scope
 from storage.setup.preparation import prepare_database
 from storage.store import MAX_UNION_BRANCHES, Store
 from storage.units import UNITS, Unit
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.anyio
 
 NOW = "2026-01-31T12:00:00+00:00"
 ONLY_A = Scope(frozenset({"a"}))
+NOTHING = Scope(frozenset())
 ODD_IDS = ["$gt", '{"$ne": null}', "a.b", "$where", "é/%2F", "\N{GRINNING FACE}", "x" * 255]
 
 
@@ -99,7 +100,7 @@ async def test_what_a_caller_cannot_see_is_not_there(store: Store) -> None:
     assert list(await store.load_records(FLOORS, ONLY_A, ["a1", "b1"])) == ["a1"]
     assert (await store.list_page(FLOORS, ONLY_A, {"asset_id": "b"}, PageRequest(1, 10))).data == []
     assert (await store.list_page(ASSETS, ONLY_A, {}, PageRequest(1, 10))).data == [asset("a")]
-    assert (await store.list_page(ASSETS, NO_ASSETS, {}, PageRequest(1, 10))).data == []
+    assert (await store.list_page(ASSETS, NOTHING, {}, PageRequest(1, 10))).data == []
     both = await store.load_pages(
         FLOORS, ONLY_A, [{"asset_id": "a"}, {"asset_id": "b"}], PageRequest(1, 10)
     )
@@ -109,7 +110,7 @@ async def test_what_a_caller_cannot_see_is_not_there(store: Store) -> None:
 async def test_attribute_groups_are_for_everybody(store: Store) -> None:
     group = AttributeGroup(group_id="g", group_name="Group")
     await fill(store, ATTRIBUTE_GROUPS, [group])
-    assert (await store.list_page(ATTRIBUTE_GROUPS, NO_ASSETS, {}, PageRequest(1, 10))).data == [
+    assert (await store.list_page(ATTRIBUTE_GROUPS, NOTHING, {}, PageRequest(1, 10))).data == [
         group
     ]
 

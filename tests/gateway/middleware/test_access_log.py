@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.exchange import SCOPE_KEY_ID, SCOPE_ROUTE
+from gateway.exchange import SCOPE_KEY_ID
 from gateway.middleware.access_log import CLIENT_CLOSED_REQUEST, AccessLogMiddleware
 from gateway.server import logs
+from rest.path_routing import SCOPE_ROUTE
 from rest.request_body import ClientDisconnectedError, receive_body
 
 KEY = "fgk_" + "0aZ9" * 12

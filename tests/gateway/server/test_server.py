@@ -292,7 +292,7 @@ def test_a_port_in_use_is_one_sentence(start: Start) -> None:
         status, output, errors = start(port=port).ended()
     assert (status, output) == (1, "")
     assert errors == (
-        f"Error: Port {port} of 127.0.0.1 is in use: "
+        f"Error: Cannot listen on 127.0.0.1:{port}: the port is in use; "
         "stop what listens there, or choose another with --port\n"
     )
 
@@ -302,7 +302,7 @@ def test_a_port_in_use_is_one_sentence(start: Start) -> None:
     [
         ("no.such.host.invalid", "is unknown"),
         ("a" * 70, "is unknown"),
-        ("192.0.2.1", "is at no address of this machine"),  # TEST-NET-1
+        ("192.0.2.1", "this machine does not have that address"),  # TEST-NET-1
     ],
 )
 def test_a_host_that_cannot_be_had_is_named(host: str, cause: str) -> None:

@@ -77,7 +77,7 @@ def test_a_room_without_level_is_taken_to_be_on_level_0_and_noted() -> None:
     drawing = osm_xml.read_osm_xml(book.osm())
     assert features_of(drawing)[room].levels == ("0",)
     assert [str(note) for note in drawing.notes] == [
-        f"no level, taken to be on level 0: 1 ({room})"
+        f"no level, assumed to be on level 0: 1 ({room})"
     ]
 
 
@@ -288,5 +288,5 @@ def test_the_shopping_centre_reads_completely() -> None:
         "not indoors: building",
         "not indoors: building:part",
         "indoor=room with an outline of two points",
-        "no level, taken to be on level 0",
+        "no level, assumed to be on level 0",
     }

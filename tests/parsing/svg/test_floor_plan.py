@@ -151,7 +151,11 @@ def test_shapes_outside_the_plan_are_noted() -> None:
     ("body", "error", "message"),
     [
         (level("<rect"), NotWellFormedError, "line 1"),
-        ("", InvalidPlanError, "no shape says what it is; a room is a shape with data-tags="),
+        (
+            "",
+            InvalidPlanError,
+            "no shape is marked as a feature; a room is a shape",
+        ),
         (
             level('<rect data-tags="room"/>'),
             InvalidMarkupError,

@@ -207,7 +207,7 @@ async def test_what_cannot_be_processed_says_why(own_world: World, tmp_path: Pat
     async with tower(own_world, tmp_path) as store:
         with pytest.raises(NotFoundError):
             await process_and_publish(store, ProcessingRequest("nope", {}))
-        with pytest.raises(InvalidInputError, match="no drawing of its own"):
+        with pytest.raises(InvalidInputError, match="has no drawing"):
             await process_and_publish(store, ProcessingRequest("plain", {}))
         with pytest.raises(InvalidInputError, match="belongs"):
             await process_and_publish(store, ProcessingRequest("tower", {}, asset_id="other"))

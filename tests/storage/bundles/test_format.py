@@ -125,11 +125,11 @@ def test_where_the_stream_is_cut_does_not_matter(chunk: int, pad: str, name: str
         ),
         (
             {"updated_at": "2026-02-30T12:00:00Z"},
-            "$.units[0].updated_at: there is no such time: day is out of range for month",
+            "$.units[0].updated_at: is not a valid time: day is out of range for month",
         ),
         (
             {"updated_at": "0001-01-01T00:00:00+02:00"},
-            "$.units[0].updated_at: there is no such time: it lies outside the years 1 to 9999",
+            "$.units[0].updated_at: is not a valid time: it lies outside the years 1 to 9999",
         ),
     ],
 )

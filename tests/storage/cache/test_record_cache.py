@@ -10,7 +10,7 @@ from storage.assets import ASSETS
 from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
 from storage.cache.record_cache import RecordCache, RecordCacheKey
-from storage.records.visibility import ALL_ASSETS, NO_ASSETS, Scope
+from storage.records.visibility import ALL_ASSETS, Scope
 from storage.setup import preparation
 from tests.storage.cache.test_change_feed import known, until
 
@@ -81,7 +81,7 @@ async def test_a_missing_record_is_read_again(directory: Directory) -> None:
 async def test_scopes_do_not_share_entries(directory: Directory) -> None:
     assert await directory.name("elm") == "Elm"
     assert await directory.name("elm", OAK) is None
-    assert await directory.name("elm", NO_ASSETS) is None
+    assert await directory.name("elm", Scope(frozenset())) is None
     assert await directory.name("oak", OAK) == "Oak"
     assert await directory.name("elm", Scope(frozenset(["elm", "oak"]))) == "Elm"
     assert directory.reads == 5
