@@ -23,6 +23,7 @@ class Adjacency:
     def __init__(self, edges: Edges) -> None:
         vertices = np.concatenate((edges.first, edges.second))
         neighbours = np.concatenate((edges.second, edges.first))
+        # The last key of lexsort is the first to sort by: by vertex, and its neighbours in order.
         order = np.lexsort((neighbours, vertices))
         self.vertices, self.neighbours = vertices[order], neighbours[order]
         self.feet = np.tile(edges.feet, 2)[order]

@@ -40,6 +40,8 @@ class DistanceTable:
             columns = [index[location_id] for location_id in targets]
         except KeyError as error:
             raise WaypointError(f"The map has no location {error.args[0]!r}.") from None
+        # The dtype is for empty lists, which numpy makes arrays of floats, and those are no
+        # indexes.
         cells = np.array(rows, dtype=np.intp)[:, None], np.array(columns, dtype=np.intp)
         return TravelMatrix(self.feet[cells], self.seconds[cells])
 
@@ -48,6 +50,7 @@ def build_distance_table(network: Network) -> DistanceTable:
     """Return the table of a network."""
     ids = tuple(location.id for location in network.locations)
     stops = [find_location_stop(network, location_id) for location_id in ids]
+    # Half the memory of doubles; 24 significant bits are exact to 0.001 ft up to three miles.
     feet = np.full((len(ids), len(ids)), np.nan, dtype=np.float32)
     seconds = feet.copy()
     levels = [
