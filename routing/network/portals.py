@@ -86,7 +86,11 @@ def list_links(
 
 
 def allows_rise(direction: Direction | None, rise: float) -> bool:
-    """Return whether a connector moves by `rise` storeys, negative for down."""
+    """Return whether a connector moves by `rise` storeys, negative for down.
+
+    >>> allows_rise(Direction.UP, 2), allows_rise(Direction.UP, -1), allows_rise(None, -1)
+    (True, False, True)
+    """
     return direction is None or (rise > 0) == (direction is Direction.UP)
 
 

@@ -45,7 +45,12 @@ class Adjacency:
 
 
 class WalkGraph:
-    """An undirected graph of `count` vertices; its edges are straight walks."""
+    """An undirected graph of `count` vertices; its edges are straight walks.
+
+    >>> edges = Edges(np.array([0, 1]), np.array([1, 2]), np.array([3.0, 4.0]))
+    >>> WalkGraph(3, [edges]).distances(np.array([2]), np.array([0, 1])).tolist()
+    [[7.0, 4.0]]
+    """
 
     def __init__(self, count: int, edges: Iterable[Edges]) -> None:
         self.edges = concatenate_edges(edges)

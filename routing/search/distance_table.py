@@ -33,7 +33,13 @@ class DistanceTable:
         return {location_id: index for index, location_id in enumerate(self.location_ids)}
 
     def look_up(self, sources: Sequence[str], targets: Sequence[str]) -> TravelMatrix:
-        """Return the distances between locations. Raises WaypointError for an unknown one."""
+        """Return the distances between locations. Raises WaypointError for an unknown one.
+
+        >>> feet = np.array([[0, 30], [30, 0]], dtype=np.float32)
+        >>> table = DistanceTable(TravelMode.FOOT, ("cafe", "kiosk"), feet, feet / 5)
+        >>> table.look_up(["cafe"], ["kiosk"]).seconds.tolist()
+        [[6.0]]
+        """
         index = self.index_by_id
         try:
             rows = [index[location_id] for location_id in sources]
