@@ -41,5 +41,5 @@ async def get_asset(info: Info, id: AssetId) -> Asset | None:
 
 @batch_resolver
 async def asset_of(parents: Sequence[HasAssetId], info: Info) -> list[Asset | None]:
-    """The asset that a record belongs to."""
+    """Get the asset that a record belongs to."""
     return await info.context.load_aligned(ASSETS, [parent.asset_id for parent in parents])

@@ -100,14 +100,16 @@ async def list_assignments_of_group(
     return await info.context.load_pages(ASSIGNMENTS_IN_GROUP, keys, page, per_page, after)
 
 
-list_assignments_of_unit = list_resolver(ASSIGNMENTS_OF_UNIT, "The attributes that a unit has.")
+list_assignments_of_unit = list_resolver(
+    ASSIGNMENTS_OF_UNIT, "List the attributes that a unit has."
+)
 
 
 @batch_resolver
 async def attribute_of_assignment(
     parents: Sequence[Assignment], info: Info
 ) -> list[Attribute | None]:
-    """The attribute that is assigned."""
+    """Get the attribute that is assigned."""
     groups = await info.context.load_aligned(
         ATTRIBUTE_GROUPS, [parent.group_id for parent in parents]
     )

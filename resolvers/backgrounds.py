@@ -19,14 +19,14 @@ BackgroundId: TypeAlias = Annotated[
 BACKGROUNDS_OF_MAP = Relation(BACKGROUNDS, lambda map_id: {"unit_map_id": map_id})
 
 
-list_backgrounds_of_map = list_resolver(BACKGROUNDS_OF_MAP, "The backgrounds of a map.")
+list_backgrounds_of_map = list_resolver(BACKGROUNDS_OF_MAP, "List the backgrounds of a map.")
 
 
 @batch_resolver
 async def get_background_of_map(
     parents: Sequence[Map], info: Info, id: BackgroundId
 ) -> list[Background | None]:
-    """One background of a map."""
+    """Get a background of a map."""
     background = await info.context.get_record(BACKGROUNDS, id)
     return [
         background if background and background.unit_map_id == parent.id else None
@@ -36,7 +36,7 @@ async def get_background_of_map(
 
 @batch_resolver
 async def chosen_background_of_map(parents: Sequence[Map], info: Info) -> list[Background | None]:
-    """The background that a map is shown with."""
+    """Get the background that a map is shown with."""
     return await info.context.load_aligned(
         BACKGROUNDS, [parent.background_id for parent in parents]
     )

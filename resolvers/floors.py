@@ -20,19 +20,19 @@ FloorId: TypeAlias = Annotated[
 FLOORS_OF_ASSET = Relation(FLOORS, lambda asset_id: {"asset_id": asset_id})
 
 
-list_floors_of_asset = list_resolver(FLOORS_OF_ASSET, "The floors of an asset.")
+list_floors_of_asset = list_resolver(FLOORS_OF_ASSET, "List the floors of an asset.")
 
 
 @batch_resolver
 async def get_floor_of_asset(
     parents: Sequence[Asset], info: Info, id: FloorId
 ) -> list[Floor | None]:
-    """One floor of an asset."""
+    """Get a floor of an asset."""
     floor = await info.context.get_record(FLOORS, id)
     return [floor if floor and floor.asset_id == parent.id else None for parent in parents]
 
 
 @batch_resolver
 async def floor_of_unit(parents: Sequence[Unit], info: Info) -> list[Floor | None]:
-    """The floor that a unit is on."""
+    """Get the floor that a unit is on."""
     return await info.context.load_aligned(FLOORS, [parent.floor_id for parent in parents])

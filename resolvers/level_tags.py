@@ -7,4 +7,4 @@ from storage.level_tags import LEVEL_TAGS
 LEVEL_TAGS_OF_MAP = Relation(LEVEL_TAGS, lambda map_id: {"map_id": map_id})
 
 
-list_level_tags_of_map = list_resolver(LEVEL_TAGS_OF_MAP, "The level tags of a map.")
+list_level_tags_of_map = list_resolver(LEVEL_TAGS_OF_MAP, "List the level tags of a map.")

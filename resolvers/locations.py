@@ -118,19 +118,19 @@ async def location_of_unit(
 
 @batch_resolver
 async def map_of_location(parents: Sequence[Location], info: Info) -> list[Map | None]:
-    """The map that a location is on."""
+    """Get the map that a location is on."""
     return await info.context.load_aligned(MAPS, [parent.unit_map_id for parent in parents])
 
 
 @batch_resolver
 async def unit_of_location(parents: Sequence[Location], info: Info) -> list[Unit | None]:
-    """The unit that a location stands for, or null."""
+    """Get the unit that a location stands for, or null."""
     return await info.context.load_aligned(UNITS, [*map(unit_id_of, parents)])
 
 
 @batch_resolver
 async def floor_of_location(parents: Sequence[LocationFloor], info: Info) -> list[Floor | None]:
-    """The floor itself."""
+    """Get the floor itself."""
     return await info.context.load_aligned(FLOORS, [parent.id for parent in parents])
 
 

@@ -67,7 +67,7 @@ async def list_maps(
     asset: AssetFilter = None,
     tags: MapTags = None,
 ) -> Page[Map]:
-    """The maps that the key sees: of one asset, or that carry every one of the tags."""
+    """List the maps that the API key sees: of one asset, or with all of the tags."""
     where: Document = {}
     if asset is not None:
         where["asset_id"] = asset
@@ -77,11 +77,11 @@ async def list_maps(
 
 
 async def get_map(info: Info, id: MapId) -> Map | None:
-    """One map."""
+    """Get a map."""
     return await info.context.get_record(MAPS, id)
 
 
-list_maps_of_asset = list_resolver(MAPS_OF_ASSET, "The maps of an asset.")
+list_maps_of_asset = list_resolver(MAPS_OF_ASSET, "List the maps of an asset.")
 
 
 @batch_resolver
@@ -92,7 +92,7 @@ async def list_maps_of_unit(
     per_page: PageSize = DEFAULT_PER_PAGE,
     after: AfterCursor = None,
 ) -> list[Page[Map]]:
-    """The maps that a unit is on: those it names, else every map of its asset."""
+    """List the maps that a unit is on: those it names, else every map of its asset."""
     keys = [
         (parent.asset_id, None if parent.map_ids is None else tuple(parent.map_ids))
         for parent in parents
@@ -102,5 +102,5 @@ async def list_maps_of_unit(
 
 @batch_resolver
 async def map_of_background(parents: Sequence[Background], info: Info) -> list[Map | None]:
-    """The map that a background is for."""
+    """Get the map that a background is for."""
     return await info.context.load_aligned(MAPS, [parent.unit_map_id for parent in parents])

@@ -25,7 +25,7 @@ async def process_map(
     feet_per_unit: float | None = None,
     require: float = 0.0,
 ) -> ProcessedMap:
-    """Makes a map routable: from its own drawing, or from the text of a floor plan.
+    """Make a map routable: from its own drawing, or from the text of a floor plan.
 
     The plan is a unit map in SVG, or OpenStreetMap indoor data in XML or GeoJSON. Where fewer than
     `require` per cent of the locations reach each other, in either mode, nothing changes; where

@@ -41,7 +41,7 @@ async def list_asset_references(
     asset: AssetFilter = None,
     key: ReferenceKey = None,
 ) -> Page[AssetReference]:
-    """The asset references that the key may access: of one asset, or to one system."""
+    """List the asset references that the API key sees: of one asset, or to one system."""
     return await info.context.list_page(
         ASSET_REFERENCES, _build_condition(asset, key), page, per_page, after
     )
@@ -55,17 +55,17 @@ async def list_unit_references(
     asset: AssetFilter = None,
     key: ReferenceKey = None,
 ) -> Page[UnitReference]:
-    """The unit references that the key may access: of one asset's units, or to one system."""
+    """List the unit references that the API key sees: of one asset's units, or to one system."""
     return await info.context.list_page(
         UNIT_REFERENCES, _build_condition(asset, key), page, per_page, after
     )
 
 
 list_references_of_asset = list_resolver(
-    REFERENCES_OF_ASSET, "The ids of an asset in third-party systems."
+    REFERENCES_OF_ASSET, "List the ids of an asset in third-party systems."
 )
 list_references_of_unit = list_resolver(
-    REFERENCES_OF_UNIT, "The ids of a unit in third-party systems."
+    REFERENCES_OF_UNIT, "List the ids of a unit in third-party systems."
 )
 
 

@@ -103,6 +103,7 @@ async def find_nearest_locations(
     routable = await info.context.load_routable_map(parent.id)
     [waypoint] = await resolve_waypoints(info.context, parent, routable, [("from", source)])
     candidates = await find_matching_ids(info.context, parent.id, tags, MAX_CANDIDATES)
+    # The search stops at the maximum, so there may be more, and nearer ones among them.
     if len(candidates) == MAX_CANDIDATES:
         raise InvalidInputError(
             tags=f"must leave fewer than {MAX_CANDIDATES} locations; add a term"

@@ -49,14 +49,14 @@ async def parse_drawing(svg: bytes) -> ParsedMap:
 
 @batch_resolver
 async def parsed_drawing_of_map(parents: Sequence[Map], info: Info) -> list[orjson.Fragment | None]:
-    """The parsed drawing of a map; null if it has none."""
+    """Get the parsed drawing of a map; null if it has none."""
     map_ids = [parent.id if parent.source else None for parent in parents]
     contents = await info.context.load_drawings(map_ids)
     return [None if content is None else orjson.Fragment(content) for content in contents]
 
 
 def url_of_map(parent: strawberry.Parent[Map], info: Info) -> str | None:
-    """URL of the map file: of its parsed drawing, if it has one."""
+    """Get the URL of the map file: of its parsed drawing, if it has one."""
     if parent.source is None:
         return parent.url
     return info.context.base_url + PARSED_PATH.format(quote(parent.id, safe=""))

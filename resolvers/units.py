@@ -43,29 +43,29 @@ async def list_units(
     per_page: PageSize = DEFAULT_PER_PAGE,
     after: AfterCursor = None,
 ) -> Page[Unit]:
-    """The units that the key sees."""
+    """List the units that the API key sees."""
     return await info.context.list_page(UNITS, {}, page, per_page, after)
 
 
 async def get_unit(info: Info, id: UnitId) -> Unit | None:
-    """One unit."""
+    """Get a unit."""
     return await info.context.get_record(UNITS, id)
 
 
 @batch_resolver
 async def unit_of(parents: Sequence[HasUnitId], info: Info) -> list[Unit | None]:
-    """The unit that a record is about."""
+    """Get the unit that a record is about."""
     return await info.context.load_aligned(UNITS, [parent.unit_id for parent in parents])
 
 
-list_units_of_asset = list_resolver(UNITS_OF_ASSET, "The units of an asset.")
-list_units_of_floor = list_resolver(UNITS_OF_FLOOR, "The units on a floor.")
-list_units_on_map = list_resolver(UNITS_ON_MAP, "The units on a map.", "id", "asset_id")
+list_units_of_asset = list_resolver(UNITS_OF_ASSET, "List the units of an asset.")
+list_units_of_floor = list_resolver(UNITS_OF_FLOOR, "List the units on a floor.")
+list_units_on_map = list_resolver(UNITS_ON_MAP, "List the units on a map.", "id", "asset_id")
 
 
 @batch_resolver
 async def get_unit_on_map(parents: Sequence[Map], info: Info, id: UnitId) -> list[Unit | None]:
-    """One unit on a map."""
+    """Get a unit on a map."""
     unit = await info.context.get_record(UNITS, id)
     return [unit if unit and _is_on_map(parent, unit) else None for parent in parents]
 

@@ -86,6 +86,7 @@ class JsonBody(RequestBody):
     def to_path(self, argument: str) -> str:
         """Return `data.costing_options.pedestrian.mode` for `costingOptions.pedestrian.mode`."""
         path = to_snake_case(argument)
+        # The path of the variable `data` begins with the member's name already.
         return path if re.match(rf"{DATA}\b", path) else f"{DATA}.{path}"
 
 
@@ -104,6 +105,8 @@ UNIT_MAP_BODY = RequestBody(
 
 async def read_request_body(request: Request, media_type: str, max_bytes: int) -> bytes:
     """Return a request's body. Raises HttpError 413 or 415, and ClientDisconnectedError."""
+    # Media types are compared without case, and parameters such as charset do not matter: JSON is
+    # always UTF-8 (RFC 9110, 8.3.1; RFC 8259, 8.1), and XML declares its encoding.
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != media_type:
         raise unsupported_media_type_error(media_type)
@@ -122,6 +125,7 @@ def parse_json(text: bytes, name: str = "body", *, is_input: bool = False) -> An
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
+        # The message of orjson for a number such as 1e999.
         if is_input and "infinity" in error.msg:
             raise invalid_input_error(
                 {name: [f"has a number that is too large in line {error.lineno}"]}
@@ -138,6 +142,7 @@ def to_struct(value: Any, model: type[T]) -> T:
     try:
         return msgspec.convert(value, model)
     except msgspec.ValidationError as error:
+        # msgspec ends its messages with a path such as ` - at `$.data.sources[0]``.
         message, _, path = str(error).partition(" - at ")
         fields = _translate_msgspec_error(message, path.strip("`").lstrip("$."))
         raise invalid_input_error(fields) from error

@@ -53,6 +53,7 @@ def build_model(title: str, types: Mapping[str, GraphQLInputType]) -> BodyModel:
 
     def to_variables(value: Struct) -> dict[str, Any]:
         members: dict[str, Any] = convert(value)
+        # A member that is absent is None here; without its variable, the argument has its default.
         return {name: member for name, member in members.items() if member is not None}
 
     return _wrap(title, content, to_variables)
@@ -95,13 +96,16 @@ def _build_struct(
         for member, type in types.items()
     ]
     rename = {member: to_snake_case(member) for member in types}
+    # With an underscore, because the struct has a field under GraphQL's name `floorId` already.
     aliases = {f"{alias}_": alias for alias in ALIASES.get(name, ())}
     fields += [(alias, models[member][0], None) for alias, member in aliases.items()]
     struct = msgspec.defstruct(
         name,
         fields,
         rename=rename | aliases,
+        # A required field may then follow an optional one.
         kw_only=True,
+        # See docs/decisions/rest/unknown-parameters.md.
         forbid_unknown_fields=not is_open,
     )
     nested = [

@@ -24,6 +24,7 @@ from schema.execution import Caller, Context, Executor, Operation, OperationResu
 JSON_MEDIA_TYPE = "application/json"
 VARY = "API-Key, Experimental-Flags, Accept-Encoding"
 SORT_KEYS = orjson.OPT_SORT_KEYS
+# no-cache: a client may keep the response but must revalidate it each time (RFC 9111, 5.2.2.4).
 RESPONSE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": VARY}
 
 CacheKey: TypeAlias = tuple[Hashable, ...]
@@ -53,7 +54,10 @@ class EndpointHandler:
         self.endpoint = endpoint
         self.service = service
         self.operation: Operation = service.executor.prepare(
-            endpoint.document, needs_error_paths=False
+            # REST names the argument that is wrong and not a field's path, so a rejected operation
+            # is not run again to find one (docs/decisions/graphql/query-limits.md).
+            endpoint.document,
+            needs_error_paths=False,
         )
         self.inputs = EndpointInputs.read(service.executor.schema, endpoint, self.operation)
         self.parameter_names = {
@@ -87,7 +91,10 @@ class EndpointHandler:
         key = (
             self.endpoint.path,
             orjson.dumps(variables, option=SORT_KEYS),
+            # Flags and permissions were checked above; of the caller, only the scope changes what
+            # is read.
             caller.scope,
+            # The body has URLs of other pages, which begin with this one.
             request_url.url,
         )
         return await self.service.get_or_create_response(key, context, make_response)
@@ -105,6 +112,7 @@ class EndpointHandler:
         status = self.endpoint.success_status
         enveloped = self.endpoint.envelope.wrap(data, request_url)
         if status == HTTPStatus.NO_CONTENT:
+            # No content, and so no media type either (RFC 9110, 15.3.5).
             return Response(b"", status, RESPONSE_HEADERS)
         headers = RESPONSE_HEADERS
         if enveloped.link_header is not None:
@@ -118,6 +126,7 @@ class EndpointHandler:
             raise from_graphql_error(error, self._rename_argument) from error
 
     def _path_variables(self, request: Request) -> dict[str, str]:
+        # No record has an empty id, as in `/v1/assets/`.
         if not all(request.path_params.values()):
             raise not_found_error()
         return {

@@ -41,6 +41,8 @@ class RequestUrl:
         query = [("per-page", str(per_page)), ("page", str(page)), *self.filters]
         if after is not None:
             query.append(("after", after))
+        # `quote` writes a space as %20; a plus sign means one only in forms, not in URIs (RFC
+        # 3986).
         return f"{self.url}?{urlencode(query, quote_via=quote, safe='')}"
 
 
@@ -103,6 +105,7 @@ class PagedList(Envelope):
         page = self.get_resource(data)
         paging = page["paging"]
         number, per_page, after = paging["current_page"], paging["per_page"], paging["next"]
+        # Without a cursor: cursors lead only forwards.
         previous_url = request_url.for_page(number - 1, per_page) if number > 1 else None
         next_url = request_url.for_page(number + 1, per_page, after) if after else None
         envelope = {
@@ -152,7 +155,12 @@ class DataList(Envelope):
 
 
 class NullableData(Envelope):
-    """`{data: ...}`: a resource or null."""
+    """`{data: ...}`: a resource or null.
+
+    >>> route = NullableData(("map", "route"))
+    >>> route.wrap({"map": {"route": None}}, RequestUrl("/v1/maps/m1/route", [])).body
+    {'data': None}
+    """
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
         """Return the resource or null. Raises HttpError 404 if its parent is null."""
@@ -214,6 +222,7 @@ def _make_names_optional(schema: JsonSchema) -> JsonSchema:
         else part
         for name, part in schema.items()
     }
+    # Absent instead of null, so the schema must not require them.
     if "required" in changed:
         changed["required"] = [
             name for name in changed["required"] if name not in OPTIONAL_WAYPOINT_MEMBERS

@@ -99,7 +99,9 @@ REFERENCE_FILTER_VARIABLES = "$asset: ID, $key: String"
 def with_fragments(operation: str) -> str:
     """Append the fragments that an operation spreads, and those that they spread."""
     text = operation
+    # Reversed: a fragment spreads only those before it, so all are found in one pass.
     for name, fragment in reversed(FRAGMENTS.items()):
+        # The space ends the name: `...Unit ` is not in `...UnitReference `.
         if f"...{name} " in text:
             text += f"\n{fragment}"
     return text
@@ -145,6 +147,7 @@ GET_BACKGROUND = with_fragments("""query GetBackground($map: ID!, $background: I
     map(id: $map) { background(id: $background) { ...Background } }
 }""")
 
+# The endpoint has no pages, so it requests the largest page there is.
 LIST_LEVEL_TAGS = with_fragments("""query ListLevelTags($map: ID!) {
     map(id: $map) { levelTags(perPage: 10000) { data { ...LevelTag } } }
 }""")

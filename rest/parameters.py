@@ -54,6 +54,7 @@ class QueryParameter:
             value = parse_waypoint(text)
         if self.input.check is not None and (error := self.input.check(value)):
             raise ValueError(error.message)
+        # After the argument's own rule, whose message names the exact range.
         if type_name == "Int" and not -MAX_INT32 <= value <= MAX_INT32:
             raise ValueError(f"must be a 32-bit integer, not {value}")
         return value
@@ -110,7 +111,10 @@ def split_query_string(query_string: bytes) -> list[tuple[str, str]]:
     """Return the names and values of a query string, decoded. Raises HttpError 422."""
     try:
         return parse_qsl(
+            # A URI consists of ASCII characters (RFC 3986, 2); others are percent-encoded.
             query_string.decode("ascii"),
+            # An empty filter is an error and must not vanish:
+            # docs/decisions/rest/unknown-parameters.md.
             keep_blank_values=True,
             errors="strict",
             max_num_fields=MAX_PARAMETERS,
@@ -136,6 +140,7 @@ def parse_query(
     for parameter in parameters:
         name = parameter.name
         values = [value for key, value in pairs if key == name]
+        # Which of them is meant would be a guess: docs/decisions/rest/unknown-parameters.md.
         if len(values) > 1:
             errors[name] = [f"must be given once, not {len(values)} times"]
         elif values:

@@ -37,6 +37,7 @@ class PathRoute:
         self.segments = path.split("/")
         self.handlers = dict(handlers)
         if "GET" in self.handlers:
+            # A HEAD has the header fields of a GET (RFC 9110, 9.3.2).
             self.handlers["HEAD"] = self.handlers["GET"]
         self.allowed_methods = sorted([*self.handlers, "OPTIONS"])
 
@@ -99,6 +100,7 @@ def _find_route(
     if position == len(path_segments):
         return tree.get(END_OF_PATH)
     for segment in (path_segments[position], ANY_SEGMENT):
+        # A segment that cannot be an id is None as well and must not end the path.
         if segment in tree and segment is not END_OF_PATH:
             route = _find_route(tree[segment], path_segments, position + 1)
             if route is not None:
@@ -108,6 +110,7 @@ def _find_route(
 
 def split_raw_path(scope: Scope) -> list[bytes]:
     """Return the path's segments as sent, still percent-encoded."""
+    # `raw_path` is optional in ASGI.
     raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
     return raw.split(b"/")
 

@@ -49,4 +49,5 @@ def _exceeds_limit(content_length: bytes, max_bytes: int) -> bool:
     digits = content_length.strip().lstrip(b"0")
     if not digits.isdigit():
         return False
+    # More than 18 digits are over any limit; int() raises ValueError for more than 4,300.
     return len(digits) > 18 or int(digits) > max_bytes

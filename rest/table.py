@@ -32,7 +32,13 @@ PARSED_MAP_MEDIA_TYPE: Final = "application/vnd.map+json"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One endpoint; `number` is the specification's, or an X for an extension."""
+    """One endpoint; `number` is the specification's, or an X for an extension.
+
+    >>> from rest.operations import GET_UNIT
+    >>> row = "E7", "GET", "/v1/units/{unit}", GET_UNIT, SingleResource(("unit",)), "Units", "Get"
+    >>> Endpoint(*row).path_parameters
+    ['unit']
+    """
 
     number: str
     method: Method
@@ -70,6 +76,7 @@ def _endpoints(
     yield Endpoint(number, method, first, document, envelope, tag, summary, **options)
     for path in others:
         noun = path.split("/")[2].removesuffix("s").capitalize()
+        # Operation ids come from these names and must be unique (OpenAPI 3.1, 4.8.10).
         renamed = re.sub(r"\A(query [A-Z][a-z]+)", rf"\1{noun}", document)
         as_at = f"{summary}, as at {'/'.join(first.split('/')[:3])}"
         yield Endpoint(number, method, path, renamed, envelope, tag, as_at, **options)

@@ -39,9 +39,12 @@ def pack_archive(kind: str, values: Mapping[str, Any], arrays: Arrays) -> bytes:
     descriptions: dict[str, tuple[str, tuple[int, ...], int]] = {}
     body = bytearray()
     for name, array in arrays.items():
+        # A dtype's name includes its byte order, so a big-endian machine reads the file correctly,
+        # too.
         dtype = array.dtype.newbyteorder("<")
         descriptions[name] = (dtype.str, array.shape, len(body))
         body += np.ascontiguousarray(array, dtype=dtype).tobytes()
+        # -n % 64 is how many bytes are missing to the next multiple of 64.
         body += bytes(-len(body) % ALIGNMENT_BYTES)
     header = json.dumps(
         {"kind": kind, "version": FORMAT_VERSION, "values": values, "arrays": descriptions},
@@ -71,6 +74,7 @@ def unpack_archive(kind: str, buffer: Any) -> tuple[dict[str, Any], dict[str, ND
             )
         body = view[header_end + -header_end % ALIGNMENT_BYTES :]
         arrays = {
+            # No copy: an array of a memory-mapped file is read from disk only where it is used.
             name: np.ndarray(shape, dtype, buffer=body, offset=offset)
             for name, (dtype, shape, offset) in header["arrays"].items()
         }

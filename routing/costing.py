@@ -58,6 +58,7 @@ class Costing:
         if mode is TravelMode.FOOT:
             return True
         steps = connector.kind in (ConnectorKind.STEPS, ConnectorKind.ESCALATOR)
+        # None means that the source says nothing; lifts and ramps are then taken to be accessible.
         return not steps and connector.wheelchair is not False
 
     def ride_cost(self, mode: TravelMode, kind: ConnectorKind, storeys: float) -> RideCost:
@@ -68,6 +69,7 @@ class Costing:
         """
         speed = self.feet_per_second(mode)
         if kind is ConnectorKind.ELEVATOR:
+            # A lift takes time but no walking, so its feet are 0 (docs/routing.md).
             seconds = self.elevator_entry_seconds + self.elevator_seconds_per_storey * storeys
             return RideCost(0.0, seconds)
         if kind is ConnectorKind.STEPS:

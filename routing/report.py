@@ -78,8 +78,9 @@ class ProcessingReport:
     def modes(self) -> tuple[TravelMode, ...]:
         """Modes in which two locations reach each other, or the only one is on walkable floor.
 
-        See docs/decisions/routing-modes.md.
+        See docs/decisions/routing/modes-and-tiers.md.
         """
+        # `or 1`: without locations nothing is reached, and the map has no mode.
         min_reached = min(2, self.locations) or 1
         return tuple(check.mode for check in self.self_checks if check.reached >= min_reached)
 

@@ -71,6 +71,7 @@ def serialize_network(network: Network) -> bytes:
     arrays: dict[str, NDArray[Any]] = {
         "closure/seconds": portal_paths.seconds,
         "closure/feet": portal_paths.feet,
+        # Half the bytes; numpy indexes with 64 bits, so reading converts it back.
         "closure/next": portal_paths.next_portal.astype(np.int32),
     }
     for index, level in enumerate(network.levels):
@@ -114,6 +115,8 @@ def level_arrays(level: LevelNetwork) -> dict[str, NDArray[Any]]:
 
 def areas_to_array(areas: Sequence[Polygonal]) -> NDArray[Any]:
     """Return polygons as Well-Known Binary in an array of bytes."""
+    # One collection keeps empty areas and MultiPolygons in their places; shapely.get_parts of it
+    # returns them again.
     return np.frombuffer(shapely.to_wkb(GeometryCollection(list(areas))), dtype=np.uint8)
 
 
@@ -156,6 +159,8 @@ def deserialize_region(area: Polygonal, index: int, arrays: Arrays) -> Region:
         pieces = tuple(areas_from_array(arrays[f"pieces/{index}"]))
         door_filter = DoorFilter(pieces, arrays[f"doors/{index}"])
     ids = arrays[f"corners/{index}"], arrays[f"points/{index}"]
+    # Corners are not stored: WKB keeps coordinates bit for bit, so they are found again as they
+    # were.
     return Region(area, find_corners(area), *ids, door_filter)
 
 

@@ -119,6 +119,8 @@ class Executor:
     ) -> OperationResult:
         """Run an operation. Unexpected exceptions are logged and masked."""
         if not operation.is_allowed(context.caller):
+            # A small request is interpreted, for an error with its path; see
+            # docs/decisions/graphql/query-limits.md.
             if query_size.count_items([*variables.values()]) > MAX_ITEMS_WHEN_DENIED:
                 return _denied_result(operation, context.caller)
         elif self.compile_queries and operation.compiled is not None:
@@ -202,6 +204,7 @@ def _error_result(error: Exception) -> OperationResult:
 def _to_public_error(error: GraphQLError) -> GraphQLError:
     """Return the error as clients may see it; log and mask unexpected ones."""
     cause = error.original_error
+    # Its message is written for clients, and its extensions have the code.
     if isinstance(cause, RequestError):
         return error
     if isinstance(cause, UnavailableError):

@@ -291,4 +291,6 @@ class _SizeMeasurer:
             page_size = int(page_size)  # as graphql-core coerces it to Int
         if not isinstance(page_size, int):
             return DEFAULT_PER_PAGE if is_root else ASSUMED_PAGE_SIZE
+        # Larger pages are served as MAX_PER_PAGE; a size below 1 is an error, but only when it
+        # runs.
         return min(max(page_size, 1), MAX_PER_PAGE)

@@ -48,6 +48,7 @@ SCALAR_DEFINITIONS: dict[Any, ScalarDefinition] = {
     ParsedMap: strawberry.scalar(
         name="ParsedMap",
         description="A parsed unit map: an object with version, type, width, height and elements.",
+        # An orjson.Fragment, which is JSON already and is copied into the response as it is.
         serialize=lambda fragment: fragment,
         parse_value=str,
     ),

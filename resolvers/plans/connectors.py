@@ -70,6 +70,7 @@ def find_connectors(
         for feature, shape in drawn
         if (kind := connector_kind_of(feature)) is not None
     ]
+    # From the lowest level up, because `_shares_position` adds only the level above a group.
     for part in sorted(parts, key=lambda part: min(map(rank.__getitem__, part.shapes))):
         group = next((g for g in groups if _shares_ref(g, part, refs_are_unique)), None)
         if group is None:
@@ -182,6 +183,7 @@ def _merge_group(group: DrawnConnector, part: DrawnConnector) -> None:
 
 
 def _to_connector(group: DrawnConnector) -> Connector:
+    # Reversed, so that the tags of the first feature replace those of the others.
     tags = {key: value for f in reversed(group.features) for key, value in f.tags.items()}
     wheelchair = [WHEELCHAIR_ACCESS.get(f.tags.get("wheelchair", "")) for f in group.features]
     return Connector(

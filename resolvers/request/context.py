@@ -34,7 +34,13 @@ MAX_KEYS_PER_COMMAND = 10_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relation(Generic[R]):
-    """A list that each parent record has, such as the floors of an asset."""
+    """A list that each parent record has, such as the floors of an asset.
+
+    >>> from storage.floors import FLOORS
+    >>> floors_of_asset = Relation(FLOORS, lambda asset_id: {"asset_id": asset_id})
+    >>> floors_of_asset.where("alder-court")
+    {'asset_id': 'alder-court'}
+    """
 
     kind: Kind[R]
     where: Callable[..., Document]

@@ -203,13 +203,23 @@ _NO_DEFINITION = InputDefinition()
 def argument(
     description: str, *rules: Rule, example: Any = None, name: str | None = None
 ) -> StrawberryArgumentAnnotation:
-    """Annotate a resolver's parameter. `example` is written with Python's names (snake_case)."""
+    """Annotate a resolver's parameter. `example` is written with Python's names (snake_case).
+
+    >>> limit = argument("How many to return.", Range(1, 100), example=3)
+    >>> InputDefinition.from_metadata(limit.metadata)
+    InputDefinition(rules=(Range(minimum=1, maximum=100),), example=3)
+    """
     metadata = {DEFINITION: InputDefinition(rules, example)}
     return strawberry.argument(description=description, name=name, metadata=metadata)
 
 
 def input_field(description: str, *rules: Rule, default: Any) -> Any:
-    """Define an optional field of a strawberry input."""
+    """Define an optional field of a strawberry input.
+
+    >>> mode = input_field("How to travel.", OneOf("foot", "wheelchair"), default="foot")
+    >>> mode.default, mode.description
+    ('foot', 'How to travel.')
+    """
     return strawberry.field(
         description=description, default=default, metadata={DEFINITION: InputDefinition(rules)}
     )

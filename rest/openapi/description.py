@@ -47,6 +47,7 @@ def to_yaml(description: OpenApiObject) -> str:
 
 
 class _YamlDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    # PyYAML would write an object that occurs twice as an anchor and an alias.
     def ignore_aliases(self, data: Any) -> bool:
         return True
 

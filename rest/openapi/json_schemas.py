@@ -97,6 +97,7 @@ class ResultSchemaReader:
             name: self._field_schema(*field)
             for name, field in self._iter_fields(object_type, selection)
         }
+        # A response has every selected field, some as null (GraphQL, section 6.4).
         shape: JsonSchema = {"type": "object", "required": [*members], "properties": members}
         match selection.selections:
             case [FragmentSpreadNode(name=name)]:
@@ -155,6 +156,7 @@ def _strip_non_null(output_type: Any) -> Any:
 
 
 def _make_nullable(schema: JsonSchema) -> JsonSchema:
+    # A titled schema is shared as a component, where it is not null; an enum lists all its values.
     if "title" in schema or "enum" in schema or "type" not in schema:
         return {"anyOf": [schema, {"type": "null"}]}
     return {**schema, "type": [schema["type"], "null"]}

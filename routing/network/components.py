@@ -28,6 +28,7 @@ class ComponentLabels:
     def main(self) -> int:
         """The component with the most locations; -1 if no location is attached."""
         attached = self.location_components[self.location_components >= 0]
+        # argmax returns the first maximum, so a tie has the same winner each time.
         return int(np.bincount(attached).argmax()) if len(attached) else -1
 
     @property
@@ -46,16 +47,19 @@ def find_components(network: Network) -> ComponentLabels:
     first = np.cumsum([0, *(level.graph.vertex_count for level in network.levels)])
     vertex_of_portal = np.zeros(len(network.portals), dtype=np.int64)
     pairs = [np.empty((0, 2), dtype=np.int64)]
+    # `first` has one element more than there are levels: the number of all vertices.
     for start, level in zip(first, network.levels, strict=False):
         vertex_of_portal[level.portal_indexes] = level.portal_vertices + start
         pairs.append(np.stack((level.graph.edges.first, level.graph.edges.second), axis=1) + start)
     links = np.array([(link.start, link.end) for link in network.links], dtype=np.int64)
+    # Without links the array is of shape (0,), and its result could not be concatenated with pairs.
     pairs.append(vertex_of_portal[links.reshape(-1, 2)])
     labels = label_components(int(first[-1]), np.concatenate(pairs))
     location_labels = [
         -1 if location.vertex < 0 else labels[first[location.level] + location.vertex]
         for location in network.locations
     ]
+    # np.split takes only the borders between the parts, not those of the whole.
     level_labels = tuple(np.split(labels, first[1:-1]))
     return ComponentLabels(level_labels, np.array(location_labels, dtype=np.int64))
 

@@ -65,6 +65,7 @@ class DoorFilter:
             block = in_two_pieces[begin : begin + MAX_BLOCK_PAIRS]
             start, end = starts[first[block]], ends[second[block]]
             directions = normalize(end - start)
+            # Sight is symmetric: seen from its end, the same line leaves the other piece by a door.
             leaves = self.leaves_by_door(start_piece[block], start, directions)
             may_see[block] = leaves & self.leaves_by_door(end_piece[block], end, -directions)
         return may_see
@@ -77,6 +78,8 @@ class DoorFilter:
         to_door, radius = doors[..., :2] - starts[:, None], doors[..., 2]
         sideways = np.abs(cross(directions[:, None], to_door))
         ahead = (directions[:, None] * to_door).sum(axis=2)
+        # A ray that starts inside a door's circle may have the centre behind it, by up to the
+        # radius.
         return np.asarray(((sideways <= radius) & (ahead >= -radius)).any(axis=1))
 
 

@@ -141,6 +141,7 @@ def build_network(
     portals = find_portals(plan, walkable, areas, costing)
     ordinals = [level.ordinal for level in plan.levels]
     links = list_links(portals, plan.connectors, ordinals, mode, costing)
+    # Portals depend on the walkable area. With other portals, the indexes in its levels are wrong.
     reusable = foot if foot is not None and foot.portals == tuple(portals) else None
     levels: list[LevelNetwork] = []
     locations: dict[str, NetworkLocation] = {}

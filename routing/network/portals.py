@@ -44,6 +44,7 @@ def find_entry_point(
     within `within_feet`.
     """
     centroid = entrance.centroid
+    # The centroid of a shape such as a U-shaped flight of stairs may lie outside it.
     middle = centroid if entrance.covers(centroid) else entrance.representative_point()
     inside = entrance.intersection(walkable_area)
     if not inside.is_empty:
@@ -85,7 +86,11 @@ def list_links(
 
 
 def allows_rise(direction: Direction | None, rise: float) -> bool:
-    """Return whether a connector moves by `rise` storeys, negative for down."""
+    """Return whether a connector moves by `rise` storeys, negative for down.
+
+    >>> allows_rise(Direction.UP, 2), allows_rise(Direction.UP, -1), allows_rise(None, -1)
+    (True, False, True)
+    """
     return direction is None or (rise > 0) == (direction is Direction.UP)
 
 
@@ -125,10 +130,13 @@ def floyd_warshall(
     columns = np.broadcast_to(np.arange(count), (count, count))
     next_portal = np.where(np.isfinite(seconds), columns, -1)
     for via in range(count):
+        # All pairs can be updated at once: a round never changes the row and column of its own
+        # `via`, because the diagonal is 0.
         candidate = seconds[:, via, None] + seconds[via]
         faster = candidate < seconds
         seconds[faster] = candidate[faster]
         feet[faster] = (feet[:, via, None] + feet[via])[faster]
+        # The path begins like the one to `via`.
         next_portal[faster] = np.broadcast_to(next_portal[:, via, None], (count, count))[faster]
     return PortalPaths(seconds, feet, next_portal)
 

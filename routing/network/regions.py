@@ -57,6 +57,8 @@ class Region:
 
     def indexes_inside(self, xy: FloatArray) -> IntArray:
         """Return the indexes of the positions (n, 2) that lie in the region."""
+        # The area of the line of sight is wider by a tolerance: rounding moves no point on its edge
+        # out.
         return np.flatnonzero(shapely.intersects_xy(self.line_of_sight.area, xy[:, 0], xy[:, 1]))
 
 
@@ -116,6 +118,7 @@ def doorway_points(floor: FloorSurface, opening: Opening) -> FloatArray:
     )
     start, end = (shapely.get_coordinates(overlap.centroid)[0] for overlap in overlaps)
     middle, across = (start + end) / 2, end - start
+    # The lower bound avoids a division by zero if both overlaps have the same centroid.
     normal = np.array((-across[1], across[0])) / max(float(np.hypot(*across)), 1e-9)
     reach = 2 * opening.width_feet * normal
     line = shapely.LineString([middle - reach, middle + reach]).intersection(opening.shape)
@@ -196,6 +199,7 @@ def attach(
     if shapely.intersects_xy(walkable_area, x, y):
         return Attachment(x, y, 0.0)
     own_rooms = [room.intersection(walkable_area) for room in rooms if room.covers(point)]
+    # Smallest first: a position in a room within a room belongs to the inner one.
     for area in [*sorted(own_rooms, key=lambda shape: shape.area), walkable_area]:
         if area.is_empty:
             continue

@@ -65,6 +65,7 @@ def find_corners(area: Polygonal) -> Corners:
     >>> find_corners(Polygon([(0, 0), (20, 0), (20, 10), (10, 10), (10, 20), (0, 20)])).xy.tolist()
     [[10.0, 10.0]]
     """
+    # Oriented, outer rings run counterclockwise and holes clockwise: the area is on their left.
     rings = shapely.get_rings(shapely.get_parts(shapely.orient_polygons(area)))
     parts = [reflex_corners(shapely.get_coordinates(ring)[:-1]) for ring in rings]
     if not parts:
@@ -117,6 +118,7 @@ class LineOfSight:
     """Test lines of sight within one area."""
 
     def __init__(self, area: Polygonal, pair_filter: PairFilter | None = None) -> None:
+        # Round joins would add vertices at each corner, and so make every test slower.
         self.area = area.buffer(SIGHT_TOLERANCE_FEET, join_style="mitre")
         self.pair_filter = pair_filter
         shapely.prepare(self.area)

@@ -23,6 +23,7 @@ class Adjacency:
     def __init__(self, edges: Edges) -> None:
         vertices = np.concatenate((edges.first, edges.second))
         neighbours = np.concatenate((edges.second, edges.first))
+        # The last key of lexsort is the first to sort by: by vertex, and its neighbours in order.
         order = np.lexsort((neighbours, vertices))
         self.vertices, self.neighbours = vertices[order], neighbours[order]
         self.feet = np.tile(edges.feet, 2)[order]
@@ -44,7 +45,12 @@ class Adjacency:
 
 
 class WalkGraph:
-    """An undirected graph of `count` vertices; its edges are straight walks."""
+    """An undirected graph of `count` vertices; its edges are straight walks.
+
+    >>> edges = Edges(np.array([0, 1]), np.array([1, 2]), np.array([3.0, 4.0]))
+    >>> WalkGraph(3, [edges]).distances(np.array([2]), np.array([0, 1])).tolist()
+    [[7.0, 4.0]]
+    """
 
     def __init__(self, count: int, edges: Iterable[Edges]) -> None:
         self.edges = concatenate_edges(edges)

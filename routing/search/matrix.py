@@ -74,6 +74,7 @@ def measure_stops(network: Network, starts: Sequence[Stop], ends: Sequence[Stop]
         feet,
         seconds,
     )
+    # Else a waypoint off the floor would be twice its offset away from itself.
     same = coinciding_pairs(starts, ends)
     feet[same] = seconds[same] = 0
     no_path = ~np.isfinite(seconds)
@@ -118,10 +119,15 @@ def relax_through_portals(
     if not len(start.portals) or not len(end.portals):
         return
     for rows in iter_row_blocks(start, end):
+        # Minimising over the first portal and then over the last avoids testing all pairs of
+        # portals for each pair of stops.
         via = distances_to_portals(network.portal_paths, start, end, rows, network.feet_per_second)
         total = via.seconds[:, None, :] + end.feet[None] / network.feet_per_second
+        # argmin and not min: feet and seconds must be those of the same route
+        # (docs/decisions/routing/portals.md).
         portal = total.argmin(axis=2)
         fastest = np.take_along_axis(total, portal[..., None], axis=2)[..., 0]
+        # On a tie the direct walk stays, as in `find_route`, so that both report the same feet.
         faster = fastest < seconds[rows]
         portal_feet = np.take_along_axis(via.feet, portal, axis=1)
         route_feet = portal_feet + end.feet[np.arange(len(end.feet))[None, :], portal]

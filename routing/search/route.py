@@ -73,6 +73,7 @@ def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> Ro
     if start.level == end.level:
         walk_feet = direct_walk_feet(network, start, end)
     portals, seconds_by_portals = fastest_portals(network, start, end)
+    # If neither exists, both sides are infinite, which is the case of no route.
     if walk_feet / network.feet_per_second <= seconds_by_portals:
         return Route((build_walk_leg(network, start, end),)) if np.isfinite(walk_feet) else None
     return Route(tuple(merge_walks(legs_through_portals(network, start, end, portals))))
@@ -140,6 +141,7 @@ def build_walk_leg(network: Network, start: Stop, end: Stop) -> WalkLeg:
     first, last = augmented.stop_vertices.tolist()
     vertices = augmented.graph.shortest_path(first, last)
     line = [(start.x, start.y), *map(tuple, augmented.xy[vertices].tolist()), (end.x, end.y)]
+    # Its length is taken before it is simplified, so that it equals the matrix's.
     path = LineString(line)
     points = [(x, y) for x, y in path.simplify(STRAIGHT_TOLERANCE_FEET).coords]
     return WalkLeg(level.id, tuple(points), path.length, path.length / network.feet_per_second)
@@ -151,6 +153,7 @@ def merge_walks(legs: list[Leg]) -> list[Leg]:
     for leg in legs:
         last = merged[-1] if merged else None
         if isinstance(leg, WalkLeg) and isinstance(last, WalkLeg):
+            # The first point of a walk is the last one of the walk before it.
             points = (*last.points, *leg.points[1:])
             feet, seconds = last.feet + leg.feet, last.seconds + leg.seconds
             merged[-1] = WalkLeg(leg.level_id, points, feet, seconds)

@@ -59,6 +59,7 @@ class Router:
         return compute_matrix(self.networks[mode], sources, targets)
 
     def has_location(self, location_id: str) -> bool:
+        # The networks of all modes have the same locations, attached or not.
         return location_id in self.networks[TravelMode.FOOT].location_index
 
     def has_level(self, level_id: str) -> bool:
@@ -87,6 +88,7 @@ class Router:
     ) -> list[NearestLocation]:
         """Return at most `limit` reachable `candidates`, those with the fastest routes first."""
         feet, seconds = (cells[0] for cells in self.matrix([source], candidates, mode))
+        # Stable: candidates with equal times keep the caller's order. NaN, no path, sorts last.
         order = np.argsort(seconds, kind="stable")
         reachable = order[np.isfinite(seconds[order])][:limit]
         return [

@@ -113,6 +113,7 @@ def connect_stops(
         return ids, points.reshape(-1, 2), []
     count = level.graph.vertex_count
     ids[new] = np.arange(count, count + len(new))
+    # Edges to other locations are not needed: a shortest walk bends only at corners.
     others = np.unique(np.concatenate((level.portal_vertices, ids[ids < count])))
     edges = edges_from_stops(level.regions, level.xy, points, ids[new])
     edges += edges_to_points(level.regions, points, ids[new], level.xy[others], others)

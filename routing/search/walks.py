@@ -100,6 +100,7 @@ def distances_through_hubs(
     if len(starts) > len(ends):
         return distances_through_hubs(hub_feet, ends, starts).T
     walks = np.full((len(starts), len(ends)), np.inf)
+    # Without hubs, the hub 0 that `find_visible_hubs` gives to each stop does not exist.
     for row in range(len(starts) if len(hub_feet) else 0):
         own = starts.slice_stops(row, row + 1)
         to_hubs = (hub_feet[own.hubs] + own.feet[:, None]).min(axis=0)
@@ -112,6 +113,7 @@ def apply_direct_sight(
 ) -> None:
     """Lower `feet` in place where an end is in sight of a start, or at the same vertex."""
     if len(starts) > len(ends):
+        # A transposed array is a view, so what is written to it is written to `feet`.
         starts, ends, feet = ends, starts, feet.T
     for row, vertex in enumerate(starts.tolist()):
         feet[row, ends == vertex] = 0.0
@@ -120,6 +122,8 @@ def apply_direct_sight(
             if not len(visible):
                 continue
             positions = visible.searchsorted(ends)
+            # searchsorted returns an index past the end for an end above all others; clipped, it
+            # points to one that differs.
             columns = np.flatnonzero(visible.take(positions, mode="clip") == ends)
             direct_feet = visible_feet[positions[columns]]
             feet[row, columns] = np.minimum(feet[row, columns], direct_feet)

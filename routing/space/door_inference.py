@@ -58,6 +58,7 @@ def infer_doors(
         inferred += openings
         entered |= joined_rooms(floor, openings)
         pending = [room for room in pending if room not in entered]
+        # Once a room has an opening, the rooms behind it can have one in the next round.
         openings = infer_openings(floor, pending, may_enter)
     return inferred, [enclosed_room_issue(floor, room) for room in doorless if room not in entered]
 
@@ -88,6 +89,7 @@ def infer_door(
     if not own:
         return None
     polygons = floor.polygons
+    # Walls that are drawn inside a room may cut it into several pieces.
     largest = max(own, key=lambda index: polygons[index].area)
     room = polygons[largest]
     near = [
@@ -101,6 +103,7 @@ def infer_door(
     shared = shapely.intersection(np.array(ring_segments(room)), reach)
     edges = [part for part in shapely.get_parts(shared) if isinstance(part, LineString)]
     for edge in sorted(edges, key=lambda part: -part.length):
+        # Those that follow are shorter still.
         if edge.length < MIN_SHARED_EDGE_FEET:
             return None
         opening = fit_inferred_door(floor, largest, edge, f"inferred:{room_id}", may_join)
@@ -125,6 +128,7 @@ def fit_inferred_door(
     for reach_feet in EXTENSION_STEPS_FEET:
         opening = fit_frame(floor, frame, reach_feet, door)
         if opening is not None and room_piece in opening.piece_indexes:
+            # A piece may be on both sides of a wall that ends inside it.
             [other] = set(opening.piece_indexes) - {room_piece} or {room_piece}
             if may_join(floor.pieces[other]):
                 return replace(opening, origin=DoorOrigin.INFERRED)

@@ -98,6 +98,8 @@ def fit_doors(floor: FloorSurface, doors: list[Door]) -> tuple[list[Opening], li
 def fit_door(floor: FloorSurface, door: Door) -> Opening | None:
     """Return the opening of a door with the least extension, None if it fits no wall."""
     frames = [] if door.geometry.is_empty else list(iter_frames(floor, door))
+    # The reach is the outer loop: a short extension of the second frame beats a long one of the
+    # first.
     for reach_feet in EXTENSION_STEPS_FEET:
         for frame in frames:
             opening = fit_frame(floor, frame, reach_feet, door)
@@ -118,6 +120,7 @@ def iter_frames(floor: FloorSurface, door: Door) -> Iterator[DoorFrame]:
         yield from iter_frames_at_point(floor, box, door.width_feet or DEFAULT_DOOR_FEET)
         return
     first, second = corners[1] - corners[0], corners[2] - corners[1] if len(corners) > 2 else (0, 0)
+    # A door is usually wider than its wall is thick, so its longer side comes first.
     for side, depth in sorted(((first, second), (second, first)), key=lambda s: -math.hypot(*s[0])):
         yield frame_along(box, side, depth, door.width_feet)
 
@@ -144,9 +147,11 @@ def iter_frames_at_point(
     distances = shapely.distance(np.array(walls), point)
     seen: set[float] = set()
     for index in np.argsort(distances, kind="stable"):
+        # Both faces of one wall are about equally near: rooms are set back from it by WALL_FEET.
         if distances[index] > distances.min() + 2 * WALL_FEET:
             return
         (x0, y0), (x1, y1) = walls[index].coords
+        # Modulo half a turn: a wall has the same heading whichever end is drawn first.
         heading = round(math.atan2(y1 - y0, x1 - x0) % math.pi, 2)
         if heading in seen:
             continue
@@ -179,6 +184,7 @@ def fit_frame(
         depth_feet = frame.depth_feet(patch)
         side = depth_feet > 0
         min_area = largest[side][0] if side in largest else MIN_PATCH_SQUARE_FEET
+        # A patch in the middle of the wall is on neither side.
         if abs(depth_feet) > WALL_FEET / 2 and patch.area > min_area:
             largest[side] = (patch.area, index, patch)
     if len(largest) < 2:

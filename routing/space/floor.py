@@ -66,6 +66,7 @@ def build_floor(
     open_floor, issues = find_open_floor(level, rooms, open_spaces)
     if rooms:
         union = shapely.union_all([room.polygon for room in rooms])
+        # Only doors lead into a room, so a corridor drawn across it does not open it.
         open_floor = shapely.difference(open_floor, union)
     walls = build_walls(barriers)
     pieces = [FloorPiece(polygon) for polygon in cut_by_walls(open_floor, walls)]
@@ -97,6 +98,8 @@ def find_open_floor(
     if len(rooms) < 2:
         return Polygon(), []
     reach = MAX_GUESSED_CORRIDOR_HALF_WIDTH_FEET
+    # Out and back in, a morphological closing, fills the gaps between rooms. Coarse arcs suffice
+    # because only the gaps are used.
     closed = union.buffer(reach, quad_segs=2).buffer(-reach, quad_segs=2)
     message = "has neither corridor nor outline; gaps between its rooms are taken for corridors"
     guessed = drop_narrow_parts(closed.difference(union))
@@ -106,6 +109,7 @@ def find_open_floor(
 def drop_narrow_parts(area: BaseGeometry) -> BaseGeometry:
     """Return the parts of `area` that are too wide to be the thickness of a wall."""
     half = MIN_CORRIDOR_FEET / 2
+    # In and back out, a morphological opening, removes what is narrower than twice `half`.
     wide = area.buffer(-half, join_style="mitre").buffer(half, join_style="mitre")
     return wide.intersection(area)
 

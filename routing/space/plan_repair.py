@@ -126,6 +126,7 @@ def repair_outline(outline: Polygonal | None) -> Polygonal | None:
 def make_valid(geometry: BaseGeometry) -> Polygonal:
     """Return the polygons that `geometry` encloses; a self-crossing one may become several."""
     if not geometry.is_valid:
+        # The default method, "linework", makes a hole of area that an outline encloses twice.
         geometry = shapely.make_valid(geometry, method="structure", keep_collapsed=False)
     return to_polygonal(extract_polygons(geometry))
 
@@ -167,6 +168,7 @@ def find_overlaps(spaces: tuple[Space, ...]) -> Iterator[PlanIssue]:
             continue
         overlap = one.polygon.intersection(other.polygon).area
         smaller, larger = sorted((one.polygon.area, other.polygon.area))
+        # Two of about the same size in one place are likely one room drawn twice: reported.
         is_inside = overlap > 0.99 * smaller and smaller < 0.9 * larger
         if overlap > max(MIN_OVERLAP_SQUARE_FEET, MIN_OVERLAP_SHARE * smaller) and not is_inside:
             message = (

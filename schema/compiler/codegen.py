@@ -55,6 +55,7 @@ class CodeWriter:
 
     def __init__(self, schema: GraphQLSchema) -> None:
         self.namespace: dict[str, Any] = {
+            # `repr(inf)` is not a Python literal, so generated tests need a name for it.
             "INFINITY": inf,
             "require_list": runtime.require_list,
             "raise_missing_object": runtime.raise_missing_object,
@@ -72,6 +73,7 @@ class CodeWriter:
         Raises UnsupportedQueryError.
         """
         function = FunctionWriter(["async def operation(run):"])
+        # The root is a level with one parent: the root value, which is None.
         rows = self._write_rows(function, selection, "(None,)")
         self.lines += [*function.finish(), f"    return {rows}[0]"]
         return "\n".join(self.lines) + "\n"

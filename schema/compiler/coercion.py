@@ -111,6 +111,7 @@ class _FunctionGenerator:
             return [f"return {self._value_expression(input_type, 'value')}"]
         if isinstance(nullable, GraphQLList):
             return [*null, *self._list_body(nullable.of_type)]
+        # An input type that contains itself would be generated without end.
         if not isinstance(nullable, GraphQLInputObjectType) or nullable in self._open_types:
             raise UnsupportedQueryError(f"values of {input_type}")
         self._open_types.append(nullable)
@@ -166,7 +167,10 @@ class _CoercionGenerator(_FunctionGenerator):
         """Return the expression of a field's value, or of its default."""
         default = coerce_default_value(field)
         if default is Undefined and isinstance(field.type, GraphQLNonNull):
+            # An absent member becomes None, which fails its test: graphql-core reports what is
+            # missing.
             return f"value.get({name!r})"
+        # A list or object would be shared by all requests, and one of them might change it.
         if not isinstance(default, IMMUTABLE_TYPES):
             raise UnsupportedQueryError(f"the default of {name}")
         return f"value.get({name!r}, {self._bind(default)})"

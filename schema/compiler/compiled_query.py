@@ -61,6 +61,7 @@ class CompiledQuery:
         """
         variables = self._variables.coerce(inputs)
         values = [variables.coerced.get(name) for name in self._condition_names]
+        # A condition that is null or absent is an error, which graphql-core reports.
         conditions = tuple(value for value in values if isinstance(value, bool))
         function = self._get_function(conditions) if len(conditions) == len(values) else None
         return None if function is None else await function(RunInfo(context, variables))
@@ -70,6 +71,7 @@ class CompiledQuery:
             try:
                 self._functions[conditions] = self._compile(conditions)
             except UNSUPPORTED_ERRORS:
+                # Remembered, so that a query that cannot be compiled is tried only once.
                 self._functions[conditions] = None
         return self._functions[conditions]
 

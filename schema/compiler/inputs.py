@@ -59,6 +59,7 @@ class VariableCoercer:
         try:
             return self._coerce_fast(inputs)
         except FallbackNeededError:
+            # One error is enough: graphql-core runs the operation again and reports all.
             values = get_variable_values(self._schema, self._nodes, dict(inputs), max_errors=1)
         if isinstance(values, list):
             raise InvalidResultError
@@ -72,6 +73,7 @@ class VariableCoercer:
             value = inputs.get(name, MISSING)
             if value is not MISSING:
                 coerced[name] = coerce(value)
+            # Left to graphql-core, which words the error.
             elif is_required:
                 raise FallbackNeededError
         return VariableValues({}, coerced)
@@ -137,6 +139,7 @@ def _build_simple_arguments(
     ]
 
     def build(variables: VariableValues) -> dict[str, Any]:
+        # A copy: all requests share `defaults`.
         built = dict(defaults)
         coerced = variables.coerced
         for name, variable, convert in conversions:
@@ -145,6 +148,8 @@ def _build_simple_arguments(
                 built[name] = value if convert is None else convert(value)
             elif name in required:
                 raise InvalidResultError
+        # A nullable variable may stand in a non-null position that has a default; null is an error
+        # there only at run time (section 5.8.5).
         if any(built.get(name) is None for name in non_null):
             raise InvalidResultError
         return built

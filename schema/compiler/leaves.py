@@ -60,6 +60,7 @@ def build_completion(output_type: GraphQLOutputType) -> Callable[[Any], Any]:
             if is_required:
                 raise InvalidResultError
             return None
+        # As in graphql-core, a resolver may return an exception instead of raising it.
         if isinstance(value, Exception):
             raise value
         serialized = leaf.coerce_output_value(value)

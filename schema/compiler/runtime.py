@@ -58,6 +58,7 @@ class ObjectNesting:
     def rebuild(self, values: Sequence[Any], rows: Iterator[Row]) -> Sequence[Any]:
         """Return the rows with the nulls in between."""
         if self.is_required:
+            # Without nulls there are exactly as many rows as values.
             return [*rows]
         return [None if value is None else next(rows) for value in values]
 
@@ -94,6 +95,7 @@ class SharedObjectNesting:
 
     def flatten(self, values: Sequence[Any]) -> list[Any]:
         """Return each distinct object once."""
+        # `values` keeps the objects alive, so no two of them have the same id.
         objects = {id(value): value for value in values}
         if id(None) in objects:
             if self.is_required:
@@ -140,6 +142,7 @@ async def resolve_each(
     resolver: Callable[[Any], Awaitable[Any]], parents: Sequence[Any]
 ) -> Sequence[Any]:
     """Return the values of a resolver that takes one parent at a time."""
+    # Without the cost of a task.
     if len(parents) == 1:
         return [await resolver(parents[0])]
     return await _gather(_as_coroutine(resolver(parent)) for parent in parents)
@@ -163,6 +166,7 @@ async def _gather(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(coroutine) for coroutine in coroutines]
     except ExceptionGroup as failures:
+        # One error suffices: if clients are to see all, graphql-core runs the operation again.
         raise failures.exceptions[0] from None
     return [task.result() for task in tasks]
 

@@ -112,6 +112,8 @@ class FieldCollector:
         Raises UnsupportedQueryError.
         """
         grouped: dict[str, list[FieldNode]] = {}
+        # One set for all selection sets of an object: a fragment is collected once for each,
+        # however often it is spread (section 6.3.2).
         visited: set[str] = set()
         for selection_set in sets:
             self._group_fields(selection_set, parent, grouped, visited)
@@ -127,8 +129,11 @@ class FieldCollector:
         if node.name.value == TYPENAME:
             return TypenameField(key, parent.name)
         definition = parent.fields.get(node.name.value)
+        # Validation rejects unknown fields, so this is `__schema` or `__type`, which only
+        # graphql-core resolves.
         if definition is None:
             raise UnsupportedQueryError(f"introspection by {node.name.value}")
+        # MergeSelectionSets (section 6.4.3): the fields inside are those of all the merged nodes.
         sets = [node.selection_set for node in nodes if node.selection_set]
         children = self.collect_fields(sets, _object_type(definition)) if sets else ()
         return SelectedField(key, node, parent, definition, _strawberry_field(definition), children)
@@ -144,6 +149,8 @@ class FieldCollector:
             if not self._is_included(node):
                 continue
             if isinstance(node, FieldNode):
+                # Fields with one response key are merged, at the place of the first (section
+                # 6.3.2).
                 key = (node.alias or node.name).value
                 grouped.setdefault(key, []).append(node)
             elif isinstance(node, InlineFragmentNode):
@@ -161,11 +168,14 @@ class FieldCollector:
         condition = node.type_condition
         if condition is None or condition.name.value == parent.name:
             return True
+        # An object has one type, so a condition on another object type never holds.
         if isinstance(self.schema.get_type(condition.name.value), GraphQLObjectType):
             return False
         raise UnsupportedQueryError(f"the abstract type {condition.name.value}")
 
     def _is_included(self, node: SelectionNode) -> bool:
+        # Neither directive has precedence over the other (section 3.13.2): both must allow the
+        # field.
         return not self._directive_value(node, "skip", False) and self._directive_value(
             node, "include", True
         )
@@ -173,6 +183,7 @@ class FieldCollector:
     def _directive_value(self, node: SelectionNode, directive: str, default: bool) -> bool:
         for applied in node.directives or ():
             if applied.name.value == directive:
+                # `if` is the only argument of both directives, and validation requires it.
                 return self._condition_value((applied.arguments or ())[0].value)
         return default
 

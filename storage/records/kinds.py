@@ -36,7 +36,12 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[R]):
-    """One kind of record; `name` is its array in a bundle and its MongoDB collection."""
+    r"""One kind of record; `name` is its array in a bundle and its MongoDB collection.
+
+    >>> visits = Kind("visits", "visit", Record, key_fields=("unit_id", "day"))
+    >>> visits.key_of({"unit_id": "u1", "day": "2026-01-31"})
+    'u1\x002026-01-31'
+    """
 
     name: str
     singular: str
