@@ -65,8 +65,8 @@ def mongods(data_dir: Path) -> list[int]:
     return processes(data_dir, "/mongod")
 
 
-def keepers(data_dir: Path) -> list[int]:
-    return processes(data_dir, "/keeper.py")
+def supervisors(data_dir: Path) -> list[int]:
+    return processes(data_dir, "/supervisor.py")
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -77,7 +77,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def nothing_left(data_dir: Path) -> bool:
-    return not mongods(data_dir) and not keepers(data_dir)
+    return not mongods(data_dir) and not supervisors(data_dir)
 
 
 def write(url: str, number: int) -> None:
@@ -156,7 +156,7 @@ def test_it_stops_when_its_only_user_is_killed(data_dir: Path) -> None:
     until(lambda: nothing_left(data_dir))
 
 
-@pytest.mark.parametrize("victim", [mongods, keepers])
+@pytest.mark.parametrize("victim", [mongods, supervisors])
 def test_a_user_brings_it_back_when_it_is_killed(
     data_dir: Path, victim: Callable[[Path], list[int]]
 ) -> None:
@@ -174,7 +174,7 @@ def test_a_user_brings_it_back_when_it_is_killed(
 def test_what_was_acknowledged_survives_the_death_of_everything(data_dir: Path) -> None:
     with user(data_dir) as (process, url):
         write(url, 1)
-        everything = [process.pid, *keepers(data_dir), *mongods(data_dir)]
+        everything = [process.pid, *supervisors(data_dir), *mongods(data_dir)]
         for victim in everything:
             os.kill(victim, signal.SIGKILL)
     with run_embedded_mongo(data_dir) as again:
@@ -213,7 +213,7 @@ def test_two_data_directories_run_side_by_side(data_dir: Path) -> None:
 
 def test_it_is_out_of_reach_of_the_terminal(data_dir: Path) -> None:
     with run_embedded_mongo(data_dir):
-        sessions = {os.getsid(pid) for pid in [*keepers(data_dir), *mongods(data_dir)]}
+        sessions = {os.getsid(pid) for pid in [*supervisors(data_dir), *mongods(data_dir)]}
     assert os.getsid(0) not in sessions
 
 
