@@ -15,7 +15,7 @@ from gateway.rate_limit import RateLimiter
 from gateway.settings import Settings
 from resolvers.networks.router_cache import RouterCache
 from storage import files
-from storage.bundles.recovery import finish_interrupted_import
+from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.cache.bookmarks import PageBookmarks
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.key_cache import KeyCache

@@ -136,6 +136,39 @@ def test_the_folders_of_storage_import_one_way(folder: str) -> None:
                 assert known or not name.startswith("storage"), f"{file.relative_to(ROOT)}: {name}"
 
 
+BUNDLE_LAYERS = {
+    "reading": {"reading"},
+    "importing": {"importing", "reading"},
+    "exporting": {"importing", "reading"},
+}
+
+
+@pytest.mark.parametrize("part", BUNDLE_LAYERS)
+def test_the_parts_of_bundles_import_one_way(part: str) -> None:
+    files = {
+        name: file for name, file in FILES.items() if name.startswith(f"storage.bundles.{part}")
+    }
+    assert files
+    for name, file in files.items():
+        needed = {
+            module.split(".")[2]
+            for module in needed_modules(file)
+            if module.startswith("storage.bundles.")
+        }
+        assert needed <= BUNDLE_LAYERS[part], name
+
+
+MAX_FILES_PER_FOLDER = 16
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_no_folder_without_folders_of_its_own_has_too_many_files(package: str) -> None:
+    for folder in {file.parent for file in modules(package)}:
+        if not any(file.parent.parent == folder for file in modules(package)):
+            files = [file for file in folder.glob("*.py") if file.name != "__init__.py"]
+            assert len(files) <= MAX_FILES_PER_FOLDER, folder.relative_to(ROOT)
+
+
 @pytest.mark.parametrize("package", ["parsing", "routing"])
 def test_pure_packages_open_no_files_sockets_or_clocks(package: str) -> None:
     impure = {"pathlib", "os", "socket", "time", "datetime", "asyncio", "subprocess"}
