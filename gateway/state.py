@@ -15,7 +15,7 @@ from gateway.rate_limit import RateLimiter
 from gateway.settings import Settings
 from resolvers.networks.router_cache import RouterCache
 from storage import files
-from storage.bundles.recovery import finish_interrupted_import
+from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.cache.bookmarks import PageBookmarks
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.key_cache import KeyCache
@@ -56,13 +56,13 @@ async def open_state(
     """
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(_open_database(settings.connection))
-        store = Store(client, settings.database)
-        change_feed = ChangeFeed(store.database, write_counter)
+        change_feed = ChangeFeed(client[settings.database], write_counter)
+        bookmarks = PageBookmarks(change_feed) if settings.cache_mb else None
+        store = Store(client, settings.database, bookmarks)
         await stack.enter_async_context(change_feed.run())
         key_cache = await stack.enter_async_context(KeyCache(store.database, change_feed).run())
         response_cache = ResponseCache(change_feed, settings.cache_mb * BYTES_PER_MB)
         await stack.enter_async_context(response_cache.run_reporting())
-        store.bookmarks = PageBookmarks(change_feed) if settings.cache_mb else None
         extra_headers = VARY_ORIGIN_LINE if settings.allowed_origins else b""
         finishing = asyncio.create_task(_finish_interrupted_imports(store))
         stack.push_async_callback(cancel_and_wait, finishing)

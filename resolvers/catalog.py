@@ -8,15 +8,15 @@ import orjson
 from resolvers.request.context import Info
 from resolvers.request.errors import RefusedDocumentError, RequestError
 from resolvers.unit_maps import parse_drawing
-from storage.bundles.importing import (
+from storage.bundles.importing.importing import (
     ImportProgressCallback,
     ImportSummary,
     ParsedSource,
     ignore_progress,
     import_bundles,
 )
-from storage.bundles.readers import BundleSource
-from storage.bundles.sources import SourceError
+from storage.bundles.reading.readers import BundleSource
+from storage.bundles.reading.sources import SourceError
 from storage.errors import BundleError, ImportRunningError
 from storage.mongo import driver
 

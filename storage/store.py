@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from storage import files
 from storage.cache.bookmarks import ListKey, PageBookmarks
+from storage.cache.cache import Cache
 from storage.maps import MAPS
 from storage.mongo import driver
 from storage.records.fields import Record
@@ -27,17 +28,20 @@ MAX_UNION_BRANCHES = 90
 MAX_LONG_LISTS = 1_000
 """Maximum number of list types remembered as too long to be read whole."""
 BRANCH_FIELD = "_branch"
+CURSOR_BATCH_SIZE = 10_000
 
 
 class Store:
     """Read access to the catalog in one MongoDB database."""
 
-    def __init__(self, client: driver.Client, database_name: str) -> None:
+    def __init__(
+        self, client: driver.Client, database_name: str, bookmarks: PageBookmarks | None = None
+    ) -> None:
+        """Read one database. `bookmarks` make far pages fast; they need a change feed."""
         self.client = client
         self.database = client[database_name]
-        self.bookmarks: PageBookmarks | None = None
-        """Makes far pages fast; None without a change feed."""
-        self._long_lists: set[tuple[str, str, int]] = set()
+        self._bookmarks = bookmarks
+        self._long_lists = Cache[tuple[str, str, int], bool](max_entries=MAX_LONG_LISTS)
         """Lists found too long to be read whole: kind, owner field, records requested."""
 
     async def find_record(self, kind: Kind[R], scope: Scope, where: Document) -> R | None:
@@ -74,7 +78,7 @@ class Store:
         self, kind: Kind[Any], scope: Scope, where: Document, page_request: PageRequest
     ) -> tuple[str | None, int]:
         """Return the key after which to start, and how many records to skip from there."""
-        bookmarks = self.bookmarks
+        bookmarks = self._bookmarks
         if bookmarks is None or page_request.after_key is not None:
             return page_request.after_key, page_request.skip
 
@@ -125,7 +129,7 @@ class Store:
         if owner_field is None or page_request.skip or page_request.after_key is not None:
             return None
         list_type = (kind.name, owner_field, page_request.limit)
-        if list_type in self._long_lists:
+        if self._long_lists.get(list_type):
             return None
         limit = min(page_request.limit * len(wheres), MAX_RECORDS_READ_WHOLE)
         by_owner: dict[str, list[Document]] = {where[owner_field]: [] for where in wheres}
@@ -133,9 +137,7 @@ class Store:
         with driver.translate_errors():
             documents = await self._find_documents(kind, visible, limit)
         if len(documents) == limit:
-            if len(self._long_lists) >= MAX_LONG_LISTS:
-                self._long_lists.clear()  # lists may have become shorter since
-            self._long_lists.add(list_type)
+            self._long_lists.put(list_type, True)
             return None
         for document in sorted(documents, key=itemgetter("_id")):
             by_owner[document[owner_field]].append(document)
@@ -154,6 +156,17 @@ class Store:
         """
         with driver.translate_errors():
             return await self._find_keys(kind, scope, where, limit)
+
+    async def load_field(
+        self, kind: Kind[Any], scope: Scope, where: Document, field: str
+    ) -> dict[str, Any]:
+        """Return one stored field of all visible records that match `where`, by key."""
+        visible = scope.restrict(kind, where)
+        with driver.translate_errors():
+            cursor = self.database[kind.name].find(
+                visible, {field: 1}, batch_size=CURSOR_BATCH_SIZE
+            )
+            return {document["_id"]: document[field] for document in await cursor.to_list(None)}
 
     async def load_drawings(self, scope: Scope, map_ids: Iterable[str]) -> dict[str, bytes]:
         """Return the parsed drawings of visible maps as JSON, by map id."""

@@ -1,6 +1,7 @@
 """The packages import each other one way only, and keep to their duties."""
 
 import ast
+import contextlib
 import importlib.util
 import re
 from collections.abc import Iterator
@@ -48,22 +49,30 @@ def module_name(file: Path) -> str:
 
 FILES = {module_name(file): file for package in MAY_IMPORT for file in modules(package)}
 MODULE_STRING = re.compile(r"(\w+(?:\.\w+)+)(?::\w+)?")
+PROGRAM_STRING = re.compile(r"\s*(?:from|import) \w")
 
 
 def needed_modules(file: Path) -> Iterator[str]:
-    """Yield what a module imports, at any depth, or names in a string such as `"pkg.mod:attr"`."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    """Yield what a module imports, at any depth, or names in a string.
+
+    Such a string is `"pkg.mod:attr"`, or a program such as `"from pkg.mod import main; main()"`.
+    """
+    yield from modules_needed_by(ast.parse(file.read_text()))
+
+
+def modules_needed_by(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{name.name}" for name in node.names)
-        elif (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and (match := MODULE_STRING.fullmatch(node.value))
-        ):
-            yield match[1]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if match := MODULE_STRING.fullmatch(node.value):
+                yield match[1]
+            elif PROGRAM_STRING.match(node.value):
+                with contextlib.suppress(SyntaxError):  # prose may begin like a program
+                    yield from modules_needed_by(ast.parse(node.value))
 
 
 def find_import_cycle(files: dict[str, Path]) -> list[str]:
@@ -93,6 +102,9 @@ def test_no_modules_import_each_other_in_a_cycle() -> None:
         "def late():\n    from schema import a",
         'lazy("schema.a")',
         'run("schema.a:app", factory=True)',
+        'run("python", "-c", "from schema.a import main; main()")',
+        'run("python", "-c", "import sys, schema.a")',
+        'run("""\nimport schema.a\nschema.a.main()\n""")',
     ],
 )
 def test_cycles_through_functions_and_strings_are_found(back: str, tmp_path: Path) -> None:
@@ -111,6 +123,70 @@ def test_only_storage_mongo_imports_the_mongodb_driver() -> None:
         if any(name.partition(".")[0] in driver for name in imported(file))
     }
     assert importing == {"storage/mongo"}
+
+
+DATABASE_NAMES = ("database", "_database")
+
+
+def modules_listed(title: str) -> set[str]:
+    """Return the modules in the table of the decision record whose second column has this title."""
+    record = (ROOT / "docs/decisions/storage/driver-calls.md").read_text()
+    _, _, table = record.partition(f"| {title} |\n")
+    return set(re.findall(r"^\| `(.+?)` \|", table.partition("\n\n")[0], re.MULTILINE))
+
+
+def calls_mongodb(file: Path) -> bool:
+    """Return whether a module takes a collection from a database, or runs a command on one."""
+    return any(
+        (isinstance(node, ast.Subscript) and name_of(node.value) in DATABASE_NAMES)
+        or (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("command", "get_collection")
+            and name_of(node.func.value) in DATABASE_NAMES
+        )
+        for node in ast.walk(ast.parse(file.read_text()))
+    )
+
+
+def name_of(node: ast.expr) -> str | None:
+    return getattr(node, "id", None) or getattr(node, "attr", None)
+
+
+def test_the_modules_that_call_mongodb_are_those_of_the_decision_record() -> None:
+    calling = {
+        file.relative_to(ROOT).as_posix()
+        for file in FILES.values()
+        if not file.is_relative_to(ROOT / "storage/mongo") and calls_mongodb(file)
+    }
+    assert calling == modules_listed("why it calls collections")
+    assert {path.partition("/")[0] for path in calling} == {"storage"}
+
+
+def test_the_modules_outside_storage_that_know_mongodb_are_those_of_the_decision_record() -> None:
+    knowing = {
+        file.relative_to(ROOT).as_posix()
+        for file in FILES.values()
+        if not file.is_relative_to(ROOT / "storage")
+        and any(name.startswith("storage.mongo") for name in needed_modules(file))
+    }
+    assert knowing == modules_listed("what it takes from `storage.mongo`")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("database[MAPS.name].find({})", True),
+        ('store.database["maps"]', True),
+        ('self._database[kind.name].distinct("_id")', True),
+        ('await database.command("ping")', True),
+        ('@maps.command("process")\ndef process(): ...', False),
+        ("store.list_page(MAPS)", False),
+    ],
+)
+def test_calls_to_mongodb_are_found(code: str, expected: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(code)
+    assert calls_mongodb(tmp_path / "a.py") == expected
 
 
 STORAGE_LAYERS: dict[str, set[str]] = {
@@ -134,6 +210,39 @@ def test_the_folders_of_storage_import_one_way(folder: str) -> None:
             if folder in ("storage.records", "storage.mongo", "storage.embedded"):
                 known = parent in STORAGE_LAYERS or parent == "storage.errors"
                 assert known or not name.startswith("storage"), f"{file.relative_to(ROOT)}: {name}"
+
+
+BUNDLE_LAYERS = {
+    "reading": {"reading"},
+    "importing": {"importing", "reading"},
+    "exporting": {"importing", "reading"},
+}
+
+
+@pytest.mark.parametrize("part", BUNDLE_LAYERS)
+def test_the_parts_of_bundles_import_one_way(part: str) -> None:
+    files = {
+        name: file for name, file in FILES.items() if name.startswith(f"storage.bundles.{part}")
+    }
+    assert files
+    for name, file in files.items():
+        needed = {
+            module.split(".")[2]
+            for module in needed_modules(file)
+            if module.startswith("storage.bundles.")
+        }
+        assert needed <= BUNDLE_LAYERS[part], name
+
+
+MAX_FILES_PER_FOLDER = 16
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_no_folder_without_folders_of_its_own_has_too_many_files(package: str) -> None:
+    for folder in {file.parent for file in modules(package)}:
+        if not any(file.parent.parent == folder for file in modules(package)):
+            files = [file for file in folder.glob("*.py") if file.name != "__init__.py"]
+            assert len(files) <= MAX_FILES_PER_FOLDER, folder.relative_to(ROOT)
 
 
 @pytest.mark.parametrize("package", ["parsing", "routing"])

@@ -125,7 +125,7 @@ async def _load_demo(database: driver.Database) -> None:
     """
     from resolvers.catalog import import_catalog
     from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
-    from storage.bundles.recovery import hold_import_lease
+    from storage.bundles.importing.recovery import hold_import_lease
     from storage.records import visibility
     from storage.store import Store
 

@@ -36,7 +36,6 @@ from storage.units import UNITS
 
 __all__ = ["ProcessingOutcome", "ProcessingRequest", "is_processed", "process_and_publish"]
 
-CURSOR_BATCH_SIZE = 10_000
 TIERS = {TravelMode.FOOT: FOOT_ROUTING, TravelMode.WHEELCHAIR: WHEELCHAIR_ROUTING}
 """Routing tier by the last mode in which any two locations reach each other.
 
@@ -124,8 +123,9 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> BuildTask:
         request = request._replace(files={"map.svg": drawing}, plan_format="svg")
     if request.feet_per_unit is None and unit_map is not None:
         request = request._replace(feet_per_unit=unit_map.feet_per_unit)
-    sorts = await _load_field_by_id(store, FLOORS.name, asset_id, "sort") if is_own else None
-    names = await _load_field_by_id(store, UNITS.name, asset_id, "name") if is_own else {}
+    where = {"asset_id": asset_id}
+    sorts = await store.load_field(FLOORS, ALL_ASSETS, where, "sort") if is_own else None
+    names = await store.load_field(UNITS, ALL_ASSETS, where, "name") if is_own else {}
     imported = await networks.list_imported_locations(store.database, request.map_id)
     existing = [_to_existing_location(location) for location in imported if location.floors]
     placements = [placement_of(location) for location in imported]
@@ -139,16 +139,6 @@ async def _read_drawing(store: Store, unit_map: Map) -> bytes:
             source=f"must be given, because the map {unit_map.id!r} has no drawing"
         )
     return content
-
-
-async def _load_field_by_id(
-    store: Store, collection: str, asset_id: str, field: str
-) -> dict[str, Any]:
-    cursor = store.database[collection].find(
-        {"asset_id": asset_id}, {field: 1}, batch_size=CURSOR_BATCH_SIZE
-    )
-    with driver.translate_errors():
-        return {document["_id"]: document[field] for document in await cursor.to_list(None)}
 
 
 def _to_existing_location(location: Location) -> ExistingLocation:

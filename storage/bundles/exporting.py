@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from storage import files
-from storage.bundles.sources import to_data_url
-from storage.bundles.staging import describe_record
+from storage.bundles.importing.staging import describe_record
+from storage.bundles.reading.sources import to_data_url
 from storage.catalog import KINDS
 from storage.errors import StorageError
 from storage.maps import MAPS

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from storage.bundles import readers
 from storage.bundles.readers import BundleSource, MemberBatch, count_total_bytes, read_batches
 from storage.bundles.violations import Violations
+
+from storage.bundles import readers
 from storage.errors import BundleError
 from tests.storage.catalogs import SMALL, write_arrays
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from storage import files, networks
-from storage.bundles.importing import ImportCounts, ParsedSource, import_bundles
-from storage.bundles.sources import SourceError, to_data_url
+from storage.bundles.importing.importing import ImportCounts, ParsedSource, import_bundles
+from storage.bundles.reading.sources import SourceError, to_data_url
 from storage.errors import BundleError
 from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
 

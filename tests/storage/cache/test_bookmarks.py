@@ -48,9 +48,7 @@ async def followed(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 @pytest.fixture
 def store(database: Any, followed: ChangeFeed) -> Store:
     """A store with bookmarks."""
-    store = Store(database.client, database.name)
-    store.bookmarks = PageBookmarks(followed, STRIDE)
-    return store
+    return Store(database.client, database.name, PageBookmarks(followed, STRIDE))
 
 
 @pytest.fixture
@@ -122,8 +120,7 @@ async def test_a_write_by_this_gateway_invalidates_them_at_once(
 async def test_there_are_none_while_changes_might_go_unnoticed(database: Any, plain: Store) -> None:
     await preparation.prepare_database(database)
     await database["units"].insert_many([unit(number) for number in range(100)])
-    store = Store(database.client, database.name)
-    store.bookmarks = PageBookmarks(ChangeFeed(database), STRIDE)
+    store = Store(database.client, database.name, PageBookmarks(ChangeFeed(database), STRIDE))
     assert len(await examined_keys(store, 30)) == 1
     expected = await plain.list_page(UNITS, ALL_ASSETS, {}, PageRequest(30, 3))
     assert await store.list_page(UNITS, ALL_ASSETS, {}, PageRequest(30, 3)) == expected

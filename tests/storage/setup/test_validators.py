@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pymongo.errors import WriteError
 
-from storage.bundles.members import parse_member
+from storage.bundles.reading.members import parse_member
 from storage.catalog import KINDS, KINDS_BY_NAME
 from storage.setup.preparation import prepare_database
 from tests.storage.catalogs import SMALL

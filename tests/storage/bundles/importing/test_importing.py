@@ -8,13 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from storage.bundles.importing import (
-    ImportCounts,
-    ImportProgress,
-    import_bundles,
-)
-from storage.bundles.lease import ImportLease
-from storage.bundles.recovery import finish_interrupted_import
+from storage.bundles.importing.importing import ImportCounts, ImportProgress, import_bundles
+from storage.bundles.importing.lease import ImportLease
+from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.errors import ImportRunningError
 from storage.setup.preparation import prepare_database
 from tests.storage.catalogs import (
@@ -29,7 +25,7 @@ from tests.storage.catalogs import (
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 MEMBERS = sum(len(array) for array in SMALL.values())
 
 

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Sequence
 from itertools import count
 from typing import Any
 
-from storage.bundles.format import BundleMember
-from storage.bundles.violations import Violations
+from storage.bundles.reading.format import BundleMember
+from storage.bundles.reading.violations import Violations
 from storage.mongo import driver, iteration
 from storage.records.kinds import Document, Kind
 

@@ -8,15 +8,15 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from storage import files
-from storage.bundles.format import BundleMember
-from storage.bundles.lease import ImportLease
-from storage.bundles.pipelining import PipelinedWriter
-from storage.bundles.planning import ChangePlanner, MemberChange
-from storage.bundles.readers import BundleSource, count_total_bytes, read_batches
-from storage.bundles.sources import SourceError, read_source
-from storage.bundles.staging import SHOWN_UNITS_FIELD, Staging
-from storage.bundles.validation import BundleValidator
-from storage.bundles.violations import Violations
+from storage.bundles.importing.lease import ImportLease
+from storage.bundles.importing.pipelining import PipelinedWriter
+from storage.bundles.importing.planning import ChangePlanner, MemberChange
+from storage.bundles.importing.staging import SHOWN_UNITS_FIELD, Staging
+from storage.bundles.importing.validation import BundleValidator
+from storage.bundles.reading.format import BundleMember
+from storage.bundles.reading.readers import BundleSource, count_total_bytes, read_batches
+from storage.bundles.reading.sources import SourceError, read_source
+from storage.bundles.reading.violations import Violations
 from storage.catalog import KINDS
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.mongo import driver

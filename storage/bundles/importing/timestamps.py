@@ -4,47 +4,18 @@ Members are compared without timestamps, those of nested items included. An unch
 item keeps the live ones.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
-
+from storage.bundles.reading.timestamped_arrays import TIMESTAMPED_ARRAYS, TimestampedArray
 from storage.catalog import KINDS
 from storage.records.kinds import Document, Kind
 from storage.records.timestamps import CREATED_AT, TIMESTAMP_FIELDS, UPDATED_AT
-
-
-class TimestampedArray(NamedTuple):
-    """An array field with timestamps in its items; `identity_field` identifies an item."""
-
-    field: str
-    identity_field: str
-    content_fields: tuple[str, ...]
-
-
-IDENTITY_FIELDS = {"values": "value", "tags": "key"}
-
-
-def _find_timestamped_arrays(kind: Kind[Any]) -> tuple[TimestampedArray, ...]:
-    info: Any = msgspec.inspect.type_info(kind.record_type)
-    found = []
-    for field in info.fields:
-        item = getattr(field.type, "item_type", None)
-        names = [part.encode_name for part in getattr(item, "fields", ())]
-        if CREATED_AT in names:
-            content = tuple(name for name in names if name not in TIMESTAMP_FIELDS)
-            found.append(
-                TimestampedArray(field.encode_name, IDENTITY_FIELDS[field.encode_name], content)
-            )
-    return tuple(found)
 
 
 def _find_plain_fields(kind: Kind[Any]) -> tuple[str, ...]:
     excluded = {*TIMESTAMP_FIELDS, *(nested.field for nested in TIMESTAMPED_ARRAYS[kind.name])}
     return tuple(field for field in kind.stored_fields if field not in excluded)
 
-
-TIMESTAMPED_ARRAYS = {kind.name: _find_timestamped_arrays(kind) for kind in KINDS}
-"""By kind, the array fields with timestamps in their items."""
 
 PLAIN_FIELDS = {kind.name: _find_plain_fields(kind) for kind in KINDS}
 """By kind, the other fields that are no timestamps."""

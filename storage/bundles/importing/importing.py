@@ -11,7 +11,7 @@ began to apply.
 
 from collections.abc import Sequence
 
-from storage.bundles.import_run import (
+from storage.bundles.importing.import_run import (
     ImportCounts,
     ImportProgress,
     ImportProgressCallback,
@@ -21,8 +21,8 @@ from storage.bundles.import_run import (
     SourceParser,
     ignore_progress,
 )
-from storage.bundles.readers import BundleSource
-from storage.bundles.recovery import DEFAULT_WAIT_SECONDS, hold_import_lease
+from storage.bundles.importing.recovery import DEFAULT_WAIT_SECONDS, hold_import_lease
+from storage.bundles.reading.readers import BundleSource
 from storage.mongo import driver
 from storage.setup.preparation import prepare_database
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.bundles import json_stream
-from storage.bundles.format import BundleMember, read_members
-from storage.bundles.violations import MAX_VIOLATIONS, Violations
+from storage.bundles.reading import json_stream
+from storage.bundles.reading.format import BundleMember, read_members
+from storage.bundles.reading.violations import MAX_VIOLATIONS, Violations
 from storage.errors import BundleError
 
 UNIT = {"id": "u1", "asset_id": "a", "floor_id": "f", "name": "101"}

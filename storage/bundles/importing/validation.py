@@ -7,10 +7,15 @@ must not change or disappear.
 
 from typing import Any
 
-from storage.bundles.owners import OwnerCache, find_mismatches, is_consistent, values_at
-from storage.bundles.planning import PlannedBatch
-from storage.bundles.staging import ORIGIN_FIELD, SHOWN_UNITS_FIELD, Staging, describe_record
-from storage.bundles.violations import Violations, quote_json
+from storage.bundles.importing.owners import OwnerCache, find_mismatches, is_consistent, values_at
+from storage.bundles.importing.planning import PlannedBatch
+from storage.bundles.importing.staging import (
+    ORIGIN_FIELD,
+    SHOWN_UNITS_FIELD,
+    Staging,
+    describe_record,
+)
+from storage.bundles.reading.violations import Violations, quote_json
 from storage.catalog import KINDS, KINDS_BY_NAME
 from storage.maps import MAPS, NETWORK_FIELD, PATHFINDING_TAG
 from storage.mongo import driver

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.bundles.pipelining import PipelinedWriter
+from storage.bundles.importing.pipelining import PipelinedWriter
 
 pytestmark = pytest.mark.anyio
 

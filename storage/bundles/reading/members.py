@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from storage.bundles.timestamps import TIMESTAMPED_ARRAYS
+from storage.bundles.reading.timestamped_arrays import TIMESTAMPED_ARRAYS
 from storage.records.fields import TEXT_PATTERN, MapTag, Record, ReferenceKey, Timestamp
 from storage.records.kinds import Document, Kind
 from storage.records.timestamps import TIMESTAMP_FIELDS

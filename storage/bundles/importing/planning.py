@@ -7,9 +7,9 @@ a record already written counts as unchanged, so an interrupted run can be repea
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 
-from storage.bundles.owners import OwnerCache, values_at
-from storage.bundles.staging import ORIGIN_FIELD, Staging
-from storage.bundles.timestamps import has_same_content, set_timestamps
+from storage.bundles.importing.owners import OwnerCache, values_at
+from storage.bundles.importing.staging import ORIGIN_FIELD, Staging
+from storage.bundles.importing.timestamps import has_same_content, set_timestamps
 from storage.catalog import KINDS
 from storage.mongo import driver
 from storage.records.kinds import Document, Kind

@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from io import BufferedReader
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from storage.bundles.json_stream import (
+from storage.bundles.reading.json_stream import (
     MAX_VALUE_LENGTH,
     JsonDecoder,
     JsonStream,
     MalformedJsonError,
     describe_invalid_utf8,
 )
-from storage.bundles.members import MemberError, parse_member
-from storage.bundles.violations import Violations
+from storage.bundles.reading.members import MemberError, parse_member
+from storage.bundles.reading.violations import Violations
 from storage.catalog import KINDS, KINDS_BY_NAME
 from storage.errors import BundleError
 from storage.records.kinds import Document, Kind

@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from storage.bundles.import_run import (
+from storage.bundles.importing.import_run import (
     ImportProgress,
     ImportProgressCallback,
     ImportRun,
     ignore_progress,
 )
-from storage.bundles.lease import ImportLease
+from storage.bundles.importing.lease import ImportLease
 from storage.errors import ImportRunningError
 from storage.mongo import driver
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from storage.bundles.staging import Staging
-from storage.bundles.violations import quote_json
+from storage.bundles.importing.staging import Staging
+from storage.bundles.reading.violations import quote_json
 from storage.cache.cache import MISSING, Cache
 from storage.catalog import KINDS
 from storage.mongo import driver
