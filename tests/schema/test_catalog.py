@@ -48,7 +48,7 @@ async def test_no_file_of_the_server_is_read(own_world: World, source: str) -> N
         body = await ask(client, IMPORT, {"bundle": bundle(m=source), "dryRun": False})
         assert body["errors"][0]["extensions"]["code"] == "REFUSED_DOCUMENT"
         assert body["errors"][0]["message"] == (
-            "bundle: $.maps[0].source: must be a data URL where the bundle is not a file"
+            "bundle: $.maps[0].source: must be a data URL, because the bundle is not a file"
         )
         assert await data_of(client, '{ asset(id: "new") { id } }') == {"asset": None}
 

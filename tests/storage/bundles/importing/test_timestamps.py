@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from storage.bundles.timestamps import has_same_content, set_timestamps
+from storage.bundles.importing.timestamps import has_same_content, set_timestamps
 
 from storage.locations import LOCATIONS
 from storage.units import UNITS

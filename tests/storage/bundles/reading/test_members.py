@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from storage.bundles.members import MemberError, parse_member
+from storage.bundles.reading.members import MemberError, parse_member
 
 from storage.catalog import KINDS_BY_NAME
 from tests.storage.catalogs import SMALL

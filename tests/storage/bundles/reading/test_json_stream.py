@@ -4,7 +4,7 @@ import io
 from typing import Any
 
 import pytest
-from storage.bundles.json_stream import JsonStream, MalformedJsonError
+from storage.bundles.reading.json_stream import JsonStream, MalformedJsonError
 
 from storage.bundles import json_stream
 

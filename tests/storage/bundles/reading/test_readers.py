@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from storage.bundles.readers import BundleSource, MemberBatch, count_total_bytes, read_batches
-from storage.bundles.violations import Violations
+from storage.bundles.reading.readers import BundleSource, MemberBatch, count_total_bytes, read_batches
+from storage.bundles.reading.violations import Violations
 
 from storage.bundles import readers
 from storage.errors import BundleError
