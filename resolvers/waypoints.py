@@ -35,9 +35,10 @@ class LocationOrPosition:
 
     def check(self, values: Mapping[str, Any]) -> InputError | None:
         """Return the error, or None."""
-        if (values["x"] is None) != (values["y"] is None):
+        x = values["x"]
+        if (x is None) != (values["y"] is None):
             return InputError("", "must have both x and y, or neither")
-        if values["id"] is None and (values["x"] is None or values["floor_id"] is None):
+        if values["id"] is None and (x is None or values["floor_id"] is None):
             return InputError("", "must have the id of a location, or x, y and a floor")
         return None
 

@@ -111,6 +111,9 @@ def _build_struct(
     nested = [
         (member, convert) for member, (_, convert) in models.items() if convert is not _identity
     ]
+    # The struct's own field names are GraphQL's; only its names in JSON are snake_case.
+    if not nested and not aliases:
+        return struct, msgspec.structs.asdict
     return struct, _StructConverter(nested, [*aliases.items()])
 
 
@@ -132,7 +135,6 @@ class _StructConverter:
     aliases: list[tuple[str, str]]
 
     def __call__(self, value: Struct) -> dict[str, Any]:
-        # The struct's own field names are GraphQL's; only its names in JSON are snake_case.
         members = msgspec.structs.asdict(value)
         for name, convert in self.nested:
             if members[name] is not None:

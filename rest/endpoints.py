@@ -75,15 +75,20 @@ class EndpointHandler:
         variables, filters = parameters.parse_query(
             self.inputs.query, parameters.split_query_string(request.scope["query_string"])
         )
-        if self.endpoint.body is not None:
-            variables |= await self._read_body(request, self.endpoint.body)
+        body = self.endpoint.body
+        if body is not None:
+            variables |= await self._read_body(request, body)
         variables |= self._path_variables(request)
         request_url = RequestUrl(
             self.service.base_url(request) + self._quoted_path(request), filters
         )
         context = self.service.create_context(caller, request)
+        if body is not None:
+            context = context.with_checked_inputs()  # by make_response
 
         async def make_response() -> Response:
+            if body is not None:
+                self._check_inputs(variables, body)
             return self._build_response(await self._run_operation(variables, context), request_url)
 
         if not self.is_cacheable:
@@ -102,11 +107,13 @@ class EndpointHandler:
     async def _read_body(self, request: Request, body: RequestBody) -> dict[str, Any]:
         content = await read_request_body(request, body.media_type, body.max_bytes)
         assert self.parse_body is not None
-        variables = self.parse_body(content)
-        # The operation checks its input too, but only after it has loaded the resource of the path.
+        return self.parse_body(content)
+
+    def _check_inputs(self, variables: dict[str, Any], body: RequestBody) -> None:
+        # Fields check their inputs too, but only after looking for what the path names. A cached
+        # response needs no check: the same variables passed it when the response was made.
         if error := self.inputs.operation.find_error(variables):
             raise invalid_input_error({body.to_path(error.path): [error.message]})
-        return variables
 
     def _build_response(self, data: dict[str, Any], request_url: RequestUrl) -> Response:
         status = self.endpoint.success_status

@@ -4,7 +4,7 @@ Only the place of an input is decided here; the rest comes from the argument tha
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
@@ -28,34 +28,26 @@ _NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?)"
 _POSITION = re.compile(f"{_NUMBER},{_NUMBER},(.+)\\Z", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
 class QueryParameter:
     """A query parameter and the variable that it becomes."""
 
-    input: Input
-
-    @property
-    def name(self) -> str:
+    def __init__(self, input: Input) -> None:
+        self.input = input
+        self.name = to_kebab_case(input.variable)
         """The name on the wire: `per-page` for `perPage`."""
-        return to_kebab_case(self.input.variable)
-
-    @property
-    def is_filter(self) -> bool:
+        self.is_filter = input.variable not in PAGE_VARIABLES
         """Whether the URLs of other pages repeat the parameter."""
-        return self.input.variable not in PAGE_VARIABLES
+        self.is_required = input.is_required
+        self._parse = _PARSERS.get(get_named_type(input.type).name, str)
+        self._check = input.check
 
     def parse(self, text: str) -> Any:
         """Return the variable's value. Raises ValueError with a message that follows the name."""
-        type_name = get_named_type(self.input.type).name
-        value: Any = text
-        if type_name == "Int":
-            value = _parse_integer(text)
-        elif type_name == "WaypointInput":
-            value = parse_waypoint(text)
-        if self.input.check is not None and (error := self.input.check(value)):
+        value = self._parse(text)
+        if self._check is not None and (error := self._check(value)):
             raise ValueError(error.message)
         # After the argument's own rule, whose message names the exact range.
-        if type_name == "Int" and not -MAX_INT32 <= value <= MAX_INT32:
+        if isinstance(value, int) and not -MAX_INT32 <= value <= MAX_INT32:
             raise ValueError(f"must be a 32-bit integer, not {value}")
         return value
 
@@ -107,6 +99,13 @@ def parse_waypoint(text: str) -> dict[str, Any]:
     return {"id": text}
 
 
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "Int": _parse_integer,
+    "WaypointInput": parse_waypoint,
+}
+"""By the type of the variable; other values are texts."""
+
+
 def split_query_string(query_string: bytes) -> list[tuple[str, str]]:
     """Return the names and values of a query string, decoded. Raises HttpError 422."""
     try:
@@ -150,7 +149,7 @@ def parse_query(
                 errors[name] = [str(error)]
             if parameter.is_filter:
                 filters.append((name, values[0]))
-        elif parameter.input.is_required:
+        elif parameter.is_required:
             errors[name] = ["must be given"]
     if errors:
         raise invalid_input_error(errors)

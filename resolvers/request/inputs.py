@@ -171,9 +171,9 @@ class _Id:
         if not 1 <= len(value) <= MAX_ID_CHARACTERS:
             return f"must have 1 to {MAX_ID_CHARACTERS} characters, not {len(value)}"
         # isprintable() is a fast test that most ids pass.
-        if not value.isprintable() and not _TEXT_REGEX.match(value):
-            return "must not contain NUL or a lone surrogate"
-        return None
+        if value.isprintable() or _TEXT_REGEX.match(value):
+            return None
+        return "must not contain NUL or a lone surrogate"
 
     def json_schema(self) -> JsonSchema:
         """Return the length and the pattern."""

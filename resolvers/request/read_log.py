@@ -1,12 +1,14 @@
 """The collections that one request has read, and the number of records."""
 
+from msgspec import Struct, field
+
 from resolvers.request.errors import TooManyRecordsError
 
 MAX_RECORDS_PER_REQUEST = 100_000
 """Limit on the records that one request reads in lists; enforced as they are read."""
 
 
-class ReadLog:
+class ReadLog(Struct, eq=False):
     """The collections that a response was read from.
 
     The response may be cached if the log is complete: a change to one of these collections then
@@ -18,13 +20,10 @@ class ReadLog:
     ({'units'}, True)
     """
 
-    __slots__ = ("_record_count", "collections", "is_complete")
-
-    def __init__(self) -> None:
-        self.collections: set[str] = set()
-        self.is_complete = True
-        """False if the response also depends on something that `collections` does not name."""
-        self._record_count = 0
+    collections: set[str] = field(default_factory=set)
+    is_complete: bool = True
+    """False if the response also depends on something that `collections` does not name."""
+    _record_count: int = 0
 
     def add(self, collection: str) -> None:
         """Log a read of a collection."""

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from storage.bundles.importing.timestamps import has_same_content, set_timestamps
 
+from storage.bundles.importing.timestamps import has_same_content, set_timestamps
 from storage.locations import LOCATIONS
 from storage.units import UNITS
 

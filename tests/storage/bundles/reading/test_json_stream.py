@@ -4,9 +4,9 @@ import io
 from typing import Any
 
 import pytest
-from storage.bundles.reading.json_stream import JsonStream, MalformedJsonError
 
 from storage.bundles import json_stream
+from storage.bundles.reading.json_stream import JsonStream, MalformedJsonError
 
 
 class OneByteStream(io.BytesIO):

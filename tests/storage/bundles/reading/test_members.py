@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from storage.bundles.reading.members import MemberError, parse_member
 
+from storage.bundles.reading.members import MemberError, parse_member
 from storage.catalog import KINDS_BY_NAME
 from tests.storage.catalogs import SMALL
 

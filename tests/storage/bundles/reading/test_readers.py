@@ -6,10 +6,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from storage.bundles.reading.readers import BundleSource, MemberBatch, count_total_bytes, read_batches
-from storage.bundles.reading.violations import Violations
 
 from storage.bundles import readers
+from storage.bundles.reading.readers import (
+    BundleSource,
+    MemberBatch,
+    count_total_bytes,
+    read_batches,
+)
+from storage.bundles.reading.violations import Violations
 from storage.errors import BundleError
 from tests.storage.catalogs import SMALL, write_arrays
 
