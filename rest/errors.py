@@ -133,7 +133,7 @@ def unsupported_media_type_error(media_type: str) -> HttpError:
 
 def invalid_input_error(fields: Mapping[str, Sequence[str]]) -> HttpError:
     """Return the 422 with every validation error, by the name of the input."""
-    message = "; ".join(f"{name} {error}" for name, errors in fields.items() for error in errors)
+    message = "; ".join(f"{name}: {error}" for name, errors in fields.items() for error in errors)
     return HttpError(422, message, "INVALID_INPUT", fields=fields)
 
 

@@ -339,7 +339,7 @@ async def test_a_page_that_cannot_be_is_refused_before_anything_is_looked_for(
     assert response.status_code == 422
     body = response.json()
     assert list(body["fields"]) == [name]
-    assert body["message"] == f"{name} {body['fields'][name][0]}"
+    assert body["message"] == f"{name}: {body['fields'][name][0]}"
     assert len(body["message"]) < 200
 
 

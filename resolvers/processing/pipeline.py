@@ -136,7 +136,7 @@ async def _read_drawing(store: Store, unit_map: Map) -> bytes:
     content = await files.read_file(store.database, unit_map.source) if unit_map.source else None
     if content is None:
         raise InvalidInputError(
-            source=f"must be given: the map {unit_map.id!r} has no drawing of its own"
+            source=f"must be given, as the map {unit_map.id!r} has no drawing of its own"
         )
     return content
 

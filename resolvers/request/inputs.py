@@ -33,7 +33,7 @@ class Rule(Protocol):
     """What a value must meet; null values are never checked."""
 
     def check(self, value: Any) -> str | None:
-        """Return what is wrong with a value, to be read after its name; None if nothing is."""
+        """Return the broken rule, to be read after the name and a colon, or None."""
 
     def json_schema(self) -> JsonSchema:
         """Return the keywords of JSON Schema that say the same, as far as they can."""

@@ -101,8 +101,8 @@ def _parse_term(part: str) -> FilterTerm:
     match = _TERM.match(part)
     if match is None:
         raise InvalidTermError(
-            f"has the term '{part}'; a term is key, -key, key==value or -key==value, "
-            r"with \, \= \- \\ for the characters themselves"
+            "must have terms such as key, -key, key==value or -key==value, with "
+            rf"\, \= \- \\ for the characters themselves, not '{part}'"
         )
     value = match["value"]
     return FilterTerm(

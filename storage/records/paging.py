@@ -116,6 +116,6 @@ def _decode_cursor(token: str) -> Cursor:
         cursor.last_key.encode()
     except (UnicodeError, binascii.Error, msgspec.DecodeError) as error:
         raise InvalidPageRequestError(
-            "after", "is not a cursor of this service; use `next` of a page, or leave it out"
+            "after", "must be `next` of a page of this service, or absent"
         ) from error
     return cursor
