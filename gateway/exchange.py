@@ -15,6 +15,7 @@ import orjson
 from starlette.types import Message
 
 from gateway.redaction import contains_secret
+from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
 
 SCOPE_ROUTE = "floorgate.route"
 """Scope member: template of the matched route, set by the router."""
@@ -99,5 +100,5 @@ def build_error_messages(
     return start, {"type": "http.response.body", "body": body, "more_body": False}
 
 
-UNAVAILABLE_MESSAGES = build_error_messages(503, "Service unavailable", [(b"retry-after", b"1")])
-SERVER_ERROR_MESSAGES = build_error_messages(500, "Server error")
+UNAVAILABLE_MESSAGES = build_error_messages(503, UNAVAILABLE_MESSAGE, [(b"retry-after", b"1")])
+SERVER_ERROR_MESSAGES = build_error_messages(500, SERVER_ERROR_MESSAGE)

@@ -180,8 +180,8 @@ def _measure_euclidean(request: MatrixRequest) -> TravelMatrix:
     scale = request.unit_map.feet_per_unit
     if scale is None:
         raise InvalidInputError(
-            distanceMethod="must not be euclidean, as the map has no feet_per_unit and its scale is "
-            "unknown"
+            distanceMethod="must not be euclidean, as the map has no feet_per_unit and its "
+            "scale is unknown"
         )
     return euclidean_distances(
         [(point.x * scale, point.y * scale) for point in request.sources],

@@ -24,11 +24,14 @@ from graphql import (
 )
 from strawberry.types.field import StrawberryField
 
+from resolvers.request.arguments import MAX_ID_CHARACTERS, MAX_INT32
 from resolvers.request.input_checks import Check, FieldChecks
 from resolvers.request.inputs import ID, InputDefinition, InputError, JointRule, joint_rules_of
 from schema.execution import Operation
 
 __all__ = [
+    "MAX_ID_CHARACTERS",
+    "MAX_INT32",
     "Input",
     "InputError",
     "OperationInputs",

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import strawberry
 from strawberry.types.arguments import StrawberryArgumentAnnotation
 
-from storage.records.fields import TEXT_PATTERN
+from storage.records.fields import MAX_ID_CHARACTERS, TEXT_PATTERN
 
 JsonSchema = dict[str, Any]
 R = TypeVar("R", bound=Callable[..., Any])
 
-MAX_ID_CHARACTERS = 255
 MAX_QUOTED_CHARACTERS = 50
 """Of a wrong value, in a message."""
 DEFINITION = "input"
@@ -98,6 +97,21 @@ class Items:
     def json_schema(self) -> JsonSchema:
         """Return `minItems` and `maxItems`."""
         return {"minItems": self.minimum, "maxItems": self.maximum}
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """A rule that every item of a list must meet."""
+
+    rule: Rule
+
+    def check(self, value: list[Any]) -> str | None:
+        """Return the first error, or None."""
+        return next((error for item in value if (error := self.rule.check(item))), None)
+
+    def json_schema(self) -> JsonSchema:
+        """Return `items`."""
+        return {"items": self.rule.json_schema()}
 
 
 class OneOf:
