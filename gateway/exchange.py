@@ -15,6 +15,7 @@ import orjson
 from starlette.types import Message
 
 from gateway.redaction import contains_secret
+from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
 
 SCOPE_KEY_ID = "floorgate.key_id"
 """Scope member: id of the caller's API key (not the key), set by authentication."""
@@ -97,5 +98,5 @@ def build_error_messages(
     return start, {"type": "http.response.body", "body": body, "more_body": False}
 
 
-UNAVAILABLE_MESSAGES = build_error_messages(503, "Service unavailable", [(b"retry-after", b"1")])
-SERVER_ERROR_MESSAGES = build_error_messages(500, "Server error")
+UNAVAILABLE_MESSAGES = build_error_messages(503, UNAVAILABLE_MESSAGE, [(b"retry-after", b"1")])
+SERVER_ERROR_MESSAGES = build_error_messages(500, SERVER_ERROR_MESSAGE)

@@ -7,6 +7,7 @@ import orjson
 
 from resolvers.request.context import Info
 from resolvers.request.errors import RefusedDocumentError, RequestError
+from resolvers.request.inputs import argument
 from resolvers.unit_maps import parse_drawing
 from storage.bundles.importing.importing import (
     ImportProgressCallback,
@@ -53,7 +54,13 @@ class ImportResult(NamedTuple):
     notes: Annotated[list[str], "Warnings: valid data that is probably a mistake."]
 
 
-async def import_catalog_text(info: Info, bundle: str, dry_run: bool = False) -> ImportResult:
+async def import_catalog_text(
+    info: Info,
+    bundle: Annotated[str, argument("The text of the bundle.")],
+    dry_run: Annotated[
+        bool, argument("Whether to check the bundle and count the changes without making them.")
+    ] = False,
+) -> ImportResult:
     """Import a bundle from its text, JSON or newline-delimited: all of it, or nothing.
 
     Drawings of maps are in the bundle, as data URLs.

@@ -62,7 +62,7 @@ class MaxPairs:
         if pairs <= MAX_PAIRS:
             return None
         return InputError(
-            "sources", f"times targets must be at most {MAX_PAIRS} pairs, not {pairs}"
+            "sources", f"sources times targets must be at most {MAX_PAIRS} pairs, not {pairs}"
         )
 
     def json_schema(self) -> JsonSchema:
@@ -160,7 +160,7 @@ async def get_distance_matrix(
     request = MatrixRequest(parent, waypoints[: len(sources)], waypoints[len(sources) :], mode)
     if routable is None and method == PATHFINDING_METHOD:
         raise InvalidInputError(
-            distanceMethod="must not be pathfinding: this map has not been processed for it"
+            distanceMethod="must not be pathfinding, as this map has not been processed for it"
         )
     if routable is not None and method != EUCLIDEAN_METHOD:
         router = routable.router
@@ -180,8 +180,8 @@ def _measure_euclidean(request: MatrixRequest) -> TravelMatrix:
     scale = request.unit_map.feet_per_unit
     if scale is None:
         raise InvalidInputError(
-            distanceMethod="cannot be euclidean: the map has no feet_per_unit, so its scale is "
-            "unknown"
+            distanceMethod="must not be euclidean, as the map has no feet_per_unit and its "
+            "scale is unknown"
         )
     return euclidean_distances(
         [(point.x * scale, point.y * scale) for point in request.sources],

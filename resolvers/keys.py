@@ -1,7 +1,8 @@
 """Resolvers that create, list and revoke API keys, for operators."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import strawberry
 
@@ -11,11 +12,20 @@ from resolvers.request.arguments import (
     PageNumber,
     PageSize,
     parse_page_request,
-    validate_id,
 )
 from resolvers.request.caller import PERMISSIONS
 from resolvers.request.context import Info
-from resolvers.request.errors import InvalidInputError, NotFoundError
+from resolvers.request.errors import NotFoundError
+from resolvers.request.inputs import (
+    ID,
+    Each,
+    InputError,
+    JsonSchema,
+    OneOf,
+    Syntax,
+    argument,
+    together,
+)
 from storage import keys
 from storage.keys import ApiKey
 from storage.records.paging import Page
@@ -28,32 +38,73 @@ class CreatedApiKey(NamedTuple):
     key: Annotated[str, "The key. It is shown this once and never stored."]
 
 
+class SomeOrAllAssets:
+    """Joint rule of a new key: it has ids of assets or sees all, not both."""
+
+    def check(self, values: Mapping[str, Any]) -> InputError | None:
+        """Return the error, or None."""
+        if values.get("all_assets") and values.get("asset_ids"):
+            return InputError("allAssets", "must not be given beside assetIds")
+        return None
+
+    def json_schema(self) -> JsonSchema:
+        """Return nothing: REST does not create keys."""
+        return {}
+
+
+def _parse_expiry(text: str) -> datetime:
+    example = "2027-01-31T12:00:00+00:00"
+    try:
+        time = datetime.fromisoformat(text)
+        # Without an offset, the time is in UTC.
+        time = (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(
+            f"must be an ISO 8601 time such as {example}, not {text[:50]!r}"
+        ) from error
+    if time <= datetime.now(UTC):
+        raise ValueError(f"must be in the future, not {text!r}")
+    return time
+
+
+@together(SomeOrAllAssets())
 async def create_api_key(
     info: Info,
-    name: str,
-    permissions: list[str] | None = None,
-    asset_ids: list[strawberry.ID] | None = None,
-    all_assets: bool = False,
-    expires: str | None = None,
+    name: Annotated[str, argument("Shown in lists of keys.", ID)],
+    permissions: Annotated[
+        list[str] | None,
+        argument("What the key permits beside reading.", Each(OneOf(*PERMISSIONS))),
+    ] = None,
+    asset_ids: Annotated[
+        list[strawberry.ID] | None, argument("Ids of the assets that the key sees.", Each(ID))
+    ] = None,
+    all_assets: Annotated[
+        bool, argument("Whether the key sees all assets; not beside `assetIds`.")
+    ] = False,
+    expires: Annotated[
+        str | None,
+        argument(
+            "When the key stops working, in ISO 8601; in UTC if it has no offset. Null: never.",
+            Syntax(_parse_expiry),
+        ),
+    ] = None,
 ) -> CreatedApiKey:
     """Create an API key. The response is the only place that ever shows its text."""
-    if all_assets and asset_ids:
-        raise InvalidInputError(allAssets="must not be given beside assetIds")
     record, key = await keys.create_api_key(
         info.context.bypass_read_log().database,
-        name=validate_id("name", name),
-        permissions=_validate_permissions(permissions or []),
-        asset_ids=None if all_assets else [validate_id("assetIds", id) for id in asset_ids or []],
+        name=name,
+        permissions=sorted(set(permissions or [])),
+        asset_ids=None if all_assets else [*(asset_ids or [])],
         expires_at=None if expires is None else _parse_expiry(expires),
     )
     return CreatedApiKey(record.id, key)
 
 
-async def revoke_api_key(info: Info, id: strawberry.ID) -> str:
+async def revoke_api_key(
+    info: Info, id: Annotated[strawberry.ID, argument("Id of the key.", ID)]
+) -> str:
     """Revoke an API key; every gateway rejects it within a second."""
-    if not await keys.revoke_api_key(
-        info.context.bypass_read_log().database, validate_id("id", id)
-    ):
+    if not await keys.revoke_api_key(info.context.bypass_read_log().database, id):
         raise NotFoundError(f"There is no key with the id {id!r}")
     return id
 
@@ -72,27 +123,3 @@ async def list_api_keys(
     rest = [key for key in records if request.after_key is None or key.id > request.after_key]
     on_page = rest[request.skip : request.skip + request.limit]
     return Page(request.build_paging(on_page, lambda key: key.id), on_page[: request.per_page])
-
-
-def _validate_permissions(permissions: list[str]) -> list[str]:
-    for permission in permissions:
-        if permission not in PERMISSIONS:
-            raise InvalidInputError(
-                permissions=f"must be among {', '.join(PERMISSIONS)}, not {permission!r}"
-            )
-    return sorted(set(permissions))
-
-
-def _parse_expiry(text: str) -> datetime:
-    example = "2027-01-31T12:00:00+00:00"
-    try:
-        time = datetime.fromisoformat(text)
-        # Without an offset, the time is in UTC.
-        time = (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise InvalidInputError(
-            expires=f"must be an ISO 8601 time such as {example}, not {text[:50]!r}"
-        ) from error
-    if time <= datetime.now(UTC):
-        raise InvalidInputError(expires=f"must be in the future, not {text!r}")
-    return time

@@ -42,12 +42,6 @@ def parse_terms(tags: str) -> tuple[Words, Words]:
     return tuple(wanted), tuple(unwanted)
 
 
-_ESCAPED = r"\\[,=\-\\]"
-_FIRST_CHARACTER = rf"([^,=\\\x00-]|{_ESCAPED})"
-_CHARACTER = rf"([^,=\\\x00]|{_ESCAPED})"
-_TERM = f"-?{_FIRST_CHARACTER}{_CHARACTER}*(=={_CHARACTER}+)?"
-_TERMS = f"^{_TERM}(,{_TERM}){{0,{location_filter.MAX_TERMS - 1}}}$"
-
 LocationTags: TypeAlias = Annotated[
     str | None,
     argument(
@@ -55,7 +49,7 @@ LocationTags: TypeAlias = Annotated[
         "`-key` (has none), `key==value`, `-key==value`. Keys and values match exactly, except "
         "for case; `\\,` `\\=` `\\-` `\\\\` stand for the characters themselves.",
         Length(0, MAX_FILTER_CHARACTERS),
-        Syntax(parse_terms, _TERMS),
+        Syntax(parse_terms, location_filter.FILTER_PATTERN),
         example="svc:amenity==yes,-amenity",
     ),
 ]

@@ -5,9 +5,10 @@ from typing import Annotated, NamedTuple
 import strawberry
 from strawberry.scalars import JSON
 
+from resolvers.processing.network_build import REQUIRED_PERCENTAGE
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
-from resolvers.request.arguments import validate_id
 from resolvers.request.context import Info
+from resolvers.request.inputs import ID, argument
 
 
 class ProcessedMap(NamedTuple):
@@ -19,11 +20,21 @@ class ProcessedMap(NamedTuple):
 
 async def process_map(
     info: Info,
-    id: strawberry.ID,
-    plan: str | None = None,
-    asset: strawberry.ID | None = None,
-    feet_per_unit: float | None = None,
-    require: float = 0.0,
+    id: Annotated[strawberry.ID, argument("Id of the map.", ID)],
+    plan: Annotated[
+        str | None, argument("The text of a floor plan; the map's own drawing by default.")
+    ] = None,
+    asset: Annotated[strawberry.ID | None, argument("Id of the asset of a new map.", ID)] = None,
+    feet_per_unit: Annotated[
+        float | None, argument("Scale of a unit map in SVG; the map's own by default.")
+    ] = None,
+    require: Annotated[
+        float,
+        argument(
+            "Percentage of the locations that must reach each other, in each mode.",
+            REQUIRED_PERCENTAGE,
+        ),
+    ] = 0.0,
 ) -> ProcessedMap:
     """Make a map routable: from its own drawing, or from the text of a floor plan.
 
@@ -32,8 +43,6 @@ async def process_map(
     none do, the map is no longer routable. The report says why.
     """
     files = {} if plan is None else {"plan": plan.encode()}
-    asset_id = None if asset is None else validate_id("asset", asset)
-    map_id = validate_id("id", id)
-    request = ProcessingRequest(map_id, files, None, asset_id, feet_per_unit, require=require)
+    request = ProcessingRequest(id, files, None, asset, feet_per_unit, require=require)
     outcome = await process_and_publish(info.context.bypass_read_log(), request)
     return ProcessedMap(outcome.published, JSON(outcome.report))

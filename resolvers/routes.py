@@ -121,7 +121,7 @@ async def find_nearest_locations(
 
 def _require_routable_map(parent: Map, routable: RoutableMap | None) -> RoutableMap:
     if routable is None:
-        raise InvalidInputError(map=f"has not been processed for pathfinding: {parent.id!r}")
+        raise InvalidInputError(map=f"{parent.id!r} has not been processed for pathfinding")
     return routable
 
 

@@ -108,15 +108,15 @@ async def resolve_waypoints(
         placement = placements.get(point.id or "")
         has_position = point.x is not None and point.floor_id is not None
         if point.floor_id is not None and point.floor_id not in known_floor_ids:
-            errors[f"{name}.floorId"] = f"is no floor of this map: {point.floor_id!r}"
+            errors[f"{name}.floorId"] = f"must be a floor of this map, not {point.floor_id!r}"
         elif has_position or (
             placement is not None and point.floor_id in (None, *placement.floor_ids)
         ):
             waypoints.append(_complete_waypoint(point, placement))
         elif placement is None:
-            errors[f"{name}.id"] = f"is no location of this map: {point.id!r}"
+            errors[f"{name}.id"] = f"must be a location of this map, not {point.id!r}"
         else:
-            errors[f"{name}.floorId"] = f"is no floor of the location {point.id!r}"
+            errors[f"{name}.floorId"] = f"must be a floor of the location {point.id!r}"
     if errors:
         raise InvalidInputError(**errors)
     return waypoints

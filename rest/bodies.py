@@ -152,8 +152,8 @@ def _translate_msgspec_error(message: str, path: str) -> dict[str, list[str]]:
     """Name the member at `path`, and use JSON's names of types instead of Python's."""
     if member := _FIELD_ERROR.fullmatch(message):
         name = f"{path}.{member['name']}" if path else member["name"]
-        return {name: ["must be given" if member["is_missing"] else "is an unknown field"]}
+        return {name: ["must be given" if member["is_missing"] else "unknown field"]}
     if types := _TYPE_ERROR.fullmatch(message):
         wanted = " or ".join(_JSON_TYPES[name] for name in types["wanted"].split(" | "))
         return {path or "body": [f"must be {wanted}, not {_JSON_TYPES[types['actual']]}"]}
-    return {path or "body": [f"is invalid: {message}"]}
+    return {path or "body": [message]}

@@ -9,7 +9,7 @@ from graphql import GraphQLError
 from starlette.responses import Response
 
 from rest.request_body import BodyTooLargeError
-from schema.execution import RequestError
+from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE, RequestError
 
 STATUS_BY_CODE = {
     "INVALID_INPUT": 422,
@@ -91,12 +91,12 @@ def rate_limit_error(wait_seconds: float) -> HttpError:
 
 def service_unavailable_error() -> HttpError:
     """Return the 503 while MongoDB is unreachable."""
-    return HttpError(503, "Service unavailable", "SERVICE_UNAVAILABLE", headers=RETRY_AFTER_HEADERS)
+    return HttpError(503, UNAVAILABLE_MESSAGE, "SERVICE_UNAVAILABLE", headers=RETRY_AFTER_HEADERS)
 
 
 def server_error() -> HttpError:
     """Return the 500, which never has details."""
-    return HttpError(500, "Server error", "SERVER_ERROR")
+    return HttpError(500, SERVER_ERROR_MESSAGE, "SERVER_ERROR")
 
 
 def not_found_error() -> HttpError:
@@ -133,7 +133,7 @@ def unsupported_media_type_error(media_type: str) -> HttpError:
 
 def invalid_input_error(fields: Mapping[str, Sequence[str]]) -> HttpError:
     """Return the 422 with every validation error, by the name of the input."""
-    message = "; ".join(f"{name} {error}" for name, errors in fields.items() for error in errors)
+    message = "; ".join(f"{name}: {error}" for name, errors in fields.items() for error in errors)
     return HttpError(422, message, "INVALID_INPUT", fields=fields)
 
 

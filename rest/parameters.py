@@ -15,9 +15,8 @@ from rest.errors import invalid_input_error
 from rest.names import to_kebab_case
 from rest.table import Endpoint
 from schema.execution import Operation
-from schema.inputs import MAX_QUOTED_CHARACTERS, Input, OperationInputs
+from schema.inputs import MAX_INT32, MAX_QUOTED_CHARACTERS, Input, OperationInputs
 
-MAX_INT32 = 2**31 - 1
 MAX_PARAMETERS = 100
 MAX_DIGITS = 100
 PAGE_VARIABLES = frozenset({"page", "perPage", "after"})

@@ -1,6 +1,11 @@
-"""Read a request body with a limit on its size."""
+"""Read a request body with a limit on its size; the limits of what comes before it."""
+
+from typing import Final
 
 from starlette.types import Receive
+
+MAX_URL_BYTES: Final = 8 * 1024
+MAX_HEADER_BYTES: Final = 32 * 1024
 
 
 class BodyTooLargeError(Exception):

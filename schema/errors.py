@@ -3,3 +3,6 @@
 from resolvers.request.errors import FlagRequiredError, PermissionRequiredError, RequestError
 
 __all__ = ["FlagRequiredError", "PermissionRequiredError", "RequestError"]
+
+UNAVAILABLE_MESSAGE = "Service unavailable"
+SERVER_ERROR_MESSAGE = "Server error"

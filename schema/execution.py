@@ -22,6 +22,7 @@ from resolvers.request.errors import RequestError, UnavailableError
 from schema import query_size
 from schema.compiler.compiled_query import CompiledQuery
 from schema.compiler.leaves import InvalidResultError
+from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
 from schema.operations import (
     MAX_VALIDATION_ERRORS,
     TOO_DEEP_MESSAGE,
@@ -208,12 +209,12 @@ def _to_public_error(error: GraphQLError) -> GraphQLError:
     if isinstance(cause, RequestError):
         return error
     if isinstance(cause, UnavailableError):
-        message, code = "Service unavailable", "SERVICE_UNAVAILABLE"
+        message, code = UNAVAILABLE_MESSAGE, "SERVICE_UNAVAILABLE"
     elif cause is None or isinstance(cause, GraphQLError):
         message, code = error.message, "INVALID_INPUT"
     else:
         _logger.error("an operation failed", exc_info=cause)
-        message, code = "Server error", "SERVER_ERROR"
+        message, code = SERVER_ERROR_MESSAGE, "SERVER_ERROR"
     return GraphQLError(
         message,
         nodes=error.nodes,

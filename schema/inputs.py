@@ -25,6 +25,7 @@ from graphql import (
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
+from resolvers.request.arguments import MAX_ID_CHARACTERS, MAX_INT32
 from resolvers.request.input_checks import Check, FieldChecks
 from resolvers.request.inputs import (
     ID,
@@ -38,6 +39,8 @@ from resolvers.request.inputs import (
 from schema.execution import Operation
 
 __all__ = [
+    "MAX_ID_CHARACTERS",
+    "MAX_INT32",
     "MAX_QUOTED_CHARACTERS",
     "Input",
     "InputError",

@@ -34,6 +34,7 @@ from resolvers.request.caller import (
     WRITE_UNIT_ATTRIBUTES,
     Caller,
 )
+from resolvers.request.caller import FLAGS as FLAGS
 from resolvers.request.context import Context
 from resolvers.request.errors import FlagRequiredError, PermissionRequiredError, RequestError
 

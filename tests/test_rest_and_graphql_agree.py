@@ -339,7 +339,7 @@ async def test_an_invalid_page_is_rejected_before_records_are_looked_up(
     assert response.status_code == 422
     body = response.json()
     assert list(body["fields"]) == [name]
-    assert body["message"] == f"{name} {body['fields'][name][0]}"
+    assert body["message"] == f"{name}: {body['fields'][name][0]}"
     assert len(body["message"]) < 200
 
 

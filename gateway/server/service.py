@@ -8,6 +8,7 @@ from starlette.types import ASGIApp
 
 from gateway.cache.fast_path import FastResponse
 from gateway.server.logs import LogFormat
+from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES
 from storage.cache.write_counter import WriteCounter
 
 FastPathLookup: TypeAlias = Callable[[bytes, list[tuple[bytes, bytes]]], FastResponse | None]
@@ -39,8 +40,8 @@ class ConnectionLimits:
     """Between two requests: longer than the 60 s after which common proxies close."""
     linger_seconds: float = 2.0
     """How long to keep reading after an early response, so a TCP reset does not destroy it."""
-    max_url_bytes: int = 8 * 1024
-    max_header_bytes: int = 32 * 1024
+    max_url_bytes: int = MAX_URL_BYTES
+    max_header_bytes: int = MAX_HEADER_BYTES
     max_headers: int = 100
 
 

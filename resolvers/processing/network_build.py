@@ -13,9 +13,12 @@ from resolvers.networks.routable_maps import Placement
 from resolvers.plans.adoption import ExistingLocation, adopt_locations
 from resolvers.plans.records import RecordDict, build_directory, build_location_records
 from resolvers.plans.translation import translate_plan
+from resolvers.request.inputs import Range
 from routing.costing import TravelMode
 from routing.picture import draw_level
 from routing.processing import ProcessedPlan, ProcessingProgress, process_plan
+
+REQUIRED_PERCENTAGE = Range(0, 100)
 
 
 class ProcessingRequest(NamedTuple):

@@ -15,6 +15,7 @@ from resolvers.networks.routable_maps import placement_of
 from resolvers.plans.adoption import ExistingLocation
 from resolvers.processing import worker_process
 from resolvers.processing.network_build import (
+    REQUIRED_PERCENTAGE,
     BuildTask,
     BuiltNetwork,
     ProcessingRequest,
@@ -64,8 +65,8 @@ async def process_and_publish(
     Raises NotFoundError, InvalidInputError, RefusedDocumentError, ImportRunningError,
     UnavailableError.
     """
-    if not 0 <= request.require <= 100:
-        raise InvalidInputError(require=f"must be from 0 to 100 per cent, not {request.require}")
+    if message := REQUIRED_PERCENTAGE.check(request.require):
+        raise InvalidInputError(require=message)
     task = await _prepare_task(store, request)
     try:
         built = await worker_process.run_with_progress(build_network, progress, task)

@@ -7,27 +7,22 @@ import strawberry
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import ID, Length, Range, Syntax, argument
 from storage.errors import InvalidPageRequestError
-from storage.records.paging import DEFAULT_PER_PAGE, INT32_MAX, MAX_PER_PAGE, PageRequest
+from storage.records.fields import MAX_ID_CHARACTERS, MAX_INT32
+from storage.records.paging import DEFAULT_PER_PAGE, MAX_PER_PAGE, PageRequest
 
 __all__ = [
     "DEFAULT_PER_PAGE",
+    "MAX_ID_CHARACTERS",
+    "MAX_INT32",
     "MAX_PER_PAGE",
     "AfterCursor",
     "AssetFilter",
     "PageNumber",
     "PageSize",
     "parse_page_request",
-    "validate_id",
 ]
 
 MAX_CURSOR_CHARACTERS = 4096
-
-
-def validate_id(name: str, value: str) -> str:
-    """Return a text that has the form of an id. Raises InvalidInputError."""
-    if error := ID.check(value):
-        raise InvalidInputError(**{name: error})
-    return value
 
 
 def parse_page_request(page: int | None, per_page: int | None, after: str | None) -> PageRequest:
@@ -46,13 +41,13 @@ def _parse_cursor(text: str) -> None:
 
 
 PageNumber: TypeAlias = Annotated[
-    int | None, argument("The page to return, from 1.", Range(1, INT32_MAX), example=1)
+    int | None, argument("The page to return, from 1.", Range(1, MAX_INT32), example=1)
 ]
 PageSize: TypeAlias = Annotated[
     int | None,
     argument(
         f"How many resources a page holds. More than {MAX_PER_PAGE} is served as {MAX_PER_PAGE}.",
-        Range(1, INT32_MAX),
+        Range(1, MAX_INT32),
         example=20,
     ),
 ]

@@ -47,7 +47,7 @@ class InvalidInputError(RequestError):
     code = "INVALID_INPUT"
 
     def __init__(self, **fields: str) -> None:
-        message = "; ".join(f"{name} {complaint}" for name, complaint in fields.items())
+        message = "; ".join(f"{name}: {complaint}" for name, complaint in fields.items())
         super().__init__(message, fields={name: [complaint] for name, complaint in fields.items()})
 
 

@@ -16,12 +16,11 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 import strawberry
 from strawberry.types.arguments import StrawberryArgumentAnnotation
 
-from storage.records.fields import TEXT_PATTERN
+from storage.records.fields import MAX_ID_CHARACTERS, TEXT_PATTERN
 
 JsonSchema: TypeAlias = dict[str, Any]
 R = TypeVar("R", bound=Callable[..., Any])
 
-MAX_ID_CHARACTERS = 255
 MAX_QUOTED_CHARACTERS = 50
 """Longest part of an invalid value quoted in an error message."""
 DEFINITION = "input"
@@ -34,7 +33,7 @@ class Rule(Protocol):
     """A rule for a value; null values are never checked."""
 
     def check(self, value: Any) -> str | None:
-        """Return the error of a value, worded to follow its name, or None."""
+        """Return the broken rule, to be read after the name and a colon, or None."""
 
     def json_schema(self) -> JsonSchema:
         """Return the equivalent keywords of JSON Schema, as far as there are any."""
@@ -99,6 +98,21 @@ class Items:
     def json_schema(self) -> JsonSchema:
         """Return `minItems` and `maxItems`."""
         return {"minItems": self.minimum, "maxItems": self.maximum}
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """A rule that every item of a list must meet."""
+
+    rule: Rule
+
+    def check(self, value: list[Any]) -> str | None:
+        """Return the first error, or None."""
+        return next((error for item in value if (error := self.rule.check(item))), None)
+
+    def json_schema(self) -> JsonSchema:
+        """Return `items`."""
+        return {"items": self.rule.json_schema()}
 
 
 class OneOf:

@@ -2,7 +2,10 @@
 
 from typing import Final
 
-DESCRIPTION: Final = """\
+from schema.inputs import MAX_ID_CHARACTERS
+from schema.permissions import FLAGS
+
+DESCRIPTION: Final = f"""\
 Properties, their floors and units, and the interactive maps that show them. The same directory is
 a graph at `/graphql`.
 
@@ -11,8 +14,8 @@ a graph at `/graphql`.
 belongs to them; anything else returns 404 or is left out of lists. Some operations also need a
 permission.
 
-**Ids** are opaque strings of 1 to 255 characters, compared exactly. In paths they are
-percent-encoded and may hold any character, `/` included.
+**Ids** are opaque strings of 1 to {MAX_ID_CHARACTERS} characters, compared exactly. In paths they
+are percent-encoded and may hold any character, `/` included.
 
 **Lists** come in pages, ordered by id. `paging.next_url` and `paging.prev_url`, and the header
 `Link`, lead to the next and the previous page with the same filters. A page past the end is empty.
@@ -24,13 +27,12 @@ or gzip.
 **Methods.** HEAD works wherever GET does, OPTIONS everywhere, with `Allow`. Any other method is
 405, with `Allow`. An unknown path is 404.
 
-**Errors** are `{"message": ...}`, with `fields` for invalid inputs. Unknown query parameters are
+**Errors** are `{{"message": ...}}`, with `fields` for invalid inputs. Unknown query parameters are
 ignored; a repeated known one is an error. `X-Request-Id` identifies the request in the service's
 log.
 
 **Experimental** operations may change without notice. They need the header `Experimental-Flags`, a
-list of flags separated by commas: `references`, `unit-attributes-resource`, `distances`,
-`locations-resource`.
+list of flags separated by commas: {", ".join(f"`{flag}`" for flag in FLAGS)}.
 
 **Versions.** Resources, optional parameters and properties may be added, and properties reordered,
 at any time; any other change makes a new version, with a prefix other than `/v1`.

@@ -18,7 +18,7 @@ from rest.errors import HttpError
 from rest.openapi.objects import COMPONENTS_PREFIX, OpenApiObject
 from rest.operations import LIST_ASSETS
 from rest.parameters import EndpointInputs, parse_query
-from rest.request_body import BodyTooLargeError
+from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES, BodyTooLargeError
 from rest.table import ENDPOINTS
 from schema.errors import FlagRequiredError, PermissionRequiredError
 from schema.execution import Executor
@@ -70,7 +70,9 @@ HEADER_COMPONENTS: Final[dict[str, OpenApiObject]] = {
         "URLs of the next and the previous page (RFC 8288); absent if there is neither.",
         '<https://localhost:8443/v1/units?per-page=20&page=2>; rel="next"',
     ),
-    "WWW-Authenticate": _describe_header("How to authenticate.", 'Key realm="floorgate"'),
+    "WWW-Authenticate": _describe_header(
+        "How to authenticate.", errors.AUTHENTICATE_HEADERS["WWW-Authenticate"]
+    ),
     "Retry-After": _describe_header(
         "Seconds to wait before the next attempt.", 1, type="integer", minimum=0, format="int32"
     ),
@@ -156,7 +158,7 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
         },
     ),
     414: ErrorResponse(
-        "UriTooLong", "The URL is too long.", {"address": errors.url_too_long_error(8192)}
+        "UriTooLong", "The URL is too long.", {"address": errors.url_too_long_error(MAX_URL_BYTES)}
     ),
     415: ErrorResponse(
         "UnsupportedMediaType",
@@ -175,7 +177,7 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
     431: ErrorResponse(
         "HeadersTooLarge",
         "The headers are too long.",
-        {"headers": errors.headers_too_large_error(32_768)},
+        {"headers": errors.headers_too_large_error(MAX_HEADER_BYTES)},
     ),
     500: ErrorResponse("ServerError", "The service failed.", {"fault": errors.server_error()}),
     503: ErrorResponse(

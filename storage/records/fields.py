@@ -7,7 +7,12 @@ from msgspec import Meta, Struct
 TEXT_PATTERN = r"\A[^\x00\ud800-\udfff]*\Z"
 """No NUL, which joins ids in keys, and no lone surrogate, which UTF-8 cannot encode."""
 
-Id: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255, pattern=TEXT_PATTERN)]
+MAX_ID_CHARACTERS = 255
+MAX_INT32 = 2**31 - 1
+
+Id: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=MAX_ID_CHARACTERS, pattern=TEXT_PATTERN)
+]
 """An opaque, case-sensitive id: 1 to 255 characters."""
 
 Text: TypeAlias = Annotated[str, Meta(max_length=2048, pattern=TEXT_PATTERN)]
@@ -23,7 +28,7 @@ ReferenceKey: TypeAlias = Annotated[
 ]
 """The name of a third-party system."""
 
-Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Int32: TypeAlias = Annotated[int, Meta(ge=-MAX_INT32 - 1, le=MAX_INT32)]
 
 Timestamp: TypeAlias = Annotated[
     str, Meta(pattern=r"\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?\Z")

@@ -18,8 +18,13 @@ from storage.records.kinds import KEY_SEPARATOR, Document
 
 MAX_TERMS = 50
 
-_CHARACTER = r"(?:[^,=\\\x00]|\\[,=\-\\])"
-_TERM = re.compile(rf"(?P<no>-?)(?P<key>(?!-){_CHARACTER}+)(?:==(?P<value>{_CHARACTER}+))?\Z", re.S)
+_ESCAPED = r"\\[,=\-\\]"
+_FIRST_CHARACTER = rf"(?:[^,=\\\x00-]|{_ESCAPED})"
+_CHARACTER = rf"(?:[^,=\\\x00]|{_ESCAPED})"
+_TERM_PATTERN = f"(-?)({_FIRST_CHARACTER}{_CHARACTER}*)(?:==({_CHARACTER}+))?"
+FILTER_PATTERN = f"^{_TERM_PATTERN}(?:,{_TERM_PATTERN}){{0,{MAX_TERMS - 1}}}$"
+"""The grammar as a regular expression that JavaScript reads, too."""
+_TERM = re.compile(rf"{_TERM_PATTERN}\Z", re.S)
 _SPLIT = re.compile(r"((?:[^,\\]|\\.)*)(?:,|\Z)", re.S)
 _ESCAPE = re.compile(r"\\(.)", re.S)
 
@@ -101,12 +106,12 @@ def _parse_term(part: str) -> FilterTerm:
     match = _TERM.match(part)
     if match is None:
         raise InvalidTermError(
-            f"has the term '{part}'; a term is key, -key, key==value or -key==value, "
-            r"with \, \= \- \\ for the characters themselves"
+            "must have terms such as key, -key, key==value or -key==value, with "
+            rf"\, \= \- \\ for the characters themselves, not '{part}'"
         )
-    value = match["value"]
+    minus, key, value = match.groups()
     return FilterTerm(
-        _ESCAPE.sub(r"\1", match["key"]),
+        _ESCAPE.sub(r"\1", key),
         None if value is None else _ESCAPE.sub(r"\1", value),
-        bool(match["no"]),
+        bool(minus),
     )

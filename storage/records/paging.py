@@ -12,12 +12,12 @@ from typing import Generic, TypeVar
 import msgspec
 
 from storage.errors import InvalidPageRequestError
+from storage.records.fields import MAX_INT32
 
 T = TypeVar("T")
 
 DEFAULT_PER_PAGE = 100
 MAX_PER_PAGE = 10_000
-INT32_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class PageRequest:
 
     def build_paging(self, records: Sequence[T], key_of: Callable[[T], str]) -> Paging:
         """Return the paging of a page, given the records read for it, up to `limit`."""
-        if len(records) <= self.per_page or self.page == INT32_MAX:
+        if len(records) <= self.per_page or self.page == MAX_INT32:
             return Paging(self.per_page, self.page, None)
         after = Cursor(self.page + 1, self.per_page, key_of(records[self.per_page - 1]))
         return Paging(self.per_page, self.page, after.encode())
@@ -103,8 +103,8 @@ class PageRequest:
 def _parse_positive(argument: str, number: int | None, default: int) -> int:
     if number is None:
         return default
-    if not 1 <= number <= INT32_MAX:
-        raise InvalidPageRequestError(argument, f"must be from 1 to {INT32_MAX}, not {number}")
+    if not 1 <= number <= MAX_INT32:
+        raise InvalidPageRequestError(argument, f"must be from 1 to {MAX_INT32}, not {number}")
     return number
 
 
@@ -116,6 +116,6 @@ def _decode_cursor(token: str) -> Cursor:
         cursor.last_key.encode()
     except (UnicodeError, binascii.Error, msgspec.DecodeError) as error:
         raise InvalidPageRequestError(
-            "after", "is not a cursor of this service; use `next` of a page, or leave it out"
+            "after", "must be `next` of a page of this service, or absent"
         ) from error
     return cursor

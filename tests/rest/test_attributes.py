@@ -159,18 +159,18 @@ async def test_a_unit_that_the_key_does_not_see_is_as_unknown_as_any(own_world: 
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
-        (b'{"data": []}', 422, "data must hold 1 to 10000 assignments, not 0"),
+        (b'{"data": []}', 422, "data: must hold 1 to 10000 assignments, not 0"),
         (
             b'{"data": [%s]}'
             % b",".join([b'{"group_id":"","attribute_id":"","asset_id":"","unit_id":""}'] * 10_001),
             422,
-            "data must hold 1 to 10000 assignments, not 10001",
+            "data: must hold 1 to 10000 assignments, not 10001",
         ),
-        (b'{"data": {}}', 422, "data must be an array, not an object"),
-        (b"{}", 422, "data must be given"),
-        (b"[]", 422, "body must be an object, not an array"),
-        (b'{"data": [{}]}', 422, "data[0].group_id must be given"),
-        (b'{"data": [{"group_id": 1}]}', 422, "data[0].group_id must be a string, not a number"),
+        (b'{"data": {}}', 422, "data: must be an array, not an object"),
+        (b"{}", 422, "data: must be given"),
+        (b"[]", 422, "body: must be an object, not an array"),
+        (b'{"data": [{}]}', 422, "data[0].group_id: must be given"),
+        (b'{"data": [{"group_id": 1}]}', 422, "data[0].group_id: must be a string, not a number"),
         (b'{"data": [', 400, "line 1, column 11"),
         (b"\xff", 400, "line 1, column 1"),
     ],

@@ -105,7 +105,7 @@ async def test_a_body_of_another_shape_is_told_what_is_wrong(
     ("asked", "field", "complaint"),
     [
         ({"targets": []}, "data.sources", "must be given"),
-        ({"sources": [], "targets": [], "unit": "m"}, "data.unit", "is an unknown field"),
+        ({"sources": [], "targets": [], "unit": "m"}, "data.unit", "unknown field"),
         (
             {"sources": [{"x": "1"}], "targets": []},
             "data.sources[0].x",
@@ -119,7 +119,7 @@ async def test_a_member_that_is_wrong_is_named(
     response = await client.post(
         f"/v1/maps/{quote(MAP, safe='')}/distance-matrix", json={"data": asked}, headers=ALL_FLAGS
     )
-    assert_is_error(response, 422, f"{field} {complaint}")
+    assert_is_error(response, 422, f"{field}: {complaint}")
     assert response.json()["fields"] == {field: [complaint]}
 
 
@@ -197,10 +197,10 @@ def test_an_unknown_code_is_an_internal_error() -> None:
 
 
 def test_arguments_are_told_by_their_names_in_rest() -> None:
-    failure = RequestError("perPage must be less", fields={"perPage": ["must be less"]})
+    failure = RequestError("perPage: must be less", fields={"perPage": ["must be less"]})
     error = from_graphql_error(failure, {"perPage": "per-page"}.__getitem__)
     assert error.fields == {"per-page": ["must be less"]}
-    assert error.message == "per-page must be less"
+    assert error.message == "per-page: must be less"
 
 
 def test_an_error_without_fields_has_none_in_its_body() -> None:

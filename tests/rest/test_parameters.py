@@ -55,5 +55,5 @@ def test_a_waypoint_is_required_and_has_two_forms() -> None:
     query = inputs_of("/v1/maps/{map}/route").query
     variables, _ = parse_query(query, [("from", "l1"), ("to", "1,-2.5,a,b")])
     assert variables == {"from": {"id": "l1"}, "to": {"x": 1.0, "y": -2.5, "floorId": "a,b"}}
-    with pytest.raises(HttpError, match="from must be given; to must be given"):
+    with pytest.raises(HttpError, match="from: must be given; to: must be given"):
         parse_query(query, [])

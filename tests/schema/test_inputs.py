@@ -35,7 +35,7 @@ def test_an_input_has_the_description_default_and_example_of_its_argument() -> N
         ({"sources": []}, InputError("sources", "must hold 1 to 50 items, not 0")),
         (
             {"targets": [POSITION] * 51},
-            InputError("sources", "times targets must be at most 50 pairs, not 51"),
+            InputError("sources", "sources times targets must be at most 50 pairs, not 51"),
         ),
         (
             {"targets": [POSITION, {"id": "a", "x": 1.0}]},

@@ -102,7 +102,7 @@ def test_a_key_that_sees_nothing_is_pointed_out(storage: list[str]) -> None:
 
 def test_wrong_keys_are_explained(storage: list[str]) -> None:
     create = ("keys", "create", "--name", "n", *storage)
-    assert_explains(floorgate(*create, "--expires", "soon"), 1, "expires must be", "'soon'")
+    assert_explains(floorgate(*create, "--expires", "soon"), 1, "expires: must be", "'soon'")
     assert_explains(floorgate(*create, "--expires", "2001-01-01"), 1, "in the future")
     assert_explains(floorgate(*create, "--asset", ""), 1, "1 to 255 characters")
     assert_explains(floorgate(*create, "--permission", "all"), 2, "service.admin")

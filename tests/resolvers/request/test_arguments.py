@@ -2,20 +2,8 @@
 
 import pytest
 
-from resolvers.request.arguments import MAX_PER_PAGE, parse_page_request, validate_id
+from resolvers.request.arguments import MAX_PER_PAGE, parse_page_request
 from resolvers.request.errors import InvalidInputError
-
-
-@pytest.mark.parametrize("id", ["a", "x" * 255, "n/1 %"])
-def test_an_id_is_any_text_of_1_to_255_characters(id: str) -> None:
-    assert validate_id("unit", id) == id
-
-
-@pytest.mark.parametrize("id", ["", "x" * 256, "a\0b"])
-def test_an_invalid_id_is_reported_under_the_name_of_its_argument(id: str) -> None:
-    with pytest.raises(InvalidInputError) as caught:
-        validate_id("unit", id)
-    assert [*caught.value.extensions["fields"]] == ["unit"]
 
 
 def test_a_page_is_at_most_as_large_as_the_maximum() -> None:

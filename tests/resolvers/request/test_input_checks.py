@@ -131,7 +131,7 @@ async def test_valid_arguments_reach_the_resolver() -> None:
 
 async def test_a_checked_batch_resolver_is_still_one() -> None:
     checked = check_inputs(measure_each)
-    with pytest.raises(InvalidInputError, match="rooms must hold 1 to 2 rooms"):
+    with pytest.raises(InvalidInputError, match="rooms: must hold 1 to 2 rooms"):
         await checked(None, None, rooms=[])
 
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.errors import InvalidPageRequestError
-from storage.records.paging import DEFAULT_PER_PAGE, INT32_MAX, MAX_PER_PAGE, Cursor, PageRequest
+from storage.records.fields import MAX_INT32
+from storage.records.paging import DEFAULT_PER_PAGE, MAX_PER_PAGE, Cursor, PageRequest
 
 
 def test_nothing_asked_is_the_first_page_of_a_hundred() -> None:
@@ -13,10 +14,10 @@ def test_nothing_asked_is_the_first_page_of_a_hundred() -> None:
 
 
 def test_a_page_larger_than_the_largest_is_served_as_the_largest() -> None:
-    assert PageRequest.from_arguments(1, INT32_MAX) == PageRequest(1, MAX_PER_PAGE)
+    assert PageRequest.from_arguments(1, MAX_INT32) == PageRequest(1, MAX_PER_PAGE)
 
 
-@pytest.mark.parametrize("number", [0, -1, INT32_MAX + 1, -(2**70)])
+@pytest.mark.parametrize("number", [0, -1, MAX_INT32 + 1, -(2**70)])
 def test_pages_and_sizes_are_counted_from_one(number: int) -> None:
     for page, per_page, argument in ((number, 1, "page"), (1, number, "perPage")):
         with pytest.raises(InvalidPageRequestError, match="must be from 1 to 2147483647") as caught:
@@ -25,7 +26,7 @@ def test_pages_and_sizes_are_counted_from_one(number: int) -> None:
 
 
 @given(
-    st.integers(1, INT32_MAX),
+    st.integers(1, MAX_INT32),
     st.integers(1, MAX_PER_PAGE),
     st.text(st.characters(exclude_categories=["Cs"])),
 )
@@ -66,4 +67,4 @@ def test_one_more_key_than_the_page_holds_tells_that_a_page_follows(
 
 
 def test_no_page_follows_the_last_that_can_be_numbered() -> None:
-    assert not PageRequest(INT32_MAX, 1).build_paging(["a", "b"], str).has_next
+    assert not PageRequest(MAX_INT32, 1).build_paging(["a", "b"], str).has_next

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.bundles import json_stream
+from storage.bundles.reading import json_stream
 from storage.bundles.reading.json_stream import JsonStream, MalformedJsonError
 
 
