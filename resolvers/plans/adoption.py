@@ -54,6 +54,7 @@ def adopt_locations(
         if old.floor_id not in levels:
             continue
         location = PlanLocation(old.id, old.floor_id, old.x * scale, old.y * scale, old.name)
+        # Two locations may stand for one unit; a candidate is adopted only by the first.
         free = (pair for pair in pairs if pair.candidate.id not in adopted)
         pair = _find_pair(old, location, free)
         if pair is None:

@@ -87,6 +87,7 @@ def _fill_rings(rings: list[list[tuple[float, float]]], nonzero: bool) -> Surfac
     """
     if len(rings) == 1:
         return Polygon(rings[0])
+    # The union of lines splits them where they cross, as polygonize needs.
     closed = [LineString([*ring, ring[0]]) for ring in rings]
     faces = shapely.get_parts(shapely.polygonize([shapely.union_all(closed)]))
     filled = [face for face in faces if _is_filled(face.representative_point(), rings, nonzero)]

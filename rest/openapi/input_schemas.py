@@ -83,6 +83,7 @@ def _value_schema(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:
         return schema
     schema["type"] = [schema["type"], "null"]
     if "enum" in schema:
+        # An enum lists every valid value, so null must be among them.
         schema["enum"] = [*schema["enum"], None]
     return schema
 

@@ -101,5 +101,6 @@ def describe_record(kind: Kind[Any], key: str) -> str:
     """Return a record's kind and key, for messages."""
     if kind.key_fields == ("id",):
         return f'{kind.singular} "{key}"'
+    # With a `single_valued_flag`, a key may lack its last field.
     pairs = zip(kind.key_fields, key.split("\0"), strict=False)
     return f"{kind.singular} of " + ", ".join(f'{field} "{value}"' for field, value in pairs)
