@@ -78,7 +78,7 @@ class ProcessingReport:
     def modes(self) -> tuple[TravelMode, ...]:
         """Modes in which two locations reach each other, or the only one is on walkable floor.
 
-        See docs/decisions/routing-modes.md.
+        See docs/decisions/routing/modes-and-tiers.md.
         """
         min_reached = min(2, self.locations) or 1
         return tuple(check.mode for check in self.self_checks if check.reached >= min_reached)
