@@ -6,6 +6,7 @@ which page has to describe it.
 
 import ast
 import dataclasses
+import importlib
 import logging
 import re
 import tomllib
@@ -18,19 +19,24 @@ import orjson
 import pytest
 
 from gateway.cli.main import main
+from gateway.compression import MIN_COMPRESSED_BYTES
 from gateway.exchange import log_request
+from gateway.middleware.load_shedding import MAX_ARRIVING_BYTES
 from gateway.server.logs import LogFormatter
 from gateway.server.service import ConnectionLimits
 from gateway.settings import ALL_OPTIONS, Settings, environment_variable
+from resolvers.attributes import MAX_ASSIGNMENTS
+from resolvers.distances import MAX_PAIRS
 from resolvers.request.caller import FLAGS, PERMISSIONS
 from resolvers.request.errors import RequestError
+from resolvers.request.read_log import MAX_RECORDS_PER_REQUEST
 from rest.errors import HttpError
 from rest.openapi.description import build_description
 from rest.table import ENDPOINTS
 from schema.execution import InvalidOperationError
 from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
-from storage.cache.cache import CacheCounters
+from storage.records.paging import MAX_PER_PAGE
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -94,6 +100,47 @@ def error_codes() -> set[str]:
             for target in node.targets:
                 found |= {text for name, text in _pairs(target, node.value) if name == "code"}
     return found - {RequestError.code}  # of the base class, which is never raised
+
+
+def logged_fields() -> set[tuple[str, str]]:
+    """Every module that passes `extra={"fields": ...}` to a logger, with each of these fields."""
+    found: set[tuple[str, str]] = set()
+    for package in PRODUCT:
+        for file in sorted((ROOT / package).rglob("*.py")):
+            place = file.relative_to(ROOT)
+            module = ast.parse(file.read_text())
+            for function in ast.walk(module):
+                if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                    for node in ast.walk(function):
+                        if isinstance(node, ast.keyword) and node.arg == "extra":
+                            names = _field_names(node.value, function, place)
+                            found |= {(place.as_posix(), name) for name in names}
+    return found
+
+
+def _field_names(extra: ast.expr, function: ast.AST, place: Path) -> Iterator[str]:
+    """The fields that a function logs: of a dict in its code, or of a named tuple it creates."""
+    assert isinstance(extra, ast.Dict), f"{place}: `extra` must be written as a dict"
+    assert [ast.unparse(key) for key in extra.keys if key] == ["'fields'"], place
+    [value] = extra.values
+    name = ast.unparse(value).removesuffix("._asdict()")
+    assigned = [
+        (ast.unparse(target), node.value)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+    ]
+    created = [value, *(made for target, made in assigned if target == name)]
+    keys = [target for target, _ in assigned if target.startswith(f"{name}[")]
+    found = {ast.literal_eval(key.removeprefix(name))[0] for key in keys}
+    for made in created:
+        if isinstance(made, ast.Dict):
+            found |= {ast.literal_eval(key) for key in made.keys if key}
+        elif isinstance(made, ast.Call) and isinstance(made.func, ast.Name):
+            module = importlib.import_module(".".join(place.with_suffix("").parts))
+            found |= set(getattr(module, made.func.id)._fields)
+    assert found, f"{place}: the fields of {ast.unparse(extra)} cannot be found in the function"
+    yield from found
 
 
 def _name(function: ast.expr) -> str | None:
@@ -179,6 +226,24 @@ def test_each_limit_of_a_request_body_is_described(limit: int) -> None:
     assert f"{limit:,}" in section(page("rest.md"), "## Errors")
 
 
+@pytest.mark.parametrize(
+    ("place", "title", "sentence"),
+    [
+        ("rest.md", "## Distances", f"ask for {MAX_PAIRS} pairs at most"),
+        ("rest.md", "## Lists", f"100 by default and {MAX_PER_PAGE:,} at most"),
+        ("rest.md", "## Errors", f"for assignments ({MAX_ASSIGNMENTS:,} of them"),
+        ("rest.md", "## Caching", f"Responses of {MIN_COMPRESSED_BYTES} bytes and more are"),
+        ("graphql.md", "## Limits", f"returns {MAX_RECORDS_PER_REQUEST:,} records at most"),
+        ("operation.md", "## Connection limits", f"may take {MAX_ARRIVING_BYTES >> 20} MiB"),
+    ],
+    ids=lambda text: text,
+)
+def test_each_limit_in_a_sentence_is_that_of_the_code(
+    place: str, title: str, sentence: str
+) -> None:
+    assert sentence in " ".join(section(page(place), title).split())
+
+
 @pytest.mark.parametrize("code", sorted(error_codes()))
 def test_each_error_code_is_described(code: str) -> None:
     assert f"`{code}`" in section(page("graphql.md"), "## Errors")
@@ -209,9 +274,17 @@ def test_each_field_of_a_log_line_is_described(caplog: pytest.LogCaptureFixture)
     assert set(orjson.loads(LogFormatter().format(record))) <= described
 
 
-@pytest.mark.parametrize("counter", CacheCounters._fields)
-def test_each_counter_of_the_response_cache_is_described(counter: str) -> None:
-    assert f"`{counter}`" in section(page("operation.md"), "## Logs")
+@pytest.mark.parametrize(("place", "field"), sorted(logged_fields()))
+def test_each_field_that_a_module_logs_is_described(place: str, field: str) -> None:
+    assert field in {row[0] for row in rows(section(page("operation.md"), "## Logs"))}
+
+
+def test_the_fields_that_modules_log_are_found() -> None:
+    assert {
+        ("gateway/cache/response_cache.py", "evictions"),
+        ("gateway/exchange.py", "reason"),
+        ("gateway/server/supervisor.py", "exit_status"),
+    } <= logged_fields()
 
 
 @pytest.mark.parametrize("row", rows(page("glossary.md"))[1:], ids=lambda row: row[0])
