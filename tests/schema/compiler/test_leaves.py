@@ -20,7 +20,7 @@ from schema.compiler.leaves import InvalidResultError, build_completion, fast_te
 from schema.compiler.selection import UnsupportedQueryError
 from schema.root import GRAPHQL_SCHEMA
 
-VALUES = [
+VALUES: list[Any] = [
     None, True, False, 0, 1, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 1.0, 1.5,
     float("inf"), float("-inf"), float("nan"), "", "text", b"bytes", [], {}, Undefined,
 ]  # fmt: skip

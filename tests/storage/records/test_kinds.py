@@ -1,6 +1,6 @@
 """Kinds of records: keys, documents, projections and defaults."""
 
-from storage.attributes import ATTRIBUTE_ASSIGNMENTS
+from storage.attributes import ASSIGNMENTS
 from storage.catalog import KINDS, KINDS_BY_NAME
 from storage.records.kinds import KEY_SEPARATOR
 from storage.units import UNITS, Unit
@@ -15,16 +15,16 @@ def test_owners_are_kinds_and_come_before_what_they_own() -> None:
 
 def test_the_key_is_the_id_or_the_key_fields_joined() -> None:
     assert UNITS.key_of({"id": "u"}) == "u"
-    fields = ATTRIBUTE_ASSIGNMENTS.key_fields
-    key = ATTRIBUTE_ASSIGNMENTS.key_of(ASSIGNMENT)
+    fields = ASSIGNMENTS.key_fields
+    key = ASSIGNMENTS.key_of(ASSIGNMENT)
     assert key.split(KEY_SEPARATOR) == [ASSIGNMENT[field] for field in fields]
 
 
 def test_a_single_valued_key_omits_the_last_field() -> None:
-    flag = ATTRIBUTE_ASSIGNMENTS.single_valued_flag
-    single = ATTRIBUTE_ASSIGNMENTS.key_of({**ASSIGNMENT, flag: True})
-    multiple = ATTRIBUTE_ASSIGNMENTS.key_of({**ASSIGNMENT, flag: False})
-    assert multiple == f"{single}{KEY_SEPARATOR}{ASSIGNMENT[ATTRIBUTE_ASSIGNMENTS.key_fields[-1]]}"
+    flag = ASSIGNMENTS.single_valued_flag
+    single = ASSIGNMENTS.key_of({**ASSIGNMENT, flag: True})
+    multiple = ASSIGNMENTS.key_of({**ASSIGNMENT, flag: False})
+    assert multiple == f"{single}{KEY_SEPARATOR}{ASSIGNMENT[ASSIGNMENTS.key_fields[-1]]}"
 
 
 def test_a_document_has_the_key_as_its_id_and_is_decoded_to_the_record() -> None:
