@@ -27,20 +27,24 @@ class FieldChecks:
         self.joint_rules = joint_rules_of(resolver)
         self.arguments: dict[str, tuple[str, Check]] = {}
         """From a parameter to its GraphQL name and its check."""
+        self._finders: list[tuple[str, str, _Finder]] = []
         for parameter in signature(resolver).parameters.values():
             name, rules = read_annotation(parameter.annotation)
             if check := build_check(parameter.annotation, rules):
-                self.arguments[parameter.name] = name or to_camel_case(parameter.name), check
+                graphql_name = name or to_camel_case(parameter.name)
+                self.arguments[parameter.name] = graphql_name, check
+                for find in _iter_checks(parameter.annotation, rules):
+                    self._finders.append((parameter.name, graphql_name, find))
 
     def find_error(self, values: Mapping[str, Any]) -> InputError | None:
         """Return the first error among arguments by Python's names; its path starts with a name."""
         for rule in self.joint_rules:
             if error := rule.check(values):
                 return error
-        for parameter, (name, check) in self.arguments.items():
+        for parameter, name, find in self._finders:
             value = values.get(parameter)
-            if value is not None and (error := check(value)):
-                return _locate(name, error)
+            if value is not None and (found := find(value)):
+                return _locate(name, found)
         return None
 
 
