@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from gateway.app import Gateway
 from gateway.server import server
-from gateway.server.service import Application, GatewayService
+from gateway.server.service import AppWithFastPath, ServerConfig
 from gateway.settings import ALL_OPTIONS, Settings, settings_from_parameters, with_options
 from rest.bodies import DISTANCES_BODY, read_request_body
 from rest.endpoints import RESPONSE_HEADERS
@@ -42,7 +42,7 @@ class ConstantGateway(Gateway):
         return Response(content, 200, RESPONSE_HEADERS, DISTANCES_BODY.media_type)
 
 
-def create_application(settings: Settings, write_counter: WriteCounter) -> Application:
+def create_application(settings: Settings, write_counter: WriteCounter) -> AppWithFastPath:
     """Create the application that is served."""
     return ConstantGateway(settings, write_counter).build_application()
 
@@ -52,7 +52,7 @@ def create_application(settings: Settings, write_counter: WriteCounter) -> Appli
 def main(**values: Any) -> None:
     """Serve until SIGTERM, with the settings of the environment."""
     create = functools.partial(create_application, settings_from_parameters(values))
-    sys.exit(server.serve(GatewayService(create), port=0))
+    sys.exit(server.serve(ServerConfig(create), port=0))
 
 
 if __name__ == "__main__":

@@ -28,9 +28,9 @@ from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from storage.embedded import embedded_mongo
 from storage.mongo import driver
-from storage.records.kinds import Document, Kind
+from storage.records.kinds import Document, RecordType
 from storage.records.paging import Page, PageRequest
-from storage.records.visibility import ALL_ASSETS, Scope
+from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.setup import preparation
 from storage.store import Store
 
@@ -60,7 +60,9 @@ class CachingStore(Store):
         super().__init__(store.client, store.database.name)
         self._cache: dict[Any, Any] = {}
 
-    async def load_records(self, kind: Kind[Any], scope: Scope, keys: Any) -> dict[str, Any]:
+    async def load_records(
+        self, kind: RecordType[Any], scope: AssetScope, keys: Any
+    ) -> dict[str, Any]:
         """Return cached results, reading them on the first call."""
         wanted = tuple(keys)
         return dict(
@@ -68,7 +70,7 @@ class CachingStore(Store):
         )
 
     async def list_page(
-        self, kind: Kind[Any], scope: Scope, where: Document, page_request: PageRequest
+        self, kind: RecordType[Any], scope: AssetScope, where: Document, page_request: PageRequest
     ) -> Page[Any]:
         """Return cached results, reading them on the first call."""
         key = (kind.name, str(where), page_request)
@@ -78,7 +80,11 @@ class CachingStore(Store):
         return found
 
     async def load_pages(
-        self, kind: Kind[Any], scope: Scope, wheres: Sequence[Document], page_request: PageRequest
+        self,
+        kind: RecordType[Any],
+        scope: AssetScope,
+        wheres: Sequence[Document],
+        page_request: PageRequest,
     ) -> list[Page[Any]]:
         """Return cached results, reading them on the first call."""
         key = (kind.name, str(wheres), page_request)

@@ -32,7 +32,7 @@ from bench.load.machine import LOAD_CORE, SERVER_CORE, cpu_seconds, load_average
 from bench.load.servers import CHECKOUT, stop_at_exit
 from resolvers import catalog
 from resolvers.processing import pipeline
-from resolvers.request.caller import CALCULATE_DISTANCES
+from resolvers.request.caller import CALCULATE_DISTANCES_PERMISSION
 from storage import keys
 from storage.embedded import embedded_mongo
 from storage.locations import LOCATIONS
@@ -88,7 +88,7 @@ async def load_demo(mongo_url: str) -> tuple[str, list[Waypoint]]:
         _, key = await keys.create_api_key(
             database,
             name="bench",
-            permissions=[CALCULATE_DISTANCES],
+            permissions=[CALCULATE_DISTANCES_PERMISSION],
             asset_ids=None,
             expires_at=None,
         )

@@ -16,19 +16,19 @@ from gateway.exchange import RawHeaders
 from gateway.graphql import GraphQLEndpoint
 from gateway.health import HealthEndpoints
 from gateway.middleware.access_log import AccessLogMiddleware
-from gateway.middleware.conditional import ConditionalMiddleware
+from gateway.middleware.conditional import EtagCompressionMiddleware
 from gateway.middleware.cors import CorsMiddleware
 from gateway.middleware.load_shedding import LoadSheddingMiddleware
 from gateway.middleware.proxy import ProxyMiddleware
 from gateway.openapi import OpenApiEndpoints
 from gateway.rate_limit import RateLimiter
-from gateway.server.service import Application
+from gateway.server.service import AppWithFastPath
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from rest import endpoints
-from rest.endpoints import CacheKey, RestService
+from rest.endpoints import CacheKey, RequestServices
 from rest.errors import not_found_error, service_unavailable_error
 from rest.path_routing import PathRoute, PathRouter
 from schema.execution import Executor, Operation, OperationResult
@@ -37,7 +37,7 @@ from storage.cache.write_counter import WriteCounter
 from storage.mongo import driver
 
 
-def create_application(settings: Settings, write_counter: WriteCounter) -> Application:
+def create_application(settings: Settings, write_counter: WriteCounter) -> AppWithFastPath:
     """Create the application of one serving process.
 
     `write_counter` is shared by all serving processes of the gateway.
@@ -53,7 +53,7 @@ class Gateway:
         self.write_counter = write_counter or WriteCounter.for_single_process()
         self.state: GatewayState | None = None
         self.rate_limiter = RateLimiter(settings.rate_limit, settings.rate_burst)
-        self.service = RestService(
+        self.service = RequestServices(
             executor=Executor(
                 GRAPHQL_SCHEMA,
                 settings.query_limits,
@@ -66,18 +66,20 @@ class Gateway:
             get_or_create_response=self.get_or_create_response,
         )
 
-    def build_application(self) -> Application:
+    def build_application(self) -> AppWithFastPath:
         """Build the ASGI application, and its fast path unless caching is off."""
         fast_path = self.find_fast_response if self.settings.cache_mb else None
-        return Application(self.build_app(), fast_path)
+        return AppWithFastPath(self.build_app(), fast_path)
 
     def build_app(self) -> ASGIApp:
         """Build the routes and wrap them in middleware, innermost first."""
-        routes: list[BaseRoute] = [PathRouter(self.build_routes()), *pages.asset_routes()]
+        routes: list[BaseRoute] = [PathRouter(self.build_routes()), *pages.static_file_routes()]
         app: ASGIApp = Router(
             routes, redirect_slashes=False, default=_send_not_found, lifespan=self.lifespan
         )
-        app = LoadSheddingMiddleware(ConditionalMiddleware(app), self.settings.requests_in_flight)
+        app = LoadSheddingMiddleware(
+            EtagCompressionMiddleware(app), self.settings.requests_in_flight
+        )
         if self.settings.allowed_origins:
             app = CorsMiddleware(app, self.settings.allowed_origins)
         if self.settings.behind_proxy:

@@ -7,7 +7,7 @@ from urllib.parse import unquote_plus
 
 from starlette.requests import Request
 
-from gateway.exchange import SCOPE_API_KEY, SCOPE_KEY_ID
+from gateway.exchange import SCOPE_AUTHENTICATED_KEY, SCOPE_KEY_ID
 from gateway.rate_limit import RateLimiter
 from resolvers.request.caller import FLAGS as KNOWN_FLAGS
 from resolvers.request.caller import Caller
@@ -18,7 +18,7 @@ from rest.errors import (
     rate_limit_error,
     service_unavailable_error,
 )
-from storage.cache.key_cache import KeyCache
+from storage.cache.key_cache import ApiKeyCache
 from storage.errors import UnavailableError
 
 API_KEY_HEADER: Final = b"api-key"
@@ -31,20 +31,20 @@ _KNOWN_FLAGS: Final = frozenset(KNOWN_FLAGS)
 class Authenticator:
     """Identify the caller of a request and apply the rate limit of its key."""
 
-    key_cache: KeyCache
+    key_cache: ApiKeyCache
     rate_limiter: RateLimiter
 
     async def __call__(self, request: Request) -> Caller:
         """Return the caller of a request. Raises HttpError 401, 403, 429 or 503."""
         key = get_api_key(request)
         try:
-            valid_key = await self.key_cache.get_valid_key(key)
+            valid_key = await self.key_cache.get_authenticated_key(key)
         except UnavailableError as error:
             raise service_unavailable_error() from error
         if valid_key is None:
             raise invalid_key_error()
         record = valid_key.record
-        request.scope[SCOPE_API_KEY], request.scope[SCOPE_KEY_ID] = valid_key, record.id
+        request.scope[SCOPE_AUTHENTICATED_KEY], request.scope[SCOPE_KEY_ID] = valid_key, record.id
         wait_seconds = self.rate_limiter.check(record.id, time.monotonic())
         if wait_seconds is not None:
             raise rate_limit_error(wait_seconds)

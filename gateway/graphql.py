@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from gateway.negotiation import parse_weights
 from gateway.pages import graphiql_response
 from rest.bodies import parse_json, read_request_body
-from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RestService
+from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RequestServices
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, method_not_allowed_error
 from schema.execution import InvalidOperationError, Operation, OperationResult
 
@@ -42,7 +42,7 @@ class GraphQLRequest:
 class GraphQLEndpoint:
     """Run the operation that a client sends, or send GraphiQL to a browser."""
 
-    service: RestService
+    service: RequestServices
 
     async def __call__(self, request: Request) -> ASGIApp:
         """Answer a request. Every error is a GraphQL response with `extensions.code`."""
@@ -75,7 +75,7 @@ class GraphQLEndpoint:
 
     def _select_operation(self, request: GraphQLRequest, media_type: str) -> Operation:
         try:
-            return self.service.executor.select(
+            return self.service.executor.get_client_operation(
                 request.query, request.operation_name, request.variables
             )
         except InvalidOperationError as error:

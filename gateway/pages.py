@@ -58,18 +58,18 @@ def reference_response() -> Response:
     return _page_response("reference", PAGE_POLICY)
 
 
-def asset_routes() -> list[BaseRoute]:
+def static_file_routes() -> list[BaseRoute]:
     """Return the mount of the assets, which answers 404 while the pages are not built."""
     return [
         Mount(
             ASSETS_PREFIX,
-            app=StaticAssets(directory=DIST_DIR / "assets", check_dir=False),
+            app=PageFiles(directory=DIST_DIR / "assets", check_dir=False),
             name="pages",
         )
     ]
 
 
-class StaticAssets(StaticFiles):
+class PageFiles(StaticFiles):
     """Serve the built assets. Their names contain a content hash, so they never expire."""
 
     async def check_config(self) -> None:

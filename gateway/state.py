@@ -18,7 +18,7 @@ from storage import files
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.cache.bookmarks import PageBookmarks
 from storage.cache.change_feed import ChangeFeed
-from storage.cache.key_cache import KeyCache
+from storage.cache.key_cache import ApiKeyCache
 from storage.cache.record_cache import RecordCache
 from storage.cache.write_counter import WriteCounter
 from storage.errors import StorageError, UnavailableError
@@ -37,7 +37,7 @@ class GatewayState:
     """What the requests of a running application share."""
 
     store: Store
-    key_cache: KeyCache
+    key_cache: ApiKeyCache
     routers: RouterCache
     change_feed: ChangeFeed
     response_cache: ResponseCache
@@ -60,7 +60,7 @@ async def open_state(
         bookmarks = PageBookmarks(change_feed) if settings.cache_mb else None
         store = Store(client, settings.database, bookmarks)
         await stack.enter_async_context(change_feed.run())
-        key_cache = await stack.enter_async_context(KeyCache(store.database, change_feed).run())
+        key_cache = await stack.enter_async_context(ApiKeyCache(store.database, change_feed).run())
         response_cache = ResponseCache(change_feed, settings.cache_mb * BYTES_PER_MB)
         await stack.enter_async_context(response_cache.run_reporting())
         extra_headers = VARY_ORIGIN_LINE if settings.allowed_origins else b""

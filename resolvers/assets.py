@@ -40,6 +40,6 @@ async def get_asset(info: Info, id: AssetId) -> Asset | None:
 
 
 @batch_resolver
-async def asset_of(parents: Sequence[HasAssetId], info: Info) -> list[Asset | None]:
+async def load_asset(parents: Sequence[HasAssetId], info: Info) -> list[Asset | None]:
     """Get the asset that a record belongs to."""
-    return await info.context.load_aligned(ASSETS, [parent.asset_id for parent in parents])
+    return await info.context.load_in_order(ASSETS, [parent.asset_id for parent in parents])

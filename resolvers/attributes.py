@@ -29,7 +29,7 @@ from storage.attributes import (
 from storage.mongo import driver
 from storage.records.kinds import Document
 from storage.records.paging import Page
-from storage.records.visibility import Scope
+from storage.records.visibility import AssetScope
 
 MAX_ASSIGNMENTS = 10_000
 
@@ -106,11 +106,11 @@ list_assignments_of_unit = list_resolver(
 
 
 @batch_resolver
-async def attribute_of_assignment(
+async def load_attribute_of_assignment(
     parents: Sequence[Assignment], info: Info
 ) -> list[Attribute | None]:
     """Get the attribute that is assigned."""
-    groups = await info.context.load_aligned(
+    groups = await info.context.load_in_order(
         ATTRIBUTE_GROUPS, [parent.group_id for parent in parents]
     )
     return [
@@ -159,8 +159,8 @@ async def unassign_attributes(info: Info, group_id: GroupId, data: Assignments) 
     return True
 
 
-def _database_and_scope(info: Info) -> tuple[driver.Database, Scope]:
-    return info.context.bypass_read_log().database, info.context.caller.scope
+def _database_and_scope(info: Info) -> tuple[driver.Database, AssetScope]:
+    return info.context.get_uncached_store().database, info.context.caller.scope
 
 
 def _to_assignment(assignment: AssignmentInput) -> Assignment:

@@ -35,8 +35,10 @@ async def get_background_of_map(
 
 
 @batch_resolver
-async def chosen_background_of_map(parents: Sequence[Map], info: Info) -> list[Background | None]:
+async def load_chosen_background_of_map(
+    parents: Sequence[Map], info: Info
+) -> list[Background | None]:
     """Get the background that a map is shown with."""
-    return await info.context.load_aligned(
+    return await info.context.load_in_order(
         BACKGROUNDS, [parent.background_id for parent in parents]
     )

@@ -17,7 +17,7 @@ from resolvers.request.inputs import (
     OneOf,
     argument,
     input_field,
-    together,
+    joint_rules,
 )
 from resolvers.waypoints import Waypoint, WaypointInput, resolve_waypoints, to_waypoint_ref
 from routing.costing import Costing, TravelMode
@@ -118,7 +118,7 @@ class MatrixRequest(NamedTuple):
     mode: TravelMode
 
 
-@together(MaxPairs())
+@joint_rules(MaxPairs())
 async def get_distance_matrix(
     parent: strawberry.Parent[Map],
     info: Info,

@@ -33,6 +33,6 @@ async def get_floor_of_asset(
 
 
 @batch_resolver
-async def floor_of_unit(parents: Sequence[Unit], info: Info) -> list[Floor | None]:
+async def load_floor_of_unit(parents: Sequence[Unit], info: Info) -> list[Floor | None]:
     """Get the floor that a unit is on."""
-    return await info.context.load_aligned(FLOORS, [parent.floor_id for parent in parents])
+    return await info.context.load_in_order(FLOORS, [parent.floor_id for parent in parents])

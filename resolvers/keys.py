@@ -24,7 +24,7 @@ from resolvers.request.inputs import (
     OneOf,
     Syntax,
     argument,
-    together,
+    joint_rules,
 )
 from storage import keys
 from storage.keys import ApiKey
@@ -67,7 +67,7 @@ def _parse_expiry(text: str) -> datetime:
     return time
 
 
-@together(SomeOrAllAssets())
+@joint_rules(SomeOrAllAssets())
 async def create_api_key(
     info: Info,
     name: Annotated[str, argument("Shown in lists of keys.", ID)],
@@ -91,7 +91,7 @@ async def create_api_key(
 ) -> CreatedApiKey:
     """Create an API key. The response is the only place that ever shows its text."""
     record, key = await keys.create_api_key(
-        info.context.bypass_read_log().database,
+        info.context.get_uncached_store().database,
         name=name,
         permissions=sorted(set(permissions or [])),
         asset_ids=None if all_assets else [*(asset_ids or [])],
@@ -104,7 +104,7 @@ async def revoke_api_key(
     info: Info, id: Annotated[strawberry.ID, argument("Id of the key.", ID)]
 ) -> str:
     """Revoke an API key; every gateway rejects it within a second."""
-    if not await keys.revoke_api_key(info.context.bypass_read_log().database, id):
+    if not await keys.revoke_api_key(info.context.get_uncached_store().database, id):
         raise NotFoundError(f"There is no key with the id {id!r}")
     return id
 
@@ -118,7 +118,7 @@ async def list_api_keys(
     """List all API keys, revoked ones included; never their text."""
     request = parse_page_request(page, per_page, after)
     records = sorted(
-        await keys.list_api_keys(info.context.bypass_read_log().database), key=lambda key: key.id
+        await keys.list_api_keys(info.context.get_uncached_store().database), key=lambda key: key.id
     )
     rest = [key for key in records if request.after_key is None or key.id > request.after_key]
     on_page = rest[request.skip : request.skip + request.limit]

@@ -95,11 +95,11 @@ async def find_matching_ids(
 ) -> list[str]:
     """Return the ids of up to `limit` locations on a map with tags that meet every term."""
     [key] = await _build_filters(context, [map_id], tags)
-    return await context.list_keys(LOCATIONS, _on_map_condition(*key), limit)
+    return await context.list_ids(LOCATIONS, _on_map_condition(*key), limit)
 
 
 @batch_resolver
-async def location_of_unit(
+async def load_location_of_unit(
     parents: Sequence[Unit],
     info: Info,
     map: Annotated[strawberry.ID | None, argument("Only on the map with this id.", ID)] = None,
@@ -111,24 +111,26 @@ async def location_of_unit(
 
 
 @batch_resolver
-async def map_of_location(parents: Sequence[Location], info: Info) -> list[Map | None]:
+async def load_map_of_location(parents: Sequence[Location], info: Info) -> list[Map | None]:
     """Get the map that a location is on."""
-    return await info.context.load_aligned(MAPS, [parent.unit_map_id for parent in parents])
+    return await info.context.load_in_order(MAPS, [parent.unit_map_id for parent in parents])
 
 
 @batch_resolver
-async def unit_of_location(parents: Sequence[Location], info: Info) -> list[Unit | None]:
+async def load_unit_of_location(parents: Sequence[Location], info: Info) -> list[Unit | None]:
     """Get the unit that a location stands for, or null."""
-    return await info.context.load_aligned(UNITS, [*map(unit_id_of, parents)])
+    return await info.context.load_in_order(UNITS, [*map(get_unit_id, parents)])
 
 
 @batch_resolver
-async def floor_of_location(parents: Sequence[LocationFloor], info: Info) -> list[Floor | None]:
+async def load_floor_of_location(
+    parents: Sequence[LocationFloor], info: Info
+) -> list[Floor | None]:
     """Get the floor itself."""
-    return await info.context.load_aligned(FLOORS, [parent.id for parent in parents])
+    return await info.context.load_in_order(FLOORS, [parent.id for parent in parents])
 
 
-def unit_id_of(location: Location) -> str | None:
+def get_unit_id(location: Location) -> str | None:
     """Return the id of the unit that a location stands for."""
     return next((tag.value for tag in location.tags if tag.key == UNIT_ID_TAG), None)
 

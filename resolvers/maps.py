@@ -101,6 +101,6 @@ async def list_maps_of_unit(
 
 
 @batch_resolver
-async def map_of_background(parents: Sequence[Background], info: Info) -> list[Map | None]:
+async def load_map_of_background(parents: Sequence[Background], info: Info) -> list[Map | None]:
     """Get the map that a background is for."""
-    return await info.context.load_aligned(MAPS, [parent.unit_map_id for parent in parents])
+    return await info.context.load_in_order(MAPS, [parent.unit_map_id for parent in parents])

@@ -16,7 +16,7 @@ from storage.records.kinds import Document
 from storage.records.paging import Page
 from storage.references import ASSET_REFERENCES, UNIT_REFERENCES, AssetReference, UnitReference
 
-ReferenceKey: TypeAlias = Annotated[
+ReferenceKeyArgument: TypeAlias = Annotated[
     str | None,
     argument(
         "Only references to the third-party system that this key names.",
@@ -39,7 +39,7 @@ async def list_asset_references(
     per_page: PageSize = DEFAULT_PER_PAGE,
     after: AfterCursor = None,
     asset: AssetFilter = None,
-    key: ReferenceKey = None,
+    key: ReferenceKeyArgument = None,
 ) -> Page[AssetReference]:
     """List the asset references that the API key sees: of one asset, or to one system."""
     return await info.context.list_page(
@@ -53,7 +53,7 @@ async def list_unit_references(
     per_page: PageSize = DEFAULT_PER_PAGE,
     after: AfterCursor = None,
     asset: AssetFilter = None,
-    key: ReferenceKey = None,
+    key: ReferenceKeyArgument = None,
 ) -> Page[UnitReference]:
     """List the unit references that the API key sees: of one asset's units, or to one system."""
     return await info.context.list_page(

@@ -14,8 +14,8 @@ from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import Range, argument
 from resolvers.waypoints import WaypointInput, resolve_waypoints, to_waypoint_ref
 from routing.costing import TravelMode
+from routing.search.route import ComputedRoute as RoutingRoute
 from routing.search.route import Leg, WalkLeg
-from routing.search.route import Route as RoutingRoute
 from storage.locations import LOCATIONS, Location
 from storage.maps import Map
 
@@ -128,7 +128,7 @@ def _require_routable_map(parent: Map, routable: RoutableMap | None) -> Routable
 async def _to_near_locations(
     context: Context, nearest: Sequence[tuple[str, float, float]]
 ) -> list[NearLocation]:
-    locations = await context.load_many(LOCATIONS, [key for key, _, _ in nearest])
+    locations = await context.load_by_id(LOCATIONS, [key for key, _, _ in nearest])
     return [
         NearLocation(locations[key], round_up(feet), round_up(seconds))
         for key, feet, seconds in nearest

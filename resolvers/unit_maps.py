@@ -8,7 +8,7 @@ import orjson
 import strawberry
 
 from parsing.errors import DocumentRejectedError, ParsingError
-from parsing.svg.unit_map import ParsedMap
+from parsing.svg.unit_map import ParsedUnitMap
 from parsing.svg.unit_map import parse_unit_map as parse_svg
 from resolvers.request import process_pool
 from resolvers.request.batching import batch_resolver
@@ -30,7 +30,7 @@ async def parse_unit_map(
     return orjson.Fragment((await parse_drawing(svg)).json)
 
 
-async def parse_drawing(svg: bytes) -> ParsedMap:
+async def parse_drawing(svg: bytes) -> ParsedUnitMap:
     """Parse a drawing in another process.
 
     Raises MalformedDocumentError and RefusedDocumentError.
@@ -48,14 +48,16 @@ async def parse_drawing(svg: bytes) -> ParsedMap:
 
 
 @batch_resolver
-async def parsed_drawing_of_map(parents: Sequence[Map], info: Info) -> list[orjson.Fragment | None]:
+async def load_parsed_drawing_of_map(
+    parents: Sequence[Map], info: Info
+) -> list[orjson.Fragment | None]:
     """Get the parsed drawing of a map; null if it has none."""
     map_ids = [parent.id if parent.source else None for parent in parents]
     contents = await info.context.load_drawings(map_ids)
     return [None if content is None else orjson.Fragment(content) for content in contents]
 
 
-def url_of_map(parent: strawberry.Parent[Map], info: Info) -> str | None:
+def get_url_of_map(parent: strawberry.Parent[Map], info: Info) -> str | None:
     """Get the URL of the map file: of its parsed drawing, if it has one."""
     if parent.source is None:
         return parent.url

@@ -53,9 +53,9 @@ async def get_unit(info: Info, id: UnitId) -> Unit | None:
 
 
 @batch_resolver
-async def unit_of(parents: Sequence[HasUnitId], info: Info) -> list[Unit | None]:
+async def load_unit(parents: Sequence[HasUnitId], info: Info) -> list[Unit | None]:
     """Get the unit that a record is about."""
-    return await info.context.load_aligned(UNITS, [parent.unit_id for parent in parents])
+    return await info.context.load_in_order(UNITS, [parent.unit_id for parent in parents])
 
 
 list_units_of_asset = list_resolver(UNITS_OF_ASSET, "List the units of an asset.")

@@ -6,7 +6,7 @@ from typing import Any
 import strawberry
 from msgspec import Struct
 
-from resolvers.networks.routable_maps import Placement, RoutableMap, placement_of
+from resolvers.networks.routable_maps import LocationPosition, RoutableMap, to_location_position
 from resolvers.request.context import Context
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import (
@@ -16,7 +16,7 @@ from resolvers.request.inputs import (
     Length,
     Range,
     input_field,
-    together,
+    joint_rules,
 )
 from routing.search.router import Router
 from routing.search.stops import Position
@@ -50,7 +50,7 @@ class LocationOrPosition:
         }
 
 
-@together(LocationOrPosition())
+@joint_rules(LocationOrPosition())
 @strawberry.input(
     description="The id of a location of the map, or x, y and a floor. With both, the coordinates "
     "count and the response repeats the id."
@@ -132,14 +132,14 @@ def to_waypoint_ref(router: Router, parent: Map, waypoint: Waypoint) -> Stop:
 
 async def _load_placements(
     context: Context, parent: Map, routable: RoutableMap | None, ids: Iterable[str]
-) -> Mapping[str, Placement]:
+) -> Mapping[str, LocationPosition]:
     """Return the map's locations among `ids`; read those that its network does not know."""
     known = routable.placements if routable else {}
-    read = await context.load_many(LOCATIONS, [key for key in ids if key not in known])
+    read = await context.load_by_id(LOCATIONS, [key for key in ids if key not in known])
     if not read:
         return known
     others = {
-        key: placement_of(location)
+        key: to_location_position(location)
         for key, location in read.items()
         if location.unit_map_id == parent.id
     }
@@ -151,11 +151,11 @@ async def _load_floor_ids(
 ) -> set[str]:
     """Return which of `floor_ids` are floors of the map's asset; read those not in its network."""
     known = {key for key in floor_ids if routable and routable.router.has_level(key)}
-    read = await context.load_many(FLOORS, [key for key in floor_ids if key not in known])
+    read = await context.load_by_id(FLOORS, [key for key in floor_ids if key not in known])
     return known | {key for key, floor in read.items() if floor.asset_id == parent.asset_id}
 
 
-def _complete_waypoint(point: WaypointInput, placement: Placement | None) -> Waypoint:
+def _complete_waypoint(point: WaypointInput, placement: LocationPosition | None) -> Waypoint:
     # A location on several floors counts as itself only on the floor where routing has it.
     if placement is None:
         assert point.x is not None

@@ -32,7 +32,7 @@ CacheKey: TypeAlias = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class RestService:
+class RequestServices:
     """What the endpoints need from the gateway."""
 
     executor: Executor
@@ -50,7 +50,7 @@ class RestService:
 class EndpointHandler:
     """The handler of one endpoint; its operation is prepared once, at start-up."""
 
-    def __init__(self, endpoint: Endpoint, service: RestService) -> None:
+    def __init__(self, endpoint: Endpoint, service: RequestServices) -> None:
         self.endpoint = endpoint
         self.service = service
         self.operation: Operation = service.executor.prepare(
@@ -128,7 +128,7 @@ class EndpointHandler:
 
     def _check_requirements(self, caller: Caller) -> None:
         try:
-            self.operation.check(caller)
+            self.operation.check_requirements(caller)
         except RequestError as error:
             raise from_graphql_error(error, self._rename_argument) from error
 
@@ -161,7 +161,7 @@ class EndpointHandler:
 
 
 def build_routes(
-    service: RestService, endpoints: Iterable[Endpoint] = ENDPOINTS
+    service: RequestServices, endpoints: Iterable[Endpoint] = ENDPOINTS
 ) -> list[PathRoute]:
     """Return a route for each path.
 

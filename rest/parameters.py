@@ -19,7 +19,7 @@ from schema.inputs import MAX_INT32, MAX_QUOTED_CHARACTERS, Input, OperationInpu
 
 MAX_PARAMETERS = 100
 MAX_DIGITS = 100
-PAGE_VARIABLES = frozenset({"page", "perPage", "after"})
+PAGING_VARIABLE_NAMES = frozenset({"page", "perPage", "after"})
 VARIABLE_BY_PATH_PARAMETER = {"unitMapId": "map", "group-id": "group"}
 """Path parameters with another name than their variables."""
 
@@ -34,7 +34,7 @@ class QueryParameter:
         self.input = input
         self.name = to_kebab_case(input.variable)
         """The name on the wire: `per-page` for `perPage`."""
-        self.is_filter = input.variable not in PAGE_VARIABLES
+        self.is_filter = input.variable not in PAGING_VARIABLE_NAMES
         """Whether the URLs of other pages repeat the parameter."""
         self.is_required = input.is_required
         self._parse = _PARSERS.get(get_named_type(input.type).name, str)

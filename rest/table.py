@@ -40,7 +40,7 @@ class Endpoint:
     ['unit']
     """
 
-    number: str
+    spec_id: str
     method: Method
     path: str
     document: str

@@ -18,7 +18,7 @@ from routing.network.components import ComponentLabels, find_cut_off_areas
 from routing.network.network import Network
 from routing.plan import ConnectorKind, Polygonal
 from routing.processing import ProcessedPlan
-from routing.search.route import Route, WalkLeg
+from routing.search.route import ComputedRoute, WalkLeg
 from routing.space.doors import DoorOrigin, Opening
 from routing.space.walkable import WalkableLevel
 
@@ -78,7 +78,7 @@ def draw_level(
     processed: ProcessedPlan,
     level_id: str,
     mode: TravelMode = TravelMode.FOOT,
-    route: Route | None = None,
+    route: ComputedRoute | None = None,
 ) -> str:
     """Return an SVG of one level at one unit per foot, at most 1,600 pixels wide and high.
 
@@ -221,7 +221,7 @@ def draw_locations(
             )
 
 
-def draw_route(route: Route | None, level_id: str) -> Iterator[str]:
+def draw_route(route: ComputedRoute | None, level_id: str) -> Iterator[str]:
     for leg in route.legs if route else ():
         if isinstance(leg, WalkLeg) and leg.level_id == level_id:
             yield f'<polyline class="route" points="{format_points(np.array(leg.points))}"/>'

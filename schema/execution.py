@@ -98,7 +98,9 @@ class Executor:
         self._compile(operation)
         return operation
 
-    def select(self, text: str, name: str | None, variables: Mapping[str, Any]) -> Operation:
+    def get_client_operation(
+        self, text: str, name: str | None, variables: Mapping[str, Any]
+    ) -> Operation:
         """Return a client's operation, from the cache or parsed, if it is within the limits.
 
         It is compiled when it is selected again: compiling one that runs once does not pay.
@@ -192,7 +194,7 @@ class Executor:
 def _denied_result(operation: Operation, caller: Caller) -> OperationResult:
     """Return the first unmet requirement as an error of the whole operation."""
     try:
-        operation.check(caller)
+        operation.check_requirements(caller)
     except RequestError as error:
         return _error_result(error)
     raise AssertionError("every requirement is met")

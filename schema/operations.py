@@ -71,7 +71,7 @@ class Operation:
         """Whether the operation only reads."""
         return self.node.operation is OperationType.QUERY
 
-    def check(self, caller: Caller) -> None:
+    def check_requirements(self, caller: Caller) -> None:
         """Raise FlagRequiredError for any field before PermissionRequiredError for any."""
         for requirement in self.requirements:
             Requirement(flag=requirement.flag).check(caller)

@@ -21,17 +21,17 @@ from strawberry.schema_directive import Location
 from strawberry.types.field import StrawberryField
 
 from resolvers.request.caller import (
-    ADMIN,
-    CALCULATE_DISTANCES,
+    ADMIN_PERMISSION,
+    CALCULATE_DISTANCES_PERMISSION,
     DISTANCES_FLAG,
     LOCATIONS_FLAG,
-    PARSE_UNIT_MAPS,
-    READ_ASSET_REFERENCES,
-    READ_UNIT_ATTRIBUTES,
-    READ_UNIT_REFERENCES,
+    PARSE_UNIT_MAPS_PERMISSION,
+    READ_ASSET_REFERENCES_PERMISSION,
+    READ_UNIT_ATTRIBUTES_PERMISSION,
+    READ_UNIT_REFERENCES_PERMISSION,
     REFERENCES_FLAG,
     UNIT_ATTRIBUTES_FLAG,
-    WRITE_UNIT_ATTRIBUTES,
+    WRITE_UNIT_ATTRIBUTES_PERMISSION,
     Caller,
 )
 from resolvers.request.caller import FLAGS as FLAGS
@@ -126,21 +126,23 @@ def _guarded(requirement: Requirement, resolve: GraphQLFieldResolver) -> GraphQL
 
 
 CAN_READ_ASSET_REFERENCES = RequirementExtension(
-    flag=REFERENCES_FLAG, permission=READ_ASSET_REFERENCES
+    flag=REFERENCES_FLAG, permission=READ_ASSET_REFERENCES_PERMISSION
 )
 CAN_READ_UNIT_REFERENCES = RequirementExtension(
-    flag=REFERENCES_FLAG, permission=READ_UNIT_REFERENCES
+    flag=REFERENCES_FLAG, permission=READ_UNIT_REFERENCES_PERMISSION
 )
 CAN_READ_ATTRIBUTES = RequirementExtension(
-    flag=UNIT_ATTRIBUTES_FLAG, permission=READ_UNIT_ATTRIBUTES
+    flag=UNIT_ATTRIBUTES_FLAG, permission=READ_UNIT_ATTRIBUTES_PERMISSION
 )
 CAN_WRITE_ATTRIBUTES = RequirementExtension(
-    flag=UNIT_ATTRIBUTES_FLAG, permission=WRITE_UNIT_ATTRIBUTES
+    flag=UNIT_ATTRIBUTES_FLAG, permission=WRITE_UNIT_ATTRIBUTES_PERMISSION
 )
 CAN_READ_LOCATIONS = RequirementExtension(flag=LOCATIONS_FLAG)
-CAN_CALCULATE_DISTANCES = RequirementExtension(flag=DISTANCES_FLAG, permission=CALCULATE_DISTANCES)
-CAN_PARSE_MAPS = RequirementExtension(permission=PARSE_UNIT_MAPS)
-IS_ADMIN = RequirementExtension(permission=ADMIN)
+CAN_CALCULATE_DISTANCES = RequirementExtension(
+    flag=DISTANCES_FLAG, permission=CALCULATE_DISTANCES_PERMISSION
+)
+CAN_PARSE_MAPS = RequirementExtension(permission=PARSE_UNIT_MAPS_PERMISSION)
+IS_ADMIN = RequirementExtension(permission=ADMIN_PERMISSION)
 
 
 def requirement_of(definition: GraphQLField | None) -> Requirement:

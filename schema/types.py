@@ -60,7 +60,7 @@ class Floor:
     sort: int
     created_at: Timestamp
     updated_at: Timestamp
-    asset = resolver_field(resolvers.assets.asset_of, Asset | None)
+    asset = resolver_field(resolvers.assets.load_asset, Asset | None)
     units = resolver_field(resolvers.units.list_units_of_floor, Page["Unit"])
 
 
@@ -72,8 +72,8 @@ class Unit:
     name: str
     created_at: Timestamp
     updated_at: Timestamp
-    asset = resolver_field(resolvers.assets.asset_of, Asset | None)
-    floor = resolver_field(resolvers.floors.floor_of_unit, Floor | None)
+    asset = resolver_field(resolvers.assets.load_asset, Asset | None)
+    floor = resolver_field(resolvers.floors.load_floor_of_unit, Floor | None)
     maps = resolver_field(resolvers.maps.list_maps_of_unit, Page["Map"])
     references = resolver_field(
         resolvers.references.list_references_of_unit,
@@ -84,7 +84,7 @@ class Unit:
         resolvers.attributes.list_assignments_of_unit, Page["Assignment"], CAN_READ_ATTRIBUTES
     )
     location = resolver_field(
-        resolvers.locations.location_of_unit, "Location | None", CAN_READ_LOCATIONS
+        resolvers.locations.load_location_of_unit, "Location | None", CAN_READ_LOCATIONS
     )
 
 
@@ -95,7 +95,7 @@ class Background:
     name: str
     created_at: Timestamp
     updated_at: Timestamp
-    map = resolver_field(resolvers.maps.map_of_background, "Map | None")
+    map = resolver_field(resolvers.maps.load_map_of_background, "Map | None")
 
 
 @strawberry.type(description="One value of a level tag.")
@@ -118,7 +118,7 @@ class LevelTag:
 @strawberry.type(description="A floor that a location is on.")
 class LocationFloor:
     id: strawberry.ID = strawberry.field(name="floorId", description="The floor's id.")
-    floor = resolver_field(resolvers.locations.floor_of_location, Floor | None)
+    floor = resolver_field(resolvers.locations.load_floor_of_location, Floor | None)
 
 
 @strawberry.type(description="A fact about a location.")
@@ -141,9 +141,9 @@ class Location:
     tags: list[LocationTag]
     created_at: Timestamp
     updated_at: Timestamp
-    asset = resolver_field(resolvers.assets.asset_of, Asset | None)
-    map = resolver_field(resolvers.locations.map_of_location, "Map | None")
-    unit = resolver_field(resolvers.locations.unit_of_location, Unit | None)
+    asset = resolver_field(resolvers.assets.load_asset, Asset | None)
+    map = resolver_field(resolvers.locations.load_map_of_location, "Map | None")
+    unit = resolver_field(resolvers.locations.load_unit_of_location, Unit | None)
 
 
 @strawberry.type(description="A location, with its distance and time by the fastest route.")
@@ -166,22 +166,22 @@ class Map:
     )
     routing_tier: str
     geojson_url: str | None = strawberry.field(description="Address of a GeoJSON file for the map.")
-    url = resolver_field(resolvers.unit_maps.url_of_map, str | None)
+    url = resolver_field(resolvers.unit_maps.get_url_of_map, str | None)
     feet_per_unit: float | None = strawberry.field(
         description="How many feet one unit of the map's coordinates is; null when unknown."
     )
     created_at: Timestamp
     updated_at: Timestamp
-    asset = resolver_field(resolvers.assets.asset_of, Asset | None)
+    asset = resolver_field(resolvers.assets.load_asset, Asset | None)
     background = resolver_field(resolvers.backgrounds.get_background_of_map, Background | None)
     chosen_background = resolver_field(
-        resolvers.backgrounds.chosen_background_of_map, Background | None
+        resolvers.backgrounds.load_chosen_background_of_map, Background | None
     )
     backgrounds = resolver_field(resolvers.backgrounds.list_backgrounds_of_map, Page[Background])
     level_tags = resolver_field(resolvers.level_tags.list_level_tags_of_map, Page[LevelTag])
     units = resolver_field(resolvers.units.list_units_on_map, Page[Unit])
     unit = resolver_field(resolvers.units.get_unit_on_map, Unit | None)
-    parsed = resolver_field(resolvers.unit_maps.parsed_drawing_of_map, ParsedMap | None)
+    parsed = resolver_field(resolvers.unit_maps.load_parsed_drawing_of_map, ParsedMap | None)
     locations = resolver_field(
         resolvers.locations.list_locations_on_map, Page[Location], CAN_READ_LOCATIONS
     )
@@ -208,7 +208,7 @@ class AssetReference:
     value: str = strawberry.field(description="The asset's id in that system.")
     created_at: Timestamp
     updated_at: Timestamp
-    asset = resolver_field(resolvers.assets.asset_of, Asset | None)
+    asset = resolver_field(resolvers.assets.load_asset, Asset | None)
 
 
 @strawberry.type(description="A unit's id in a third-party system.")
@@ -222,8 +222,8 @@ class UnitReference:
     )
     created_at: Timestamp
     updated_at: Timestamp
-    asset = resolver_field(resolvers.assets.asset_of, Asset | None)
-    unit = resolver_field(resolvers.units.unit_of, Unit | None)
+    asset = resolver_field(resolvers.assets.load_asset, Asset | None)
+    unit = resolver_field(resolvers.units.load_unit, Unit | None)
 
 
 @strawberry.type(description="An attribute that a unit can have.")
@@ -239,9 +239,9 @@ class Assignment:
     attribute_id: strawberry.ID
     asset_id: strawberry.ID
     unit_id: strawberry.ID
-    attribute = resolver_field(resolvers.attributes.attribute_of_assignment, Attribute | None)
-    asset = resolver_field(resolvers.assets.asset_of, Asset | None)
-    unit = resolver_field(resolvers.units.unit_of, Unit | None)
+    attribute = resolver_field(resolvers.attributes.load_attribute_of_assignment, Attribute | None)
+    asset = resolver_field(resolvers.assets.load_asset, Asset | None)
+    unit = resolver_field(resolvers.units.load_unit, Unit | None)
 
 
 @strawberry.type(description="Attributes that belong together.")

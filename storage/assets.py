@@ -1,7 +1,7 @@
 """Assets: properties, to which all other records belong."""
 
 from storage.records.fields import Id, Text, TimestampedRecord
-from storage.records.kinds import Kind
+from storage.records.kinds import RecordType
 
 
 class Asset(TimestampedRecord, frozen=True, kw_only=True):
@@ -12,4 +12,4 @@ class Asset(TimestampedRecord, frozen=True, kw_only=True):
     market: Text = "multifamily"
 
 
-ASSETS = Kind("assets", "asset", Asset, immutable_fields=(), scope_field="_id")
+ASSETS = RecordType("assets", "asset", Asset, immutable_fields=(), scope_field="_id")

@@ -12,7 +12,7 @@ from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, Assignment, Attrib
 from storage.errors import StorageError
 from storage.mongo import driver
 from storage.records.kinds import Document
-from storage.records.visibility import Scope
+from storage.records.visibility import AssetScope
 from storage.units import UNITS
 
 
@@ -37,7 +37,7 @@ class AttributeGroupNotFoundError(StorageError):
 
 
 async def assign_attributes(
-    database: driver.Database, scope: Scope, group_id: str, assignments: Sequence[Assignment]
+    database: driver.Database, scope: AssetScope, group_id: str, assignments: Sequence[Assignment]
 ) -> None:
     """Write the assignments; in a group of one per unit they replace earlier ones.
 
@@ -63,7 +63,7 @@ async def assign_attributes(
 
 
 async def unassign_attributes(
-    database: driver.Database, scope: Scope, group_id: str, assignments: Sequence[Assignment]
+    database: driver.Database, scope: AssetScope, group_id: str, assignments: Sequence[Assignment]
 ) -> None:
     """Delete the assignments; it is no error if one does not exist.
 
@@ -115,7 +115,7 @@ def _raise_if_any(violations: list[AssignmentViolation]) -> None:
 
 async def _find_violations(
     database: driver.Database,
-    scope: Scope,
+    scope: AssetScope,
     group: AttributeGroup,
     assignments: Sequence[Assignment],
     session: driver.Session,

@@ -1,7 +1,7 @@
 """Unit attributes, in groups, and their assignment to units."""
 
 from storage.records.fields import Id, Record, Text
-from storage.records.kinds import Kind, Owner
+from storage.records.kinds import ForeignKey, RecordType
 from storage.units import SAME_ASSET
 
 
@@ -31,7 +31,7 @@ class Assignment(Record, frozen=True, kw_only=True):
     unit_id: Id
 
 
-ATTRIBUTE_GROUPS = Kind(
+ATTRIBUTE_GROUPS = RecordType(
     "attribute_groups",
     "attribute_group",
     AttributeGroup,
@@ -40,20 +40,20 @@ ATTRIBUTE_GROUPS = Kind(
     scope_field="",
 )
 
-ASSIGNMENTS = Kind(
+ASSIGNMENTS = RecordType(
     "attribute_assignments",
     "attribute_assignment",
     Assignment,
     key_fields=("group_id", "unit_id", "attribute_id"),
-    owners=(
-        Owner(
+    foreign_keys=(
+        ForeignKey(
             "group_id",
             "attribute_groups",
             value_in=("attribute_id", "attributes.attribute_id"),
-            copies=("one_attribute_per_unit",),
+            copied_fields=("one_attribute_per_unit",),
         ),
-        Owner("asset_id", "assets"),
-        Owner("unit_id", "units", must_match=SAME_ASSET),
+        ForeignKey("asset_id", "assets"),
+        ForeignKey("unit_id", "units", equal_fields=SAME_ASSET),
     ),
     single_valued_flag="one_attribute_per_unit",
     indexes=(("group_id", "_id"), ("group_id", "asset_id", "_id"), ("unit_id", "_id")),

@@ -1,7 +1,7 @@
 """Backgrounds of a unit map."""
 
 from storage.records.fields import Id, Text, TimestampedRecord
-from storage.records.kinds import Kind, Owner
+from storage.records.kinds import ForeignKey, RecordType
 
 
 class Background(TimestampedRecord, frozen=True, kw_only=True):
@@ -12,11 +12,11 @@ class Background(TimestampedRecord, frozen=True, kw_only=True):
     name: Text
 
 
-BACKGROUNDS = Kind(
+BACKGROUNDS = RecordType(
     "backgrounds",
     "background",
     Background,
-    owners=(Owner("unit_map_id", "maps", copies=("asset_id",)),),
+    foreign_keys=(ForeignKey("unit_map_id", "maps", copied_fields=("asset_id",)),),
     immutable_fields=("unit_map_id",),
     indexes=(("unit_map_id", "_id"),),
 )

@@ -14,11 +14,11 @@ from storage.floors import FLOORS
 from storage.level_tags import LEVEL_TAGS
 from storage.locations import LOCATIONS
 from storage.maps import MAPS
-from storage.records.kinds import Kind
+from storage.records.kinds import RecordType
 from storage.references import ASSET_REFERENCES, UNIT_REFERENCES
 from storage.units import UNITS
 
-KINDS: tuple[Kind[Any], ...] = (
+RECORD_TYPES: tuple[RecordType[Any], ...] = (
     ASSETS,
     FLOORS,
     BACKGROUNDS,
@@ -32,4 +32,4 @@ KINDS: tuple[Kind[Any], ...] = (
     LOCATIONS,
 )
 
-KINDS_BY_NAME = {kind.name: kind for kind in KINDS}
+RECORD_TYPES_BY_NAME = {kind.name: kind for kind in RECORD_TYPES}

@@ -3,7 +3,7 @@
 from msgspec.structs import force_setattr
 
 from storage.records.fields import Id, Int32, Text, TimestampedRecord
-from storage.records.kinds import Kind, Owner
+from storage.records.kinds import ForeignKey, RecordType
 
 
 class Floor(TimestampedRecord, frozen=True, kw_only=True):
@@ -22,10 +22,10 @@ class Floor(TimestampedRecord, frozen=True, kw_only=True):
                 force_setattr(self, label, self.name)
 
 
-FLOORS = Kind(
+FLOORS = RecordType(
     "floors",
     "floor",
     Floor,
-    owners=(Owner("asset_id", "assets"),),
+    foreign_keys=(ForeignKey("asset_id", "assets"),),
     indexes=(("asset_id", "_id"),),
 )

@@ -17,7 +17,7 @@ import msgspec
 from storage.mongo import driver
 from storage.records.fields import Id, Text
 from storage.records.timestamps import current_second
-from storage.records.visibility import Scope
+from storage.records.visibility import AssetScope
 
 KEY_PREFIX = "fgk_"
 BASE62_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -45,9 +45,9 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     last_used_at: datetime | None = None
 
     @cached_property
-    def scope(self) -> Scope:
+    def scope(self) -> AssetScope:
         """The assets that the key may read. Cached: cache keys share one set."""
-        return Scope(None if self.asset_ids is None else frozenset(self.asset_ids))
+        return AssetScope(None if self.asset_ids is None else frozenset(self.asset_ids))
 
     def is_valid(self, now: datetime) -> bool:
         """Return whether the key is neither revoked nor expired at this time."""

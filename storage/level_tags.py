@@ -1,7 +1,7 @@
 """Level tags: keys and values that distinguish the levels of a unit map."""
 
-from storage.records.fields import NO_TIMESTAMP, Id, Record, Text, Timestamp, TimestampedRecord
-from storage.records.kinds import Kind, Owner
+from storage.records.fields import NO_TIMESTAMP, Id, Record, Text, TimestampedRecord, TimestampText
+from storage.records.kinds import ForeignKey, RecordType
 
 
 class LevelTagValue(Record, frozen=True, kw_only=True):
@@ -9,8 +9,8 @@ class LevelTagValue(Record, frozen=True, kw_only=True):
 
     name: Text
     value: Id
-    created_at: Timestamp = NO_TIMESTAMP
-    updated_at: Timestamp = NO_TIMESTAMP
+    created_at: TimestampText = NO_TIMESTAMP
+    updated_at: TimestampText = NO_TIMESTAMP
 
 
 class LevelTag(TimestampedRecord, frozen=True, kw_only=True):
@@ -22,12 +22,12 @@ class LevelTag(TimestampedRecord, frozen=True, kw_only=True):
     values: list[LevelTagValue] = []
 
 
-LEVEL_TAGS = Kind(
+LEVEL_TAGS = RecordType(
     "level_tags",
     "level_tag",
     LevelTag,
     key_fields=("map_id", "key"),
-    owners=(Owner("map_id", "maps", copies=("asset_id",)),),
+    foreign_keys=(ForeignKey("map_id", "maps", copied_fields=("asset_id",)),),
     immutable_fields=(),
     indexes=(("map_id", "_id"),),
 )

@@ -5,11 +5,11 @@ from typing import Annotated
 from msgspec import Meta
 
 from storage.records import location_filter
-from storage.records.fields import NO_TIMESTAMP, Id, Record, Text, Timestamp, TimestampedRecord
-from storage.records.kinds import Kind, Owner
+from storage.records.fields import NO_TIMESTAMP, Id, Record, Text, TimestampedRecord, TimestampText
+from storage.records.kinds import ForeignKey, RecordType
 from storage.units import SAME_ASSET
 
-Coordinate = Annotated[float, Meta(ge=-1e9, le=1e9)]
+MapCoordinate = Annotated[float, Meta(ge=-1e9, le=1e9)]
 
 
 class LocationFloor(Record, frozen=True, kw_only=True):
@@ -23,8 +23,8 @@ class LocationTag(Record, frozen=True, kw_only=True):
 
     key: Id
     value: Text
-    created_at: Timestamp = NO_TIMESTAMP
-    updated_at: Timestamp = NO_TIMESTAMP
+    created_at: TimestampText = NO_TIMESTAMP
+    updated_at: TimestampText = NO_TIMESTAMP
 
 
 class Location(TimestampedRecord, frozen=True, kw_only=True):
@@ -34,20 +34,20 @@ class Location(TimestampedRecord, frozen=True, kw_only=True):
     asset_id: Id
     unit_map_id: Id
     name: Text
-    x: Coordinate
-    y: Coordinate
+    x: MapCoordinate
+    y: MapCoordinate
     floors: list[LocationFloor] = []
     tags: list[LocationTag] = []
 
 
-LOCATIONS = Kind(
+LOCATIONS = RecordType(
     "locations",
     "location",
     Location,
-    owners=(
-        Owner("asset_id", "assets"),
-        Owner("unit_map_id", "maps", must_match=SAME_ASSET),
-        Owner("floors.id", "floors", must_match=SAME_ASSET),
+    foreign_keys=(
+        ForeignKey("asset_id", "assets"),
+        ForeignKey("unit_map_id", "maps", equal_fields=SAME_ASSET),
+        ForeignKey("floors.id", "floors", equal_fields=SAME_ASSET),
     ),
     immutable_fields=("asset_id", "unit_map_id"),
     derived_fields=("words",),

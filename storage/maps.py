@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from storage.records.fields import TEXT_PATTERN, Id, MapTag, Text, TimestampedRecord
-from storage.records.kinds import Document, Kind, Owner
+from storage.records.kinds import Document, ForeignKey, RecordType
 
 NO_ROUTING = "no_routing"
 """Routing tier of a map without a network."""
@@ -53,13 +53,13 @@ def _keep_routing(new: Document, live: Document) -> Document:
     return {"tags": tags, "routing_tier": live["routing_tier"], NETWORK_FIELD: live[NETWORK_FIELD]}
 
 
-MAPS = Kind(
+MAPS = RecordType(
     "maps",
     "map",
     Map,
-    owners=(
-        Owner("asset_id", "assets"),
-        Owner("background_id", "backgrounds", must_match=(("id", "unit_map_id"),)),
+    foreign_keys=(
+        ForeignKey("asset_id", "assets"),
+        ForeignKey("background_id", "backgrounds", equal_fields=(("id", "unit_map_id"),)),
     ),
     indexes=(("asset_id", "_id"), ("tags", "_id")),
     derived_fields=("parsed", NETWORK_FIELD),

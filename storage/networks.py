@@ -10,7 +10,7 @@ from storage.locations import LOCATIONS, Location
 from storage.maps import MAPS, NETWORK_FIELD, NO_ROUTING, PATHFINDING_TAG
 from storage.mongo import driver
 from storage.records.timestamps import UPDATED_AT, current_timestamp
-from storage.records.visibility import Scope
+from storage.records.visibility import AssetScope
 
 REPORT_FIELD = "routing_report"
 PROCESSED_FIELD = "processed"
@@ -81,7 +81,9 @@ async def withdraw_network(database: driver.Database, map_id: str, report: dict[
             return bool(result.matched_count)
 
 
-async def find_network_digest(database: driver.Database, scope: Scope, map_id: str) -> str | None:
+async def find_network_digest(
+    database: driver.Database, scope: AssetScope, map_id: str
+) -> str | None:
     """Return the digest of a visible map's network file, or None if it is not routable."""
     with driver.translate_errors():
         visible = scope.restrict(MAPS, {"_id": map_id})

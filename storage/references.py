@@ -1,7 +1,7 @@
 """References: ids of assets and units in third-party systems."""
 
 from storage.records.fields import Id, ReferenceKey, Text, TimestampedRecord
-from storage.records.kinds import Kind, Owner
+from storage.records.kinds import ForeignKey, RecordType
 from storage.units import SAME_ASSET
 
 
@@ -24,19 +24,22 @@ class UnitReference(TimestampedRecord, frozen=True, kw_only=True):
     value: Text
 
 
-ASSET_REFERENCES = Kind(
+ASSET_REFERENCES = RecordType(
     "asset_references",
     "asset_reference",
     AssetReference,
-    owners=(Owner("asset_id", "assets"),),
+    foreign_keys=(ForeignKey("asset_id", "assets"),),
     indexes=(("asset_id", "_id"), ("key", "_id")),
 )
 
-UNIT_REFERENCES = Kind(
+UNIT_REFERENCES = RecordType(
     "unit_references",
     "unit_reference",
     UnitReference,
     key_fields=("unit_id", "key"),
-    owners=(Owner("asset_id", "assets"), Owner("unit_id", "units", must_match=SAME_ASSET)),
+    foreign_keys=(
+        ForeignKey("asset_id", "assets"),
+        ForeignKey("unit_id", "units", equal_fields=SAME_ASSET),
+    ),
     indexes=(("asset_id", "_id"), ("key", "_id"), ("unit_id", "_id")),
 )

@@ -14,9 +14,9 @@ from storage.cache.cache import Cache
 from storage.maps import MAPS
 from storage.mongo import driver
 from storage.records.fields import Record
-from storage.records.kinds import Document, Kind
+from storage.records.kinds import Document, RecordType
 from storage.records.paging import Page, PageRequest
-from storage.records.visibility import Scope
+from storage.records.visibility import AssetScope
 
 R = TypeVar("R", bound=Record)
 
@@ -44,13 +44,17 @@ class Store:
         self._long_lists = Cache[tuple[str, str, int], bool](max_entries=MAX_LONG_LISTS)
         """Lists found too long to be read whole: kind, owner field, records requested."""
 
-    async def find_record(self, kind: Kind[R], scope: Scope, where: Document) -> R | None:
+    async def find_record(
+        self, kind: RecordType[R], scope: AssetScope, where: Document
+    ) -> R | None:
         """Return a visible record that matches `where`, or None. Raises UnavailableError."""
         with driver.translate_errors():
             documents = await self._find_documents(kind, scope.restrict(kind, where), limit=1)
         return next(iter(kind.decode(documents)), None)
 
-    async def load_records(self, kind: Kind[R], scope: Scope, keys: Iterable[str]) -> dict[str, R]:
+    async def load_records(
+        self, kind: RecordType[R], scope: AssetScope, keys: Iterable[str]
+    ) -> dict[str, R]:
         """Return the visible records with these keys, by key, in one query."""
         distinct_keys = sorted(set(keys))
         # MongoDB has a fast path without query planning for equality on `_id`.
@@ -63,7 +67,7 @@ class Store:
         return {document["_id"]: record for document, record in records}
 
     async def list_page(
-        self, kind: Kind[R], scope: Scope, where: Document, page_request: PageRequest
+        self, kind: RecordType[R], scope: AssetScope, where: Document, page_request: PageRequest
     ) -> Page[R]:
         """Return a page of the visible records that match `where`, sorted by key."""
         with driver.translate_errors():
@@ -75,7 +79,7 @@ class Store:
         return _build_page(kind, documents, page_request)
 
     async def _find_start(
-        self, kind: Kind[Any], scope: Scope, where: Document, page_request: PageRequest
+        self, kind: RecordType[Any], scope: AssetScope, where: Document, page_request: PageRequest
     ) -> tuple[str | None, int]:
         """Return the key after which to start, and how many records to skip from there."""
         bookmarks = self._bookmarks
@@ -93,7 +97,11 @@ class Store:
         return await bookmarks.find_start(list_key, page_request.skip, advance)
 
     async def load_pages(
-        self, kind: Kind[R], scope: Scope, wheres: Sequence[Document], page_request: PageRequest
+        self,
+        kind: RecordType[R],
+        scope: AssetScope,
+        wheres: Sequence[Document],
+        page_request: PageRequest,
     ) -> list[Page[R]]:
         """Return the same page for each of many conditions, such as the floors of many assets.
 
@@ -122,7 +130,11 @@ class Store:
         return pages
 
     async def _load_first_pages(
-        self, kind: Kind[R], scope: Scope, wheres: Sequence[Document], page_request: PageRequest
+        self,
+        kind: RecordType[R],
+        scope: AssetScope,
+        wheres: Sequence[Document],
+        page_request: PageRequest,
     ) -> list[Page[R]] | None:
         """Return the first pages of lists that are short enough to be read whole, else None."""
         owner_field = _find_owner_field(wheres)
@@ -147,8 +159,8 @@ class Store:
         }
         return [pages[where[owner_field]] for where in wheres]
 
-    async def list_keys(
-        self, kind: Kind[Any], scope: Scope, where: Document, limit: int
+    async def list_ids(
+        self, kind: RecordType[Any], scope: AssetScope, where: Document, limit: int
     ) -> list[str]:
         """Return the first keys of visible records that match `where`, sorted.
 
@@ -158,7 +170,7 @@ class Store:
             return await self._find_keys(kind, scope, where, limit)
 
     async def load_field(
-        self, kind: Kind[Any], scope: Scope, where: Document, field: str
+        self, kind: RecordType[Any], scope: AssetScope, where: Document, field: str
     ) -> dict[str, Any]:
         """Return one stored field of all visible records that match `where`, by key."""
         visible = scope.restrict(kind, where)
@@ -168,7 +180,7 @@ class Store:
             )
             return {document["_id"]: document[field] for document in await cursor.to_list(None)}
 
-    async def load_drawings(self, scope: Scope, map_ids: Iterable[str]) -> dict[str, bytes]:
+    async def load_drawings(self, scope: AssetScope, map_ids: Iterable[str]) -> dict[str, bytes]:
         """Return the parsed drawings of visible maps as JSON, by map id."""
         ids = sorted(set(map_ids))
         where = scope.restrict(MAPS, {"_id": {"$in": ids}})
@@ -183,7 +195,7 @@ class Store:
         return {key: contents[digest] for key, digest in digests.items() if digest in contents}
 
     async def count_many(
-        self, kind: Kind[Any], wheres: Sequence[Document], max_count: int
+        self, kind: RecordType[Any], wheres: Sequence[Document], max_count: int
     ) -> list[int]:
         """Count the records that match each condition, up to `max_count`.
 
@@ -205,7 +217,7 @@ class Store:
         return counts
 
     async def _run_union(
-        self, kind: Kind[Any], branches: list[list[Document]], **options: Any
+        self, kind: RecordType[Any], branches: list[list[Document]], **options: Any
     ) -> list[Document]:
         first, *others = branches
         unions = [{"$unionWith": {"coll": kind.name, "pipeline": branch}} for branch in others]
@@ -215,7 +227,7 @@ class Store:
             )
 
     async def _find_documents(
-        self, kind: Kind[Any], where: Document, limit: int, **options: Any
+        self, kind: RecordType[Any], where: Document, limit: int, **options: Any
     ) -> list[Document]:
         projection = kind.projection
         return await driver.find_documents(
@@ -223,7 +235,7 @@ class Store:
         )
 
     async def _find_keys(
-        self, kind: Kind[Any], scope: Scope, where: Document, limit: int, skip: int = 0
+        self, kind: RecordType[Any], scope: AssetScope, where: Document, limit: int, skip: int = 0
     ) -> list[str]:
         visible, key = scope.restrict(kind, where), {"_id": 1}
         documents = await driver.find_documents(
@@ -233,7 +245,11 @@ class Store:
 
 
 def _build_page_branch(
-    number: int, kind: Kind[Any], scope: Scope, where: Document, page_request: PageRequest
+    number: int,
+    kind: RecordType[Any],
+    scope: AssetScope,
+    where: Document,
+    page_request: PageRequest,
 ) -> list[Document]:
     """Return the pipeline of one page; its documents say which branch they come from."""
     return [
@@ -264,7 +280,9 @@ def _split(wheres: Sequence[Document], size: int) -> Iterator[Sequence[Document]
     return (wheres[start : start + size] for start in range(0, len(wheres), size))
 
 
-def _build_page(kind: Kind[R], documents: list[Document], page_request: PageRequest) -> Page[R]:
+def _build_page(
+    kind: RecordType[R], documents: list[Document], page_request: PageRequest
+) -> Page[R]:
     return Page(
         page_request.build_paging(documents, itemgetter("_id")),
         kind.decode(documents[: page_request.per_page]),

@@ -1,7 +1,7 @@
 """Units: apartments, shops, offices."""
 
 from storage.records.fields import Id, Text, TimestampedRecord
-from storage.records.kinds import Kind, Owner
+from storage.records.kinds import ForeignKey, RecordType
 
 SAME_ASSET = (("asset_id", "asset_id"),)
 """For `Owner.must_match`: owner and member belong to the same asset."""
@@ -17,14 +17,14 @@ class Unit(TimestampedRecord, frozen=True, kw_only=True):
     map_ids: list[Id] | None = None
 
 
-UNITS = Kind(
+UNITS = RecordType(
     "units",
     "unit",
     Unit,
-    owners=(
-        Owner("asset_id", "assets"),
-        Owner("floor_id", "floors", must_match=SAME_ASSET),
-        Owner("map_ids", "maps", must_match=SAME_ASSET),
+    foreign_keys=(
+        ForeignKey("asset_id", "assets"),
+        ForeignKey("floor_id", "floors", equal_fields=SAME_ASSET),
+        ForeignKey("map_ids", "maps", equal_fields=SAME_ASSET),
     ),
     indexes=(("asset_id", "_id"), ("floor_id", "_id"), ("asset_id", "map_ids", "_id")),
 )

@@ -15,7 +15,7 @@ from rest.envelopes import PagedList
 from rest.table import ENDPOINTS
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
-from storage.records.visibility import Scope
+from storage.records.visibility import AssetScope
 from tests.test_rest_and_graphql_agree import parameters, variables
 from tests.world import CATALOG, HIDDEN, SEEN
 
@@ -77,7 +77,7 @@ def assert_within(value: Any, assets: frozenset[str] | None) -> None:
 
 def caller(assets: frozenset[str] | None) -> Caller:
     """Somebody who may do everything with a few assets."""
-    return Caller("any", Scope(assets), frozenset(PERMISSIONS), frozenset(FLAGS))
+    return Caller("any", AssetScope(assets), frozenset(PERMISSIONS), frozenset(FLAGS))
 
 
 async def run(gateway: Gateway, document: str, given: Any, assets: frozenset[str] | None) -> Any:

@@ -18,9 +18,9 @@ from bench.data import office_svg
 from resolvers import catalog
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.caller import (
-    CALCULATE_DISTANCES,
-    READ_UNIT_ATTRIBUTES,
-    WRITE_UNIT_ATTRIBUTES,
+    CALCULATE_DISTANCES_PERMISSION,
+    READ_UNIT_ATTRIBUTES_PERMISSION,
+    WRITE_UNIT_ATTRIBUTES_PERMISSION,
 )
 from storage import keys
 from storage.mongo import driver
@@ -71,7 +71,11 @@ async def _load_directory(mongo_url: str, name: str, units: int, scratch: Path) 
         outcome = await process_and_publish(Store(client, name), ProcessingRequest(MAP_ID, {}))
         if not outcome.published:
             raise RuntimeError(f"the map for measurements is not routable: {outcome.report}")
-        permissions = [CALCULATE_DISTANCES, READ_UNIT_ATTRIBUTES, WRITE_UNIT_ATTRIBUTES]
+        permissions = [
+            CALCULATE_DISTANCES_PERMISSION,
+            READ_UNIT_ATTRIBUTES_PERMISSION,
+            WRITE_UNIT_ATTRIBUTES_PERMISSION,
+        ]
         _, key = await keys.create_api_key(
             client[name], name="bench", permissions=permissions, asset_ids=None, expires_at=None
         )

@@ -18,12 +18,12 @@ from starlette.types import Scope
 from gateway.authentication import API_KEY_HEADER
 from gateway.cache.cached_response import SCOPE_CACHE_KEY
 from gateway.cache.response_cache import ResponseCache
-from gateway.exchange import SCOPE_API_KEY, RawHeaders
+from gateway.exchange import SCOPE_AUTHENTICATED_KEY, RawHeaders
 from gateway.rate_limit import RateLimiter
 from rest.endpoints import CacheKey
 from rest.path_routing import SCOPE_ROUTE
 from storage.cache.cache import Cache
-from storage.cache.key_cache import KeyCache, ValidKey
+from storage.cache.key_cache import ApiKeyCache, AuthenticatedKey
 
 MAX_ENTRIES = 20_000
 """An entry takes some 500 bytes."""
@@ -53,7 +53,7 @@ class FastPathEntry(NamedTuple):
     """Where the pipeline led a request."""
 
     cache_key: CacheKey
-    api_key: ValidKey
+    authenticated_key: AuthenticatedKey
     """As the pipeline saw it. If the key is read again, its permissions may have changed."""
     route: str
 
@@ -64,7 +64,7 @@ class FastPath:
     def __init__(
         self,
         response_cache: ResponseCache,
-        key_cache: KeyCache,
+        key_cache: ApiKeyCache,
         rate_limiter: RateLimiter,
         extra_headers: bytes = b"",
     ) -> None:
@@ -84,7 +84,7 @@ class FastPath:
         entry = self._entries.get(digest)
         if entry is None:
             return None
-        record, key_digest = entry.api_key
+        record, key_digest = entry.authenticated_key
         # Identity: a record that was read again may have other permissions.
         is_same_key = self._key_cache.get_cached_key(key_digest) is record
         response = self._response_cache.get(entry.cache_key) if is_same_key else None
@@ -114,7 +114,7 @@ class FastPath:
         target = scope["raw_path"] + b"?" + query if query else scope["raw_path"]
         if len(target) + sum(map(len, inspected.values())) > MAX_REQUEST_BYTES:
             return
-        entry = FastPathEntry(cache_key, scope[SCOPE_API_KEY], scope[SCOPE_ROUTE])
+        entry = FastPathEntry(cache_key, scope[SCOPE_AUTHENTICATED_KEY], scope[SCOPE_ROUTE])
         self._entries.put(_request_digest(target, inspected), entry)
 
 

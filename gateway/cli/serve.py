@@ -42,14 +42,14 @@ def serve(demo: bool, **values: Any) -> None:
     with ExitStack() as stack:
         create_application = _start_mongod_and_import_application(settings, stack)
         from gateway.server import server
-        from gateway.server.service import GatewayService
+        from gateway.server.service import ServerConfig
 
         certificate = _get_certificate_paths(settings)
         on_ready: Callable[[str], None] = server.announce_ready
         if demo:
             on_ready = _build_demo_announcement(_prepare_demo(settings), certificate)
         status = server.serve(
-            GatewayService(
+            ServerConfig(
                 create_application,
                 certificate,
                 drain_seconds=settings.drain_seconds,
@@ -99,7 +99,7 @@ def _prepare_demo(settings: Settings) -> str:
     """Load the demo property unless it exists, and create an API key for it."""
     from gateway.cli.keys import CREATE_KEY
     from gateway.cli.operator import run_document, run_with_database
-    from resolvers.request.caller import ADMIN, PERMISSIONS
+    from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
 
     run_with_database(settings, _load_demo)
     expires = datetime.now(UTC) + timedelta(days=DEMO_KEY_DAYS)
@@ -108,7 +108,9 @@ def _prepare_demo(settings: Settings) -> str:
         CREATE_KEY,
         {
             "name": "demo",
-            "permissions": [permission for permission in PERMISSIONS if permission != ADMIN],
+            "permissions": [
+                permission for permission in PERMISSIONS if permission != ADMIN_PERMISSION
+            ],
             "assetIds": [DEMO_ASSET],
             "allAssets": False,
             "expires": expires.isoformat(timespec="seconds"),

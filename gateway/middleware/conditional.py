@@ -14,7 +14,7 @@ DEFAULT_HEADERS = [
 """Added where absent, to errors too: a shared cache may store a 404 (RFC 9110, 15.1)."""
 
 
-class ConditionalMiddleware:
+class EtagCompressionMiddleware:
     """Add a strong `ETag` to each 200 of GET and HEAD, answer `If-None-Match`, and compress.
 
     Streamed responses, and those that already have an `ETag` or `Content-Encoding`, only get

@@ -41,7 +41,7 @@ class LoadSheddingMiddleware:
         if scope["type"] != "http" or not self.max_in_flight or scope["path"] in self.exempt_paths:
             await self.app(scope, receive, send)
             return
-        slot = _Slot(self, receive, send)
+        slot = _RequestPermit(self, receive, send)
         try:
             slot.acquire()
             await self.app(scope, slot.receive, slot.send)
@@ -55,7 +55,7 @@ class LoadSheddingMiddleware:
             await send(message)
 
 
-class _Slot:
+class _RequestPermit:
     """The slot of one request, held while the request causes work."""
 
     def __init__(self, shedding: LoadSheddingMiddleware, receive: Receive, send: Send) -> None:

@@ -10,7 +10,7 @@ import click
 
 from gateway.errors import StartError
 from gateway.server import logs, worker
-from gateway.server.service import GatewayService
+from gateway.server.service import ServerConfig
 from gateway.server.supervisor import Supervisor
 from storage.cache.write_counter import WriteCounter
 
@@ -42,7 +42,7 @@ def security_headers(*, use_hsts: bool) -> tuple[tuple[str, str], ...]:
 
 
 def serve(
-    service: GatewayService,
+    service: ServerConfig,
     *,
     host: str = "127.0.0.1",
     port: int = 8443,
@@ -68,7 +68,7 @@ def serve(
 
 
 def _run_workers(
-    service: GatewayService,
+    service: ServerConfig,
     listeners: list[socket.socket],
     workers: int,
     on_ready: Callable[[], None],
@@ -117,7 +117,7 @@ def _open_listener(family: int, address: tuple[object, ...]) -> socket.socket:
     return listener
 
 
-def _format_url(service: GatewayService, host: str, port: int) -> str:
+def _format_url(service: ServerConfig, host: str, port: int) -> str:
     scheme = "https" if service.certificate else "http"
     return f"{scheme}://{_format_address(host, port)}"
 

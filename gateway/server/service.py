@@ -15,14 +15,14 @@ FastPathLookup: TypeAlias = Callable[[bytes, list[tuple[bytes, bytes]]], FastRes
 """From the target and headers of a GET to its cached response, or None to run the application."""
 
 
-class Application(NamedTuple):
+class AppWithFastPath(NamedTuple):
     """An ASGI application, and the fast path by which the protocol may answer in its place."""
 
     asgi_app: ASGIApp
     fast_path: FastPathLookup | None = None
 
 
-CreateApplication: TypeAlias = Callable[[WriteCounter], Application]
+CreateApplication: TypeAlias = Callable[[WriteCounter], AppWithFastPath]
 """Called once in each serving process, with the counter of writes that the processes share."""
 
 
@@ -46,7 +46,7 @@ class ConnectionLimits:
 
 
 @dataclass(frozen=True)
-class GatewayService:
+class ServerConfig:
     """Everything a serving process needs. It is pickled for worker processes."""
 
     create_application: CreateApplication

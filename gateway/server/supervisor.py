@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 
 from gateway.errors import StartError
-from gateway.server.service import GatewayService
+from gateway.server.service import ServerConfig
 from gateway.server.worker import EXIT_FORCED, READY_MESSAGE, WorkerOrders
 from storage.cache import write_counter
 
@@ -36,9 +36,9 @@ class WorkerProcess:
 
     def __init__(
         self,
-        service: GatewayService,
+        service: ServerConfig,
         listeners: Sequence[socket.socket],
-        slot: write_counter.Slot,
+        slot: write_counter.CounterSlot,
     ) -> None:
         self.slot_number = slot.number
         self.channel, worker_end = socket.socketpair()
@@ -83,7 +83,7 @@ class Supervisor:
 
     def __init__(
         self,
-        service: GatewayService,
+        service: ServerConfig,
         listeners: Sequence[socket.socket],
         *,
         workers: int,
@@ -127,7 +127,7 @@ class Supervisor:
     def _start_worker(self) -> None:
         taken = {worker.slot_number for worker in self._workers}
         number = next(number for number in range(self._worker_count) if number not in taken)
-        slot = write_counter.Slot(self._write_counter_fd, number)
+        slot = write_counter.CounterSlot(self._write_counter_fd, number)
         worker = WorkerProcess(self._service, self._listeners, slot)
         self._workers.append(worker)
         self._selector.register(worker.channel, selectors.EVENT_READ)

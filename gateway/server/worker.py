@@ -24,8 +24,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.errors import StartError, TlsError
 from gateway.server import logs, tls
 from gateway.server.protocol import build_http_protocol
-from gateway.server.service import Application, GatewayService
-from storage.cache.write_counter import Slot, WriteCounter
+from gateway.server.service import AppWithFastPath, ServerConfig
+from storage.cache.write_counter import CounterSlot, WriteCounter
 
 READY_MESSAGE = b"\0"
 """Written by a worker to its channel once it serves. Anything else is its start-up error."""
@@ -45,10 +45,10 @@ class WorkerOrders(NamedTuple):
     which every user of the machine can read: the settings may hold a database password.
     """
 
-    service: GatewayService
+    service: ServerConfig
     listeners: list[int]
     channel: int
-    slot: Slot
+    slot: CounterSlot
 
 
 class EventLoop(uvloop.Loop):
@@ -147,7 +147,7 @@ class _LifespanGuard:
 
 
 def run_worker(
-    service: GatewayService,
+    service: ServerConfig,
     listeners: Sequence[socket.socket],
     write_counter: WriteCounter,
     on_ready: Callable[[], None],
@@ -174,7 +174,7 @@ def run_worker(
     return EXIT_FORCED if server.force_exit else 0
 
 
-def build_uvicorn_config(service: GatewayService, application: Application) -> uvicorn.Config:
+def build_uvicorn_config(service: ServerConfig, application: AppWithFastPath) -> uvicorn.Config:
     """Configure uvicorn: our protocol and log, no WebSockets, no headers added by uvicorn."""
     certificate = service.certificate
     secure: dict[str, Any] = {}
@@ -212,7 +212,7 @@ def _raise_open_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _exit_with_parent(channel: socket.socket, service: GatewayService) -> None:
+def _exit_with_parent(channel: socket.socket, service: ServerConfig) -> None:
     """Drain this process when the supervisor's end of the channel closes, even by a crash."""
     with contextlib.suppress(OSError):
         channel.recv(1)

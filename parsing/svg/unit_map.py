@@ -27,7 +27,7 @@ OPACITY_ATTRIBUTES: Final = ("opacity", "fill-opacity")
 
 
 @dataclass(frozen=True, slots=True)
-class ParsedMap:
+class ParsedUnitMap:
     """A parsed map as JSON text in UTF-8, ready to be sent or stored."""
 
     json: bytes
@@ -38,7 +38,7 @@ class ParsedMap:
         return parsed
 
 
-def parse_unit_map(svg: bytes, *, limits: DocumentLimits = DEFAULT_LIMITS) -> ParsedMap:
+def parse_unit_map(svg: bytes, *, limits: DocumentLimits = DEFAULT_LIMITS) -> ParsedUnitMap:
     """Parse the SVG of a unit map. Raises `ParsingError`.
 
     The result is JSON text because half a million shapes take a tenth of the memory that objects
@@ -50,7 +50,7 @@ def parse_unit_map(svg: bytes, *, limits: DocumentLimits = DEFAULT_LIMITS) -> Pa
     """
     writer = _UnitMapWriter(limits)
     walk_drawing(svg, writer, limits)
-    return ParsedMap(writer.to_bytes())
+    return ParsedUnitMap(writer.to_bytes())
 
 
 class _UnitMapWriter:

@@ -31,7 +31,7 @@ class _CandidatePair:
     shape: BaseGeometry
 
 
-def adopt_locations(
+def match_existing_locations(
     translated: TranslatedPlan, existing: Sequence[ExistingLocation]
 ) -> TranslatedPlan:
     """Return the plan with existing locations in place of the candidates that they match.

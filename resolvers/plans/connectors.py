@@ -11,11 +11,11 @@ import shapely
 from shapely import LineString
 
 from parsing.drawing import Feature, NoteCollector, Tags
-from resolvers.plans.shapes import Shape, ShapeIndex, union_shapes
+from resolvers.plans.shapes import PlanGeometry, ShapeIndex, union_shapes
 from resolvers.plans.terms import (
     OUT_OF_SERVICE_MATCHERS,
     WHEELCHAIR_ACCESS,
-    connector_kind_of,
+    get_connector_kind,
     matches_any,
 )
 from routing.plan import Connector, ConnectorKind, Direction
@@ -30,7 +30,7 @@ class DrawnConnector:
 
     kind: ConnectorKind
     features: list[Feature] = field(default_factory=list)
-    shapes: dict[str, Shape] = field(default_factory=dict)
+    shapes: dict[str, PlanGeometry] = field(default_factory=dict)
     direction: Direction | None = None
 
     @property
@@ -52,7 +52,7 @@ class LevelStack:
 
 
 def find_connectors(
-    drawn: Iterable[tuple[Feature, Shape]],
+    drawn: Iterable[tuple[Feature, PlanGeometry]],
     stack: LevelStack,
     refs_are_unique: bool,
     notes: NoteCollector,
@@ -68,7 +68,7 @@ def find_connectors(
     parts = [
         _to_group(feature, kind, shape, stack)
         for feature, shape in drawn
-        if (kind := connector_kind_of(feature)) is not None
+        if (kind := get_connector_kind(feature)) is not None
     ]
     # From the lowest level up, because `_shares_position` adds only the level above a group.
     for part in sorted(parts, key=lambda part: min(map(rank.__getitem__, part.shapes))):
@@ -85,7 +85,7 @@ def find_connectors(
 
 
 def _to_group(
-    feature: Feature, kind: ConnectorKind, shape: Shape, stack: LevelStack
+    feature: Feature, kind: ConnectorKind, shape: PlanGeometry, stack: LevelStack
 ) -> DrawnConnector:
     levels = sorted(feature.levels, key=stack.ordinals.__getitem__)
     if not isinstance(shape, LineString) or len(levels) < 2:
@@ -97,7 +97,11 @@ def _to_group(
     ends = [shapely.Point(shape.coords[0]), shapely.Point(shape.coords[-1])]
     low, high = ends if rises else reversed(ends)
     # A flight of stairs drawn as a line is entered at its ends, and along it on levels in between.
-    shapes: dict[str, Shape] = {**dict.fromkeys(levels, shape), levels[0]: low, levels[-1]: high}
+    shapes: dict[str, PlanGeometry] = {
+        **dict.fromkeys(levels, shape),
+        levels[0]: low,
+        levels[-1]: high,
+    }
     return DrawnConnector(kind, [feature], shapes, _parse_direction(feature.tags, rises))
 
 
@@ -157,7 +161,7 @@ def _shares_position(group: DrawnConnector, part: DrawnConnector, rank: Mapping[
     return is_next and _is_stacked(part.shapes[level], group.shapes[top])
 
 
-def _covers_middle(one: Shape, other: Shape) -> bool:
+def _covers_middle(one: PlanGeometry, other: PlanGeometry) -> bool:
     """Return whether an area covers the other's middle, as a shaft covers a lift's point."""
     if 2 not in (shapely.get_dimensions(one), shapely.get_dimensions(other)):
         return False
@@ -166,7 +170,7 @@ def _covers_middle(one: Shape, other: Shape) -> bool:
     )
 
 
-def _is_stacked(one: Shape, other: Shape) -> bool:
+def _is_stacked(one: PlanGeometry, other: PlanGeometry) -> bool:
     smaller = min(one.area, other.area)
     if not smaller:
         return _covers_middle(one, other)

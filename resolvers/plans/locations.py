@@ -8,14 +8,14 @@ from shapely.geometry.base import BaseGeometry
 from parsing.drawing import Drawing, Feature, NoteCollector
 from parsing.osm.surroundings import is_site
 from resolvers.locations import UNIT_ID_TAG
-from resolvers.plans.shapes import Shape, ShapeIndex, label_point
+from resolvers.plans.shapes import PlanGeometry, ShapeIndex, label_point
 from resolvers.plans.terms import (
     POINT_OF_INTEREST_MATCHERS,
-    connector_kind_of,
-    display_name_of,
+    get_connector_kind,
+    get_display_name,
+    get_space_kind,
     is_door,
     matches_any,
-    space_kind_of,
 )
 from routing.plan import SpaceKind
 
@@ -49,7 +49,7 @@ class LocationCandidate(NamedTuple):
 def find_location_candidates(
     drawing: Drawing,
     map_id: str,
-    shapes: Iterable[tuple[Feature, Shape]],
+    shapes: Iterable[tuple[Feature, PlanGeometry]],
     walkable: Mapping[str, ShapeIndex],
     obstacles: Mapping[str, ShapeIndex],
     notes: NoteCollector,
@@ -66,7 +66,7 @@ def find_location_candidates(
         if not is_unit and (not is_of_interest or is_door(feature) or is_site(feature.tags)):
             continue
         level = min(feature.levels, key=lambda key: (abs(ordinals[key]), ordinals[key]))
-        if space_kind_of(feature) is None and not _is_near(shape, walkable.get(level)):
+        if get_space_kind(feature) is None and not _is_near(shape, walkable.get(level)):
             notes.add("point of interest outside the plan", feature.id)
             continue
         if feature.unit_id is not None and feature.unit_id in seen:
@@ -79,23 +79,23 @@ def find_location_candidates(
         levels = (level, *(other for other in feature.levels if other != level))
         tags = _build_tags(feature, drawing.id_key, unit_id)
         yield LocationCandidate(
-            location_id, feature, display_name_of(feature), *position, levels, tags, unit_id
+            location_id, feature, get_display_name(feature), *position, levels, tags, unit_id
         )
 
 
 def _is_unit(feature: Feature, drawing: Drawing) -> bool:
     if drawing.id_key is None:
         return feature.unit_id is not None
-    is_room = feature.tags.get("indoor") == "room" and space_kind_of(feature) is SpaceKind.ROOM
-    return is_room and connector_kind_of(feature) is None
+    is_room = feature.tags.get("indoor") == "room" and get_space_kind(feature) is SpaceKind.ROOM
+    return is_room and get_connector_kind(feature) is None
 
 
-def _is_near(shape: Shape, walkable: ShapeIndex | None) -> bool:
+def _is_near(shape: PlanGeometry, walkable: ShapeIndex | None) -> bool:
     return walkable is None or walkable.distance_to(shape) <= MAX_OUTSIDE_FEET
 
 
 def _label_position(
-    shape: Shape, obstacles: ShapeIndex | None, feet_per_unit: float
+    shape: PlanGeometry, obstacles: ShapeIndex | None, feet_per_unit: float
 ) -> tuple[float, float]:
     valid: BaseGeometry = shape if shape.is_valid else shape.buffer(0)
     free = obstacles.subtract_from(valid) if obstacles is not None and valid.area else valid

@@ -14,7 +14,7 @@ MIN_ROOM_SHARE: Final = 0.8
 """Share of the largest inscribed circle's radius that a label at the centroid needs around it."""
 
 Surface: TypeAlias = Polygon | MultiPolygon
-Shape: TypeAlias = shapely.Point | LineString | MultiLineString | Surface
+PlanGeometry: TypeAlias = shapely.Point | LineString | MultiLineString | Surface
 
 
 class ShapeIndex:
@@ -34,7 +34,7 @@ class ShapeIndex:
         return shape.difference(union_shapes(overlapping)) if len(overlapping) else shape
 
 
-def to_shape(geometry: Geometry, feet_per_unit: float) -> Shape:
+def to_shape(geometry: Geometry, feet_per_unit: float) -> PlanGeometry:
     """Return the shape in feet. A single ring is not repaired, even if it crosses itself.
 
     >>> to_shape(LinesGeometry((((0, 0), (2, 0)),)), feet_per_unit=3).wkt

@@ -82,7 +82,7 @@ def matches_any(matchers: tuple[TagMatcher, ...], tags: Tags) -> bool:
     return any(matcher.matches(tags) for matcher in matchers)
 
 
-def space_kind_of(feature: Feature) -> SpaceKind | None:
+def get_space_kind(feature: Feature) -> SpaceKind | None:
     """Return the kind of space that a feature is, or None. Only areas are spaces.
 
     An outdoor building with a point of interest, such as a pavilion with a shop, is a room.
@@ -105,7 +105,7 @@ def is_footpath(feature: Feature) -> bool:
     )
 
 
-def connector_kind_of(feature: Feature) -> ConnectorKind | None:
+def get_connector_kind(feature: Feature) -> ConnectorKind | None:
     """Return the kind of connector that a feature is, or None.
 
     A footway on several levels is a ramp; on one level, even a moving one is no connector.
@@ -120,7 +120,7 @@ def connector_kind_of(feature: Feature) -> ConnectorKind | None:
 def is_door(feature: Feature) -> bool:
     """Return whether a feature is a door; `door=no` is one: an opening without a leaf."""
     tags = feature.tags
-    return space_kind_of(feature) is None and (
+    return get_space_kind(feature) is None and (
         "door" in tags or TagMatcher("entrance").matches(tags) or tags.get("indoor") == "door"
     )
 
@@ -129,7 +129,7 @@ def is_barrier(feature: Feature) -> bool:
     """Return whether a feature blocks walking. Points, spaces and passable barriers do not."""
     return (
         not isinstance(feature.geometry, PointGeometry)
-        and space_kind_of(feature) is None
+        and get_space_kind(feature) is None
         and matches_any(BARRIER_MATCHERS, feature.tags)
         and not PASSABLE_MATCHER.matches(feature.tags)
     )
@@ -150,7 +150,7 @@ def parse_width_feet(tags: Tags) -> float | None:
     return next((width for width in widths if width), None)
 
 
-def display_name_of(feature: Feature) -> str:
+def get_display_name(feature: Feature) -> str:
     """Return a feature's name, else what it is, else its id; a vacancy is not a name."""
     tags = feature.tags
     if feature.unit_id:

@@ -13,19 +13,19 @@ from parsing.osm.surroundings import is_building, is_site
 from resolvers.plans.connectors import LevelStack, find_connectors
 from resolvers.plans.floors import assign_floors, validate_floor_order
 from resolvers.plans.locations import LocationCandidate, find_location_candidates
-from resolvers.plans.shapes import Shape, ShapeIndex, to_shape, union_shapes
+from resolvers.plans.shapes import PlanGeometry, ShapeIndex, to_shape, union_shapes
 from resolvers.plans.terms import (
     LOCKED_MATCHERS,
     POINT_OF_INTEREST_MATCHERS,
     WHEELCHAIR_ACCESS,
-    connector_kind_of,
+    get_connector_kind,
+    get_space_kind,
     is_barrier,
     is_door,
     is_footpath,
     is_outline,
     matches_any,
     parse_width_feet,
-    space_kind_of,
 )
 from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Space, SpaceKind
 
@@ -35,7 +35,7 @@ DEFAULT_FOOTPATH_FEET: Final = 5.0
 MAX_TOUCH_FEET: Final = 1.0
 """A site's grounds this close to a room belong to the plan."""
 
-DrawnFeature = tuple[Feature, Shape]
+DrawnFeature = tuple[Feature, PlanGeometry]
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _iter_spaces(drawn: Iterable[DrawnFeature]) -> Iterator[Space]:
     """Yield the spaces; all shapes of a unit on a level make one space."""
     units: dict[tuple[str, str], Space] = {}
     for feature, shape in drawn:
-        kind = space_kind_of(feature)
+        kind = get_space_kind(feature)
         if kind is None or not isinstance(shape, Polygon | MultiPolygon):
             continue
         for level in feature.levels:
@@ -196,7 +196,7 @@ def _iter_doors(drawn: Iterable[DrawnFeature]) -> Iterator[Door]:
 
 def _to_location(candidate: LocationCandidate, feet_per_unit: float) -> PlanLocation:
     space_id = (
-        part_id(candidate.feature, candidate.level) if space_kind_of(candidate.feature) else None
+        part_id(candidate.feature, candidate.level) if get_space_kind(candidate.feature) else None
     )
     x_feet, y_feet = candidate.x * feet_per_unit, candidate.y * feet_per_unit
     return PlanLocation(candidate.id, candidate.level, x_feet, y_feet, candidate.name, space_id)
@@ -215,8 +215,8 @@ def _index_by_level(pairs: Iterable[tuple[str, BaseGeometry]]) -> dict[str, Shap
 
 def _is_used(feature: Feature) -> bool:
     return (
-        space_kind_of(feature) is not None
-        or connector_kind_of(feature) is not None
+        get_space_kind(feature) is not None
+        or get_connector_kind(feature) is not None
         or is_door(feature)
         or is_barrier(feature)
         or is_outline(feature)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from parsing.plans import PlanFormat, read_plan
 from resolvers.networks import routable_maps
-from resolvers.networks.routable_maps import Placement
-from resolvers.plans.adoption import ExistingLocation, adopt_locations
+from resolvers.networks.routable_maps import LocationPosition
+from resolvers.plans.adoption import ExistingLocation, match_existing_locations
 from resolvers.plans.records import RecordDict, build_directory, build_location_records
 from resolvers.plans.translation import translate_plan
 from resolvers.request.inputs import Range
@@ -43,7 +43,7 @@ class BuildTask(NamedTuple):
     unit_names: dict[str, str]
     """Names of the catalog's units by id, for a drawing that has only their ids."""
     existing: list[ExistingLocation]
-    placements: list[Placement]
+    placements: list[LocationPosition]
     """The placements of the map's existing locations, which are kept."""
 
 
@@ -64,7 +64,7 @@ def build_network(progress: ProcessingProgress, task: BuildTask) -> BuiltNetwork
     drawing = read_plan(request.files, request.plan_format, request.feet_per_unit)
     translated = translate_plan(drawing, request.map_id, task.floor_sorts)
     directory = {} if task.floor_sorts is not None else build_directory(translated, task.asset_id)
-    translated = adopt_locations(translated, task.existing)
+    translated = match_existing_locations(translated, task.existing)
     processed = process_plan(translated.plan, progress=progress)
     report = {
         "map": request.map_id,
@@ -93,6 +93,6 @@ def _draw_pictures(processed: ProcessedPlan) -> dict[str, str]:
     }
 
 
-def _to_placement(record: RecordDict) -> Placement:
+def _to_placement(record: RecordDict) -> LocationPosition:
     floor_ids = tuple(floor["id"] for floor in record["floors"])
-    return Placement(record["id"], record["name"], record["x"], record["y"], floor_ids)
+    return LocationPosition(record["id"], record["name"], record["x"], record["y"], floor_ids)

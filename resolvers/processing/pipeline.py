@@ -9,9 +9,9 @@ import orjson
 
 from parsing.errors import ParsingError
 from resolvers.catalog import import_catalog
-from resolvers.locations import unit_id_of
+from resolvers.locations import get_unit_id
 from resolvers.networks import routable_maps
-from resolvers.networks.routable_maps import placement_of
+from resolvers.networks.routable_maps import to_location_position
 from resolvers.plans.adoption import ExistingLocation
 from resolvers.processing import worker_process
 from resolvers.processing.network_build import (
@@ -129,7 +129,7 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> BuildTask:
     names = await store.load_field(UNITS, ALL_ASSETS, where, "name") if is_own else {}
     imported = await networks.list_imported_locations(store.database, request.map_id)
     existing = [_to_existing_location(location) for location in imported if location.floors]
-    placements = [placement_of(location) for location in imported]
+    placements = [to_location_position(location) for location in imported]
     return BuildTask(request, asset_id, sorts, names, existing, placements)
 
 
@@ -145,7 +145,7 @@ async def _read_drawing(store: Store, unit_map: Map) -> bytes:
 def _to_existing_location(location: Location) -> ExistingLocation:
     floor_id = location.floors[0].id
     return ExistingLocation(
-        location.id, location.name, location.x, location.y, floor_id, unit_id_of(location)
+        location.id, location.name, location.x, location.y, floor_id, get_unit_id(location)
     )
 
 

@@ -16,13 +16,13 @@ from resolvers.networks.routable_maps import RoutableMap
 from resolvers.networks.router_cache import RouterCache
 from resolvers.request.arguments import parse_page_request
 from resolvers.request.caller import Caller
-from resolvers.request.loading import BatchLoad, Loader
+from resolvers.request.loading import BatchLoad, DataLoader
 from resolvers.request.read_log import ReadLog
 from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.networks import find_network_digest
 from storage.records.fields import Record
-from storage.records.kinds import Document, Kind
+from storage.records.kinds import Document, RecordType
 from storage.records.paging import Page
 from storage.store import Store
 
@@ -44,7 +44,7 @@ class Relation(Generic[R]):
     {'asset_id': 'alder-court'}
     """
 
-    kind: Kind[R]
+    kind: RecordType[R]
     where: Callable[..., Document]
     """Return the condition of a parent's list, from the parent's key fields."""
 
@@ -65,7 +65,7 @@ class Context(Struct, frozen=True, eq=False):
     """Whether the operation's inputs were checked before it was run, so that no field need."""
     reads: ReadLog = field(default_factory=ReadLog)
     """The collections read for the response so far."""
-    _loaders: dict[Any, Loader[Any, Any]] = field(default_factory=dict)
+    _loaders: dict[Any, DataLoader[Any, Any]] = field(default_factory=dict)
 
     def for_mutation(self) -> "Context":
         """Return this context without the record cache; the read log is shared."""
@@ -75,7 +75,7 @@ class Context(Struct, frozen=True, eq=False):
         """Return this context for an operation with inputs that have been checked already."""
         return replace(self, has_checked_inputs=True)
 
-    def bypass_read_log(self) -> Store:
+    def get_uncached_store(self) -> Store:
         """Return the store for direct access.
 
         Reads through it are not logged, so the response will not be cached.
@@ -88,7 +88,7 @@ class Context(Struct, frozen=True, eq=False):
         self._loaders.clear()
         self.reads.restart()
 
-    async def get_record(self, kind: Kind[R], key: str) -> R | None:
+    async def get_record(self, kind: RecordType[R], key: str) -> R | None:
         """Return the visible record with this key, or None; batched with its siblings."""
 
         async def load() -> R | None:
@@ -96,11 +96,13 @@ class Context(Struct, frozen=True, eq=False):
 
         return await self._get_or_load(kind, "", key, load)
 
-    async def load_aligned(self, kind: Kind[R], keys: Sequence[str | None]) -> list[R | None]:
+    async def load_in_order(
+        self, kind: RecordType[R], keys: Sequence[str | None]
+    ) -> list[R | None]:
         """Return the visible record for each key; None for None and for keys without one."""
         return await self._get_record_loader(kind).load(keys)
 
-    async def load_many(self, kind: Kind[R], keys: Iterable[str]) -> dict[str, R]:
+    async def load_by_id(self, kind: RecordType[R], keys: Iterable[str]) -> dict[str, R]:
         """Return the visible records among `keys`, by key."""
         distinct = set(keys)
         if not distinct:
@@ -133,7 +135,7 @@ class Context(Struct, frozen=True, eq=False):
 
     async def list_page(
         self,
-        kind: Kind[R],
+        kind: RecordType[R],
         where: Document,
         page: int | None,
         per_page: int | None,
@@ -149,9 +151,9 @@ class Context(Struct, frozen=True, eq=False):
         self.reads.count_records(len(records.data))
         return records
 
-    async def list_keys(self, kind: Kind[Any], where: Document, limit: int) -> list[str]:
+    async def list_ids(self, kind: RecordType[Any], where: Document, limit: int) -> list[str]:
         """Return the keys of the first `limit` visible records that meet a condition."""
-        return await self._log_read(kind).list_keys(kind, self.caller.scope, where, limit)
+        return await self._log_read(kind).list_ids(kind, self.caller.scope, where, limit)
 
     async def count_lists(
         self, relation: Relation[Any], parents: Sequence[ParentKey], max_count: int
@@ -194,12 +196,12 @@ class Context(Struct, frozen=True, eq=False):
 
         return await self._get_loader("drawings", load).load(map_ids)
 
-    def _log_read(self, kind: Kind[Any]) -> Store:
+    def _log_read(self, kind: RecordType[Any]) -> Store:
         self.reads.add(kind.name)
         return self._store
 
     async def _get_or_load(
-        self, kind: Kind[Any], field: str, key: str, load: Callable[[], Awaitable[T | None]]
+        self, kind: RecordType[Any], field: str, key: str, load: Callable[[], Awaitable[T | None]]
     ) -> T | None:
         self.reads.add(kind.name)
         if self.record_cache is None:
@@ -208,20 +210,20 @@ class Context(Struct, frozen=True, eq=False):
             RecordCacheKey(kind.name, field, self.caller.scope, key), load
         )
 
-    def _get_record_loader(self, kind: Kind[R]) -> Loader[str | None, R | None]:
+    def _get_record_loader(self, kind: RecordType[R]) -> DataLoader[str | None, R | None]:
         async def load(keys: list[str | None]) -> Sequence[R | None]:
             if len(keys) == 1 and keys[0] is not None:
                 store = self._log_read(kind)
                 return [await store.find_record(kind, self.caller.scope, {"_id": keys[0]})]
             return _align(
-                keys, await self.load_many(kind, [key for key in keys if key is not None])
+                keys, await self.load_by_id(kind, [key for key in keys if key is not None])
             )
 
         return self._get_loader(kind.name, load)
 
-    def _get_loader(self, name: Any, load: BatchLoad[Any, Any]) -> Loader[Any, Any]:
+    def _get_loader(self, name: Any, load: BatchLoad[Any, Any]) -> DataLoader[Any, Any]:
         if name not in self._loaders:
-            self._loaders[name] = Loader(load, MAX_KEYS_PER_COMMAND)
+            self._loaders[name] = DataLoader(load, MAX_KEYS_PER_COMMAND)
         return self._loaders[name]
 
 

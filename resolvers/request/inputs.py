@@ -261,7 +261,7 @@ class JointRule(Protocol):
         """Return the equivalent keywords of JSON Schema for an object."""
 
 
-def together(*rules: JointRule) -> Callable[[R], R]:
+def joint_rules(*rules: JointRule) -> Callable[[R], R]:
     """Add joint rules to a resolver or an input class; they are checked before single values."""
 
     def add(target: R) -> R:

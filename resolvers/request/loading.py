@@ -11,7 +11,7 @@ BatchLoad = Callable[[list[K]], Awaitable[Sequence[V]]]
 """Return a value for each of some distinct keys, in their order."""
 
 
-class Loader(Generic[K, V]):
+class DataLoader(Generic[K, V]):
     """Load values by key, each once, and keep them as long as the loader.
 
     Callers in the same iteration of the event loop share one call of `load`. More than `max_keys`

@@ -96,7 +96,7 @@ class _DescriptionBuilder:
             "description": _endpoint_description(endpoint, operation, results),
             "tags": [endpoint.tag],
             **_permission_extension(operation),
-            **({} if endpoint.number.startswith("E") else {"x-extension": True}),
+            **({} if endpoint.spec_id.startswith("E") else {"x-extension": True}),
             "parameters": describe_parameters(endpoint, inputs, _required_flags(operation)),
             **describe_body(endpoint.body, inputs, self.schemas),
             "responses": self._describe_responses(endpoint, operation, inputs, results),
@@ -143,7 +143,7 @@ class _DescriptionBuilder:
     @staticmethod
     def _operation_id(endpoint: Endpoint, operation: Operation) -> str:
         """Return the GraphQL operation's name in camelCase."""
-        name = operation.name or endpoint.number
+        name = operation.name or endpoint.spec_id
         return name[0].lower() + name[1:]
 
     def _describe_responses(

@@ -8,7 +8,7 @@ from schema.inputs import JsonSchema
 _TEXT_SCHEMA: Final[JsonSchema] = {"type": "string"}
 _NUMBER_SCHEMA: Final[JsonSchema] = {"type": "number"}
 
-GEOMETRY_ATTRIBUTES: Final = {
+GEOMETRY_PROPERTIES: Final = {
     "Polygon": ("points",),
     "Polyline": ("points",),
     "Line": ("x1", "y1", "x2", "y2"),
@@ -56,7 +56,7 @@ def _graphic_schema(kind: str) -> JsonSchema:
     numbers = RECT_NUMBER_ATTRIBUTES if kind == "Rect" else ()
     attributes = {
         name: _NUMBER_SCHEMA if name in numbers else _TEXT_SCHEMA
-        for name in (*GEOMETRY_ATTRIBUTES[kind], *STYLE_ATTRIBUTES)
+        for name in (*GEOMETRY_PROPERTIES[kind], *STYLE_ATTRIBUTES)
     }
     return _element_schema(
         f"A `{kind.lower()}` of SVG; its attributes are as in the source.", kind, attributes
@@ -74,7 +74,7 @@ _SHAPE_SCHEMA: Final[JsonSchema] = {
     "description": "An outline: geometry, fill and transform alone.",
     "required": ["type"],
     "properties": {
-        "type": {"type": "string", "enum": [*GEOMETRY_ATTRIBUTES]},
+        "type": {"type": "string", "enum": [*GEOMETRY_PROPERTIES]},
         "fill": _TEXT_SCHEMA,
         "transform": _TEXT_SCHEMA,
         "points": _TEXT_SCHEMA,
@@ -133,7 +133,7 @@ ELEMENT_SCHEMAS: Final[dict[str, JsonSchema]] = {
         id=_TEXT_SCHEMA,
         shape=_schema_reference("MapShape"),
     ),
-    **{kind: _graphic_schema(kind) for kind in GEOMETRY_ATTRIBUTES},
+    **{kind: _graphic_schema(kind) for kind in GEOMETRY_PROPERTIES},
 }
 
 COMPONENT_SCHEMAS: Final[dict[str, JsonSchema]] = {

@@ -45,7 +45,7 @@ Leg: TypeAlias = WalkLeg | ConnectorLeg
 
 
 @dataclass(frozen=True)
-class Route:
+class ComputedRoute:
     """Walks and rides in order; adjacent walks are merged."""
 
     legs: tuple[Leg, ...]
@@ -59,7 +59,7 @@ class Route:
         return sum(leg.seconds for leg in self.legs)
 
 
-def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> Route | None:
+def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> ComputedRoute | None:
     """Return the fastest route, None if there is none; feet and seconds equal the matrix's.
 
     Raises WaypointError for an unknown location.
@@ -68,15 +68,21 @@ def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> Ro
     if not (start.is_attached and end.is_attached):
         return None
     if (start.level, start.x, start.y) == (end.level, end.x, end.y):
-        return Route((WalkLeg(network.levels[start.level].id, ((start.x, start.y),), 0.0, 0.0),))
+        return ComputedRoute(
+            (WalkLeg(network.levels[start.level].id, ((start.x, start.y),), 0.0, 0.0),)
+        )
     walk_feet = np.inf
     if start.level == end.level:
         walk_feet = direct_walk_feet(network, start, end)
     portals, seconds_by_portals = fastest_portals(network, start, end)
     # If neither exists, both sides are infinite, which is the case of no route.
     if walk_feet / network.feet_per_second <= seconds_by_portals:
-        return Route((build_walk_leg(network, start, end),)) if np.isfinite(walk_feet) else None
-    return Route(tuple(merge_walks(legs_through_portals(network, start, end, portals))))
+        return (
+            ComputedRoute((build_walk_leg(network, start, end),))
+            if np.isfinite(walk_feet)
+            else None
+        )
+    return ComputedRoute(tuple(merge_walks(legs_through_portals(network, start, end, portals))))
 
 
 def direct_walk_feet(network: Network, start: Stop, end: Stop) -> float:

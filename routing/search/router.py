@@ -12,13 +12,13 @@ from routing.costing import TravelMode
 from routing.network.network import Network
 from routing.search.distance_table import DistanceTable
 from routing.search.matrix import TravelMatrix, compute_matrix
-from routing.search.route import Route, find_route
+from routing.search.route import ComputedRoute, find_route
 from routing.search.stops import Position, WaypointRef, find_stop
 
 __all__ = [
+    "ComputedRoute",
     "NearestLocation",
     "Position",
-    "Route",
     "Router",
     "TravelMatrix",
     "TravelMode",
@@ -75,7 +75,7 @@ class Router:
 
     def route(
         self, source: WaypointRef, target: WaypointRef, mode: TravelMode = TravelMode.FOOT
-    ) -> Route | None:
+    ) -> ComputedRoute | None:
         """Return the fastest route, None if there is none."""
         return find_route(self.networks[mode], source, target)
 

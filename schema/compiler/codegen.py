@@ -28,7 +28,7 @@ from graphql import (
 from resolvers.request.batching import batch_resolver_of
 from schema.compiler import runtime
 from schema.compiler.inputs import build_arguments
-from schema.compiler.leaves import build_completion, fast_test_of
+from schema.compiler.leaves import build_completion, build_type_test
 from schema.compiler.selection import SelectedField, Selection, TypenameField, UnsupportedQueryError
 
 
@@ -161,7 +161,7 @@ class CodeWriter:
                 output_type, source, lambda value: self._row_expression(children, value)
             )
         complete = self._completion_name(output_type)
-        test = fast_test_of(output_type)
+        test = build_type_test(output_type)
         return (
             f"{complete}({source})"
             if test is None

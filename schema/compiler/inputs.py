@@ -40,7 +40,7 @@ from schema.compiler.selection import SelectedField, UnsupportedQueryError
 ArgumentBuilder: TypeAlias = Callable[[VariableValues], dict[str, Any]]
 """From a request's coerced variables to a resolver's keyword arguments."""
 
-MISSING: Any = object()
+UNDEFINED_VALUE: Any = object()
 """Distinguishes a variable that is absent from one that is null (GraphQL, section 6.1.2)."""
 
 
@@ -70,8 +70,8 @@ class VariableCoercer:
             raise FallbackNeededError
         coerced = {}
         for name, coerce, is_required in self._fast_coercers:
-            value = inputs.get(name, MISSING)
-            if value is not MISSING:
+            value = inputs.get(name, UNDEFINED_VALUE)
+            if value is not UNDEFINED_VALUE:
                 coerced[name] = coerce(value)
             # Left to graphql-core, which words the error.
             elif is_required:

@@ -32,7 +32,7 @@ class InvalidResultError(Exception):
     """A value that the schema forbids; only graphql-core reports which field has it."""
 
 
-def fast_test_of(output_type: GraphQLOutputType) -> str | None:
+def build_type_test(output_type: GraphQLOutputType) -> str | None:
     """Return the fast test of a leaf type as in `FAST_TESTS`, or None if there is none.
 
     >>> from graphql import GraphQLString

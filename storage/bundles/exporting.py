@@ -12,18 +12,18 @@ import msgspec
 from storage import files
 from storage.bundles.importing.staging import describe_record
 from storage.bundles.reading.sources import to_data_url
-from storage.catalog import KINDS
+from storage.catalog import RECORD_TYPES
 from storage.errors import StorageError
 from storage.maps import MAPS
 from storage.mongo import driver, iteration
-from storage.records.kinds import Document, Kind
-from storage.records.visibility import ALL_ASSETS, Scope
+from storage.records.kinds import Document, RecordType
+from storage.records.visibility import ALL_ASSETS, AssetScope
 
 FLUSH_BYTES = 1 << 20
 
 
 async def export_bundle(
-    database: driver.Database, scope: Scope = ALL_ASSETS, *, lines: bool = False
+    database: driver.Database, scope: AssetScope = ALL_ASSETS, *, lines: bool = False
 ) -> AsyncIterator[bytes]:
     """Yield the bundle in chunks; members are sorted by key, one a line in both forms.
 
@@ -42,9 +42,9 @@ async def export_bundle(
 
 
 async def _iter_array_form(
-    database: driver.Database, scope: Scope, session: driver.Session
+    database: driver.Database, scope: AssetScope, session: driver.Session
 ) -> AsyncIterator[bytes]:
-    for number, kind in enumerate(KINDS):
+    for number, kind in enumerate(RECORD_TYPES):
         yield b'%s"%s":[' % (b",\n" if number else b"{\n", kind.name.encode())
         separator = b"\n"
         async for member in _iter_members(database, kind, scope, session):
@@ -55,15 +55,15 @@ async def _iter_array_form(
 
 
 async def _iter_line_form(
-    database: driver.Database, scope: Scope, session: driver.Session
+    database: driver.Database, scope: AssetScope, session: driver.Session
 ) -> AsyncIterator[bytes]:
-    for kind in KINDS:
+    for kind in RECORD_TYPES:
         async for member in _iter_members(database, kind, scope, session):
             yield msgspec.json.encode({"type": kind.singular, **member}) + b"\n"
 
 
 async def _iter_members(
-    database: driver.Database, kind: Kind[Any], scope: Scope, session: driver.Session
+    database: driver.Database, kind: RecordType[Any], scope: AssetScope, session: driver.Session
 ) -> AsyncIterator[Document]:
     where = scope.restrict(kind, {})
     batches = iteration.iter_batches(database[kind.name], where, kind.projection, session)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from storage.cache.cache import Cache
 from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
-from storage.records.visibility import Scope
+from storage.records.visibility import AssetScope
 
 STRIDE_RECORDS = 10_000
 """Records between two bookmarks: the most that a jump between bookmarks skips."""
@@ -29,7 +29,7 @@ class ListKey(NamedTuple):
     """A list as a caller with this scope sees it."""
 
     collection: str
-    scope: Scope
+    scope: AssetScope
     where: str
 
 

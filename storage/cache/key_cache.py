@@ -26,14 +26,14 @@ MAX_KEYS = 10_000
 KEY_COLLECTIONS = (keys.KEYS_COLLECTION,)
 
 
-class ValidKey(NamedTuple):
+class AuthenticatedKey(NamedTuple):
     """A key that may be used now, with the digest under which it is cached."""
 
     record: ApiKey
     digest: KeyDigest
 
 
-class KeyCache:
+class ApiKeyCache:
     """Look up API keys, and write down when they were last used.
 
     Digests without a record are cached too. LRU eviction keeps them harmless: random keys evict one
@@ -46,13 +46,13 @@ class KeyCache:
         self._records: Cache[KeyDigest, ApiKey | None] = Cache(max_entries=MAX_KEYS, feed=feed)
         self._last_uses: dict[str, datetime] = {}
 
-    async def get_valid_key(self, key: str) -> ValidKey | None:
+    async def get_authenticated_key(self, key: str) -> AuthenticatedKey | None:
         """Return the key if it is valid now, else None. Raises UnavailableError."""
         if not keys.is_well_formed(key):
             return None
         digest = keys.hash_key(key)
         record = self._mark_used(await self._get_or_load(digest))
-        return None if record is None else ValidKey(record, digest)
+        return None if record is None else AuthenticatedKey(record, digest)
 
     def get_cached_key(self, digest: KeyDigest) -> ApiKey | None:
         """Return the record if it is cached and valid now; None if only a read can tell."""
@@ -66,7 +66,7 @@ class KeyCache:
         return record
 
     @asynccontextmanager
-    async def run(self) -> AsyncIterator["KeyCache"]:
+    async def run(self) -> AsyncIterator["ApiKeyCache"]:
         """Write last uses to the database periodically, and once more at the end."""
         flushing = asyncio.create_task(self._flush_periodically())
         try:

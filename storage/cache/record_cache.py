@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from storage.cache.cache import Cache
 from storage.cache.change_feed import ChangeFeed
-from storage.records.visibility import Scope
+from storage.records.visibility import AssetScope
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ class RecordCacheKey(NamedTuple):
     collection: str
     field: str
     """Empty for the whole record."""
-    scope: Scope
+    scope: AssetScope
     key: str
 
 

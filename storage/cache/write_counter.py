@@ -11,7 +11,7 @@ from typing import NamedTuple
 _COUNTER_BYTES = 8
 
 
-class Slot(NamedTuple):
+class CounterSlot(NamedTuple):
     """The counter of one process in memory shared by several."""
 
     descriptor: int
@@ -38,7 +38,7 @@ class WriteCounter:
         return cls(bytearray(_COUNTER_BYTES))
 
     @classmethod
-    def attach(cls, slot: Slot) -> "WriteCounter":
+    def attach(cls, slot: CounterSlot) -> "WriteCounter":
         """Return the counter in a slot of memory that the supervisor created."""
         memory = mmap.mmap(slot.descriptor, os.fstat(slot.descriptor).st_size)
         return cls(memory, slot.number)

@@ -17,7 +17,7 @@ from storage.records.kinds import Document
 T = TypeVar("T")
 
 Filter: TypeAlias = Mapping[str, Any]
-Projection: TypeAlias = Mapping[str, Any] | Sequence[str]
+FieldProjection: TypeAlias = Mapping[str, Any] | Sequence[str]
 Pipeline: TypeAlias = Sequence[Mapping[str, Any]]
 Update: TypeAlias = Mapping[str, Any] | Pipeline
 SortOrder: TypeAlias = Sequence[tuple[str, int]]
@@ -87,7 +87,7 @@ class Collection(Protocol):
     def find(
         self,
         filter: Filter | None = None,
-        projection: Projection | None = None,
+        projection: FieldProjection | None = None,
         *,
         skip: int = 0,
         limit: int = 0,
@@ -99,7 +99,7 @@ class Collection(Protocol):
     def find_one(
         self,
         filter: Filter | None = None,
-        projection: Projection | None = None,
+        projection: FieldProjection | None = None,
         *,
         session: Session | None = None,
     ) -> Awaitable[Document | None]: ...

@@ -30,7 +30,7 @@ ReferenceKey: TypeAlias = Annotated[
 
 Int32: TypeAlias = Annotated[int, Meta(ge=-MAX_INT32 - 1, le=MAX_INT32)]
 
-Timestamp: TypeAlias = Annotated[
+TimestampText: TypeAlias = Annotated[
     str, Meta(pattern=r"\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?\Z")
 ]
 """ISO 8601 with an offset. Stored in the form in which it is served: UTC,
@@ -50,5 +50,5 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=F
 class TimestampedRecord(Record, frozen=True, kw_only=True):
     """A record with the times of its creation and last change."""
 
-    created_at: Timestamp = NO_TIMESTAMP
-    updated_at: Timestamp = NO_TIMESTAMP
+    created_at: TimestampText = NO_TIMESTAMP
+    updated_at: TimestampText = NO_TIMESTAMP

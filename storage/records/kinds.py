@@ -19,23 +19,23 @@ KEY_SEPARATOR = "\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class ForeignKey:
     """A reference: a field that must name an existing record of another kind."""
 
     field: str
     """Path of the field; `floors.id` is the `id` of each item of the array `floors`."""
     kind: str
-    must_match: tuple[tuple[str, str], ...] = ()
+    equal_fields: tuple[tuple[str, str], ...] = ()
     """Pairs of a field here and one of the owner that must be equal, such as both `asset_id`."""
     value_in: tuple[str, str] | None = None
     """A field here, and a path in the owner to the array that must contain its value: an
     assigned attribute is one of its group's."""
-    copies: tuple[str, ...] = ()
+    copied_fields: tuple[str, ...] = ()
     """Fields of the owner that are copied into the document, so that reads need no join."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[R]):
+class RecordType(Generic[R]):
     r"""One kind of record; `name` is its array in a bundle and its MongoDB collection.
 
     >>> visits = Kind("visits", "visit", Record, key_fields=("unit_id", "day"))
@@ -45,9 +45,9 @@ class Kind(Generic[R]):
 
     name: str
     singular: str
-    record_type: type[R]
+    struct: type[R]
     key_fields: tuple[str, ...] = ("id",)
-    owners: tuple[Owner, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
     immutable_fields: tuple[str, ...] = ("asset_id",)
     """Fields that cannot change once written, so that records do not move between owners."""
     indexes: tuple[tuple[str, ...], ...] = ()
@@ -74,7 +74,7 @@ class Kind(Generic[R]):
 
     def decode(self, documents: Sequence[Document]) -> list[R]:
         """Return the records in documents."""
-        return decoding.decode_records(self.record_type, documents)
+        return decoding.decode_records(self.struct, documents)
 
     def to_document(self, record: R, owner_fields: Document | None = None) -> Document:
         """Return a record's document with the fields copied from its owners.
@@ -93,19 +93,19 @@ class Kind(Generic[R]):
         """All fields of a document except `_id`."""
         return (
             *(name for name in self.projection if name != "_id"),
-            *(field for owner in self.owners for field in owner.copies),
+            *(field for owner in self.foreign_keys for field in owner.copied_fields),
             *self.derived_fields,
         )
 
     @property
     def projection(self) -> Mapping[str, int]:
         """The MongoDB projection of the record's own fields."""
-        return _build_projection(self.record_type)
+        return _build_projection(self.struct)
 
     @property
     def defaults(self) -> Mapping[str, Any]:
         """The defaults of the fields that have one, by stored name."""
-        return _build_defaults(self.record_type)
+        return _build_defaults(self.struct)
 
     def fill_defaults(self, document: Document) -> Document:
         """Return a document with the defaults of fields that were added after it was written."""

@@ -42,7 +42,7 @@ class Page(Generic[T]):
     data: list[T]
 
 
-class Cursor(msgspec.Struct, frozen=True, array_like=True):
+class PageCursor(msgspec.Struct, frozen=True, array_like=True):
     """The end of a page; valid only for the page number and size that it was created for."""
 
     page: int
@@ -96,7 +96,7 @@ class PageRequest:
         """Return the paging of a page, given the records read for it, up to `limit`."""
         if len(records) <= self.per_page or self.page == MAX_INT32:
             return Paging(self.per_page, self.page, None)
-        after = Cursor(self.page + 1, self.per_page, key_of(records[self.per_page - 1]))
+        after = PageCursor(self.page + 1, self.per_page, key_of(records[self.per_page - 1]))
         return Paging(self.per_page, self.page, after.encode())
 
 
@@ -108,11 +108,11 @@ def _parse_positive(argument: str, number: int | None, default: int) -> int:
     return number
 
 
-def _decode_cursor(token: str) -> Cursor:
+def _decode_cursor(token: str) -> PageCursor:
     try:
         padded = token.encode("ascii") + b"=" * (-len(token) % 4)
         raw = base64.b64decode(padded, altchars=b"-_", validate=True)
-        cursor = msgspec.msgpack.decode(raw, type=Cursor)
+        cursor = msgspec.msgpack.decode(raw, type=PageCursor)
         cursor.last_key.encode()
     except (UnicodeError, binascii.Error, msgspec.DecodeError) as error:
         raise InvalidPageRequestError(

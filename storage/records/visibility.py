@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from storage.records.kinds import Document, Kind
+from storage.records.kinds import Document, RecordType
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class AssetScope:
     """The assets that a caller may see; None means all, including future ones.
 
     >>> Scope(frozenset({"a"})).allows("b")
@@ -16,7 +16,7 @@ class Scope:
 
     asset_ids: frozenset[str] | None
 
-    def restrict(self, kind: Kind[Any], where: Document) -> Document:
+    def restrict(self, kind: RecordType[Any], where: Document) -> Document:
         """Return a condition that matches what `where` matches and the scope allows."""
         if self.asset_ids is None or not kind.scope_field:
             return where
@@ -28,4 +28,4 @@ class Scope:
         return self.asset_ids is None or asset_id in self.asset_ids
 
 
-ALL_ASSETS = Scope(None)
+ALL_ASSETS = AssetScope(None)

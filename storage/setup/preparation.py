@@ -3,9 +3,9 @@
 from typing import Any
 
 from storage import keys
-from storage.catalog import KINDS
+from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
-from storage.records.kinds import Document, Kind
+from storage.records.kinds import Document, RecordType
 from storage.setup import migrations
 from storage.setup.validators import build_validator
 
@@ -19,10 +19,10 @@ async def prepare_database(database: driver.Database) -> None:
     """
     with driver.translate_errors():
         existing = await _list_collections(database)
-        for kind in KINDS:
+        for kind in RECORD_TYPES:
             await _prepare_collection(database, kind, existing.get(kind.name))
         await database[keys.KEYS_COLLECTION].create_indexes(KEY_INDEXES)
-        is_new = not existing.keys() & {kind.name for kind in KINDS}
+        is_new = not existing.keys() & {kind.name for kind in RECORD_TYPES}
         # After the validators: those of an earlier version may refuse what migrations write.
         if is_new:
             await migrations.skip_all(database)
@@ -37,7 +37,7 @@ async def _list_collections(database: driver.Database) -> dict[str, Document]:
 
 
 async def _prepare_collection(
-    database: driver.Database, kind: Kind[Any], existing: Document | None
+    database: driver.Database, kind: RecordType[Any], existing: Document | None
 ) -> None:
     validator = build_validator(kind)
     if existing is None:

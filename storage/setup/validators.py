@@ -5,17 +5,17 @@ from typing import Any
 import msgspec
 
 from storage.records.decoding import stored_name
-from storage.records.kinds import Document, Kind
+from storage.records.kinds import Document, RecordType
 
 
-def build_validator(kind: Kind[Any]) -> Document:
+def build_validator(kind: RecordType[Any]) -> Document:
     """Return the `validator` option of a kind's collection: types of fields, required fields.
 
     Only fields without default are required, so that a field added later does not make older
     documents invalid: MongoDB validates the whole document on every update. Fields that the
     record lacks (derived ones, or those of a newer version) are allowed.
     """
-    info = msgspec.inspect.type_info(kind.record_type)
+    info = msgspec.inspect.type_info(kind.struct)
     assert isinstance(info, msgspec.inspect.StructType)
     schema = _object_schema(info)
     properties = schema["properties"]

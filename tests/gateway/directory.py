@@ -180,6 +180,6 @@ APP = Starlette(
         Route("/v1/units", list_units),
         Route("/v1/openapi.json", describe),
         Route("/v1/openapi", reference),
-        *pages.asset_routes(),
+        *pages.static_file_routes(),
     ]
 )

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.errors import StartError
 from gateway.middleware.access_log import AccessLogMiddleware
-from gateway.server.service import Application
+from gateway.server.service import AppWithFastPath
 from storage.cache.write_counter import WriteCounter
 
 
@@ -26,7 +26,7 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     await send({"type": "lifespan.shutdown.complete"})
 
 
-def create(write_counter: WriteCounter) -> Application:
+def create(write_counter: WriteCounter) -> AppWithFastPath:
     """`/pid` says which process answers; `/sleep/0.5` takes its time; `/exit` ends the process;
     `/write` counts a write.
     """
@@ -52,17 +52,17 @@ def create(write_counter: WriteCounter) -> Application:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    return Application(AccessLogMiddleware(app))
+    return AppWithFastPath(AccessLogMiddleware(app))
 
 
-def create_expected_failure(write_counter: WriteCounter) -> Application:
+def create_expected_failure(write_counter: WriteCounter) -> AppWithFastPath:
     """Its start fails with a sentence, as it does without MongoDB."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         raise StartError("MongoDB is not there: give another --mongo-url")
 
-    return Application(app)
+    return AppWithFastPath(app)
 
 
-def create_fault(write_counter: WriteCounter) -> Application:
+def create_fault(write_counter: WriteCounter) -> AppWithFastPath:
     raise RuntimeError("a fault of ours")

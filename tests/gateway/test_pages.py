@@ -186,7 +186,7 @@ def test_without_a_build_an_asset_is_not_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(pages, "DIST_DIR", tmp_path / "none")
-    with serving(Starlette(routes=pages.asset_routes())) as url:
+    with serving(Starlette(routes=pages.static_file_routes())) as url:
         assert httpx.get(f"{url}/pages/icon.svg").status_code == 404
 
 

@@ -20,14 +20,14 @@ from schema.execution import Executor, InvalidOperationError, Operation, Operati
 from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 from storage.mongo import driver
-from storage.records.visibility import ALL_ASSETS, Scope
+from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.store import Store
 from tests.schema.operations import Drawn
 from tests.world import CATALOG, HIDDEN, OTHER_MAP, SEEN, create, drop
 
 RIGHTS = {
     "full": Caller("full", ALL_ASSETS, frozenset(PERMISSIONS), frozenset(FLAGS)),
-    "narrow": Caller("narrow", Scope(frozenset({SEEN})), frozenset(), frozenset(FLAGS)),
+    "narrow": Caller("narrow", AssetScope(frozenset({SEEN})), frozenset(), frozenset(FLAGS)),
     "plain": Caller("plain", ALL_ASSETS, frozenset(PERMISSIONS), frozenset()),
 }
 CALLERS = [*RIGHTS]

@@ -145,21 +145,21 @@ async def test_a_caller_without_permission_is_denied_before_long_lists_are_read(
 
 
 def test_the_longest_list_of_assignments_is_allowed() -> None:
-    Executor(GRAPHQL_SCHEMA).select(ASSIGN, None, {"data": [ASSIGNMENT] * 10_000})
+    Executor(GRAPHQL_SCHEMA).get_client_operation(ASSIGN, None, {"data": [ASSIGNMENT] * 10_000})
 
 
 def test_fifty_pairs_on_each_of_a_hundred_maps_are_allowed() -> None:
     document = MATRIX.replace(f'map(id: "{MAP}")', "maps(perPage: 100) { data").replace(
         "}\n}", "} }\n}"
     )
-    Executor(GRAPHQL_SCHEMA).select(document, None, {"s": [WAYPOINT] * 50})
+    Executor(GRAPHQL_SCHEMA).get_client_operation(document, None, {"s": [WAYPOINT] * 50})
 
 
 def test_the_limits_hold_for_an_operation_that_was_seen_before() -> None:
     executor = Executor(GRAPHQL_SCHEMA)
-    executor.select(MATRIX, None, {"s": [WAYPOINT]})
+    executor.get_client_operation(MATRIX, None, {"s": [WAYPOINT]})
     with pytest.raises(InvalidOperationError, match="51 waypoints"):
-        executor.select(MATRIX, None, {"s": [WAYPOINT] * 51})
+        executor.get_client_operation(MATRIX, None, {"s": [WAYPOINT] * 51})
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,9 @@ def test_the_limits_hold_for_an_operation_that_was_seen_before() -> None:
 def test_page_sizes_count_as_they_are_coerced(document: str, variables: dict[str, Any]) -> None:
     """A variable's default counts where none is given, and JSON's 60.0 is the Int 60."""
     with pytest.raises(InvalidOperationError, match="may return 60 records"):
-        Executor(GRAPHQL_SCHEMA, QueryLimits(cost=50)).select(document, None, variables)
+        Executor(GRAPHQL_SCHEMA, QueryLimits(cost=50)).get_client_operation(
+            document, None, variables
+        )
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ PHRASES = {
 def test_an_operation_over_a_limit_is_told_which_and_how_much(limit: str) -> None:
     bounds = QueryLimits(**{limit: getattr(SMALL, limit)})
     with pytest.raises(InvalidOperationError) as raised:
-        Executor(GRAPHQL_SCHEMA, bounds).select(REFUSED[limit], None, {})
+        Executor(GRAPHQL_SCHEMA, bounds).get_client_operation(REFUSED[limit], None, {})
     assert PHRASES[limit] in str(raised.value)
 
 
@@ -170,17 +170,17 @@ async def test_the_limits_are_settings(world: World, limit: str) -> None:
 def test_a_limit_holds_for_a_document_that_was_seen_before_with_other_variables() -> None:
     executor = Executor(GRAPHQL_SCHEMA, QueryLimits(cost=40))
     document = "query ($n: Int) { units(perPage: $n) { data { id } } }"
-    executor.select(document, None, {"n": 40})
+    executor.get_client_operation(document, None, {"n": 40})
     with pytest.raises(InvalidOperationError):
-        executor.select(document, None, {"n": 41})
+        executor.get_client_operation(document, None, {"n": 41})
 
 
 def test_only_the_operation_that_is_run_is_measured() -> None:
     executor = Executor(GRAPHQL_SCHEMA, QueryLimits(cost=40))
     document = "query A { units { data { id } } } query B { units(perPage: 1) { data { id } } }"
-    executor.select(document, "B", {})
+    executor.get_client_operation(document, "B", {})
     with pytest.raises(InvalidOperationError):
-        executor.select(document, "A", {})
+        executor.get_client_operation(document, "A", {})
 
 
 async def test_a_list_longer_than_was_estimated_is_cut_off_by_the_request_itself(
@@ -196,11 +196,13 @@ def test_the_operation_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("schema.execution.MAX_CACHED_OPERATIONS", 3)
     executor = Executor(GRAPHQL_SCHEMA)
     for number in range(5):
-        executor.select(f"query Q{number} {{ __typename }}", None, {})
+        executor.get_client_operation(f"query Q{number} {{ __typename }}", None, {})
     assert len(executor._operation_cache) == 3
 
 
 def test_only_the_first_of_many_errors_are_reported() -> None:
     with pytest.raises(InvalidOperationError) as raised:
-        Executor(GRAPHQL_SCHEMA).select("{" + " ".join(f"x{n}" for n in range(100)) + "}", None, {})
+        Executor(GRAPHQL_SCHEMA).get_client_operation(
+            "{" + " ".join(f"x{n}" for n in range(100)) + "}", None, {}
+        )
     assert len(raised.value.errors) <= 6

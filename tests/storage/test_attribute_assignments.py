@@ -17,7 +17,7 @@ from storage.attribute_assignments import (
 from storage.attributes import Assignment
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
-from storage.records.visibility import ALL_ASSETS, Scope
+from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.setup.preparation import prepare_database
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -104,7 +104,7 @@ async def test_unassigning_takes_only_what_is_named(database: driver.Database) -
 async def test_one_wrong_assignment_stops_them_all(
     database: driver.Database, wrong: Assignment, field: str
 ) -> None:
-    scope = Scope(frozenset({"a"}))
+    scope = AssetScope(frozenset({"a"}))
     with pytest.raises(InvalidAssignmentsError) as caught:
         await assign_attributes(database, scope, "one", [giving("a"), giving("a", "u1"), wrong])
     assert [(fault.position, fault.field) for fault in caught.value.violations] == [(2, field)]

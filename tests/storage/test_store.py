@@ -14,9 +14,9 @@ from storage.floors import FLOORS, Floor
 from storage.level_tags import LEVEL_TAGS, LevelTag, LevelTagValue
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
-from storage.records.kinds import Kind
+from storage.records.kinds import RecordType
 from storage.records.paging import PageRequest
-from storage.records.visibility import ALL_ASSETS, Scope
+from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.setup.preparation import prepare_database
 from storage.store import MAX_UNION_BRANCHES, Store
 from storage.units import UNITS, Unit
@@ -24,8 +24,8 @@ from storage.units import UNITS, Unit
 pytestmark = pytest.mark.anyio
 
 NOW = "2026-01-31T12:00:00+00:00"
-ONLY_A = Scope(frozenset({"a"}))
-NOTHING = Scope(frozenset())
+ONLY_A = AssetScope(frozenset({"a"}))
+NOTHING = AssetScope(frozenset())
 ODD_IDS = ["$gt", '{"$ne": null}', "a.b", "$where", "é/%2F", "\N{GRINNING FACE}", "x" * 255]
 
 
@@ -50,7 +50,7 @@ async def store(client: Any, database_name: str) -> Store:
     return store
 
 
-async def fill(store: Store, kind: Kind[Any], records: list[Any], **lent: Any) -> None:
+async def fill(store: Store, kind: RecordType[Any], records: list[Any], **lent: Any) -> None:
     await store.database[kind.name].insert_many(
         [kind.to_document(record) | lent for record in records]
     )
@@ -165,7 +165,7 @@ async def test_a_cursor_goes_on_behind_a_record_that_has_gone(store: Store) -> N
     assert [record.id for record in second.data] == ["c", "d"]
 
 
-WHERES: list[tuple[Kind[Any], dict[str, Any]]] = [
+WHERES: list[tuple[RecordType[Any], dict[str, Any]]] = [
     (UNITS, {}),
     (UNITS, {"asset_id": "a"}),
     (UNITS, {"floor_id": "a1"}),
@@ -277,7 +277,7 @@ async def test_a_mongodb_that_is_away_is_told_so(anyio_backend: str) -> None:
 
 @given(st.sets(st.sampled_from("abcdef")), st.sampled_from("abcdef"))
 def test_a_scope_sees_exactly_its_assets(assets: set[str], asset_id: str) -> None:
-    assert Scope(frozenset(assets)).allows(asset_id) == (asset_id in assets)
+    assert AssetScope(frozenset(assets)).allows(asset_id) == (asset_id in assets)
     assert ALL_ASSETS.allows(asset_id)
 
 

@@ -17,7 +17,7 @@ from storage.bundles.reading.format import BundleMember
 from storage.bundles.reading.readers import BundleSource, count_total_bytes, read_batches
 from storage.bundles.reading.sources import SourceError, read_source
 from storage.bundles.reading.violations import Violations
-from storage.catalog import KINDS
+from storage.catalog import RECORD_TYPES
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.mongo import driver
 from storage.records.kinds import Document
@@ -139,7 +139,7 @@ class ImportRun:
         )
         summary = ImportSummary()
         done = 0
-        for kind in KINDS:
+        for kind in RECORD_TYPES:
             counts = ImportCounts()
             async for batch in self._planner.plan_batches(kind):
                 self._lease.check_held()
@@ -160,7 +160,7 @@ class ImportRun:
         writer = PipelinedWriter()
         done = 0
         try:
-            for kind in KINDS:
+            for kind in RECORD_TYPES:
                 async for batch in self._planner.plan_batches(kind):
                     await writer.submit(
                         self._write_changes(self._database[kind.name], batch.changes)

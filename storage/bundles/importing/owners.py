@@ -6,10 +6,10 @@ from typing import Any
 from storage.bundles.importing.staging import Staging
 from storage.bundles.reading.violations import quote_json
 from storage.cache.cache import MISSING, Cache
-from storage.catalog import KINDS
+from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
 from storage.records.decoding import stored_name
-from storage.records.kinds import Document, Kind, Owner
+from storage.records.kinds import Document, ForeignKey, RecordType
 
 MAX_OWNERS = 20_000
 
@@ -17,15 +17,20 @@ MAX_OWNERS = 20_000
 class OwnerCache:
     """Facts about owners of one kind, by key; staged owners take precedence over live ones."""
 
-    def __init__(self, database: driver.Database, staging: Staging, kind: Kind[Any]) -> None:
+    def __init__(self, database: driver.Database, staging: Staging, kind: RecordType[Any]) -> None:
         self._kind = kind
         self._staging = staging
         self._live_collection: driver.Collection = database[kind.name]
         self._facts: Cache[str, Document | None] = Cache()
-        rows = [owner for other in KINDS for owner in other.owners if owner.kind == kind.name]
+        rows = [
+            owner
+            for other in RECORD_TYPES
+            for owner in other.foreign_keys
+            if owner.kind == kind.name
+        ]
         self._array_paths = {owner.value_in[1] for owner in rows if owner.value_in}
-        self._fields = {stored_name(theirs) for owner in rows for _, theirs in owner.must_match}
-        self._fields |= {field for owner in rows for field in owner.copies}
+        self._fields = {stored_name(theirs) for owner in rows for _, theirs in owner.equal_fields}
+        self._fields |= {field for owner in rows for field in owner.copied_fields}
         self._projected_fields = self._fields | self._array_paths
 
     async def load(self, keys: set[str]) -> None:
@@ -76,14 +81,14 @@ def values_at(document: Document, path: str) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def is_consistent(owner: Owner, document: Document, facts: Document) -> bool:
+def is_consistent(owner: ForeignKey, document: Document, facts: Document) -> bool:
     """Return whether a member may belong to the owner with these facts."""
     return next(iter(find_mismatches(owner, document, facts)), None) is None
 
 
-def find_mismatches(owner: Owner, document: Document, facts: Document) -> Iterator[str]:
+def find_mismatches(owner: ForeignKey, document: Document, facts: Document) -> Iterator[str]:
     """Yield the mismatches between a member and its owner, each as a predicate of the owner."""
-    for field, owner_field in owner.must_match:
+    for field, owner_field in owner.equal_fields:
         expected, actual = document[stored_name(field)], facts[stored_name(owner_field)]
         if actual != expected:
             yield f"has {owner_field} {quote_json(actual)}, not {quote_json(expected)}"

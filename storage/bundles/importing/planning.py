@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from storage.bundles.importing.owners import OwnerCache, values_at
 from storage.bundles.importing.staging import ORIGIN_FIELD, Staging
 from storage.bundles.importing.timestamps import has_same_content, set_timestamps
-from storage.catalog import KINDS
+from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
-from storage.records.kinds import Document, Kind
+from storage.records.kinds import Document, RecordType
 
 
 class MemberChange(NamedTuple):
@@ -41,9 +41,11 @@ class ChangePlanner:
         self._database = database
         self._staging = staging
         self._import_time = import_time
-        self.owner_caches = {kind.name: OwnerCache(database, staging, kind) for kind in KINDS}
+        self.owner_caches = {
+            kind.name: OwnerCache(database, staging, kind) for kind in RECORD_TYPES
+        }
 
-    async def plan_batches(self, kind: Kind[Any]) -> AsyncIterator[PlannedBatch]:
+    async def plan_batches(self, kind: RecordType[Any]) -> AsyncIterator[PlannedBatch]:
         """Yield the changes of all staged members of a kind."""
         stored_fields = kind.stored_fields
         async for documents in self._staging.iter_batches(kind):
@@ -59,9 +61,9 @@ class ChangePlanner:
             ]
             yield PlannedBatch(documents, origins, live, changes)
 
-    async def _copy_owner_fields(self, kind: Kind[Any], documents: list[Document]) -> None:
-        for owner in kind.owners:
-            if not owner.copies:
+    async def _copy_owner_fields(self, kind: RecordType[Any], documents: list[Document]) -> None:
+        for owner in kind.foreign_keys:
+            if not owner.copied_fields:
                 continue
             cache = self.owner_caches[owner.kind]
             keys_by_document = [values_at(document, owner.field) for document in documents]
@@ -69,11 +71,11 @@ class ChangePlanner:
             for document, keys in zip(documents, keys_by_document, strict=True):
                 for key in keys:
                     facts = cache.get(key)
-                    for field in owner.copies:
+                    for field in owner.copied_fields:
                         document[field] = facts and facts[field]
 
     async def _load_live(
-        self, kind: Kind[Any], documents: list[Document], stored_fields: Sequence[str]
+        self, kind: RecordType[Any], documents: list[Document], stored_fields: Sequence[str]
     ) -> dict[str, Document]:
         keys = [document["_id"] for document in documents]
         projection = dict.fromkeys(stored_fields, 1)
@@ -83,7 +85,7 @@ class ChangePlanner:
 
     def _plan_change(
         self,
-        kind: Kind[Any],
+        kind: RecordType[Any],
         document: Document,
         live: Document | None,
         stored_fields: Sequence[str],

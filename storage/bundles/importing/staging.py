@@ -16,7 +16,7 @@ from typing import Any
 from storage.bundles.reading.format import BundleMember
 from storage.bundles.reading.violations import Violations
 from storage.mongo import driver, iteration
-from storage.records.kinds import Document, Kind
+from storage.records.kinds import Document, RecordType
 
 STAGING_PREFIX = "staging."
 KEY_FIELD = "_key"
@@ -58,7 +58,7 @@ class Staging:
         return {"_id": next(self._next_numbers), **document, ORIGIN_FIELD: member.origin}
 
     async def _add_duplicate_violations(
-        self, kind: Kind[Any], duplicates: list[Document], violations: Violations
+        self, kind: RecordType[Any], duplicates: list[Document], violations: Violations
     ) -> None:
         keys = list({document[KEY_FIELD] for document in duplicates})
         staged = self.collection_of(kind.name).find(
@@ -71,7 +71,7 @@ class Staging:
                 document[ORIGIN_FIELD], f"{describe_record(kind, key)} is already at {origins[key]}"
             )
 
-    async def iter_batches(self, kind: Kind[Any]) -> AsyncIterator[list[Document]]:
+    async def iter_batches(self, kind: RecordType[Any]) -> AsyncIterator[list[Document]]:
         """Yield the staged members of a kind in batches, with their keys as `_id`.
 
         In bundle order; sorted by key if the kind has a `single_valued_flag`.
@@ -97,7 +97,7 @@ class Staging:
                 await self._database.drop_collection(name)
 
 
-def describe_record(kind: Kind[Any], key: str) -> str:
+def describe_record(kind: RecordType[Any], key: str) -> str:
     """Return a record's kind and key, for messages."""
     if kind.key_fields == ("id",):
         return f'{kind.singular} "{key}"'

@@ -7,21 +7,21 @@ item keeps the live ones.
 from typing import Any
 
 from storage.bundles.reading.timestamped_arrays import TIMESTAMPED_ARRAYS, TimestampedArray
-from storage.catalog import KINDS
-from storage.records.kinds import Document, Kind
+from storage.catalog import RECORD_TYPES
+from storage.records.kinds import Document, RecordType
 from storage.records.timestamps import CREATED_AT, TIMESTAMP_FIELDS, UPDATED_AT
 
 
-def _find_plain_fields(kind: Kind[Any]) -> tuple[str, ...]:
+def _find_plain_fields(kind: RecordType[Any]) -> tuple[str, ...]:
     excluded = {*TIMESTAMP_FIELDS, *(nested.field for nested in TIMESTAMPED_ARRAYS[kind.name])}
     return tuple(field for field in kind.stored_fields if field not in excluded)
 
 
-PLAIN_FIELDS = {kind.name: _find_plain_fields(kind) for kind in KINDS}
+PLAIN_FIELDS = {kind.name: _find_plain_fields(kind) for kind in RECORD_TYPES}
 """By kind, the other fields that are no timestamps."""
 
 
-def has_same_content(kind: Kind[Any], document: Document, live: Document) -> bool:
+def has_same_content(kind: RecordType[Any], document: Document, live: Document) -> bool:
     """Return whether two documents are equal except for timestamps."""
     return all(document.get(field) == live.get(field) for field in PLAIN_FIELDS[kind.name]) and all(
         [_content_of(nested, item) for item in document[nested.field]]
@@ -30,7 +30,9 @@ def has_same_content(kind: Kind[Any], document: Document, live: Document) -> boo
     )
 
 
-def set_timestamps(kind: Kind[Any], document: Document, live: Document | None, now: str) -> None:
+def set_timestamps(
+    kind: RecordType[Any], document: Document, live: Document | None, now: str
+) -> None:
     """Set the timestamps of a document that is new (`live` is None) or changed, in place."""
     if CREATED_AT in document:
         _set_own_timestamps(document, live, now)

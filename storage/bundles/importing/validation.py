@@ -16,10 +16,10 @@ from storage.bundles.importing.staging import (
     describe_record,
 )
 from storage.bundles.reading.violations import Violations, quote_json
-from storage.catalog import KINDS, KINDS_BY_NAME
+from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.maps import MAPS, NETWORK_FIELD, PATHFINDING_TAG
 from storage.mongo import driver
-from storage.records.kinds import Document, Kind, Owner
+from storage.records.kinds import Document, ForeignKey, RecordType
 from storage.units import UNITS
 
 MAX_IDS_IN_NOTE = 5
@@ -45,9 +45,9 @@ class BundleValidator:
         self._previous = ("", "")
         """Key and origin of the last document with a single-valued key."""
 
-    async def validate_batch(self, kind: Kind[Any], batch: PlannedBatch) -> None:
+    async def validate_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
         """Validate one batch. Raises BundleError once there are too many violations."""
-        for owner in kind.owners:
+        for owner in kind.foreign_keys:
             await self._validate_owners(owner, batch)
         if kind.single_valued_flag:
             self._validate_unique_keys(batch)
@@ -56,7 +56,7 @@ class BundleValidator:
                 self._validate_immutable_fields(kind, document, live, origin)
                 await self._validate_owned_records(kind, document, live, origin)
 
-    async def _validate_owners(self, owner: Owner, batch: PlannedBatch) -> None:
+    async def _validate_owners(self, owner: ForeignKey, batch: PlannedBatch) -> None:
         cache = self._owner_caches[owner.kind]
         keys_by_document = [values_at(document, owner.field) for document in batch.documents]
         await cache.load({key for keys in keys_by_document for key in keys})
@@ -69,9 +69,9 @@ class BundleValidator:
                     self._add_owner_violations(owner, key, document, origin, facts)
 
     def _add_owner_violations(
-        self, owner: Owner, key: str, document: Document, origin: str, facts: Document | None
+        self, owner: ForeignKey, key: str, document: Document, origin: str, facts: Document | None
     ) -> None:
-        name = describe_record(KINDS_BY_NAME[owner.kind], key)
+        name = describe_record(RECORD_TYPES_BY_NAME[owner.kind], key)
         messages = (
             [f"there is no {name}, neither in the bundle nor in the catalog"]
             if facts is None
@@ -91,7 +91,7 @@ class BundleValidator:
             self._previous = (key, origin)
 
     def _validate_immutable_fields(
-        self, kind: Kind[Any], document: Document, live: Document, origin: str
+        self, kind: RecordType[Any], document: Document, live: Document, origin: str
     ) -> None:
         for field in kind.immutable_fields:
             if document[field] != live[field]:
@@ -102,20 +102,25 @@ class BundleValidator:
                 )
 
     async def _validate_owned_records(
-        self, kind: Kind[Any], document: Document, live: Document, origin: str
+        self, kind: RecordType[Any], document: Document, live: Document, origin: str
     ) -> None:
         """Check that fields and values of an owner that live records use do not change."""
-        for owned_kind in KINDS:
-            for owner in owned_kind.owners:
+        for owned_kind in RECORD_TYPES:
+            for owner in owned_kind.foreign_keys:
                 if owner.kind == kind.name:
                     await self._validate_copied_fields(owned_kind, owner, document, live, origin)
                     await self._validate_dropped_values(owned_kind, owner, document, live, origin)
 
     async def _validate_copied_fields(
-        self, owned_kind: Kind[Any], owner: Owner, document: Document, live: Document, origin: str
+        self,
+        owned_kind: RecordType[Any],
+        owner: ForeignKey,
+        document: Document,
+        live: Document,
+        origin: str,
     ) -> None:
         owned_records = self._database[owned_kind.name]
-        for field in owner.copies:
+        for field in owner.copied_fields:
             if document[field] != live[field] and await owned_records.find_one(
                 {owner.field: document["_id"]}
             ):
@@ -126,7 +131,12 @@ class BundleValidator:
                 )
 
     async def _validate_dropped_values(
-        self, owned_kind: Kind[Any], owner: Owner, document: Document, live: Document, origin: str
+        self,
+        owned_kind: RecordType[Any],
+        owner: ForeignKey,
+        document: Document,
+        live: Document,
+        origin: str,
     ) -> None:
         if not owner.value_in:
             return

@@ -21,15 +21,15 @@ from storage.bundles.reading.json_stream import (
 )
 from storage.bundles.reading.members import MemberError, parse_member
 from storage.bundles.reading.violations import Violations
-from storage.catalog import KINDS, KINDS_BY_NAME
+from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.errors import BundleError
-from storage.records.kinds import Document, Kind
+from storage.records.kinds import Document, RecordType
 
 GZIP_MAGIC = b"\x1f\x8b"
 PEEK_BYTES = 1 << 16
 MAX_MEMBER_CHARACTERS = 2 << 20
 """Limit of a member without its drawing. A MongoDB document has at most 16 MB."""
-KINDS_BY_TYPE = {name: kind for kind in KINDS for name in (kind.singular, kind.name)}
+KINDS_BY_TYPE = {name: kind for kind in RECORD_TYPES for name in (kind.singular, kind.name)}
 
 BUNDLE_FORMAT_HINT = "a bundle is one JSON object of arrays, or one member a line"
 
@@ -39,7 +39,7 @@ class BundleMember(NamedTuple):
 
     origin: str
     """File name and JSON path, such as `demo.json: $.units[3]`."""
-    kind: Kind[Any]
+    kind: RecordType[Any]
     document: Document
     text_length: int
 
@@ -131,14 +131,14 @@ def _decode_line(decoder: JsonDecoder, line: bytes, number: int) -> Any:
     return value if value is not None else []  # null is no member either
 
 
-def _pop_kind(value: Any, origin: str, violations: Violations) -> Kind[Any] | None:
+def _pop_kind(value: Any, origin: str, violations: Violations) -> RecordType[Any] | None:
     if not isinstance(value, dict):
         violations.add(origin, 'a member is an object, such as {"type": "unit", "id": ...}')
         return None
     type_name = value.pop("type", None)
     kind = KINDS_BY_TYPE.get(type_name) if isinstance(type_name, str) else None
     if kind is None:
-        types = ", ".join(kind.singular for kind in KINDS)
+        types = ", ".join(kind.singular for kind in RECORD_TYPES)
         violations.add(f"{origin}: $.type", f"must be one of {types}; not {json.dumps(type_name)}")
     return kind
 
@@ -162,14 +162,14 @@ def _read_array_form(
         )
 
 
-def _read_array_name(json_stream: JsonStream, seen: set[str]) -> Kind[Any]:
+def _read_array_name(json_stream: JsonStream, seen: set[str]) -> RecordType[Any]:
     if json_stream.peek() != '"':
         json_stream.expect('"', 'expected the name of an array in ""')
     error = json_stream.error_at("")  # before reading on: with the position of the name
     array, _ = json_stream.read_value()
-    if array not in KINDS_BY_NAME:
+    if array not in RECORD_TYPES_BY_NAME:
         error.message = (
-            f"there is no array {json.dumps(array)}; a bundle has {', '.join(KINDS_BY_NAME)}"
+            f"there is no array {json.dumps(array)}; a bundle has {', '.join(RECORD_TYPES_BY_NAME)}"
         )
         raise error
     if array in seen:
@@ -177,11 +177,11 @@ def _read_array_name(json_stream: JsonStream, seen: set[str]) -> Kind[Any]:
         raise error
     seen.add(array)
     json_stream.expect(":", f"expected ':' after \"{array}\"")
-    return KINDS_BY_NAME[array]
+    return RECORD_TYPES_BY_NAME[array]
 
 
 def _read_array(
-    json_stream: JsonStream, kind: Kind[Any], name: str, violations: Violations
+    json_stream: JsonStream, kind: RecordType[Any], name: str, violations: Violations
 ) -> Iterator[BundleMember]:
     json_stream.expect("[", f"\"{kind.name}\" must be an array: expected '['")
     closed = json_stream.accept("]")
@@ -199,7 +199,7 @@ def _read_array(
 
 def _parse_member(
     origin: str,
-    kind: Kind[Any],
+    kind: RecordType[Any],
     value: Any,
     json_errors: list[str],
     text_length: int,

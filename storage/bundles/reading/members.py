@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from storage.bundles.reading.timestamped_arrays import TIMESTAMPED_ARRAYS
-from storage.records.fields import TEXT_PATTERN, MapTag, Record, ReferenceKey, Timestamp
-from storage.records.kinds import Document, Kind
+from storage.records.fields import TEXT_PATTERN, MapTag, Record, ReferenceKey, TimestampText
+from storage.records.kinds import Document, RecordType
 from storage.records.timestamps import TIMESTAMP_FIELDS
 
 UNKNOWN_FIELD_MESSAGE = "Object contains unknown field"
@@ -22,7 +22,7 @@ def _pattern_of(constrained: Any) -> str:
 
 PATTERN_MESSAGES = {
     _pattern_of(
-        Timestamp
+        TimestampText
     ): "Expected an ISO 8601 time with offset such as 2026-01-31T12:00:00+00:00",
     _pattern_of(
         ReferenceKey
@@ -41,7 +41,7 @@ class MemberError(Exception):
         self.path, self.message = path, message
 
 
-def parse_member(kind: Kind[Any], value: Any) -> Document:
+def parse_member(kind: RecordType[Any], value: Any) -> Document:
     """Return the document of a member, decoded from JSON. Raises MemberError."""
     document = kind.to_document(_convert_record(kind, value))
     _normalize_timestamps(document, "")
@@ -51,16 +51,16 @@ def parse_member(kind: Kind[Any], value: Any) -> Document:
     return document
 
 
-def _convert_record(kind: Kind[Any], value: Any) -> Record:
+def _convert_record(kind: RecordType[Any], value: Any) -> Record:
     try:
-        record: Record = msgspec.convert(value, kind.record_type)
+        record: Record = msgspec.convert(value, kind.struct)
     except UnicodeEncodeError as error:
         raise MemberError("", f"{json.dumps(error.object)} contains a lone surrogate") from error
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$")
         path = path.rstrip("`")
         if message.startswith(UNKNOWN_FIELD_MESSAGE):
-            fields = ", ".join(_field_names_at(kind.record_type, path))
+            fields = ", ".join(_field_names_at(kind.struct, path))
             message = f"{message}; known fields: {fields}"
         for pattern, pattern_message in PATTERN_MESSAGES.items():
             if repr(pattern) in message:

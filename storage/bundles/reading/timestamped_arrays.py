@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from storage.catalog import KINDS
-from storage.records.kinds import Kind
+from storage.catalog import RECORD_TYPES
+from storage.records.kinds import RecordType
 from storage.records.timestamps import CREATED_AT, TIMESTAMP_FIELDS
 
 
@@ -20,8 +20,8 @@ class TimestampedArray(NamedTuple):
 IDENTITY_FIELDS = {"values": "value", "tags": "key"}
 
 
-def _find_timestamped_arrays(kind: Kind[Any]) -> tuple[TimestampedArray, ...]:
-    info: Any = msgspec.inspect.type_info(kind.record_type)
+def _find_timestamped_arrays(kind: RecordType[Any]) -> tuple[TimestampedArray, ...]:
+    info: Any = msgspec.inspect.type_info(kind.struct)
     found = []
     for field in info.fields:
         item = getattr(field.type, "item_type", None)
@@ -34,5 +34,5 @@ def _find_timestamped_arrays(kind: Kind[Any]) -> tuple[TimestampedArray, ...]:
     return tuple(found)
 
 
-TIMESTAMPED_ARRAYS = {kind.name: _find_timestamped_arrays(kind) for kind in KINDS}
+TIMESTAMPED_ARRAYS = {kind.name: _find_timestamped_arrays(kind) for kind in RECORD_TYPES}
 """By kind, the array fields with timestamps in their items."""

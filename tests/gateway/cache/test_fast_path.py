@@ -14,7 +14,7 @@ import uvicorn
 from gateway.app import Gateway
 from gateway.cache.fast_path import FastPath
 from gateway.server import worker
-from gateway.server.service import GatewayService
+from gateway.server.service import ServerConfig
 from gateway.settings import Settings
 from storage import keys
 from storage.cache import change_feed
@@ -122,9 +122,7 @@ async def serving(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncI
     monkeypatch.setattr(FastPath, "find", counting)
     gateway = Gateway(settings)
     application = gateway.build_application()
-    service = GatewayService(
-        lambda _: application, headers=(("x-content-type-options", "nosniff"),)
-    )
+    service = ServerConfig(lambda _: application, headers=(("x-content-type-options", "nosniff"),))
     config = worker.build_uvicorn_config(service, application)
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]

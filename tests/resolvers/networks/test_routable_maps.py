@@ -3,16 +3,19 @@
 import pytest
 
 from resolvers.networks.routable_maps import (
-    Placement,
+    LocationPosition,
     deserialize_routable_map,
-    placement_of,
     serialize_routable_map,
+    to_location_position,
 )
 from routing.errors import ArchiveError
 from storage.locations import Location, LocationFloor
 from tests.routing.world import process_drawing
 
-PLACEMENTS = [Placement("A", "Gym", 2.0, 2.5, ("0", "1")), Placement("B", "", 10.0, 2.0, ())]
+PLACEMENTS = [
+    LocationPosition("A", "Gym", 2.0, 2.5, ("0", "1")),
+    LocationPosition("B", "", 10.0, 2.0, ()),
+]
 
 
 def test_router_and_placements_are_read_back() -> None:
@@ -32,6 +35,6 @@ def test_other_bytes_are_an_error(archive: bytes) -> None:
 def test_a_placement_has_the_floors_of_its_location() -> None:
     floors = [LocationFloor(id="f2"), LocationFloor(id="f1")]
     location = Location(id="l", asset_id="a", unit_map_id="m", name="Pool", x=1, y=2, floors=floors)
-    assert placement_of(location) == Placement("l", "Pool", 1, 2, ("f2", "f1"))
-    assert placement_of(location).floor_id == "f2"
+    assert to_location_position(location) == LocationPosition("l", "Pool", 1, 2, ("f2", "f1"))
+    assert to_location_position(location).floor_id == "f2"
     assert PLACEMENTS[1].floor_id == ""

@@ -1,6 +1,6 @@
 """Existing locations of a map keep their ids and positions when it is made routable."""
 
-from resolvers.plans.adoption import ExistingLocation, adopt_locations
+from resolvers.plans.adoption import ExistingLocation, match_existing_locations
 from resolvers.plans.translation import TranslatedPlan
 from tests.resolvers.sketches import of_svg, rect
 
@@ -21,7 +21,7 @@ def existing(
 
 def adopt(*locations: ExistingLocation) -> tuple[set[str], set[str]]:
     """Return the ids of the plan's locations, and the names of the candidates that are left."""
-    adopted = adopt_locations(plan(), locations)
+    adopted = match_existing_locations(plan(), locations)
     left = {candidate.unit_id or candidate.name for candidate in adopted.candidates}
     return {location.id for location in adopted.plan.locations}, left
 
@@ -63,7 +63,7 @@ def test_a_location_of_another_plan_is_ignored() -> None:
 
 def test_positions_are_in_feet_and_the_space_is_that_of_the_candidate() -> None:
     before = {location.id: location for location in plan().plan.locations}
-    adopted = adopt_locations(plan(), [existing("old", x=35, y=15)])
+    adopted = match_existing_locations(plan(), [existing("old", x=35, y=15)])
     (old,) = (location for location in adopted.plan.locations if location.id == "old")
     assert (old.x, old.y) == (17.5, 7.5)  # half a foot per unit
     assert old.space_id in {location.space_id for location in before.values()}

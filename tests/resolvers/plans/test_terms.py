@@ -24,16 +24,16 @@ def test_a_matcher_without_values_takes_all_but_no_and_vacancy(value: str, expec
 
 
 def test_only_areas_are_spaces() -> None:
-    assert terms.space_kind_of(feature(AREA, indoor="room")) is SpaceKind.ROOM
-    assert terms.space_kind_of(feature(AREA, highway="footway")) is SpaceKind.AREA
-    assert terms.space_kind_of(feature(LINE, indoor="room")) is None
+    assert terms.get_space_kind(feature(AREA, indoor="room")) is SpaceKind.ROOM
+    assert terms.get_space_kind(feature(AREA, highway="footway")) is SpaceKind.AREA
+    assert terms.get_space_kind(feature(LINE, indoor="room")) is None
 
 
 def test_a_footway_on_several_levels_is_a_ramp() -> None:
-    assert terms.connector_kind_of(feature(LINE, ("0", "1"), highway="footway")) is (
+    assert terms.get_connector_kind(feature(LINE, ("0", "1"), highway="footway")) is (
         ConnectorKind.RAMP
     )
-    assert terms.connector_kind_of(feature(LINE, highway="footway")) is None
+    assert terms.get_connector_kind(feature(LINE, highway="footway")) is None
 
 
 def test_points_and_passable_barriers_block_nothing() -> None:
@@ -43,6 +43,6 @@ def test_points_and_passable_barriers_block_nothing() -> None:
 
 
 def test_a_feature_is_named_after_what_it_is_but_not_after_its_vacancy() -> None:
-    assert terms.display_name_of(feature(AREA, name="Books", shop="books")) == "Books"
-    assert terms.display_name_of(feature(AREA, shop="books")) == "books"
-    assert terms.display_name_of(feature(AREA, shop="vacant")) == "way/1"
+    assert terms.get_display_name(feature(AREA, name="Books", shop="books")) == "Books"
+    assert terms.get_display_name(feature(AREA, shop="books")) == "books"
+    assert terms.get_display_name(feature(AREA, shop="vacant")) == "way/1"

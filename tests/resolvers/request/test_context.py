@@ -16,7 +16,7 @@ from storage.cache.change_feed import ChangeFeed
 from storage.cache.record_cache import RecordCache
 from storage.floors import FLOORS
 from storage.mongo import driver
-from storage.records.visibility import ALL_ASSETS, Scope
+from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.setup import preparation
 from storage.store import Store
 
@@ -39,7 +39,7 @@ async def context(database: Any) -> Context:
     await database[ASSETS.name].insert_many(
         [{"_id": key, "name": key, "market": "m", **STAMPS} for key in ("ash", "elm", "oak")]
     )
-    caller = Caller("key", Scope(frozenset({"oak", "elm"})))
+    caller = Caller("key", AssetScope(frozenset({"oak", "elm"})))
     return Context(caller, Store(database.client, database.name))
 
 
@@ -52,9 +52,9 @@ async def test_a_record_is_read_by_its_key_if_it_is_visible(context: Context) ->
 
 
 async def test_records_are_aligned_with_their_keys(context: Context) -> None:
-    records = await context.load_aligned(ASSETS, ["elm", None, "ash", "oak", "elm"])
+    records = await context.load_in_order(ASSETS, ["elm", None, "ash", "oak", "elm"])
     assert [record and record.name for record in records] == ["elm", None, None, "oak", "elm"]
-    assert await context.load_aligned(ASSETS, [None]) == [None]
+    assert await context.load_in_order(ASSETS, [None]) == [None]
 
 
 async def test_reads_are_logged(context: Context) -> None:
@@ -67,7 +67,7 @@ async def test_reads_are_logged(context: Context) -> None:
 
 async def test_the_log_is_incomplete_only_after_it_was_bypassed(context: Context) -> None:
     assert context.reads.is_complete
-    context.bypass_read_log()
+    context.get_uncached_store()
     assert not context.reads.is_complete
 
 
@@ -100,7 +100,7 @@ async def test_a_mutation_reads_past_the_record_cache_and_shares_the_log(databas
     mutation = cached.for_mutation()
     assert mutation.record_cache is None
     assert cached.record_cache is not None
-    mutation.bypass_read_log()
+    mutation.get_uncached_store()
     assert not cached.reads.is_complete
 
 

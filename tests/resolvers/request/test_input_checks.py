@@ -20,12 +20,12 @@ from resolvers.request.inputs import (
     Range,
     argument,
     input_field,
+    joint_rules,
     required_input_field,
-    together,
 )
 from schema.execution import Executor
 from schema.fields import resolver_field
-from storage.records.visibility import Scope
+from storage.records.visibility import AssetScope
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +42,7 @@ class WidthBelowLength:
         return {}
 
 
-@together(WidthBelowLength())
+@joint_rules(WidthBelowLength())
 @strawberry.input
 class Room:
     width_feet: float = required_input_field("Of the floor.", Range(1, 100))
@@ -111,7 +111,9 @@ async def test_a_field_checks_its_arguments_however_it_is_executed(
     executor = Executor(schema, compile_queries=is_compiled)
     operation = executor.prepare(text)
     variables = {"rooms": copy.deepcopy(rooms), "name": name}
-    result = await executor.run(operation, variables, Context(Caller("key", Scope(None)), None))  # type: ignore[arg-type]
+    result = await executor.run(
+        operation, variables, Context(Caller("key", AssetScope(None)), None)
+    )  # type: ignore[arg-type]
     (error,) = result.errors
     assert error.extensions == {"code": "INVALID_INPUT", "fields": {path: [message]}}
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from resolvers.request.loading import Loader
+from resolvers.request.loading import DataLoader
 
 pytestmark = pytest.mark.anyio
 
@@ -15,7 +15,7 @@ class Reading:
 
     def __init__(self, max_keys: int = 100) -> None:
         self.calls: list[list[int]] = []
-        self.loader = Loader(self.load, max_keys)
+        self.loader = DataLoader(self.load, max_keys)
 
     async def load(self, keys: list[int]) -> Sequence[int]:
         self.calls.append(keys)

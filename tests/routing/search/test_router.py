@@ -7,7 +7,7 @@ from routing.costing import TravelMode
 from routing.errors import WaypointError
 from routing.network import network
 from routing.processing import process_plan
-from routing.search.route import ConnectorLeg, Route, WalkLeg
+from routing.search.route import ComputedRoute, ConnectorLeg, WalkLeg
 from routing.search.router import Position, Router
 from tests.routing.world import process_drawing
 
@@ -100,7 +100,7 @@ def test_a_level_that_the_map_does_not_have_is_out_of_reach() -> None:
 
 def test_a_route_names_the_connectors_in_order() -> None:
     route = TOWER.router.route("A", "B")
-    assert isinstance(route, Route)
+    assert isinstance(route, ComputedRoute)
     described = [
         leg.level_id if isinstance(leg, WalkLeg) else (leg.kind.value, leg.to_level_id)
         for leg in route.legs
@@ -110,7 +110,7 @@ def test_a_route_names_the_connectors_in_order() -> None:
 
 def test_the_walks_of_a_route_join_its_ends_and_connectors() -> None:
     route = TOWER.router.route("A", "B")
-    assert isinstance(route, Route)
+    assert isinstance(route, ComputedRoute)
     walks = [leg for leg in route.legs if isinstance(leg, WalkLeg)]
     assert walks[0].points[0] == (2.0, 2.0)
     assert walks[0].points[-1] == walks[1].points[0] == (18.0, 2.0)
@@ -120,7 +120,7 @@ def test_the_walks_of_a_route_join_its_ends_and_connectors() -> None:
 
 def test_a_route_bends_at_the_door_posts() -> None:
     route = FLAT.router.route("A", "C")
-    assert isinstance(route, Route)
+    assert isinstance(route, ComputedRoute)
     [walk] = route.legs
     assert isinstance(walk, WalkLeg)
     assert walk.points[0] == (6.0, 6.0)
@@ -130,7 +130,7 @@ def test_a_route_bends_at_the_door_posts() -> None:
 
 def test_a_route_to_where_one_stands_has_no_length() -> None:
     route = FLAT.router.route("A", "A")
-    assert isinstance(route, Route)
+    assert isinstance(route, ComputedRoute)
     assert (route.feet, route.seconds) == (0, 0)
 
 
@@ -139,7 +139,7 @@ def test_a_route_goes_by_the_faster_connector_not_the_shorter() -> None:
     short = process_drawing("A,s,,e", "B,s,,e").router.route("A", "B")
     high = process_drawing("A,s,,e", *[",,s,,e"] * 4, "B,s,,e").router.route("A", "B")
     for route, kind in ((short, "steps"), (high, "elevator")):
-        assert isinstance(route, Route)
+        assert isinstance(route, ComputedRoute)
         assert [leg.kind.value for leg in route.legs if isinstance(leg, ConnectorLeg)] == [kind]
 
 

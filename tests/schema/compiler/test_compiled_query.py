@@ -135,8 +135,8 @@ def test_random_operations_have_the_same_result_and_most_of_them_compile(ways: B
 
 def test_a_query_is_compiled_the_second_time_it_is_sent() -> None:
     executor = Executor(GRAPHQL_SCHEMA)
-    assert executor.select("{ __typename }", None, {}).compiled is None
-    assert executor.select("{ __typename }", None, {}).compiled is not None
+    assert executor.get_client_operation("{ __typename }", None, {}).compiled is None
+    assert executor.get_client_operation("{ __typename }", None, {}).compiled is not None
 
 
 def test_mutations_are_never_compiled() -> None:
@@ -153,9 +153,9 @@ def test_compilation_can_be_switched_off() -> None:
 def test_an_operation_knows_its_requirements() -> None:
     text = "query A { assetReferences { data { id } } } query B { units { data { id } } }"
     executor = Executor(GRAPHQL_SCHEMA)
-    [requirement] = executor.select(text, "A", {}).requirements
+    [requirement] = executor.get_client_operation(text, "A", {}).requirements
     assert (requirement.flag, requirement.permission) == (
         "references",
         "service.asset-references.read",
     )
-    assert executor.select(text, "B", {}).requirements == ()
+    assert executor.get_client_operation(text, "B", {}).requirements == ()

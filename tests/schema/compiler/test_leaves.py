@@ -16,7 +16,7 @@ from graphql import (
     Undefined,
 )
 
-from schema.compiler.leaves import InvalidResultError, build_completion, fast_test_of
+from schema.compiler.leaves import InvalidResultError, build_completion, build_type_test
 from schema.compiler.selection import UnsupportedQueryError
 from schema.root import GRAPHQL_SCHEMA
 
@@ -27,7 +27,7 @@ VALUES: list[Any] = [
 
 
 def passes_fast_test(output_type: GraphQLOutputType, value: Any) -> bool:
-    test = fast_test_of(output_type)
+    test = build_type_test(output_type)
     assert test is not None
     return bool(eval(test.format("value"), {"INFINITY": float("inf"), "value": value}))
 
@@ -62,8 +62,8 @@ def test_the_usual_values_pass_the_fast_test(scalar: Any, value: Any) -> None:
 def test_custom_scalars_that_serialize_as_text_have_the_test_of_text() -> None:
     timestamp: Any = GRAPHQL_SCHEMA.type_map["Timestamp"]
     parsed_map: Any = GRAPHQL_SCHEMA.type_map["ParsedMap"]
-    assert fast_test_of(timestamp) == fast_test_of(GraphQLString)
-    assert fast_test_of(parsed_map) is None
+    assert build_type_test(timestamp) == build_type_test(GraphQLString)
+    assert build_type_test(parsed_map) is None
 
 
 def test_completion_converts_as_graphql_core_does() -> None:
@@ -86,4 +86,4 @@ def test_completion_raises_an_exception_that_a_resolver_returned() -> None:
 
 def test_a_list_is_no_leaf() -> None:
     with pytest.raises(UnsupportedQueryError, match=r"\[Int\] is not a leaf type"):
-        fast_test_of(GraphQLList(GraphQLInt))
+        build_type_test(GraphQLList(GraphQLInt))

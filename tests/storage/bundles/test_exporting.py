@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from storage.bundles.exporting import export_bundle
 from storage.bundles.importing.importing import ImportCounts, ParsedSource, import_bundles
-from storage.catalog import KINDS
-from storage.records.visibility import Scope
+from storage.catalog import RECORD_TYPES
+from storage.records.visibility import AssetScope
 from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, small, text_of, write_arrays
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -37,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 
 async def test_an_empty_catalog_is_an_empty_bundle(database: Any) -> None:
     exported = json.loads(await text_of(export_bundle(database)))
-    assert exported == {kind.name: [] for kind in KINDS}
+    assert exported == {kind.name: [] for kind in RECORD_TYPES}
     assert await text_of(export_bundle(database, lines=True)) == b""
 
 
@@ -66,7 +66,7 @@ async def test_an_export_goes_back_in_unchanged(database: Any, path: Path, lines
 
 async def test_a_scope_exports_what_it_sees(database: Any, path: Path) -> None:
     await load(database, path, small())
-    scope = Scope(frozenset({"b"}))
+    scope = AssetScope(frozenset({"b"}))
     exported = json.loads(await text_of(export_bundle(database, scope)))
     assert [asset["id"] for asset in exported["assets"]] == ["b"]
     assert [unit["id"] for unit in exported["units"]] == ["v1"]

@@ -13,7 +13,7 @@ from storage.cache.bookmarks import MAX_LISTS, ListKey, PageBookmarks, PageStart
 from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
 from storage.records.kinds import Document
 from storage.records.paging import PageRequest
-from storage.records.visibility import ALL_ASSETS, Scope
+from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.setup import preparation
 from storage.store import Store
 from storage.units import UNITS, Unit
@@ -22,7 +22,7 @@ from tests.storage.cache.test_change_feed import known, until
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 STRIDE = 10
-SCOPES = (ALL_ASSETS, Scope(frozenset({"a"})), Scope(frozenset()))
+SCOPES = (ALL_ASSETS, AssetScope(frozenset({"a"})), AssetScope(frozenset()))
 WHERES: tuple[Document, ...] = ({}, {"asset_id": "a"}, {"asset_id": "b"})
 
 

@@ -11,7 +11,7 @@ import pytest
 from storage import keys
 from storage.cache import change_feed, key_cache
 from storage.cache.change_feed import ChangeFeed
-from storage.cache.key_cache import KeyCache
+from storage.cache.key_cache import ApiKeyCache
 from storage.errors import UnavailableError
 
 pytestmark = pytest.mark.anyio
@@ -27,9 +27,9 @@ async def create(database: Any, **given: Any) -> tuple[str, str]:
 
 
 @asynccontextmanager
-async def following(database: Any) -> AsyncIterator[KeyCache]:
+async def following(database: Any) -> AsyncIterator[ApiKeyCache]:
     """A key cache that follows changes."""
-    async with ChangeFeed(database).run() as known, KeyCache(database, known).run() as cache:
+    async with ChangeFeed(database).run() as known, ApiKeyCache(database, known).run() as cache:
         yield cache
 
 
@@ -68,14 +68,14 @@ async def test_a_cached_key_costs_no_read(
         await until(lambda: is_from_memory(cache, key, reads))
         before = reads.number
         for _ in range(100):
-            assert await cache.get_valid_key(key)
+            assert await cache.get_authenticated_key(key)
         assert reads.number == before
 
 
-async def is_from_memory(cache: KeyCache, key: str, reads: Reads) -> bool:
-    await cache.get_valid_key(key)
+async def is_from_memory(cache: ApiKeyCache, key: str, reads: Reads) -> bool:
+    await cache.get_authenticated_key(key)
     before = reads.number
-    await cache.get_valid_key(key)
+    await cache.get_authenticated_key(key)
     return reads.number == before
 
 
@@ -86,13 +86,13 @@ async def test_an_unknown_key_is_cached_as_unknown(
     async with following(database) as cache:
         key = keys.generate_key()
         await until(lambda: is_from_memory(cache, key, reads))
-        assert await cache.get_valid_key(key) is None
+        assert await cache.get_authenticated_key(key) is None
 
 
 async def test_a_malformed_key_costs_no_read(database: Any, reads: Reads) -> None:
-    cache = KeyCache(database, ChangeFeed(database))
-    assert await cache.get_valid_key("fgk_x") is None
-    assert await cache.get_valid_key(keys.generate_key()[:-1] + "!") is None
+    cache = ApiKeyCache(database, ChangeFeed(database))
+    assert await cache.get_authenticated_key("fgk_x") is None
+    assert await cache.get_authenticated_key(keys.generate_key()[:-1] + "!") is None
     assert reads.number == 0
 
 
@@ -100,9 +100,9 @@ async def test_a_cache_that_does_not_follow_changes_reads_every_time(
     database: Any, reads: Reads
 ) -> None:
     _, key = await create(database)
-    cache = KeyCache(database, ChangeFeed(database))
+    cache = ApiKeyCache(database, ChangeFeed(database))
     for number in range(1, 4):
-        assert await cache.get_valid_key(key)
+        assert await cache.get_authenticated_key(key)
         assert reads.number == number
 
 
@@ -113,11 +113,11 @@ async def test_a_revoked_key_is_rejected_once_the_change_is_reported(
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     key_id, key = await create(database)
     async with following(database) as cache:
-        assert await cache.get_valid_key(key)
+        assert await cache.get_authenticated_key(key)
         await keys.revoke_api_key(database, key_id)
 
         async def is_refused() -> bool:
-            return await cache.get_valid_key(key) is None
+            return await cache.get_authenticated_key(key) is None
 
         await until(is_refused)
 
@@ -128,7 +128,7 @@ async def test_a_key_read_while_it_was_revoked_is_not_cached(
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     _, key = await create(database)
     async with ChangeFeed(database).run() as followed:
-        cache = KeyCache(database, followed)
+        cache = ApiKeyCache(database, followed)
         await until(lambda: is_from_memory(cache, key, reads))
         original = keys.find_api_key
 
@@ -139,14 +139,14 @@ async def test_a_key_read_while_it_was_revoked_is_not_cached(
 
         monkeypatch.setattr(keys, "find_api_key", find_slowly)
         followed.count_write()
-        assert await cache.get_valid_key(key)
+        assert await cache.get_authenticated_key(key)
         monkeypatch.setattr(keys, "find_api_key", original)
         assert not await is_from_memory_at_once(cache, key, reads)
 
 
-async def is_from_memory_at_once(cache: KeyCache, key: str, reads: Reads) -> bool:
+async def is_from_memory_at_once(cache: ApiKeyCache, key: str, reads: Reads) -> bool:
     before = reads.number
-    await cache.get_valid_key(key)
+    await cache.get_authenticated_key(key)
     return reads.number == before
 
 
@@ -159,7 +159,7 @@ async def test_an_expired_key_is_rejected_from_the_cache(
     async with following(database) as cache:
 
         async def is_refused() -> bool:
-            return await cache.get_valid_key(key) is None
+            return await cache.get_authenticated_key(key) is None
 
         await until(is_refused)
         assert datetime.now(UTC) >= ends
@@ -169,7 +169,7 @@ async def test_the_last_use_is_written_when_the_cache_stops(database: Any) -> No
     key_id, key = await create(database)
     began = datetime.now(UTC) - timedelta(milliseconds=1)
     async with following(database) as cache:
-        assert await cache.get_valid_key(key)
+        assert await cache.get_authenticated_key(key)
     (listed,) = await keys.list_api_keys(database)
     assert listed.id == key_id
     assert listed.last_used_at is not None
@@ -180,8 +180,8 @@ async def test_uses_that_could_not_be_written_are_written_next_time(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, key = await create(database)
-    cache = KeyCache(database, ChangeFeed(database))
-    assert await cache.get_valid_key(key)
+    cache = ApiKeyCache(database, ChangeFeed(database))
+    assert await cache.get_authenticated_key(key)
     written = keys.record_uses
 
     async def fail(*_: Any) -> None:
@@ -205,7 +205,7 @@ async def test_the_key_cache_is_bounded(
     async with following(database) as cache:
         await until(lambda: is_from_memory(cache, minted[0], reads))
         for key in minted:
-            await cache.get_valid_key(key)
+            await cache.get_authenticated_key(key)
             assert len(cache._records) <= 3
         assert await is_from_memory_at_once(cache, minted[3], reads)
         assert not await is_from_memory_at_once(cache, minted[0], reads)

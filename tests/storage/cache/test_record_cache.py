@@ -10,14 +10,14 @@ from storage.assets import ASSETS
 from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
 from storage.cache.record_cache import RecordCache, RecordCacheKey
-from storage.records.visibility import ALL_ASSETS, Scope
+from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.setup import preparation
 from tests.storage.cache.test_change_feed import known, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 STAMPS = {"created_at": "2026-01-01T00:00:00+00:00", "updated_at": "2026-01-01T00:00:00+00:00"}
-OAK = Scope(frozenset(["oak"]))
+OAK = AssetScope(frozenset(["oak"]))
 
 
 class Directory:
@@ -28,13 +28,13 @@ class Directory:
         self.records = records
         self.reads = 0
 
-    async def name(self, key: str, scope: Scope = ALL_ASSETS) -> str | None:
+    async def name(self, key: str, scope: AssetScope = ALL_ASSETS) -> str | None:
         """The name of an asset, if the scope allows it."""
         return await self.records.get_or_load(
             RecordCacheKey(ASSETS.name, "name", scope, key), self.read(key, scope)
         )
 
-    def read(self, key: str, scope: Scope) -> Callable[[], Awaitable[str | None]]:
+    def read(self, key: str, scope: AssetScope) -> Callable[[], Awaitable[str | None]]:
         async def read() -> str | None:
             self.reads += 1
             where = scope.restrict(ASSETS, {"_id": key})
@@ -81,9 +81,9 @@ async def test_a_missing_record_is_read_again(directory: Directory) -> None:
 async def test_scopes_do_not_share_entries(directory: Directory) -> None:
     assert await directory.name("elm") == "Elm"
     assert await directory.name("elm", OAK) is None
-    assert await directory.name("elm", Scope(frozenset())) is None
+    assert await directory.name("elm", AssetScope(frozenset())) is None
     assert await directory.name("oak", OAK) == "Oak"
-    assert await directory.name("elm", Scope(frozenset(["elm", "oak"]))) == "Elm"
+    assert await directory.name("elm", AssetScope(frozenset(["elm", "oak"]))) == "Elm"
     assert directory.reads == 5
 
 

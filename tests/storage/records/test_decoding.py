@@ -5,17 +5,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from storage.catalog import KINDS
+from storage.catalog import RECORD_TYPES
 from storage.level_tags import LEVEL_TAGS, LevelTagValue
 from storage.locations import LOCATIONS, Location
-from storage.records.kinds import Kind
+from storage.records.kinds import RecordType
 from storage.units import UNITS, Unit
 from tests.storage.catalogs import SMALL
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_a_record_is_read_as_it_was_given(kind: Kind[Any]) -> None:
-    records = [msgspec.convert(member, kind.record_type) for member in SMALL[kind.name]]
+@pytest.mark.parametrize("kind", RECORD_TYPES, ids=lambda kind: kind.name)
+def test_a_record_is_read_as_it_was_given(kind: RecordType[Any]) -> None:
+    records = [msgspec.convert(member, kind.struct) for member in SMALL[kind.name]]
     documents = [kind.to_document(record) | {"added": 1} for record in records]
     assert kind.decode(documents) == records
     assert kind.decode([]) == []

@@ -1,7 +1,7 @@
 """Kinds of records: keys, documents, projections and defaults."""
 
 from storage.attributes import ASSIGNMENTS
-from storage.catalog import KINDS, KINDS_BY_NAME
+from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.records.kinds import KEY_SEPARATOR
 from storage.units import UNITS, Unit
 
@@ -9,8 +9,8 @@ ASSIGNMENT = {"group_id": "g", "attribute_id": "x", "asset_id": "a", "unit_id": 
 
 
 def test_owners_are_kinds_and_come_before_what_they_own() -> None:
-    for kind in KINDS:
-        assert {owner.kind for owner in kind.owners} <= {*KINDS_BY_NAME}
+    for kind in RECORD_TYPES:
+        assert {owner.kind for owner in kind.foreign_keys} <= {*RECORD_TYPES_BY_NAME}
 
 
 def test_the_key_is_the_id_or_the_key_fields_joined() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from storage.errors import InvalidPageRequestError
 from storage.records.fields import MAX_INT32
-from storage.records.paging import DEFAULT_PER_PAGE, MAX_PER_PAGE, Cursor, PageRequest
+from storage.records.paging import DEFAULT_PER_PAGE, MAX_PER_PAGE, PageCursor, PageRequest
 
 
 def test_nothing_asked_is_the_first_page_of_a_hundred() -> None:
@@ -31,7 +31,7 @@ def test_pages_and_sizes_are_counted_from_one(number: int) -> None:
     st.text(st.characters(exclude_categories=["Cs"])),
 )
 def test_a_cursor_leads_to_behind_its_key(page: int, per_page: int, key: str) -> None:
-    token = Cursor(page, per_page, key).encode()
+    token = PageCursor(page, per_page, key).encode()
     assert token.isascii() and not set(token) & set("=&?/+#% ")
     slice = PageRequest.from_arguments(page, per_page, token)
     assert (slice.after_key, slice.skip) == (key, 0)
@@ -39,9 +39,9 @@ def test_a_cursor_leads_to_behind_its_key(page: int, per_page: int, key: str) ->
 
 @pytest.mark.parametrize(("page", "per_page"), [(3, 10), (2, 11)])
 def test_a_cursor_of_another_page_or_size_does_not_count(page: int, per_page: int) -> None:
-    assert PageRequest.from_arguments(page, per_page, Cursor(2, 10, "k").encode()) == PageRequest(
-        page, per_page
-    )
+    assert PageRequest.from_arguments(
+        page, per_page, PageCursor(2, 10, "k").encode()
+    ) == PageRequest(page, per_page)
 
 
 @given(st.text())

@@ -10,7 +10,7 @@ import pytest
 from storage.attribute_assignments import assign_attributes
 from storage.attributes import Assignment
 from storage.bundles.importing.importing import ImportCounts, import_bundles
-from storage.catalog import KINDS
+from storage.catalog import RECORD_TYPES
 from storage.maps import MAPS, WHEELCHAIR_ROUTING
 from storage.networks import publish_network
 from storage.records.visibility import ALL_ASSETS
@@ -50,7 +50,7 @@ async def earlier(database: Any, bundle: Path) -> Any:
             {}, {"$unset": dict.fromkeys(fields, "")}, bypass_document_validation=True
         )
     await database["maps"].update_one({"_id": "am"}, {"$set": {"network": "digest"}})
-    for kind in KINDS:
+    for kind in RECORD_TYPES:
         await database.command("collMod", kind.name, validator=earlier_validator(kind))
     await database.drop_collection("migrations")
     return database
@@ -63,7 +63,7 @@ async def test_the_catalog_can_be_updated_after_a_start(
         await prepare_database(earlier)
         await prepare_database(earlier)
     assert caplog.messages == ["migration 1, routing tiers of published maps: 1 maps changed"]
-    for kind in KINDS:
+    for kind in RECORD_TYPES:
         result = await earlier[kind.name].update_many({}, {"$set": {"note": "x"}})
         assert result.modified_count == len(SMALL[kind.name])
     await publish_network(earlier, "bm", b"network", WHEELCHAIR_ROUTING, {}, [])

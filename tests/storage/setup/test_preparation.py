@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.catalog import KINDS
+from storage.catalog import RECORD_TYPES
 from storage.setup.preparation import prepare_database
 from storage.setup.validators import build_validator
 
@@ -45,7 +45,7 @@ async def shape(database: Any) -> dict[str, Any]:
 async def test_every_kind_gets_its_validator_and_indexes(database: Any) -> None:
     await prepare_database(database)
     found = await shape(database)
-    for kind in KINDS:
+    for kind in RECORD_TYPES:
         rule, indexes = found[kind.name]
         assert rule == build_validator(kind)
         wanted = [[("_id", 1)], *([(field, 1) for field in index] for index in kind.indexes)]
@@ -62,7 +62,7 @@ async def test_doing_it_again_changes_nothing(database: Any) -> None:
 async def test_an_older_validator_is_replaced(database: Any) -> None:
     await database.create_collection("assets", validator={"name": {"$type": "string"}})
     await prepare_database(database)
-    assert (await shape(database))["assets"][0] == build_validator(KINDS[0])
+    assert (await shape(database))["assets"][0] == build_validator(RECORD_TYPES[0])
 
 
 async def test_tasks_at_once_prepare_what_one_does(client: Any, database_name: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from pymongo.errors import WriteError
 
 from storage.bundles.reading.members import parse_member
-from storage.catalog import KINDS, KINDS_BY_NAME
+from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.setup.preparation import prepare_database
 from tests.storage.catalogs import SMALL
 
@@ -14,13 +14,13 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 def document(kind_name: str) -> dict[str, Any]:
-    kind = KINDS_BY_NAME[kind_name]
+    kind = RECORD_TYPES_BY_NAME[kind_name]
     return parse_member(kind, SMALL[kind_name][0])
 
 
 async def test_members_of_every_kind_are_accepted(database: Any) -> None:
     await prepare_database(database)
-    for kind in KINDS:
+    for kind in RECORD_TYPES:
         await database[kind.name].insert_one(document(kind.name))
 
 

@@ -10,11 +10,11 @@ from storage.bundles.reading.format import BundleMember
 from storage.bundles.reading.members import parse_member
 from storage.bundles.reading.violations import Violations
 from storage.floors import FLOORS
-from storage.records.kinds import Owner
+from storage.records.kinds import ForeignKey
 from tests.storage.catalogs import ONE_DRIVER, SMALL
 
-SAME_ASSET = Owner("floor_id", "floors", must_match=(("asset_id", "asset_id"),))
-OF_GROUP = Owner(
+SAME_ASSET = ForeignKey("floor_id", "floors", equal_fields=(("asset_id", "asset_id"),))
+OF_GROUP = ForeignKey(
     "group_id", "attribute_groups", value_in=("attribute_id", "attributes.attribute_id")
 )
 

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from storage.bundles.reading.members import MemberError, parse_member
-from storage.catalog import KINDS_BY_NAME
+from storage.catalog import RECORD_TYPES_BY_NAME
 from tests.storage.catalogs import SMALL
 
 
 def parse(kind: str, **changes: Any) -> dict[str, Any]:
-    return parse_member(KINDS_BY_NAME[kind], SMALL[kind][0] | changes)
+    return parse_member(RECORD_TYPES_BY_NAME[kind], SMALL[kind][0] | changes)
 
 
 def test_a_document_has_the_key_and_all_defaults() -> None:
