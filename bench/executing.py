@@ -23,7 +23,7 @@ from bench.load.machine import load_average
 from resolvers import catalog
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
-from rest import operations
+from rest import graphql_documents
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from storage.embedded import embedded_mongo
@@ -40,8 +40,8 @@ FAN_OUT = 10
 """Assets, floors of an asset, units on a floor."""
 CALLER = Caller("bench", ALL_ASSETS)
 QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "list of 1,000 units": (operations.LIST_UNITS, {"perPage": 1000}),
-    "GET one unit": (operations.GET_UNIT, {"unit": "a3-f3-u3"}),
+    "list of 1,000 units": (graphql_documents.LIST_UNITS, {"perPage": 1000}),
+    "GET one unit": (graphql_documents.GET_UNIT, {"unit": "a3-f3-u3"}),
     "assets, floors, 1,000 units": (
         "{ assets { data { name floors { data { name units { data { id name } } } } } } }",
         {},

@@ -33,7 +33,7 @@ from bench.load.servers import CHECKOUT, stop_at_exit
 from resolvers import catalog
 from resolvers.processing import pipeline
 from resolvers.request.caller import CALCULATE_DISTANCES_PERMISSION
-from storage import keys
+from storage import api_keys
 from storage.embedded import embedded_mongo
 from storage.locations import LOCATIONS
 from storage.mongo import driver
@@ -85,7 +85,7 @@ async def load_demo(mongo_url: str) -> tuple[str, list[Waypoint]]:
         await pipeline.process_and_publish(
             Store(client, DATABASE), pipeline.ProcessingRequest(MAP_ID, {})
         )
-        _, key = await keys.create_api_key(
+        _, key = await api_keys.create_api_key(
             database,
             name="bench",
             permissions=[CALCULATE_DISTANCES_PERMISSION],

@@ -9,15 +9,15 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway import pages
+from gateway import browser_pages
 from gateway.authentication import Authenticator
 from gateway.cache.fast_path import FastResponse
 from gateway.exchange import RawHeaders
 from gateway.graphql import GraphQLEndpoint
 from gateway.health import HealthEndpoints
 from gateway.middleware.access_log import AccessLogMiddleware
-from gateway.middleware.conditional import EtagCompressionMiddleware
 from gateway.middleware.cors import CorsMiddleware
+from gateway.middleware.etag_compression import EtagCompressionMiddleware
 from gateway.middleware.load_shedding import LoadSheddingMiddleware
 from gateway.middleware.proxy import ProxyMiddleware
 from gateway.openapi import OpenApiEndpoints
@@ -73,7 +73,10 @@ class Gateway:
 
     def build_app(self) -> ASGIApp:
         """Build the routes and wrap them in middleware, innermost first."""
-        routes: list[BaseRoute] = [PathRouter(self.build_routes()), *pages.static_file_routes()]
+        routes: list[BaseRoute] = [
+            PathRouter(self.build_routes()),
+            *browser_pages.static_file_routes(),
+        ]
         app: ASGIApp = Router(
             routes, redirect_slashes=False, default=_send_not_found, lifespan=self.lifespan
         )

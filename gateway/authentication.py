@@ -18,7 +18,7 @@ from rest.errors import (
     rate_limit_error,
     service_unavailable_error,
 )
-from storage.cache.key_cache import ApiKeyCache
+from storage.cache.api_key_cache import ApiKeyCache
 from storage.errors import UnavailableError
 
 API_KEY_HEADER: Final = b"api-key"

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from gateway.browser_pages import graphiql_response
 from gateway.negotiation import parse_weights
-from gateway.pages import graphiql_response
 from rest.bodies import parse_json, read_request_body
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RequestServices
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, method_not_allowed_error

@@ -7,7 +7,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway import pages
+from gateway import browser_pages
 from rest.endpoints import JSON_MEDIA_TYPE
 from rest.openapi import description
 from rest.path_routing import PathRoute
@@ -43,7 +43,7 @@ class OpenApiEndpoints:
 
     async def reference_page(self, _: Request) -> Response:
         """Return the interactive API reference."""
-        return pages.reference_response()
+        return browser_pages.reference_response()
 
     @cached_property
     def _description(self) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from gateway.settings import Settings
 from resolvers.networks.router_cache import RouterCache
 from storage import files
 from storage.bundles.importing.recovery import finish_interrupted_import
+from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.bookmarks import PageBookmarks
 from storage.cache.change_feed import ChangeFeed
-from storage.cache.key_cache import ApiKeyCache
 from storage.cache.record_cache import RecordCache
 from storage.cache.write_counter import WriteCounter
 from storage.errors import StorageError, UnavailableError

@@ -15,7 +15,7 @@ from resolvers.request.arguments import (
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
 from resolvers.request.errors import InvalidInputError, NotFoundError
-from resolvers.request.inputs import ID, Items, argument, required_input_field
+from resolvers.request.input_rules import ID, Items, argument, required_input_field
 from resolvers.request.listing import list_resolver
 from storage import attribute_assignments
 from storage.attribute_assignments import AttributeGroupNotFoundError, InvalidAssignmentsError

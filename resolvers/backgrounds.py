@@ -7,7 +7,7 @@ import strawberry
 
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
-from resolvers.request.inputs import ID, argument
+from resolvers.request.input_rules import ID, argument
 from resolvers.request.listing import list_resolver
 from storage.backgrounds import BACKGROUNDS, Background
 from storage.maps import Map

@@ -7,16 +7,16 @@ import orjson
 
 from resolvers.request.context import Info
 from resolvers.request.errors import RefusedDocumentError, RequestError
-from resolvers.request.inputs import argument
+from resolvers.request.input_rules import argument
 from resolvers.unit_maps import parse_drawing
-from storage.bundles.importing.importing import (
+from storage.bundles.importing.run import (
     ImportProgressCallback,
     ImportSummary,
     ParsedSource,
     ignore_progress,
     import_bundles,
 )
-from storage.bundles.reading.readers import BundleSource
+from storage.bundles.reading.batches import BundleSource
 from storage.bundles.reading.sources import SourceError
 from storage.errors import BundleError, ImportRunningError
 from storage.mongo import driver

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.inputs import (
+from resolvers.request.input_rules import (
     InputError,
     Items,
     JsonSchema,

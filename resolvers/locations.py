@@ -9,7 +9,7 @@ import strawberry
 from resolvers.request.arguments import DEFAULT_PER_PAGE, AfterCursor, PageNumber, PageSize
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Context, Info, Relation
-from resolvers.request.inputs import ID, Length, Syntax, argument
+from resolvers.request.input_rules import ID, Length, Syntax, argument
 from storage.floors import FLOORS, Floor
 from storage.locations import LOCATIONS, Location, LocationFloor
 from storage.maps import MAPS, Map

@@ -14,7 +14,7 @@ from resolvers.request.arguments import (
 )
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
-from resolvers.request.inputs import ID, Length, Syntax, argument
+from resolvers.request.input_rules import ID, Length, Syntax, argument
 from resolvers.request.listing import list_resolver
 from storage.backgrounds import Background
 from storage.maps import MAPS, Map

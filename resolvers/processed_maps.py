@@ -8,7 +8,7 @@ from strawberry.scalars import JSON
 from resolvers.processing.network_build import REQUIRED_PERCENTAGE
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.context import Info
-from resolvers.request.inputs import ID, argument
+from resolvers.request.input_rules import ID, argument
 
 
 class ProcessedMap(NamedTuple):

@@ -10,7 +10,7 @@ from resolvers.request.arguments import (
     PageSize,
 )
 from resolvers.request.context import Info, Relation
-from resolvers.request.inputs import Length, Pattern, argument
+from resolvers.request.input_rules import Length, Pattern, argument
 from resolvers.request.listing import list_resolver
 from storage.records.kinds import Document
 from storage.records.paging import Page

@@ -14,7 +14,7 @@ from resolvers.request import process_pool
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info
 from resolvers.request.errors import MalformedDocumentError, RefusedDocumentError
-from resolvers.request.inputs import argument
+from resolvers.request.input_rules import argument
 from storage.maps import Map
 
 SvgDocument = NewType("SvgDocument", bytes)

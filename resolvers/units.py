@@ -8,7 +8,7 @@ import strawberry
 from resolvers.request.arguments import DEFAULT_PER_PAGE, AfterCursor, PageNumber, PageSize
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
-from resolvers.request.inputs import ID, argument
+from resolvers.request.input_rules import ID, argument
 from resolvers.request.listing import list_resolver
 from storage.maps import Map
 from storage.records.kinds import Document

@@ -9,7 +9,7 @@ from msgspec import Struct
 from resolvers.networks.routable_maps import LocationPosition, RoutableMap, to_location_position
 from resolvers.request.context import Context
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.inputs import (
+from resolvers.request.input_rules import (
     ID,
     InputError,
     JsonSchema,

@@ -18,7 +18,7 @@ from rest.errors import (
 )
 from rest.names import to_snake_case
 from rest.request_body import BodyTooLargeError, receive_body
-from schema.inputs import Input
+from schema.operation_inputs import Input
 
 T = TypeVar("T")
 BodyParser = Callable[[bytes], dict[str, Any]]

@@ -14,11 +14,11 @@ from starlette.types import ASGIApp
 
 from rest import parameters
 from rest.bodies import UNIT_MAP_BODY, RequestBody, read_request_body
+from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.envelopes import RequestUrl
 from rest.errors import from_graphql_error, invalid_input_error, not_found_error
 from rest.parameters import EndpointInputs
 from rest.path_routing import Handler, PathRoute
-from rest.table import ENDPOINTS, Endpoint
 from schema.execution import Caller, Context, Executor, Operation, OperationResult, RequestError
 
 JSON_MEDIA_TYPE = "application/json"

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from rest.errors import not_found_error
-from schema.inputs import JsonSchema
+from schema.operation_inputs import JsonSchema
 
 OPTIONAL_WAYPOINT_MEMBERS = frozenset({"id", "name"})
 

@@ -11,11 +11,11 @@ from urllib.parse import parse_qsl
 
 from graphql import GraphQLSchema, get_named_type
 
+from rest.endpoint_table import Endpoint
 from rest.errors import invalid_input_error
 from rest.names import to_kebab_case
-from rest.table import Endpoint
 from schema.execution import Operation
-from schema.inputs import MAX_INT32, MAX_QUOTED_CHARACTERS, Input, OperationInputs
+from schema.operation_inputs import MAX_INT32, MAX_QUOTED_CHARACTERS, Input, OperationInputs
 
 MAX_PARAMETERS = 100
 MAX_DIGITS = 100

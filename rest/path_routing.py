@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rest.errors import HttpError, method_not_allowed_error
-from schema.inputs import is_id
+from schema.operation_inputs import is_id
 
 Handler = Callable[[Request], Awaitable[ASGIApp]]
 

@@ -4,10 +4,10 @@ import strawberry
 from graphql import GraphQLSchema
 from strawberry.schema.config import StrawberryConfig
 
+import resolvers.api_keys
 import resolvers.assets
 import resolvers.attributes
 import resolvers.catalog
-import resolvers.keys
 import resolvers.maps
 import resolvers.processed_maps
 import resolvers.references
@@ -58,7 +58,7 @@ class Query:
     attribute_group = resolver_field(
         resolvers.attributes.get_attribute_group, AttributeGroup | None, CAN_READ_ATTRIBUTES
     )
-    api_keys = resolver_field(resolvers.keys.list_api_keys, Page[ApiKey], IS_ADMIN)
+    api_keys = resolver_field(resolvers.api_keys.list_api_keys, Page[ApiKey], IS_ADMIN)
 
 
 @strawberry.type(description="Operations that change the directory.")
@@ -75,9 +75,9 @@ class Mutation:
         IS_ADMIN,
     )
     create_api_key = resolver_field(
-        resolvers.keys.create_api_key, output_type(resolvers.keys.CreatedApiKey), IS_ADMIN
+        resolvers.api_keys.create_api_key, output_type(resolvers.api_keys.CreatedApiKey), IS_ADMIN
     )
-    revoke_api_key = resolver_field(resolvers.keys.revoke_api_key, strawberry.ID, IS_ADMIN)
+    revoke_api_key = resolver_field(resolvers.api_keys.revoke_api_key, strawberry.ID, IS_ADMIN)
     process_map = resolver_field(
         resolvers.processed_maps.process_map,
         output_type(resolvers.processed_maps.ProcessedMap),

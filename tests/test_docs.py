@@ -30,9 +30,9 @@ from resolvers.distances import MAX_PAIRS
 from resolvers.request.caller import FLAGS, PERMISSIONS
 from resolvers.request.errors import RequestError
 from resolvers.request.read_log import MAX_RECORDS_PER_REQUEST
+from rest.endpoint_table import ENDPOINTS
 from rest.errors import HttpError
 from rest.openapi.description import build_description
-from rest.table import ENDPOINTS
 from schema.execution import InvalidOperationError
 from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA

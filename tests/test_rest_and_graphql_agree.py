@@ -9,10 +9,10 @@ import pytest
 
 from gateway.app import Gateway
 from resolvers.request import errors
+from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.envelopes import LinkPagedList, PagedList, SingleResource, UnpagedList
 from rest.errors import STATUS_BY_CODE
 from rest.parameters import VARIABLE_BY_PATH_PARAMETER, EndpointInputs
-from rest.table import ENDPOINTS, Endpoint
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from tests.world import (

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from gateway.app import Gateway
 from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import Context
+from rest.endpoint_table import ENDPOINTS
 from rest.envelopes import PagedList
-from rest.table import ENDPOINTS
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from storage.records.visibility import AssetScope

@@ -23,7 +23,7 @@ from gateway.app import Gateway
 from gateway.settings import Settings
 from resolvers.catalog import import_catalog
 from resolvers.request.caller import FLAGS, PERMISSIONS
-from storage import keys
+from storage import api_keys
 from storage.mongo import driver
 
 BASE_URL = "https://directory.test"
@@ -233,7 +233,7 @@ async def make_key(
     expires_at: datetime | None = None,
 ) -> tuple[str, str]:
     """A new key: its id and its text."""
-    record, key = await keys.create_api_key(
+    record, key = await api_keys.create_api_key(
         database,
         name=name,
         permissions=[*permissions],
@@ -253,7 +253,7 @@ async def create(
     await import_catalog(database, [bundle])
     past = datetime.now(UTC) - timedelta(seconds=1)
     revoked_id, revoked = await make_key(database, "revoked", permissions=PERMISSIONS)
-    await keys.revoke_api_key(database, revoked_id)
+    await api_keys.revoke_api_key(database, revoked_id)
     made = Keys(
         full=(await make_key(database, "full", permissions=PERMISSIONS))[1],
         narrow=(await make_key(database, "narrow", asset_ids=[SEEN]))[1],

@@ -22,7 +22,7 @@ from resolvers.request.caller import (
     READ_UNIT_ATTRIBUTES_PERMISSION,
     WRITE_UNIT_ATTRIBUTES_PERMISSION,
 )
-from storage import keys
+from storage import api_keys
 from storage.mongo import driver
 from storage.setup import preparation
 from storage.store import Store
@@ -76,7 +76,7 @@ async def _load_directory(mongo_url: str, name: str, units: int, scratch: Path) 
             READ_UNIT_ATTRIBUTES_PERMISSION,
             WRITE_UNIT_ATTRIBUTES_PERMISSION,
         ]
-        _, key = await keys.create_api_key(
+        _, key = await api_keys.create_api_key(
             client[name], name="bench", permissions=permissions, asset_ids=None, expires_at=None
         )
         routable = {"unit_map_id": MAP_ID, "words": "svc:id"}

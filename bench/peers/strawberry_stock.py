@@ -20,7 +20,7 @@ from bench.data.workloads import GRAPHQL_MATRIX, MATRIX, NOT_MODIFIED, names_exc
 from bench.peers.key_check import require_key
 from bench.peers.mongo_reader import MongoReader, Row, RowPage, to_page_envelope
 from bench.peers.peer import Peer, peer_environment, uvicorn_command
-from rest import operations
+from rest import graphql_documents
 
 
 class Loaders:
@@ -258,22 +258,22 @@ class _RestHandlers:
             "page": int(request.query_params.get("page", "1")),
             "perPage": int(request.query_params.get("per-page", "100")),
         }
-        page = (await self.run(operations.LIST_UNITS, variables))["units"]
+        page = (await self.run(graphql_documents.LIST_UNITS, variables))["units"]
         next_url = page["paging"].pop("next")
         page["paging"] |= {"prev_url": None, "next_url": next_url}
         return _json(page)
 
     async def unit(self, request: Request) -> Response:
-        data = await self.run(operations.GET_UNIT, request.path_params)
+        data = await self.run(graphql_documents.GET_UNIT, request.path_params)
         return _json(data["unit"]) if data["unit"] else Response(status_code=404)
 
     async def level_tags(self, request: Request) -> Response:
-        data = await self.run(operations.LIST_LEVEL_TAGS, request.path_params)
+        data = await self.run(graphql_documents.LIST_LEVEL_TAGS, request.path_params)
         return _json({"data": data["map"]["levelTags"]["data"]})
 
     async def locations(self, request: Request) -> Response:
         variables = {**request.path_params, "tags": request.query_params["tags"]}
-        data = await self.run(operations.LIST_LOCATIONS, variables)
+        data = await self.run(graphql_documents.LIST_LOCATIONS, variables)
         return _json({"data": data["map"]["locations"]["data"]})
 
 

@@ -22,8 +22,8 @@ from gateway.exchange import SCOPE_AUTHENTICATED_KEY, RawHeaders
 from gateway.rate_limit import RateLimiter
 from rest.endpoints import CacheKey
 from rest.path_routing import SCOPE_ROUTE
+from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
 from storage.cache.cache import Cache
-from storage.cache.key_cache import ApiKeyCache, AuthenticatedKey
 
 MAX_ENTRIES = 20_000
 """An entry takes some 500 bytes."""

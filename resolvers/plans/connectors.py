@@ -12,7 +12,7 @@ from shapely import LineString
 
 from parsing.drawing import Feature, NoteCollector, Tags
 from resolvers.plans.shapes import PlanGeometry, ShapeIndex, union_shapes
-from resolvers.plans.terms import (
+from resolvers.plans.tag_classification import (
     OUT_OF_SERVICE_MATCHERS,
     WHEELCHAIR_ACCESS,
     get_connector_kind,

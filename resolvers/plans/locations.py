@@ -9,7 +9,7 @@ from parsing.drawing import Drawing, Feature, NoteCollector
 from parsing.osm.surroundings import is_site
 from resolvers.locations import UNIT_ID_TAG
 from resolvers.plans.shapes import PlanGeometry, ShapeIndex, label_point
-from resolvers.plans.terms import (
+from resolvers.plans.tag_classification import (
     POINT_OF_INTEREST_MATCHERS,
     get_connector_kind,
     get_display_name,

@@ -14,7 +14,7 @@ from resolvers.plans.connectors import LevelStack, find_connectors
 from resolvers.plans.floors import assign_floors, validate_floor_order
 from resolvers.plans.locations import LocationCandidate, find_location_candidates
 from resolvers.plans.shapes import PlanGeometry, ShapeIndex, to_shape, union_shapes
-from resolvers.plans.terms import (
+from resolvers.plans.tag_classification import (
     LOCKED_MATCHERS,
     POINT_OF_INTEREST_MATCHERS,
     WHEELCHAIR_ACCESS,

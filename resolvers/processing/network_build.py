@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from parsing.plans import PlanFormat, read_plan
 from resolvers.networks import routable_maps
 from resolvers.networks.routable_maps import LocationPosition
-from resolvers.plans.adoption import ExistingLocation, match_existing_locations
+from resolvers.plans.location_matching import ExistingLocation, match_existing_locations
 from resolvers.plans.records import RecordDict, build_directory, build_location_records
 from resolvers.plans.translation import translate_plan
-from resolvers.request.inputs import Range
+from resolvers.request.input_rules import Range
 from routing.costing import TravelMode
 from routing.picture import draw_level
 from routing.processing import ProcessedPlan, ProcessingProgress, process_plan

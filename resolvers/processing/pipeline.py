@@ -12,8 +12,8 @@ from resolvers.catalog import import_catalog
 from resolvers.locations import get_unit_id
 from resolvers.networks import routable_maps
 from resolvers.networks.routable_maps import to_location_position
-from resolvers.plans.adoption import ExistingLocation
-from resolvers.processing import worker_process
+from resolvers.plans.location_matching import ExistingLocation
+from resolvers.processing import background_process
 from resolvers.processing.network_build import (
     REQUIRED_PERCENTAGE,
     BuildTask,
@@ -69,8 +69,8 @@ async def process_and_publish(
         raise InvalidInputError(require=message)
     task = await _prepare_task(store, request)
     try:
-        built = await worker_process.run_with_progress(build_network, progress, task)
-    except (ParsingError, RoutingError, worker_process.WorkerProcessDiedError) as error:
+        built = await background_process.run_with_progress(build_network, progress, task)
+    except (ParsingError, RoutingError, background_process.WorkerProcessDiedError) as error:
         raise RefusedDocumentError(str(error)) from error
     refusal = _describe_shortfall(built.report, request.require)
     if refusal is None and built.report["modes"]:

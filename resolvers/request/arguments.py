@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 import strawberry
 
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.inputs import ID, Length, Range, Syntax, argument
+from resolvers.request.input_rules import ID, Length, Range, Syntax, argument
 from storage.errors import InvalidPageRequestError
 from storage.records.fields import MAX_ID_CHARACTERS, MAX_INT32
 from storage.records.paging import DEFAULT_PER_PAGE, MAX_PER_PAGE, PageRequest

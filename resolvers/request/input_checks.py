@@ -1,4 +1,4 @@
-"""Checks of inputs, built from their definitions in `resolvers.request.inputs`."""
+"""Checks of inputs, built from their definitions in `resolvers.request.input_rules`."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import wraps
@@ -12,7 +12,7 @@ from strawberry.utils.str_converters import to_camel_case
 
 from resolvers.request.batching import batch_resolver, batch_resolver_of
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.inputs import InputDefinition, InputError, Rule, joint_rules_of
+from resolvers.request.input_rules import InputDefinition, InputError, Rule, joint_rules_of
 
 Check: TypeAlias = Callable[[Any], InputError | None]
 """Returns the first error of a value that is not null. Input objects may be Python's or dicts."""

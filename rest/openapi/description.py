@@ -8,20 +8,20 @@ from typing import Any, Final
 import yaml
 from graphql import GraphQLSchema
 
+from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.openapi import examples, parsed_maps, responses
-from rest.openapi.inputs import (
+from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
+from rest.openapi.objects import OpenApiObject
+from rest.openapi.overview import DESCRIPTION, LICENSE, TAG_DESCRIPTIONS
+from rest.openapi.request_descriptions import (
     HEADER_PARAMETERS,
     SECURITY_SCHEMES,
     describe_body,
     describe_parameters,
 )
-from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
-from rest.openapi.objects import OpenApiObject
-from rest.openapi.overview import DESCRIPTION, LICENSE, TAG_DESCRIPTIONS
 from rest.parameters import EndpointInputs
-from rest.table import ENDPOINTS, Endpoint
 from schema.execution import Executor, Operation
-from schema.inputs import JsonSchema
+from schema.operation_inputs import JsonSchema
 
 RELEASE_DATE: Final = "20261121"
 """When this version of the API was released: YYYYMMDD."""

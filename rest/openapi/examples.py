@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rest.envelopes import Envelope, EnvelopedBody, RequestUrl
 from rest.openapi.json_schemas import MissingDescriptionError
-from schema.inputs import JsonSchema
+from schema.operation_inputs import JsonSchema
 
 BASE_URL: Final = "https://localhost:8443"
 _TIMESTAMPS: Final = {

@@ -19,7 +19,7 @@ from rest.bodies import DATA, JsonBody, RequestBody
 from rest.body_models import OPEN_TYPES
 from rest.names import to_snake_case
 from rest.openapi.examples import SVG_EXAMPLE
-from schema.inputs import Input, JsonSchema, definition_of, joint_rules_of_type
+from schema.operation_inputs import Input, JsonSchema, definition_of, joint_rules_of_type
 
 SCALAR_SCHEMAS: Final[dict[str, JsonSchema]] = {
     "ID": {"type": "string"},

@@ -25,7 +25,7 @@ from graphql import (
 from rest.openapi.objects import COMPONENTS_PREFIX
 from rest.openapi.parsed_maps import PARSED_MAP_SCHEMA
 from schema.execution import Operation
-from schema.inputs import MAX_ID_CHARACTERS, JsonSchema
+from schema.operation_inputs import MAX_ID_CHARACTERS, JsonSchema
 
 SCALAR_JSON_SCHEMAS: dict[str, JsonSchema] = {
     "ID": {"type": "string", "minLength": 1, "maxLength": MAX_ID_CHARACTERS},

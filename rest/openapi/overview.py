@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from schema.inputs import MAX_ID_CHARACTERS
+from schema.operation_inputs import MAX_ID_CHARACTERS
 from schema.permissions import FLAGS
 
 DESCRIPTION: Final = f"""\

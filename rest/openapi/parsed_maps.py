@@ -3,7 +3,7 @@
 from typing import Final
 
 from rest.openapi.objects import COMPONENTS_PREFIX
-from schema.inputs import JsonSchema
+from schema.operation_inputs import JsonSchema
 
 _TEXT_SCHEMA: Final[JsonSchema] = {"type": "string"}
 _NUMBER_SCHEMA: Final[JsonSchema] = {"type": "number"}

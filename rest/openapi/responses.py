@@ -13,16 +13,16 @@ from rest.bodies import (
     UNIT_MAP_BODY,
     parse_json,
 )
+from rest.endpoint_table import ENDPOINTS
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, VARY
 from rest.errors import HttpError
+from rest.graphql_documents import LIST_ASSETS
 from rest.openapi.objects import COMPONENTS_PREFIX, OpenApiObject
-from rest.operations import LIST_ASSETS
 from rest.parameters import EndpointInputs, parse_query
 from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES, BodyTooLargeError
-from rest.table import ENDPOINTS
 from schema.errors import FlagRequiredError, PermissionRequiredError
 from schema.execution import Executor
-from schema.inputs import JsonSchema
+from schema.operation_inputs import JsonSchema
 from schema.root import GRAPHQL_SCHEMA
 
 ERROR_SCHEMAS: Final[dict[str, JsonSchema]] = {

@@ -27,9 +27,9 @@ from graphql import (
 
 from resolvers.request.batching import batch_resolver_of
 from schema.compiler import runtime
-from schema.compiler.inputs import build_arguments
 from schema.compiler.leaves import build_completion, build_type_test
 from schema.compiler.selection import SelectedField, Selection, TypenameField, UnsupportedQueryError
+from schema.compiler.variable_coercion import build_arguments
 
 
 @dataclass(slots=True)

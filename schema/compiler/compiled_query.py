@@ -21,9 +21,9 @@ from graphql import (
 
 from resolvers.request.context import Context
 from schema.compiler.codegen import CodeWriter
-from schema.compiler.inputs import VariableCoercer
 from schema.compiler.runtime import Row, RunInfo
 from schema.compiler.selection import FieldCollector, UnsupportedQueryError, fragments_by_name
+from schema.compiler.variable_coercion import VariableCoercer
 
 CompiledFunction: TypeAlias = Callable[[RunInfo], Coroutine[Any, Any, Row]]
 ConditionValues: TypeAlias = tuple[bool, ...]

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-from storage import keys
+from storage import api_keys
 from storage.cache.write_counter import WriteCounter
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
@@ -29,7 +29,7 @@ from storage.mongo.tasks import cancel_and_wait
 POLL_MS = 200
 CONFIRMATION_TTL_SECONDS = 0.6
 RETRY_SECONDS = 0.2
-FOLLOWED_COLLECTIONS = (*(kind.name for kind in RECORD_TYPES), keys.KEYS_COLLECTION)
+FOLLOWED_COLLECTIONS = (*(kind.name for kind in RECORD_TYPES), api_keys.KEYS_COLLECTION)
 
 logger = logging.getLogger("floorgate.changes")
 

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from storage.embedded import locks, mongod, replica_set, supervisor
+from storage.embedded import locks, mongod, mongod_supervisor, replica_set
 from storage.errors import EmbeddedServerError
 
 _START_LOCK = "start.lock"
@@ -56,7 +56,7 @@ def run_embedded_mongo(data_dir: Path) -> Iterator[str]:
         with _explain_os_errors(data_dir):
             home = data_dir.resolve() / "mongod"
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            users = stack.enter_context(locks.open_lock_file(home / supervisor.USERS_LOCK))
+            users = stack.enter_context(locks.open_lock_file(home / mongod_supervisor.USERS_LOCK))
             deadline = time.monotonic() + _READY_TIMEOUT_SECONDS
             _lock_or_raise(deadline, users, locks.SHARED, f"The MongoDB in {home} did not stop")
             url = _ensure_primary(home, deadline)
@@ -94,7 +94,7 @@ def _ensure_primary(home: Path, deadline: float) -> str:
         database_dir = _ensure_database_dir(home)
         starts = 0
         while time.monotonic() < deadline:
-            with locks.open_lock_file(home / supervisor.SERVER_LOCK) as server:
+            with locks.open_lock_file(home / mongod_supervisor.SERVER_LOCK) as server:
                 if locks.try_lock(server, locks.EXCLUSIVE):  # nothing runs
                     if starts == _MAX_STARTS:
                         raise EmbeddedServerError(_describe_failure(home))
@@ -106,7 +106,7 @@ def _ensure_primary(home: Path, deadline: float) -> str:
             time.sleep(_POLL_SECONDS)
     raise EmbeddedServerError(
         f"The MongoDB in {home} does not answer: waited {_READY_TIMEOUT_SECONDS} seconds; see"
-        f" {home / supervisor.LOG_NAME}."
+        f" {home / mongod_supervisor.LOG_NAME}."
     )
 
 
@@ -128,7 +128,7 @@ def _start_supervisor(home: Path, database_dir: Path, server_lock: int) -> None:
     _write_port(home, port)
     subprocess.run(
         [
-            *(sys.executable, "-I", "-S", supervisor.__file__, str(home), str(server_lock)),
+            *(sys.executable, "-I", "-S", mongod_supervisor.__file__, str(home), str(server_lock)),
             *mongod.build_command(database_dir, port, database_dir.name),
         ],
         check=False,  # whether it runs shows in the server lock
@@ -144,7 +144,7 @@ def _start_supervisor(home: Path, database_dir: Path, server_lock: int) -> None:
 
 
 def _describe_failure(home: Path) -> str:
-    log = home / supervisor.LOG_NAME
+    log = home / mongod_supervisor.LOG_NAME
     return (
         f"The MongoDB in {home} does not start: {mongod.describe_failure(log)} (its log is {log})."
     )
@@ -185,7 +185,7 @@ def _restart_when_down(home: Path, closed: threading.Event) -> None:
     """Restart the server whenever it dies before the context is left."""
     while True:
         try:
-            locks.wait_for_release(home / supervisor.SERVER_LOCK)
+            locks.wait_for_release(home / mongod_supervisor.SERVER_LOCK)
             if closed.is_set():
                 return
             _ensure_primary(home, time.monotonic() + _READY_TIMEOUT_SECONDS)

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from strawberry.schema.config import StrawberryConfig
 
-from gateway import pages
+from gateway import browser_pages
 
 KEY = "the-right-key"
 
@@ -108,7 +108,7 @@ def refusal(request: Request) -> Response | None:
 
 async def graphql(request: Request) -> Response:
     if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-        return pages.graphiql_response()
+        return browser_pages.graphiql_response()
     if refused := refusal(request):
         return refused
     posted = await request.json()
@@ -171,7 +171,7 @@ async def describe(request: Request) -> Response:
 
 
 async def reference(request: Request) -> Response:
-    return pages.reference_response()
+    return browser_pages.reference_response()
 
 
 APP = Starlette(
@@ -180,6 +180,6 @@ APP = Starlette(
         Route("/v1/units", list_units),
         Route("/v1/openapi.json", describe),
         Route("/v1/openapi", reference),
-        *pages.static_file_routes(),
+        *browser_pages.static_file_routes(),
     ]
 )

@@ -11,7 +11,7 @@ import pytest
 from pymongo import MongoClient
 
 from gateway.server import logs
-from storage import keys
+from storage import api_keys
 from tests.world import SEEN, World, connected, make_key, running, serving, speaking
 
 pytestmark = pytest.mark.anyio
@@ -106,7 +106,7 @@ async def test_an_invalid_key_is_rejected_without_a_reason(
     for key in (
         "a",
         "fgk_",
-        keys.generate_key(),  # well formed and unknown
+        api_keys.generate_key(),  # well formed and unknown
         world.keys.full[:-1],
         world.keys.full.swapcase(),
         f"{world.keys.full}, {world.keys.full}",  # what a proxy makes of two header lines
@@ -125,7 +125,7 @@ async def test_the_header_wins_even_when_only_the_parameter_is_right(
     stranger: httpx.AsyncClient, world: World
 ) -> None:
     response = await answer(
-        stranger, REST, [("API-Key", keys.generate_key())], [("api-key", world.keys.full)]
+        stranger, REST, [("API-Key", api_keys.generate_key())], [("api-key", world.keys.full)]
     )
     assert response.status_code == 403
 
@@ -189,14 +189,14 @@ async def test_a_new_key_opens_at_once_though_it_was_asked_for_before(own_world:
         connected(own_world) as database,
         serving(own_world.settings()) as client,
     ):
-        key = keys.generate_key()
+        key = api_keys.generate_key()
         headers = {"API-Key": key}
         assert (await client.get(REST, headers=headers)).status_code == 403
-        record, _ = await keys.create_api_key(
+        record, _ = await api_keys.create_api_key(
             database, name="late", permissions=[], asset_ids=None, expires_at=None
         )
         await database["api_keys"].update_one(
-            {"_id": record.id}, {"$set": {"digest": keys.hash_key(key)}}
+            {"_id": record.id}, {"$set": {"digest": api_keys.hash_key(key)}}
         )
         for _ in range(100):
             response = await client.get(REST, headers=headers)
@@ -232,7 +232,7 @@ def lines() -> Iterator[Lines]:
 
 async def test_no_key_is_ever_stored_or_logged(own_world: World, lines: Lines) -> None:
     async with serving(own_world.settings()) as client:
-        sent = [own_world.keys.full, own_world.keys.revoked, keys.generate_key()]
+        sent = [own_world.keys.full, own_world.keys.revoked, api_keys.generate_key()]
         for key in sent:
             await client.get(REST, headers={"API-Key": key})
             await client.get(REST, params={"api-key": key})

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
+from rest.endpoint_table import ENDPOINTS
 from rest.errors import HttpError
 from rest.parameters import EndpointInputs
-from rest.table import ENDPOINTS
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 

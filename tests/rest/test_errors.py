@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.middleware.access_log import AccessLogMiddleware
+from rest.endpoint_table import ENDPOINTS
 from rest.errors import STATUS_BY_CODE, HttpError, from_graphql_error
 from rest.path_routing import PathRoute
-from rest.table import ENDPOINTS
 from schema.execution import RequestError
 from tests.world import ALL_FLAGS, MAP, World, running, serving, speaking
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from rest.envelopes import RequestUrl
 from rest.errors import HttpError
-from rest.operations import LIST_UNITS
+from rest.graphql_documents import LIST_UNITS
 from rest.parameters import QueryParameter, parse_query
 from schema.execution import Executor
-from schema.inputs import OperationInputs
+from schema.operation_inputs import OperationInputs
 from schema.root import GRAPHQL_SCHEMA
 from tests.world import BASE_URL, MAP, UNIT_IDS, World, connected, serving
 

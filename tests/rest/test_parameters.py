@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from rest.endpoint_table import ENDPOINTS
 from rest.errors import HttpError
 from rest.parameters import EndpointInputs, parse_query
-from rest.table import ENDPOINTS
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from storage.bundles.importing.importing import import_bundles
+from storage.bundles.importing.run import import_bundles
 from storage.errors import BundleError
 
 ONE_DRIVER = pytest.mark.parametrize("client", ["motor"], indirect=True)

@@ -13,8 +13,8 @@ from storage.bundles.importing.pipelining import PipelinedWriter
 from storage.bundles.importing.planning import ChangePlanner, MemberChange
 from storage.bundles.importing.staging import SHOWN_UNITS_FIELD, Staging
 from storage.bundles.importing.validation import BundleValidator
-from storage.bundles.reading.format import BundleMember
-from storage.bundles.reading.readers import BundleSource, count_total_bytes, read_batches
+from storage.bundles.reading.batches import BundleSource, count_total_bytes, read_batches
+from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.sources import SourceError, read_source
 from storage.bundles.reading.violations import Violations
 from storage.catalog import RECORD_TYPES

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 from itertools import count
 from typing import Any
 
-from storage.bundles.reading.format import BundleMember
+from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.violations import Violations
 from storage.mongo import driver, iteration
 from storage.records.kinds import Document, RecordType

@@ -16,7 +16,7 @@ from gateway.cache.fast_path import FastPath
 from gateway.server import worker
 from gateway.server.service import ServerConfig
 from gateway.settings import Settings
-from storage import keys
+from storage import api_keys
 from storage.cache import change_feed
 from tests.world import HIDDEN, SEEN, World, connected, make_key
 
@@ -204,7 +204,7 @@ async def test_a_revoked_key_is_rejected(served: Served, own_world: World) -> No
         key_id, key = await make_key(database, "short-lived", asset_ids=[SEEN])
         async with served.wire(key) as wire:
             await served.taken(wire, "/v1/units")
-            await keys.revoke_api_key(database, key_id)
+            await api_keys.revoke_api_key(database, key_id)
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while (await wire.ask("/v1/units")).status != 403:
                     await asyncio.sleep(0.01)
@@ -218,7 +218,7 @@ async def test_a_key_with_changed_permissions_gets_no_earlier_entry(
         async with served.wire(key) as wire:
             await served.taken(wire, "/v1/units/unit-s")
             rights = {"$set": {"asset_ids": [SEEN]}}
-            await database[keys.KEYS_COLLECTION].update_one({"_id": key_id}, rights)
+            await database[api_keys.KEYS_COLLECTION].update_one({"_id": key_id}, rights)
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while len(json.loads((await wire.ask("/v1/assets")).body)["data"]) > 1:
                     await asyncio.sleep(0.01)

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from gateway.cli.main import main
 from resolvers.request.caller import PERMISSIONS
-from rest.table import ENDPOINTS
+from rest.endpoint_table import ENDPOINTS
 from schema.root import build_sdl
 from tests.gateway import served
 from tests.world import CATALOG

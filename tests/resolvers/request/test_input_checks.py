@@ -12,7 +12,7 @@ from resolvers.request.caller import Caller
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_checks import FieldChecks, check_inputs
-from resolvers.request.inputs import (
+from resolvers.request.input_rules import (
     InputError,
     Items,
     JsonSchema,
@@ -111,9 +111,8 @@ async def test_a_field_checks_its_arguments_however_it_is_executed(
     executor = Executor(schema, compile_queries=is_compiled)
     operation = executor.prepare(text)
     variables = {"rooms": copy.deepcopy(rooms), "name": name}
-    result = await executor.run(
-        operation, variables, Context(Caller("key", AssetScope(None)), None)
-    )  # type: ignore[arg-type]
+    context = Context(Caller("key", AssetScope(None)), None)  # type: ignore[arg-type]
+    result = await executor.run(operation, variables, context)
     (error,) = result.errors
     assert error.extensions == {"code": "INVALID_INPUT", "fields": {path: [message]}}
 

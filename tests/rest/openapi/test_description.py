@@ -12,11 +12,11 @@ import yaml
 
 import samples
 from parsing.svg.unit_map import parse_unit_map
-from resolvers.request.inputs import Length, argument
+from resolvers.request.input_rules import Length, argument
 from rest.bodies import JsonBody
+from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.envelopes import SingleResource
 from rest.openapi import description, examples
-from rest.table import ENDPOINTS, Endpoint
 from schema.permissions import RequirementExtension
 from schema.root import GRAPHQL_SCHEMA
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
+from rest.endpoint_table import ENDPOINTS
 from rest.openapi.examples import SVG_EXAMPLE
 from rest.openapi.input_schemas import (
     build_body_example,
@@ -12,7 +13,6 @@ from rest.openapi.input_schemas import (
     describe_parameter_value,
 )
 from rest.parameters import EndpointInputs
-from rest.table import ENDPOINTS
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 

@@ -66,7 +66,7 @@ def mongods(data_dir: Path) -> list[int]:
 
 
 def supervisors(data_dir: Path) -> list[int]:
-    return processes(data_dir, "/supervisor.py")
+    return processes(data_dir, "/mongod_supervisor.py")
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from storage.bundles.importing.owners import OwnerCache, find_mismatches, is_consistent, values_at
 from storage.bundles.importing.staging import Staging
-from storage.bundles.reading.format import BundleMember
 from storage.bundles.reading.members import parse_member
+from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.violations import Violations
 from storage.floors import FLOORS
 from storage.records.kinds import ForeignKey

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolvers.request.inputs import ID, Items, Length, OneOf, Pattern, Range, Rule, Syntax
+from resolvers.request.input_rules import ID, Items, Length, OneOf, Pattern, Range, Rule, Syntax
 
 
 def is_described(rule: Rule, value: Any) -> bool:

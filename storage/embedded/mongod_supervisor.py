@@ -1,6 +1,6 @@
 """The supervisor: a small process that runs a server as long as it has users.
 
-    python -I -S supervisor.py DIRECTORY SERVER_LOCK_DESCRIPTOR COMMAND...
+    python -I -S mongod_supervisor.py DIRECTORY SERVER_LOCK_DESCRIPTOR COMMAND...
 
 Users of the server hold a shared lock on `DIRECTORY/users.lock`. The supervisor waits for an
 exclusive lock, which it gets once the last user has left or died, and then stops the server; new

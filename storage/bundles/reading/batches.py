@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
-from storage.bundles.reading.format import BundleMember, read_members
+from storage.bundles.reading.parser import BundleMember, read_members
 from storage.bundles.reading.violations import Violations
 from storage.errors import BundleError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.embedded import locks, supervisor
+from storage.embedded import locks, mongod_supervisor
 
 PATIENCE_SECONDS = 60
 
@@ -15,13 +15,13 @@ PATIENCE_SECONDS = 60
 def keep(directory: Path, *command: str) -> None:
     """Run the command under a keeper while we use it, until it ends by itself."""
     with (
-        locks.open_lock_file(directory / supervisor.USERS_LOCK) as users,
-        locks.open_lock_file(directory / supervisor.SERVER_LOCK) as again,
+        locks.open_lock_file(directory / mongod_supervisor.USERS_LOCK) as users,
+        locks.open_lock_file(directory / mongod_supervisor.SERVER_LOCK) as again,
     ):
         assert locks.try_lock(users, locks.SHARED)
-        with locks.open_lock_file(directory / supervisor.SERVER_LOCK) as server:
+        with locks.open_lock_file(directory / mongod_supervisor.SERVER_LOCK) as server:
             assert locks.try_lock(server, locks.EXCLUSIVE)
-            arguments = [supervisor.__file__, str(directory), str(server), *command]
+            arguments = [mongod_supervisor.__file__, str(directory), str(server), *command]
             subprocess.run([sys.executable, "-I", "-S", *arguments], pass_fds=[server], check=True)
         assert locks.wait_for_lock(again, locks.EXCLUSIVE, time.monotonic() + PATIENCE_SECONDS)
 
@@ -38,7 +38,7 @@ def test_the_log_tells_what_the_server_said_and_how_it_ended(
     tmp_path: Path, script: str, log: str
 ) -> None:
     keep(tmp_path, "sh", "-c", script)
-    assert (tmp_path / supervisor.LOG_NAME).read_text() == log
+    assert (tmp_path / mongod_supervisor.LOG_NAME).read_text() == log
 
 
 def test_every_start_has_a_log_of_its_own(tmp_path: Path) -> None:
@@ -58,5 +58,5 @@ def test_logs_are_bounded_however_much_the_server_says(tmp_path: Path) -> None:
 def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
     keep(tmp_path, "/no/such/mongod")
     assert (
-        tmp_path / supervisor.LOG_NAME
+        tmp_path / mongod_supervisor.LOG_NAME
     ).read_text() == "/no/such/mongod: No such file or directory\n"

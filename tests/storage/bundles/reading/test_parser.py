@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.bundles.reading import json_stream
-from storage.bundles.reading.format import BundleMember, read_members
+from storage.bundles.reading.parser import BundleMember, read_members
 from storage.bundles.reading.violations import MAX_VIOLATIONS, Violations
 from storage.errors import BundleError
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from rest.operations import CALCULATE_DISTANCES, LIST_MAPS
+from rest.graphql_documents import CALCULATE_DISTANCES, LIST_MAPS
 from schema.execution import Executor
-from schema.inputs import InputError, OperationInputs
+from schema.operation_inputs import InputError, OperationInputs
 from schema.root import GRAPHQL_SCHEMA
 
 EXECUTOR = Executor(GRAPHQL_SCHEMA)

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pymongo.errors import DuplicateKeyError
 
-from storage import keys
-from storage.keys import BASE62_ALPHABET, KEY_LENGTH, KEY_PREFIX, ApiKey
+from storage import api_keys
+from storage.api_keys import BASE62_ALPHABET, KEY_LENGTH, KEY_PREFIX, ApiKey
 from storage.setup import preparation
 
 pytestmark = pytest.mark.anyio
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
-KEY = keys.generate_key()
+KEY = api_keys.generate_key()
 
 
 def api_key(**given: Any) -> ApiKey:
@@ -24,16 +24,16 @@ def api_key(**given: Any) -> ApiKey:
 
 
 def test_a_key_has_a_prefix_that_scanners_know_and_a_fixed_length() -> None:
-    for key in {keys.generate_key() for _ in range(100)}:
+    for key in {api_keys.generate_key() for _ in range(100)}:
         assert key.startswith(KEY_PREFIX)
         assert len(key) == KEY_LENGTH
         assert set(key.removeprefix(KEY_PREFIX)) <= set(BASE62_ALPHABET)
-        assert keys.is_well_formed(key)
+        assert api_keys.is_well_formed(key)
 
 
 def test_a_key_holds_256_random_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("secrets.randbits", lambda bits: 2**bits - 1)
-    greatest = keys.generate_key()[len(KEY_PREFIX) : -keys.CHECKSUM_LENGTH]
+    greatest = api_keys.generate_key()[len(KEY_PREFIX) : -api_keys.CHECKSUM_LENGTH]
     number = 0
     for digit in greatest:
         number = number * len(BASE62_ALPHABET) + BASE62_ALPHABET.index(digit)
@@ -43,7 +43,7 @@ def test_a_key_holds_256_random_bits(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(st.integers(len(KEY_PREFIX), KEY_LENGTH - 1), st.sampled_from(BASE62_ALPHABET))
 def test_a_mistyped_key_is_noticed_without_a_look_up(position: int, letter: str) -> None:
     mistyped = KEY[:position] + letter + KEY[position + 1 :]
-    assert keys.is_well_formed(mistyped) == (mistyped == KEY)
+    assert api_keys.is_well_formed(mistyped) == (mistyped == KEY)
 
 
 @given(st.integers(len(KEY_PREFIX), KEY_LENGTH - 2))
@@ -51,17 +51,17 @@ def test_two_letters_swapped_are_noticed(position: int) -> None:
     letters = [*KEY]
     letters[position : position + 2] = reversed(letters[position : position + 2])
     swapped = "".join(letters)
-    assert keys.is_well_formed(swapped) == (swapped == KEY)
+    assert api_keys.is_well_formed(swapped) == (swapped == KEY)
 
 
 @given(st.text(max_size=80))
 def test_any_other_text_is_no_key(text: str) -> None:
-    assert not keys.is_well_formed(text)
-    assert not keys.is_well_formed(KEY_PREFIX + text)
+    assert not api_keys.is_well_formed(text)
+    assert not api_keys.is_well_formed(KEY_PREFIX + text)
 
 
 def test_only_a_digest_identifies_a_key() -> None:
-    assert keys.hash_key(KEY) == hashlib.sha256(KEY.encode()).digest()
+    assert api_keys.hash_key(KEY) == hashlib.sha256(KEY.encode()).digest()
 
 
 @pytest.mark.parametrize(
@@ -81,18 +81,18 @@ def test_a_key_opens_until_it_expires_or_is_revoked(given: dict[str, Any], is_va
 
 async def create(database: Any, **given: Any) -> tuple[ApiKey, str]:
     wanted = {"name": "n", "permissions": [], "asset_ids": [], "expires_at": None, **given}
-    return await keys.create_api_key(database, **wanted)
+    return await api_keys.create_api_key(database, **wanted)
 
 
 async def test_a_key_is_found_by_its_digest_as_it_was_made(database: Any) -> None:
     record, key = await create(
         database, name="till", permissions=["p"], asset_ids=["a/b", "$gt"], expires_at=NOW
     )
-    found = await keys.find_api_key(database, keys.hash_key(key))
+    found = await api_keys.find_api_key(database, api_keys.hash_key(key))
     assert found == record
     assert found is not None
     assert found.created_at.tzinfo == UTC
-    assert await keys.find_api_key(database, keys.hash_key(keys.generate_key())) is None
+    assert await api_keys.find_api_key(database, api_keys.hash_key(api_keys.generate_key())) is None
 
 
 async def test_all_assets_and_no_assets_are_told_apart(database: Any) -> None:
@@ -100,32 +100,34 @@ async def test_all_assets_and_no_assets_are_told_apart(database: Any) -> None:
         await create(database, asset_ids=None),
         await create(database, asset_ids=[]),
     )
-    found = [await keys.find_api_key(database, keys.hash_key(key)) for key in (every, none)]
+    found = [await api_keys.find_api_key(database, api_keys.hash_key(key)) for key in (every, none)]
     assert [each.asset_ids for each in found if each] == [None, []]
 
 
 async def test_the_key_itself_is_nowhere_in_the_database(database: Any) -> None:
     _, key = await create(database)
-    stored = [document async for document in database[keys.KEYS_COLLECTION].find()]
+    stored = [document async for document in database[api_keys.KEYS_COLLECTION].find()]
     assert len(stored) == 1
     assert key not in repr(stored)
     assert key.removeprefix(KEY_PREFIX) not in repr(stored)
-    assert key[len(KEY_PREFIX) : -keys.CHECKSUM_LENGTH] not in repr(stored)
+    assert key[len(KEY_PREFIX) : -api_keys.CHECKSUM_LENGTH] not in repr(stored)
 
 
 async def test_two_keys_never_share_a_digest(database: Any) -> None:
     await preparation.prepare_database(database)
     _, key = await create(database)
     with pytest.raises(DuplicateKeyError):
-        await database[keys.KEYS_COLLECTION].insert_one({"_id": "x", "digest": keys.hash_key(key)})
+        await database[api_keys.KEYS_COLLECTION].insert_one(
+            {"_id": "x", "digest": api_keys.hash_key(key)}
+        )
 
 
 async def test_revoking_is_for_good_and_keeps_the_first_time(database: Any) -> None:
     record, key = await create(database)
-    assert await keys.revoke_api_key(database, record.id)
-    first = await keys.find_api_key(database, keys.hash_key(key))
-    assert await keys.revoke_api_key(database, record.id)
-    again = await keys.find_api_key(database, keys.hash_key(key))
+    assert await api_keys.revoke_api_key(database, record.id)
+    first = await api_keys.find_api_key(database, api_keys.hash_key(key))
+    assert await api_keys.revoke_api_key(database, record.id)
+    again = await api_keys.find_api_key(database, api_keys.hash_key(key))
     assert first is not None
     assert first.revoked_at is not None
     assert first == again
@@ -133,21 +135,21 @@ async def test_revoking_is_for_good_and_keeps_the_first_time(database: Any) -> N
 
 
 async def test_revoking_an_unknown_key_says_so(database: Any) -> None:
-    assert not await keys.revoke_api_key(database, "none")
+    assert not await api_keys.revoke_api_key(database, "none")
 
 
 async def test_the_last_use_never_goes_back(database: Any) -> None:
     record, _ = await create(database)
     later = NOW + timedelta(hours=1)
     for at in (later, NOW):
-        await keys.record_uses(database, {record.id: at})
-    (listed,) = await keys.list_api_keys(database)
+        await api_keys.record_uses(database, {record.id: at})
+    (listed,) = await api_keys.list_api_keys(database)
     assert listed.last_used_at == later
 
 
 async def test_all_keys_are_listed_ended_ones_included(database: Any) -> None:
     made = [(await create(database, name=name))[0] for name in ("a", "b", "c")]
-    await keys.revoke_api_key(database, made[1].id)
-    listed = await keys.list_api_keys(database)
+    await api_keys.revoke_api_key(database, made[1].id)
+    listed = await api_keys.list_api_keys(database)
     assert {record.name for record in listed} == {"a", "b", "c"}
     assert [record.revoked_at is None for record in listed if record.name != "b"] == [True, True]

@@ -14,17 +14,17 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 
-from gateway import pages
+from gateway import browser_pages
 from gateway.server.server import security_headers
 from tests.gateway import browser
 from tests.gateway.directory import APP, KEY
 
-WEB = Path(pages.__file__).parent / "web"
+WEB = Path(browser_pages.__file__).parent / "web"
 AS_BROWSER = {"Accept": "text/html,application/xhtml+xml"}
 PAGES = ["/graphql", "/v1/openapi"]
 
 needs_build = pytest.mark.skipif(
-    not pages.DIST_DIR.exists(), reason="gateway/web/dist is not built: run `make setup`"
+    not browser_pages.DIST_DIR.exists(), reason="gateway/web/dist is not built: run `make setup`"
 )
 needs_chromium = pytest.mark.skipif(
     not browser.CHROMIUM, reason="no Chromium on this machine: apt install chromium"
@@ -136,7 +136,7 @@ def test_everything_a_page_names_is_served_with_its_type(client: httpx.Client, p
 @needs_build
 def test_an_asset_travels_gzipped_to_those_who_accept_it(client: httpx.Client) -> None:
     style = next(name for name in assets_of(client.get("/graphql").text) if name.endswith(".css"))
-    stored = pages.DIST_DIR / "assets" / Path(style).name
+    stored = browser_pages.DIST_DIR / "assets" / Path(style).name
     with client.stream("GET", style, headers={"Accept-Encoding": "gzip"}) as response:
         assert response.headers["content-encoding"] == "gzip"
         assert gzip.decompress(b"".join(response.iter_raw())) == stored.read_bytes()
@@ -174,8 +174,8 @@ def test_nothing_but_assets_is_served(client: httpx.Client, path: str) -> None:
 def test_without_a_build_a_page_says_how_to_build_it(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(pages, "DIST_DIR", tmp_path)
-    pages._read_page.cache_clear()
+    monkeypatch.setattr(browser_pages, "DIST_DIR", tmp_path)
+    browser_pages._read_page.cache_clear()
     for path in PAGES:
         response = client.get(path)
         assert response.status_code == 503
@@ -185,8 +185,8 @@ def test_without_a_build_a_page_says_how_to_build_it(
 def test_without_a_build_an_asset_is_not_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(pages, "DIST_DIR", tmp_path / "none")
-    with serving(Starlette(routes=pages.static_file_routes())) as url:
+    monkeypatch.setattr(browser_pages, "DIST_DIR", tmp_path / "none")
+    with serving(Starlette(routes=browser_pages.static_file_routes())) as url:
         assert httpx.get(f"{url}/pages/icon.svg").status_code == 404
 
 

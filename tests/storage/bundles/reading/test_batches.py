@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from storage.bundles import readers
-from storage.bundles.reading.readers import (
+from storage.bundles.reading.batches import (
     BundleSource,
     MemberBatch,
     count_total_bytes,

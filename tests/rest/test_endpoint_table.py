@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from rest.table import ENDPOINTS, Endpoint
+from rest.endpoint_table import ENDPOINTS, Endpoint
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.path)

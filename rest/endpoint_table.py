@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, Literal
 
-from rest import operations
+from rest import graphql_documents as documents
 from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
 from rest.envelopes import (
     DataList,
@@ -34,7 +34,7 @@ PARSED_MAP_MEDIA_TYPE: Final = "application/vnd.map+json"
 class Endpoint:
     """One endpoint; `number` is the specification's, or an X for an extension.
 
-    >>> from rest.operations import GET_UNIT
+    >>> from rest.graphql_documents import GET_UNIT
     >>> row = "E7", "GET", "/v1/units/{unit}", GET_UNIT, SingleResource(("unit",)), "Units", "Get"
     >>> Endpoint(*row).path_parameters
     ['unit']
@@ -114,61 +114,61 @@ _LOCATION_PATHS = ("/v1/unitmaps/{unitMapId}/locations", "/v1/maps/{map}/locatio
 _ASSIGNMENTS_PATH = "/v1/units/attribute-groups/{group-id}/assignments"
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = tuple(chain(
-    _get("E1", "/v1/assets", operations.LIST_ASSETS, _paged("assets"),
+    _get("E1", "/v1/assets", documents.LIST_ASSETS, _paged("assets"),
          "Assets", "List assets"),
-    _get("E2", "/v1/assets/{asset}", operations.GET_ASSET, _single("asset"),
+    _get("E2", "/v1/assets/{asset}", documents.GET_ASSET, _single("asset"),
          "Assets", "Get an asset"),
-    _get("E3", "/v1/assets/{asset}/floors", operations.LIST_FLOORS, _paged("asset", "floors"),
+    _get("E3", "/v1/assets/{asset}/floors", documents.LIST_FLOORS, _paged("asset", "floors"),
          "Floors", "List the floors of an asset"),
-    _get("E4", "/v1/assets/{asset}/floors/{floor}", operations.GET_FLOOR, _single("asset", "floor"),
+    _get("E4", "/v1/assets/{asset}/floors/{floor}", documents.GET_FLOOR, _single("asset", "floor"),
          "Floors", "Get a floor"),
-    _get("E5", "/v1/assets/references", operations.LIST_ASSET_REFERENCES, _paged("assetReferences"),
+    _get("E5", "/v1/assets/references", documents.LIST_ASSET_REFERENCES, _paged("assetReferences"),
          "References", "List asset references"),
-    _get("E6", "/v1/units", operations.LIST_UNITS, _paged("units"),
+    _get("E6", "/v1/units", documents.LIST_UNITS, _paged("units"),
          "Units", "List units"),
-    _get("E7", "/v1/units/{unit}", operations.GET_UNIT, _single("unit"),
+    _get("E7", "/v1/units/{unit}", documents.GET_UNIT, _single("unit"),
          "Units", "Get a unit"),
-    _get("E8", "/v1/units/references", operations.LIST_UNIT_REFERENCES, _paged("unitReferences"),
+    _get("E8", "/v1/units/references", documents.LIST_UNIT_REFERENCES, _paged("unitReferences"),
          "References", "List unit references"),
-    _get("E9", "/v1/maps", operations.LIST_MAPS, _paged("maps"),
+    _get("E9", "/v1/maps", documents.LIST_MAPS, _paged("maps"),
          "Maps", "List unit maps"),
-    _post("E10", "/v1/maps/parse", operations.PARSE_MAP, _single("parsedUnitMap"),
+    _post("E10", "/v1/maps/parse", documents.PARSE_MAP, _single("parsedUnitMap"),
           "Maps", "Parse the SVG of a unit map",
           body=UNIT_MAP_BODY, media_type=PARSED_MAP_MEDIA_TYPE),
-    _get("E11", "/v1/maps/{map}", operations.GET_MAP, _single("map"),
+    _get("E11", "/v1/maps/{map}", documents.GET_MAP, _single("map"),
          "Maps", "Get a unit map"),
-    _get("X1", "/v1/maps/{map}/parsed", operations.GET_PARSED_MAP, _single("map", "parsed"),
+    _get("X1", "/v1/maps/{map}/parsed", documents.GET_PARSED_MAP, _single("map", "parsed"),
          "Maps", "Get a unit map as a viewer draws it", media_type=PARSED_MAP_MEDIA_TYPE,
          description="The parsed drawing of the map. The map's `url` points here."),
-    _get("E12", "/v1/maps/{map}/backgrounds", operations.LIST_BACKGROUNDS,
+    _get("E12", "/v1/maps/{map}/backgrounds", documents.LIST_BACKGROUNDS,
          _paged("map", "backgrounds"), "Maps", "List the backgrounds of a unit map"),
-    _get("E13", "/v1/maps/{map}/backgrounds/{background}", operations.GET_BACKGROUND,
+    _get("E13", "/v1/maps/{map}/backgrounds/{background}", documents.GET_BACKGROUND,
          _single("map", "background"), "Maps", "Get a background"),
-    _get("E14", "/v1/maps/{map}/levels/tags", operations.LIST_LEVEL_TAGS,
+    _get("E14", "/v1/maps/{map}/levels/tags", documents.LIST_LEVEL_TAGS,
          UnpagedList(("map", "levelTags")), "Maps", "List the level tags of a unit map"),
-    _get("E15", "/v1/maps/{map}/units", operations.LIST_MAP_UNITS, _paged("map", "units"),
+    _get("E15", "/v1/maps/{map}/units", documents.LIST_MAP_UNITS, _paged("map", "units"),
          "Maps", "List the units on a unit map"),
-    _get("E16", "/v1/maps/{map}/units/{unit}", operations.GET_MAP_UNIT, _single("map", "unit"),
+    _get("E16", "/v1/maps/{map}/units/{unit}", documents.GET_MAP_UNIT, _single("map", "unit"),
          "Maps", "Get a unit on a unit map"),
-    _get("E17", _LOCATION_PATHS, operations.LIST_LOCATIONS, LinkPagedList(("map", "locations")),
+    _get("E17", _LOCATION_PATHS, documents.LIST_LOCATIONS, LinkPagedList(("map", "locations")),
          "Locations", "List the locations on a unit map"),
-    _post("E18", _MATRIX_PATHS, operations.CALCULATE_DISTANCES,
+    _post("E18", _MATRIX_PATHS, documents.CALCULATE_DISTANCES,
           DistanceMatrixData(("map", "distanceMatrix")),
           "Distances", "Calculate distances between waypoints", body=DISTANCES_BODY),
-    _get("X2", "/v1/maps/{map}/route", operations.FIND_ROUTE, NullableData(("map", "route")),
+    _get("X2", "/v1/maps/{map}/route", documents.FIND_ROUTE, NullableData(("map", "route")),
          "Distances", "Find the fastest route between two waypoints",
          description="`data` is null if there is no path."),
-    _get("X3", "/v1/maps/{map}/nearest", operations.FIND_NEAREST, DataList(("map", "nearest")),
+    _get("X3", "/v1/maps/{map}/nearest", documents.FIND_NEAREST, DataList(("map", "nearest")),
          "Distances", "Find the nearest locations by walking time"),
-    _get("E19", "/v1/units/attribute-groups", operations.LIST_ATTRIBUTE_GROUPS,
+    _get("E19", "/v1/units/attribute-groups", documents.LIST_ATTRIBUTE_GROUPS,
          UnpagedList(("attributeGroups",)), "Unit attributes", "List attribute groups"),
-    _get("E20", _ASSIGNMENTS_PATH, operations.LIST_ASSIGNMENTS,
+    _get("E20", _ASSIGNMENTS_PATH, documents.LIST_ASSIGNMENTS,
          _paged("attributeGroup", "assignments"),
          "Unit attributes", "List the assignments of a group"),
-    _put("E21", _ASSIGNMENTS_PATH, operations.ASSIGN_ATTRIBUTES,
+    _put("E21", _ASSIGNMENTS_PATH, documents.ASSIGN_ATTRIBUTES,
          DataList(("assignUnitAttributes",)),
          "Unit attributes", "Assign attributes to units", body=ASSIGNMENTS_BODY),
-    _post("E22", f"{_ASSIGNMENTS_PATH}/remove", operations.UNASSIGN_ATTRIBUTES,
+    _post("E22", f"{_ASSIGNMENTS_PATH}/remove", documents.UNASSIGN_ATTRIBUTES,
           NoContent(("unassignUnitAttributes",)),
           "Unit attributes", "Unassign attributes from units",
           body=ASSIGNMENTS_BODY, success_status=204),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from resolvers.processing.worker_process import WorkerProcessDiedError, run_with_progress
+from resolvers.processing.background_process import WorkerProcessDiedError, run_with_progress
 
 pytestmark = pytest.mark.anyio
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from rest.bodies import RequestBody
+from rest.endpoint_table import Endpoint
 from rest.openapi.input_schemas import (
     build_body_example,
     build_body_schema,
@@ -12,8 +13,7 @@ from rest.openapi.input_schemas import (
 from rest.openapi.json_schemas import hoist_titled
 from rest.openapi.objects import OpenApiObject
 from rest.parameters import EndpointInputs
-from rest.table import Endpoint
-from schema.inputs import Input, JsonSchema
+from schema.operation_inputs import Input, JsonSchema
 
 SECURITY_SCHEMES: Final[dict[str, OpenApiObject]] = {
     "ApiKeyHeader": {

@@ -1,6 +1,6 @@
 """Existing locations of a map keep their ids and positions when it is made routable."""
 
-from resolvers.plans.adoption import ExistingLocation, match_existing_locations
+from resolvers.plans.location_matching import ExistingLocation, match_existing_locations
 from resolvers.plans.translation import TranslatedPlan
 from tests.resolvers.sketches import of_svg, rect
 

@@ -22,7 +22,7 @@ from storage.bundles.importing.import_run import (
     ignore_progress,
 )
 from storage.bundles.importing.recovery import DEFAULT_WAIT_SECONDS, hold_import_lease
-from storage.bundles.reading.readers import BundleSource
+from storage.bundles.reading.batches import BundleSource
 from storage.mongo import driver
 from storage.setup.preparation import prepare_database
 

@@ -16,7 +16,7 @@ from resolvers.request.arguments import (
 from resolvers.request.caller import PERMISSIONS
 from resolvers.request.context import Info
 from resolvers.request.errors import NotFoundError
-from resolvers.request.inputs import (
+from resolvers.request.input_rules import (
     ID,
     Each,
     InputError,
@@ -26,8 +26,8 @@ from resolvers.request.inputs import (
     argument,
     joint_rules,
 )
-from storage import keys
-from storage.keys import ApiKey
+from storage import api_keys
+from storage.api_keys import ApiKey
 from storage.records.paging import Page
 
 
@@ -90,7 +90,7 @@ async def create_api_key(
     ] = None,
 ) -> CreatedApiKey:
     """Create an API key. The response is the only place that ever shows its text."""
-    record, key = await keys.create_api_key(
+    record, key = await api_keys.create_api_key(
         info.context.get_uncached_store().database,
         name=name,
         permissions=sorted(set(permissions or [])),
@@ -104,7 +104,7 @@ async def revoke_api_key(
     info: Info, id: Annotated[strawberry.ID, argument("Id of the key.", ID)]
 ) -> str:
     """Revoke an API key; every gateway rejects it within a second."""
-    if not await keys.revoke_api_key(info.context.get_uncached_store().database, id):
+    if not await api_keys.revoke_api_key(info.context.get_uncached_store().database, id):
         raise NotFoundError(f"There is no key with the id {id!r}")
     return id
 
@@ -118,7 +118,8 @@ async def list_api_keys(
     """List all API keys, revoked ones included; never their text."""
     request = parse_page_request(page, per_page, after)
     records = sorted(
-        await keys.list_api_keys(info.context.get_uncached_store().database), key=lambda key: key.id
+        await api_keys.list_api_keys(info.context.get_uncached_store().database),
+        key=lambda key: key.id,
     )
     rest = [key for key in records if request.after_key is None or key.id > request.after_key]
     on_page = rest[request.skip : request.skip + request.limit]

@@ -6,9 +6,9 @@ import pytest
 from graphql import OperationDefinitionNode, parse
 
 from resolvers.waypoints import WaypointInput
-from schema.compiler.inputs import VariableCoercer, build_arguments
 from schema.compiler.leaves import InvalidResultError
 from schema.compiler.selection import FieldCollector, SelectedField
+from schema.compiler.variable_coercion import VariableCoercer, build_arguments
 from schema.root import GRAPHQL_SCHEMA
 from storage.records.paging import DEFAULT_PER_PAGE
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rest.operations import FRAGMENTS, GET_UNIT, LIST_LOCATIONS, with_fragments
+from rest.graphql_documents import FRAGMENTS, GET_UNIT, LIST_LOCATIONS, with_fragments
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from storage import keys
+from storage import api_keys
+from storage.api_keys import ApiKey, KeyDigest
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import ChangeFeed
 from storage.errors import UnavailableError
-from storage.keys import ApiKey, KeyDigest
 from storage.mongo import driver
 from storage.mongo.driver import PyMongoError
 from storage.mongo.tasks import cancel_and_wait
@@ -23,7 +23,7 @@ from storage.mongo.tasks import cancel_and_wait
 FLUSH_INTERVAL_SECONDS = 5.0
 MAX_KEYS = 10_000
 
-KEY_COLLECTIONS = (keys.KEYS_COLLECTION,)
+KEY_COLLECTIONS = (api_keys.KEYS_COLLECTION,)
 
 
 class AuthenticatedKey(NamedTuple):
@@ -48,9 +48,9 @@ class ApiKeyCache:
 
     async def get_authenticated_key(self, key: str) -> AuthenticatedKey | None:
         """Return the key if it is valid now, else None. Raises UnavailableError."""
-        if not keys.is_well_formed(key):
+        if not api_keys.is_well_formed(key):
             return None
-        digest = keys.hash_key(key)
+        digest = api_keys.hash_key(key)
         record = self._mark_used(await self._get_or_load(digest))
         return None if record is None else AuthenticatedKey(record, digest)
 
@@ -81,7 +81,7 @@ class ApiKeyCache:
         if cached is not MISSING:
             return cached
         snapshot = self._feed.take_snapshot()  # before the read: a change during it counts
-        record = await keys.find_api_key(self._database, digest)
+        record = await api_keys.find_api_key(self._database, digest)
         self._records.put(digest, record, snapshot, KEY_COLLECTIONS)
         return record
 
@@ -94,7 +94,7 @@ class ApiKeyCache:
     async def _flush_last_uses(self) -> None:
         last_uses, self._last_uses = self._last_uses, {}
         try:
-            await keys.record_uses(self._database, last_uses)
+            await api_keys.record_uses(self._database, last_uses)
         except (PyMongoError, UnavailableError):
             self._last_uses = last_uses | self._last_uses
             raise

@@ -27,7 +27,7 @@ from strawberry.types.field import StrawberryField
 
 from resolvers.request.arguments import MAX_ID_CHARACTERS, MAX_INT32
 from resolvers.request.input_checks import Check, FieldChecks
-from resolvers.request.inputs import (
+from resolvers.request.input_rules import (
     ID,
     MAX_QUOTED_CHARACTERS,
     InputDefinition,

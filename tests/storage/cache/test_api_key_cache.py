@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from storage import keys
-from storage.cache import change_feed, key_cache
+from storage import api_keys
+from storage.cache import api_key_cache, change_feed
+from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.change_feed import ChangeFeed
-from storage.cache.key_cache import ApiKeyCache
 from storage.errors import UnavailableError
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +22,7 @@ FOREVER_SECONDS = 3600.0
 
 async def create(database: Any, **given: Any) -> tuple[str, str]:
     wanted = {"name": "n", "permissions": [], "asset_ids": None, "expires_at": None, **given}
-    record, key = await keys.create_api_key(database, **wanted)
+    record, key = await api_keys.create_api_key(database, **wanted)
     return record.id, key
 
 
@@ -44,13 +44,13 @@ class Reads:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.number = 0
-        original = keys.find_api_key
+        original = api_keys.find_api_key
 
         async def find(database: Any, digest: bytes) -> Any:
             self.number += 1
             return await original(database, digest)
 
-        monkeypatch.setattr(keys, "find_api_key", find)
+        monkeypatch.setattr(api_keys, "find_api_key", find)
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ async def test_an_unknown_key_is_cached_as_unknown(
 ) -> None:
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     async with following(database) as cache:
-        key = keys.generate_key()
+        key = api_keys.generate_key()
         await until(lambda: is_from_memory(cache, key, reads))
         assert await cache.get_authenticated_key(key) is None
 
@@ -92,7 +92,7 @@ async def test_an_unknown_key_is_cached_as_unknown(
 async def test_a_malformed_key_costs_no_read(database: Any, reads: Reads) -> None:
     cache = ApiKeyCache(database, ChangeFeed(database))
     assert await cache.get_authenticated_key("fgk_x") is None
-    assert await cache.get_authenticated_key(keys.generate_key()[:-1] + "!") is None
+    assert await cache.get_authenticated_key(api_keys.generate_key()[:-1] + "!") is None
     assert reads.number == 0
 
 
@@ -114,7 +114,7 @@ async def test_a_revoked_key_is_rejected_once_the_change_is_reported(
     key_id, key = await create(database)
     async with following(database) as cache:
         assert await cache.get_authenticated_key(key)
-        await keys.revoke_api_key(database, key_id)
+        await api_keys.revoke_api_key(database, key_id)
 
         async def is_refused() -> bool:
             return await cache.get_authenticated_key(key) is None
@@ -130,17 +130,17 @@ async def test_a_key_read_while_it_was_revoked_is_not_cached(
     async with ChangeFeed(database).run() as followed:
         cache = ApiKeyCache(database, followed)
         await until(lambda: is_from_memory(cache, key, reads))
-        original = keys.find_api_key
+        original = api_keys.find_api_key
 
         async def find_slowly(database: Any, digest: bytes) -> Any:
             record = await original(database, digest)
             followed.count_write()  # a change is known before the answer is
             return record
 
-        monkeypatch.setattr(keys, "find_api_key", find_slowly)
+        monkeypatch.setattr(api_keys, "find_api_key", find_slowly)
         followed.count_write()
         assert await cache.get_authenticated_key(key)
-        monkeypatch.setattr(keys, "find_api_key", original)
+        monkeypatch.setattr(api_keys, "find_api_key", original)
         assert not await is_from_memory_at_once(cache, key, reads)
 
 
@@ -170,7 +170,7 @@ async def test_the_last_use_is_written_when_the_cache_stops(database: Any) -> No
     began = datetime.now(UTC) - timedelta(milliseconds=1)
     async with following(database) as cache:
         assert await cache.get_authenticated_key(key)
-    (listed,) = await keys.list_api_keys(database)
+    (listed,) = await api_keys.list_api_keys(database)
     assert listed.id == key_id
     assert listed.last_used_at is not None
     assert listed.last_used_at >= began
@@ -182,26 +182,26 @@ async def test_uses_that_could_not_be_written_are_written_next_time(
     _, key = await create(database)
     cache = ApiKeyCache(database, ChangeFeed(database))
     assert await cache.get_authenticated_key(key)
-    written = keys.record_uses
+    written = api_keys.record_uses
 
     async def fail(*_: Any) -> None:
         raise UnavailableError("away")
 
-    monkeypatch.setattr(keys, "record_uses", fail)
+    monkeypatch.setattr(api_keys, "record_uses", fail)
     with pytest.raises(UnavailableError):
         await cache._flush_last_uses()
-    monkeypatch.setattr(keys, "record_uses", written)
+    monkeypatch.setattr(api_keys, "record_uses", written)
     await cache._flush_last_uses()
-    (listed,) = await keys.list_api_keys(database)
+    (listed,) = await api_keys.list_api_keys(database)
     assert listed.last_used_at is not None
 
 
 async def test_the_key_cache_is_bounded(
     database: Any, reads: Reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(key_cache, "MAX_KEYS", 3)
+    monkeypatch.setattr(api_key_cache, "MAX_KEYS", 3)
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
-    minted = [keys.generate_key() for _ in range(4)]
+    minted = [api_keys.generate_key() for _ in range(4)]
     async with following(database) as cache:
         await until(lambda: is_from_memory(cache, minted[0], reads))
         for key in minted:
