@@ -66,7 +66,7 @@ class Executor:
     >>> import asyncio
     >>> from graphql import build_schema
     >>> executor = Executor(build_schema("type Query { unit: String }"), compile_queries=False)
-    >>> operation = executor.select("{ unit }", None, variables={})
+    >>> operation = executor.get_client_operation("{ unit }", None, variables={})
     >>> context = Context(Caller("docs", scope=None), _store=None)
     >>> asyncio.run(executor.run(operation, {}, context)).data
     {'unit': None}

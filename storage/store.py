@@ -1,6 +1,6 @@
 """Reading the catalog: by key, by page, and for many owners at once.
 
-Every read takes the caller's `Scope`. Values from requests are only ever operands of `$eq`, `$in`
+Every read takes the caller's `AssetScope`. Values from requests are only ever operands of `$eq`, `$in`
 and the like, never in a position where MongoDB would read them as an operator.
 """
 

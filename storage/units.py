@@ -4,7 +4,7 @@ from storage.records.fields import Id, Text, TimestampedRecord
 from storage.records.kinds import ForeignKey, RecordType
 
 SAME_ASSET = (("asset_id", "asset_id"),)
-"""For `Owner.must_match`: owner and member belong to the same asset."""
+"""For `ForeignKey.equal_fields`: owner and member belong to the same asset."""
 
 
 class Unit(TimestampedRecord, frozen=True, kw_only=True):

@@ -28,7 +28,7 @@ def announce_ready(url: str) -> None:
 
 
 def security_headers(*, use_hsts: bool) -> tuple[tuple[str, str], ...]:
-    """Return the value for `GatewayService.headers`.
+    """Return the value for `ServerConfig.headers`.
 
     `use_hsts` makes browsers use HTTPS alone for a year (RFC 6797). Use it only with the
     operator's certificate, here or at a proxy: with the self-signed one it would apply to

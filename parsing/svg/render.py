@@ -13,7 +13,7 @@ JsonObject = Mapping[str, Any]
 
 
 def to_svg(parsed: JsonObject) -> str:
-    """Render the objects of `ParsedMap.to_dict`. Raises KeyError if members are missing."""
+    """Render the objects of `ParsedUnitMap.to_dict`. Raises KeyError if members are missing."""
     width, height = parsed["width"], parsed["height"]
     root = {
         "xmlns": "http://www.w3.org/2000/svg",

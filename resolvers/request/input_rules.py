@@ -272,6 +272,6 @@ def joint_rules(*rules: JointRule) -> Callable[[R], R]:
 
 
 def joint_rules_of(target: object) -> tuple[JointRule, ...]:
-    """Return the rules that `together` has added."""
+    """Return the rules that `joint_rules` has added."""
     rules: tuple[JointRule, ...] = getattr(target, _RULES_ATTRIBUTE, ())
     return rules

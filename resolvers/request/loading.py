@@ -21,7 +21,7 @@ class DataLoader(Generic[K, V]):
     ...     print("load", keys)
     ...     return [key * 2 for key in keys]
     >>> async def main():
-    ...     loader = Loader(load, max_keys=100)
+    ...     loader = DataLoader(load, max_keys=100)
     ...     return await asyncio.gather(loader.load([3, 1]), loader.load_one(2), loader.load([1]))
     >>> asyncio.run(main())
     load [3, 1, 2]

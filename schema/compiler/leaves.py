@@ -36,7 +36,7 @@ def build_type_test(output_type: GraphQLOutputType) -> str | None:
     """Return the fast test of a leaf type as in `FAST_TESTS`, or None if there is none.
 
     >>> from graphql import GraphQLString
-    >>> fast_test_of(GraphQLString)
+    >>> build_type_test(GraphQLString)
     'type(v := {}) is str or v is None'
     """
     leaf = _leaf_type(output_type)

@@ -38,7 +38,7 @@ class ForeignKey:
 class RecordType(Generic[R]):
     r"""One kind of record; `name` is its array in a bundle and its MongoDB collection.
 
-    >>> visits = Kind("visits", "visit", Record, key_fields=("unit_id", "day"))
+    >>> visits = RecordType("visits", "visit", Record, key_fields=("unit_id", "day"))
     >>> visits.key_of({"unit_id": "u1", "day": "2026-01-31"})
     'u1\x002026-01-31'
     """

@@ -52,8 +52,8 @@ class PageCursor(msgspec.Struct, frozen=True, array_like=True):
     def encode(self) -> str:
         """Return an opaque token that is safe in URLs.
 
-        >>> _decode_cursor(Cursor(2, 100, "unit-7").encode())
-        Cursor(page=2, per_page=100, last_key='unit-7')
+        >>> _decode_cursor(PageCursor(2, 100, "unit-7").encode())
+        PageCursor(page=2, per_page=100, last_key='unit-7')
         """
         token = base64.urlsafe_b64encode(msgspec.msgpack.encode(self))
         return token.rstrip(b"=").decode("ascii")

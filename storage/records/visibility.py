@@ -10,7 +10,7 @@ from storage.records.kinds import Document, RecordType
 class AssetScope:
     """The assets that a caller may see; None means all, including future ones.
 
-    >>> Scope(frozenset({"a"})).allows("b")
+    >>> AssetScope(frozenset({"a"})).allows("b")
     False
     """
 

@@ -30,12 +30,12 @@ PATIENCE_SECONDS = 30
 PROGRAM = """
 import orjson, sys
 from gateway.server.server import serve
-from gateway.server.service import GatewayService
+from gateway.server.service import ServerConfig
 from tests.gateway import small_app
 
 create_application = getattr(small_app, sys.argv[1])
 options = orjson.loads(sys.argv[2])
-sys.exit(serve(GatewayService(create_application, **options.pop("service")), **options))
+sys.exit(serve(ServerConfig(create_application, **options.pop("service")), **options))
 """
 
 
