@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from gateway.app import Gateway
 from gateway.server import server
-from gateway.server.service import AppWithFastPath, ServerConfig
+from gateway.server.config import AppWithFastPath, ServerConfig
 from gateway.settings import ALL_OPTIONS, Settings, settings_from_parameters, with_options
 from rest.bodies import DISTANCES_BODY, read_request_body
 from rest.endpoints import RESPONSE_HEADERS
@@ -44,7 +44,7 @@ class ConstantGateway(Gateway):
 
 def create_application(settings: Settings, write_counter: WriteCounter) -> AppWithFastPath:
     """Create the application that is served."""
-    return ConstantGateway(settings, write_counter).build_application()
+    return ConstantGateway(settings, write_counter).build_app_with_fast_path()
 
 
 @click.command()

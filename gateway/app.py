@@ -19,10 +19,10 @@ from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.middleware.cors import CorsMiddleware
 from gateway.middleware.etag_compression import EtagCompressionMiddleware
 from gateway.middleware.load_shedding import LoadSheddingMiddleware
-from gateway.middleware.proxy import ProxyMiddleware
+from gateway.middleware.proxy import ForwardedHttpsMiddleware
 from gateway.openapi import OpenApiEndpoints
 from gateway.rate_limit import RateLimiter
-from gateway.server.service import AppWithFastPath
+from gateway.server.config import AppWithFastPath
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
 from resolvers.request.caller import Caller
@@ -42,7 +42,7 @@ def create_application(settings: Settings, write_counter: WriteCounter) -> AppWi
 
     `write_counter` is shared by all serving processes of the gateway.
     """
-    return Gateway(settings, write_counter).build_application()
+    return Gateway(settings, write_counter).build_app_with_fast_path()
 
 
 class Gateway:
@@ -66,7 +66,7 @@ class Gateway:
             get_or_create_response=self.get_or_create_response,
         )
 
-    def build_application(self) -> AppWithFastPath:
+    def build_app_with_fast_path(self) -> AppWithFastPath:
         """Build the ASGI application, and its fast path unless caching is off."""
         fast_path = self.find_fast_response if self.settings.cache_mb else None
         return AppWithFastPath(self.build_app(), fast_path)
@@ -86,7 +86,7 @@ class Gateway:
         if self.settings.allowed_origins:
             app = CorsMiddleware(app, self.settings.allowed_origins)
         if self.settings.behind_proxy:
-            app = ProxyMiddleware(app)
+            app = ForwardedHttpsMiddleware(app)
         return AccessLogMiddleware(app, self.remember_request if self.settings.cache_mb else None)
 
     def build_routes(self) -> list[PathRoute]:

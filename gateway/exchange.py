@@ -20,7 +20,7 @@ from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
 SCOPE_KEY_ID = "floorgate.key_id"
 """Scope member: id of the caller's API key (not the key), set by authentication."""
 SCOPE_AUTHENTICATED_KEY = "floorgate.key"
-"""Scope member: record of the caller's API key (not the key), set by authentication."""
+"""Scope member: record and digest of the caller's API key (not the key), set by authentication."""
 SCOPE_EARLY_STATUS = "floorgate.refused_with"
 """Scope member: status that the protocol sent while the body was still arriving."""
 

@@ -13,7 +13,7 @@ from gateway.errors import StartError
 from gateway.middleware.cors import VARY_ORIGIN_LINE
 from gateway.rate_limit import RateLimiter
 from gateway.settings import Settings
-from resolvers.networks.router_cache import RouterCache
+from resolvers.networks.router_cache import RoutableMapCache
 from storage import files
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.cache.api_key_cache import ApiKeyCache
@@ -38,7 +38,7 @@ class GatewayState:
 
     store: Store
     key_cache: ApiKeyCache
-    routers: RouterCache
+    routers: RoutableMapCache
     change_feed: ChangeFeed
     response_cache: ResponseCache
     fast_path: FastPath
@@ -69,7 +69,7 @@ async def open_state(
         yield GatewayState(
             store,
             key_cache,
-            RouterCache(functools.partial(files.read_file, store.database)),
+            RoutableMapCache(functools.partial(files.read_file, store.database)),
             change_feed,
             response_cache,
             FastPath(response_cache, key_cache, rate_limiter, extra_headers),

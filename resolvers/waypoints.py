@@ -6,7 +6,7 @@ from typing import Any
 import strawberry
 from msgspec import Struct
 
-from resolvers.networks.routable_maps import LocationPosition, RoutableMap, to_location_position
+from resolvers.networks.routable_maps import Placement, RoutableMap, to_placement
 from resolvers.request.context import Context
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import (
@@ -19,8 +19,7 @@ from resolvers.request.input_rules import (
     joint_rules,
 )
 from routing.search.router import Router
-from routing.search.stops import Position
-from routing.search.stops import WaypointRef as Stop
+from routing.search.stops import Position, WaypointRef
 from storage.floors import FLOORS
 from storage.locations import LOCATIONS
 from storage.maps import Map
@@ -122,7 +121,7 @@ async def resolve_waypoints(
     return waypoints
 
 
-def to_waypoint_ref(router: Router, parent: Map, waypoint: Waypoint) -> Stop:
+def to_waypoint_ref(router: Router, parent: Map, waypoint: Waypoint) -> WaypointRef:
     """Return the waypoint for routing: the id of a location, else a position in feet."""
     if waypoint.is_location and waypoint.id is not None and router.has_location(waypoint.id):
         return waypoint.id
@@ -132,14 +131,14 @@ def to_waypoint_ref(router: Router, parent: Map, waypoint: Waypoint) -> Stop:
 
 async def _load_placements(
     context: Context, parent: Map, routable: RoutableMap | None, ids: Iterable[str]
-) -> Mapping[str, LocationPosition]:
+) -> Mapping[str, Placement]:
     """Return the map's locations among `ids`; read those that its network does not know."""
     known = routable.placements if routable else {}
     read = await context.load_by_id(LOCATIONS, [key for key in ids if key not in known])
     if not read:
         return known
     others = {
-        key: to_location_position(location)
+        key: to_placement(location)
         for key, location in read.items()
         if location.unit_map_id == parent.id
     }
@@ -155,7 +154,7 @@ async def _load_floor_ids(
     return known | {key for key, floor in read.items() if floor.asset_id == parent.asset_id}
 
 
-def _complete_waypoint(point: WaypointInput, placement: LocationPosition | None) -> Waypoint:
+def _complete_waypoint(point: WaypointInput, placement: Placement | None) -> Waypoint:
     # A location on several floors counts as itself only on the floor where routing has it.
     if placement is None:
         assert point.x is not None

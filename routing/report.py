@@ -17,7 +17,7 @@ from routing.space.doors import DoorOrigin
 from routing.space.walkable import WalkableLevel
 
 NEAR_PIECE_FEET = 0.2
-"""A location's vertex lies on the edge of its floor piece, or in a door across a wall."""
+"""A vertex this near to a floor piece counts as on it: it may lie on the edge, or in a door."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def explain_cut_off(
     built = walkable[on_network.level]
     if on_network.vertex < 0:
         distance = describe_distance(location, network, on_network.level)
-        return f"lies {distance} the nearest walkable floor"
+        return f"lies {distance}"
     point = shapely.Point(network.levels[on_network.level].xy[on_network.vertex])
     piece = next(iter(built.floor.pieces_within(point, NEAR_PIECE_FEET)), None)
     room = None if piece is None else built.floor.pieces[piece].room_id
@@ -192,12 +192,13 @@ def explain_cut_off(
 
 
 def describe_distance(location: PlanLocation, network: Network, level: int) -> str:
-    """Return how far a location is from the walkable area, ending in a preposition."""
+    """Return how far a location is from the walkable area, to follow "lies"."""
     area = network.levels[level].walkable_area
     if area.is_empty:
-        return "on a level without"
+        return "on a level without walkable floor"
     feet = area.distance(shapely.Point(location.x, location.y))
-    return f"{feet:.1f} ft (more than {network.costing.attach_feet:g}) from"
+    limit_feet = network.costing.attach_feet
+    return f"{feet:.1f} ft (more than {limit_feet:g}) from the nearest walkable floor"
 
 
 def list_unroutable(plan: Plan, checks: Sequence[SelfCheck]) -> Iterator[PlanIssue]:

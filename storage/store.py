@@ -1,7 +1,7 @@
 """Reading the catalog: by key, by page, and for many owners at once.
 
-Every read takes the caller's `AssetScope`. Values from requests are only ever operands of `$eq`, `$in`
-and the like, never in a position where MongoDB would read them as an operator.
+Every read takes the caller's `AssetScope`. Values from requests are only ever operands of `$eq`,
+`$in` and the like, never in a position where MongoDB would read them as an operator.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -22,8 +22,8 @@ from gateway.cli.main import main
 from gateway.compression import MIN_COMPRESSED_BYTES
 from gateway.exchange import log_request
 from gateway.middleware.load_shedding import MAX_ARRIVING_BYTES
+from gateway.server.config import ConnectionLimits
 from gateway.server.logs import LogFormatter
-from gateway.server.service import ConnectionLimits
 from gateway.settings import ALL_OPTIONS, Settings, environment_variable
 from resolvers.attributes import MAX_ASSIGNMENTS
 from resolvers.distances import MAX_PAIRS

@@ -22,7 +22,7 @@ ENTRY_OVERHEAD_BYTES = 3_000
 """Memory of a cached response apart from its body: headers, messages, keys and mappings."""
 
 
-class EncodedBody:
+class EncodedResponse:
     """A response in one content encoding: as ASGI messages and as header lines."""
 
     def __init__(self, headers: HeaderList, etag: bytes, body: bytes) -> None:
@@ -79,7 +79,7 @@ class CachedResponse:
         """Called with the cache key when a new encoding makes the entry larger."""
         self._headers = [(name, value) for name, value in headers if name != b"content-length"]
         self._body = body
-        self._encoded_bodies: dict[Encoding, EncodedBody] = {}
+        self._encoded_responses: dict[Encoding, EncodedResponse] = {}
         self.size_bytes = ENTRY_OVERHEAD_BYTES + len(body)
         """Estimated memory; grows with each encoding."""
 
@@ -108,7 +108,7 @@ class CachedResponse:
 
     def select_encoding(
         self, accept_encoding: bytes | None, if_none_match: bytes | None
-    ) -> tuple[EncodedBody, bool]:
+    ) -> tuple[EncodedResponse, bool]:
         """Return the body for a GET's `Accept-Encoding`, and False; or, if `If-None-Match`
         names the body in any encoding, that body and True.
         """
@@ -116,17 +116,19 @@ class CachedResponse:
         match = None if if_none_match is None else self._find_match(encoded, if_none_match)
         return (encoded, False) if match is None else (match, True)
 
-    def _get_encoded(self, encoding: Encoding) -> EncodedBody:
-        encoded = self._encoded_bodies.get(encoding)
+    def _get_encoded(self, encoding: Encoding) -> EncodedResponse:
+        encoded = self._encoded_responses.get(encoding)
         if encoded is None:
-            encoded = self._encoded_bodies[encoding] = self._encode(encoding)
+            encoded = self._encoded_responses[encoding] = self._encode(encoding)
             if encoding != "identity":
                 self.size_bytes += len(encoded.body_message["body"])
                 if self._on_growth is not None:
                     self._on_growth(self.cache_key)
         return encoded
 
-    def _find_match(self, preferred: EncodedBody, if_none_match: bytes) -> EncodedBody | None:
+    def _find_match(
+        self, preferred: EncodedResponse, if_none_match: bytes
+    ) -> EncodedResponse | None:
         if if_none_match == preferred.etag:
             return preferred
         # A client that has the body in another encoding has the same content.
@@ -136,13 +138,13 @@ class CachedResponse:
                 return self._get_encoded(encoding)
         return None
 
-    def _encode(self, encoding: Encoding) -> EncodedBody:
+    def _encode(self, encoding: Encoding) -> EncodedResponse:
         body = compression.compress(self._body, encoding)
         etag = compression.etag_for_encoding(self._etag, encoding).encode()
         headers = [*self._headers, (b"content-length", str(len(body)).encode())]
         if encoding != "identity":
             headers.append((b"content-encoding", encoding.encode()))
-        return EncodedBody(headers, etag, body)
+        return EncodedResponse(headers, etag, body)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response, as an ASGI application."""

@@ -50,7 +50,7 @@ class FastResponse(NamedTuple):
 
 
 class FastPathEntry(NamedTuple):
-    """Where the pipeline led a request."""
+    """The cache key, API key and route that the pipeline determined for a request."""
 
     cache_key: CacheKey
     authenticated_key: AuthenticatedKey

@@ -21,7 +21,7 @@ from storage.maps import MAPS
 from storage.mongo import driver
 
 if TYPE_CHECKING:
-    from gateway.server.service import CreateApplication
+    from gateway.server.config import CreateApplication
 
 DEMO_BUNDLE = Path(__file__).parents[2] / "samples" / "demo" / "bundle.json"
 DEMO_ASSET = "alder-court"
@@ -42,7 +42,7 @@ def serve(demo: bool, **values: Any) -> None:
     with ExitStack() as stack:
         create_application = _start_mongod_and_import_application(settings, stack)
         from gateway.server import server
-        from gateway.server.service import ServerConfig
+        from gateway.server.config import ServerConfig
 
         certificate = _get_certificate_paths(settings)
         on_ready: Callable[[str], None] = server.announce_ready

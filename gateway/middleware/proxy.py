@@ -12,7 +12,7 @@ _HTTPS_REQUIRED_MESSAGES = build_error_messages(
 )
 
 
-class ProxyMiddleware:
+class ForwardedHttpsMiddleware:
     """Answer 403 unless every `X-Forwarded-Proto` value is `https`. Health probes are exempt.
 
     No other header of the proxy is trusted: links in responses use the configured base URL.

@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from gateway.cache.cached_response import serialize_headers
 from gateway.exchange import SCOPE_EARLY_STATUS, get_request_id, log_request, new_request_id
 from gateway.server.backpressure import BackpressureProtocol
-from gateway.server.service import ConnectionLimits, FastPathLookup
+from gateway.server.config import ConnectionLimits, FastPathLookup
 from rest.errors import headers_too_large_error, url_too_long_error
 
 _HOST = re.compile(rb"[0-9A-Za-z._~%!$&'()*+,;=:\[\]-]*\Z")  # RFC 3986, 3.2.2 and 3.2.3

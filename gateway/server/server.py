@@ -10,7 +10,7 @@ import click
 
 from gateway.errors import StartError
 from gateway.server import logs, worker
-from gateway.server.service import ServerConfig
+from gateway.server.config import ServerConfig
 from gateway.server.supervisor import Supervisor
 from storage.cache.write_counter import WriteCounter
 
@@ -42,7 +42,7 @@ def security_headers(*, use_hsts: bool) -> tuple[tuple[str, str], ...]:
 
 
 def serve(
-    service: ServerConfig,
+    server_config: ServerConfig,
     *,
     host: str = "127.0.0.1",
     port: int = 8443,
@@ -55,12 +55,12 @@ def serve(
     drained; 1: could not start, for the reason on standard error; 130: a second SIGINT cut the
     draining short.
     """
-    logs.configure_logging(service.log_level, service.log_format)
+    logs.configure_logging(server_config.log_level, server_config.log_format)
     try:
         with ExitStack() as stack:
             listeners = [stack.enter_context(listener) for listener in open_listeners(host, port)]
-            url = _format_url(service, host, listeners[0].getsockname()[1])
-            return _run_workers(service, listeners, workers, lambda: on_ready(url))
+            url = _format_url(server_config, host, listeners[0].getsockname()[1])
+            return _run_workers(server_config, listeners, workers, lambda: on_ready(url))
     except StartError as error:
         logging.shutdown()  # flush, so that the error is the last line
         click.echo(f"Error: {error}", err=True)
@@ -68,14 +68,14 @@ def serve(
 
 
 def _run_workers(
-    service: ServerConfig,
+    server_config: ServerConfig,
     listeners: list[socket.socket],
     workers: int,
     on_ready: Callable[[], None],
 ) -> int:
     if workers > 1:
-        return Supervisor(service, listeners, workers=workers, on_ready=on_ready).run()
-    return worker.run_worker(service, listeners, WriteCounter.for_single_process(), on_ready)
+        return Supervisor(server_config, listeners, workers=workers, on_ready=on_ready).run()
+    return worker.run_worker(server_config, listeners, WriteCounter.for_single_process(), on_ready)
 
 
 def open_listeners(host: str, port: int) -> list[socket.socket]:
@@ -117,8 +117,8 @@ def _open_listener(family: int, address: tuple[object, ...]) -> socket.socket:
     return listener
 
 
-def _format_url(service: ServerConfig, host: str, port: int) -> str:
-    scheme = "https" if service.certificate else "http"
+def _format_url(server_config: ServerConfig, host: str, port: int) -> str:
+    scheme = "https" if server_config.certificate else "http"
     return f"{scheme}://{_format_address(host, port)}"
 
 

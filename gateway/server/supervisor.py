@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 
 from gateway.errors import StartError
-from gateway.server.service import ServerConfig
+from gateway.server.config import ServerConfig
 from gateway.server.worker import EXIT_FORCED, READY_MESSAGE, WorkerOrders
 from storage.cache import write_counter
 
@@ -36,7 +36,7 @@ class WorkerProcess:
 
     def __init__(
         self,
-        service: ServerConfig,
+        server_config: ServerConfig,
         listeners: Sequence[socket.socket],
         slot: write_counter.CounterSlot,
     ) -> None:
@@ -46,7 +46,7 @@ class WorkerProcess:
         self.message = b""
         descriptors = [listener.fileno() for listener in listeners]
         with worker_end:
-            orders = WorkerOrders(service, descriptors, worker_end.fileno(), slot)
+            orders = WorkerOrders(server_config, descriptors, worker_end.fileno(), slot)
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _WORKER_PROGRAM],
                 stdin=subprocess.PIPE,
@@ -83,13 +83,13 @@ class Supervisor:
 
     def __init__(
         self,
-        service: ServerConfig,
+        server_config: ServerConfig,
         listeners: Sequence[socket.socket],
         *,
         workers: int,
         on_ready: Callable[[], None],
     ) -> None:
-        self._service = service
+        self._service = server_config
         self._listeners = listeners
         self._on_ready = on_ready
         self._selector = selectors.DefaultSelector()

@@ -23,8 +23,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.errors import StartError, TlsError
 from gateway.server import logs, tls
+from gateway.server.config import AppWithFastPath, ServerConfig
 from gateway.server.protocol import build_http_protocol
-from gateway.server.service import AppWithFastPath, ServerConfig
 from storage.cache.write_counter import CounterSlot, WriteCounter
 
 READY_MESSAGE = b"\0"
@@ -45,7 +45,7 @@ class WorkerOrders(NamedTuple):
     which every user of the machine can read: the settings may hold a database password.
     """
 
-    service: ServerConfig
+    server_config: ServerConfig
     listeners: list[int]
     channel: int
     slot: CounterSlot
@@ -147,7 +147,7 @@ class _LifespanGuard:
 
 
 def run_worker(
-    service: ServerConfig,
+    server_config: ServerConfig,
     listeners: Sequence[socket.socket],
     write_counter: WriteCounter,
     on_ready: Callable[[], None],
@@ -158,9 +158,9 @@ def run_worker(
     """
     _raise_open_file_limit()
     try:
-        application = service.create_application(write_counter)
+        application = server_config.create_application(write_counter)
         guard = _LifespanGuard(application.asgi_app)
-        config = build_uvicorn_config(service, application._replace(asgi_app=guard))
+        config = build_uvicorn_config(server_config, application._replace(asgi_app=guard))
         server = UvicornServer(config, on_ready)
     except Exception as error:
         raise _to_start_error(error) from error
@@ -174,16 +174,18 @@ def run_worker(
     return EXIT_FORCED if server.force_exit else 0
 
 
-def build_uvicorn_config(service: ServerConfig, application: AppWithFastPath) -> uvicorn.Config:
+def build_uvicorn_config(
+    server_config: ServerConfig, application: AppWithFastPath
+) -> uvicorn.Config:
     """Configure uvicorn: our protocol and log, no WebSockets, no headers added by uvicorn."""
-    certificate = service.certificate
+    certificate = server_config.certificate
     secure: dict[str, Any] = {}
     if certificate is not None:
         context = tls.create_ssl_context(Path(certificate[0]), Path(certificate[1]))
         secure["ssl_context_factory"] = lambda config, default: context
     return uvicorn.Config(
         application.asgi_app,
-        http=build_http_protocol(service.limits, application.fast_path),
+        http=build_http_protocol(server_config.limits, application.fast_path),
         ws="none",
         lifespan="on",
         interface="asgi3",
@@ -191,9 +193,9 @@ def build_uvicorn_config(service: ServerConfig, application: AppWithFastPath) ->
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        headers=list(service.headers),
-        timeout_keep_alive=service.limits.keep_alive_seconds,
-        timeout_graceful_shutdown=service.drain_seconds,
+        headers=list(server_config.headers),
+        timeout_keep_alive=server_config.limits.keep_alive_seconds,
+        timeout_graceful_shutdown=server_config.drain_seconds,
         **secure,
     )
 
@@ -212,27 +214,27 @@ def _raise_open_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _exit_with_parent(channel: socket.socket, service: ServerConfig) -> None:
+def _exit_with_parent(channel: socket.socket, server_config: ServerConfig) -> None:
     """Drain this process when the supervisor's end of the channel closes, even by a crash."""
     with contextlib.suppress(OSError):
         channel.recv(1)
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(service.drain_seconds + 2 * _GRACE_SECONDS)
+    time.sleep(server_config.drain_seconds + 2 * _GRACE_SECONDS)
     os._exit(1)
 
 
 def main() -> None:
     """Run a worker process that the supervisor has started."""
     orders: WorkerOrders = pickle.load(sys.stdin.buffer)
-    service = orders.service
+    server_config = orders.server_config
     channel = socket.socket(fileno=orders.channel)
     channel.set_inheritable(False)
-    logs.configure_logging(service.log_level, service.log_format)
-    threading.Thread(target=_exit_with_parent, args=(channel, service), daemon=True).start()
+    logs.configure_logging(server_config.log_level, server_config.log_format)
+    threading.Thread(target=_exit_with_parent, args=(channel, server_config), daemon=True).start()
     listeners = [socket.socket(fileno=descriptor) for descriptor in orders.listeners]
     write_counter = WriteCounter.attach(orders.slot)
     try:
-        run_worker(service, listeners, write_counter, lambda: channel.sendall(READY_MESSAGE))
+        run_worker(server_config, listeners, write_counter, lambda: channel.sendall(READY_MESSAGE))
     except StartError as error:
         channel.sendall(str(error).encode())
         sys.exit(EXIT_START_FAILED)

@@ -48,9 +48,9 @@ def decode_document(svg: bytes, limits: DocumentLimits) -> XmlDocument:
             f"the document has {len(svg):,} bytes; at most {limits.source_bytes:,} are read"
         )
     if svg.startswith(b"\x1f\x8b"):
-        raise NotWellFormedError("the document is compressed with gzip; send the SVG itself")
+        raise NotWellFormedError("the document is compressed with gzip; send it uncompressed")
     if not svg.strip():
-        raise NotWellFormedError("the document is empty; expected an <svg> element")
+        raise NotWellFormedError("the document is empty; expected an XML document")
     text = _to_utf8(svg)
     document = XmlDocument(text, b"<!ENTITY" in text)
     if XINCLUDE_NAMESPACE in text:

@@ -16,7 +16,7 @@ from storage.locations import Location
 ARCHIVE_KIND = "routable"
 
 
-class LocationPosition(NamedTuple):
+class Placement(NamedTuple):
     """Where a location is, in the map's units; its own floor is the first of `floor_ids`."""
 
     id: str
@@ -35,16 +35,16 @@ class RoutableMap(NamedTuple):
     """The router of a map, and its locations by id."""
 
     router: Router
-    placements: Mapping[str, LocationPosition]
+    placements: Mapping[str, Placement]
 
 
-def to_location_position(location: Location) -> LocationPosition:
+def to_placement(location: Location) -> Placement:
     """Return where a location is according to its record."""
     floor_ids = tuple(floor.id for floor in location.floors)
-    return LocationPosition(location.id, location.name, location.x, location.y, floor_ids)
+    return Placement(location.id, location.name, location.x, location.y, floor_ids)
 
 
-def serialize_routable_map(router: Router, placements: Iterable[LocationPosition]) -> bytes:
+def serialize_routable_map(router: Router, placements: Iterable[Placement]) -> bytes:
     """Return an archive for `deserialize_routable_map`."""
     content = np.frombuffer(serialize_router(router), np.uint8)
     return pack_archive(ARCHIVE_KIND, {"placements": list(placements)}, {"router": content})
@@ -54,7 +54,7 @@ def deserialize_routable_map(buffer: Any) -> RoutableMap:
     """Return the map in an archive; its tables stay in `buffer`. Raises ArchiveError."""
     values, arrays = unpack_archive(ARCHIVE_KIND, buffer)
     placements = {
-        key: LocationPosition(key, name, x, y, tuple(floor_ids))
+        key: Placement(key, name, x, y, tuple(floor_ids))
         for key, name, x, y, floor_ids in values["placements"]
     }
     return RoutableMap(deserialize_router(arrays["router"]), placements)

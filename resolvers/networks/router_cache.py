@@ -19,7 +19,7 @@ FileReader = Callable[[str], Awaitable[bytes | None]]
 logger = logging.getLogger("floorgate.routers")
 
 
-class CachedRouter(NamedTuple):
+class CachedRoutableMap(NamedTuple):
     """A routable map and the size of its archive."""
 
     routable: RoutableMap | None
@@ -27,7 +27,7 @@ class CachedRouter(NamedTuple):
     size_bytes: int
 
 
-class RouterCache:
+class RoutableMapCache:
     """Cache routers by the digest of their archive. An archive never changes.
 
     The tables of a router stay in a memory-mapped unnamed file, so that the kernel may write its
@@ -37,10 +37,10 @@ class RouterCache:
 
     def __init__(self, read_file: FileReader, max_bytes: int = MAX_CACHE_BYTES) -> None:
         self._read_file = read_file
-        self._routers: Cache[str, CachedRouter] = Cache(
+        self._routers: Cache[str, CachedRoutableMap] = Cache(
             max_bytes=max_bytes, weigh=lambda _, cached: cached.size_bytes, min_entries=1
         )
-        self._loading: dict[str, asyncio.Task[CachedRouter | None]] = {}
+        self._loading: dict[str, asyncio.Task[CachedRoutableMap | None]] = {}
 
     async def get_or_load(self, digest: str, map_id: str) -> RoutableMap | None:
         """Return the routable map in an archive.
@@ -55,16 +55,18 @@ class RouterCache:
             cached = await asyncio.shield(self._loading[digest])
         return cached.routable if cached else None
 
-    async def _load(self, digest: str, map_id: str) -> CachedRouter | None:
+    async def _load(self, digest: str, map_id: str) -> CachedRoutableMap | None:
         try:
             content = await self._read_file(digest)
             if content is None:
                 return None
             try:
-                loaded = CachedRouter(await asyncio.to_thread(_map_archive, content), len(content))
+                loaded = CachedRoutableMap(
+                    await asyncio.to_thread(_map_archive, content), len(content)
+                )
             except ArchiveError as error:
                 logger.warning("the map %r has no usable network: %s", map_id, error)
-                loaded = CachedRouter(None, 0)
+                loaded = CachedRoutableMap(None, 0)
             self._routers.put(digest, loaded)
             return loaded
         finally:

@@ -66,11 +66,12 @@ def find_connectors(
     groups: list[DrawnConnector] = []
     rank = stack.rank_levels()
     parts = [
-        _to_group(feature, kind, shape, stack)
+        _to_drawn_connector(feature, kind, shape, stack)
         for feature, shape in drawn
         if (kind := get_connector_kind(feature)) is not None
     ]
-    # From the lowest level up, because `_shares_position` adds only the level above a group.
+    # From the lowest level up: if no level is shared, `_shares_position` accepts only the level
+    # next above a group.
     for part in sorted(parts, key=lambda part: min(map(rank.__getitem__, part.shapes))):
         group = next((g for g in groups if _shares_ref(g, part, refs_are_unique)), None)
         if group is None:
@@ -80,11 +81,11 @@ def find_connectors(
         if group is None:
             groups.append(part)
         else:
-            _merge_group(group, part)
+            _merge_part(group, part)
     yield from map(_to_connector, groups)
 
 
-def _to_group(
+def _to_drawn_connector(
     feature: Feature, kind: ConnectorKind, shape: PlanGeometry, stack: LevelStack
 ) -> DrawnConnector:
     levels = sorted(feature.levels, key=stack.ordinals.__getitem__)
@@ -152,7 +153,7 @@ def _shares_position(group: DrawnConnector, part: DrawnConnector, rank: Mapping[
         return False
     shared = group.shapes.keys() & part.shapes.keys()
     if shared:
-        return any(_covers_middle(group.shapes[level], part.shapes[level]) for level in shared)
+        return any(_covers_point_of(group.shapes[level], part.shapes[level]) for level in shared)
     if len(part.shapes) > 1:
         return False
     (level,) = part.shapes
@@ -161,8 +162,8 @@ def _shares_position(group: DrawnConnector, part: DrawnConnector, rank: Mapping[
     return is_next and _is_stacked(part.shapes[level], group.shapes[top])
 
 
-def _covers_middle(one: PlanGeometry, other: PlanGeometry) -> bool:
-    """Return whether an area covers the other's middle, as a shaft covers a lift's point."""
+def _covers_point_of(one: PlanGeometry, other: PlanGeometry) -> bool:
+    """Return whether either shape covers a point of the other; False if neither is an area."""
     if 2 not in (shapely.get_dimensions(one), shapely.get_dimensions(other)):
         return False
     return bool(
@@ -173,12 +174,12 @@ def _covers_middle(one: PlanGeometry, other: PlanGeometry) -> bool:
 def _is_stacked(one: PlanGeometry, other: PlanGeometry) -> bool:
     smaller = min(one.area, other.area)
     if not smaller:
-        return _covers_middle(one, other)
+        return _covers_point_of(one, other)
     shared = union_shapes([one]).intersection(union_shapes([other])).area
     return bool(shared >= MIN_STACKED_SHARE * smaller)
 
 
-def _merge_group(group: DrawnConnector, part: DrawnConnector) -> None:
+def _merge_part(group: DrawnConnector, part: DrawnConnector) -> None:
     group.features += part.features
     group.direction = group.direction or part.direction
     for level, shape in part.shapes.items():

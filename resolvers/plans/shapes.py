@@ -10,7 +10,7 @@ from shapely.geometry.base import BaseGeometry
 
 from parsing.drawing import AreaGeometry, Coordinates, Geometry, LinesGeometry, PointGeometry
 
-MIN_ROOM_SHARE: Final = 0.8
+MIN_CLEARANCE_SHARE: Final = 0.8
 """Share of the largest inscribed circle's radius that a label at the centroid needs around it."""
 
 Surface: TypeAlias = Polygon | MultiPolygon
@@ -65,8 +65,8 @@ def label_point(surface: BaseGeometry) -> shapely.Point:
     largest = max(shapely.get_parts(valid), key=lambda part: part.area)
     radius = shapely.maximum_inscribed_circle(largest, tolerance=0.1)
     middle: shapely.Point = largest.centroid
-    has_room = middle.distance(largest.boundary) >= MIN_ROOM_SHARE * radius.length
-    if largest.contains(middle) and has_room:
+    has_clearance = middle.distance(largest.boundary) >= MIN_CLEARANCE_SHARE * radius.length
+    if largest.contains(middle) and has_clearance:
         return middle
     return shapely.get_point(radius, 0)  # type: ignore[no-any-return]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from parsing.plans import PlanFormat, read_plan
 from resolvers.networks import routable_maps
-from resolvers.networks.routable_maps import LocationPosition
+from resolvers.networks.routable_maps import Placement
 from resolvers.plans.location_matching import ExistingLocation, match_existing_locations
 from resolvers.plans.records import RecordDict, build_directory, build_location_records
 from resolvers.plans.translation import translate_plan
@@ -43,7 +43,7 @@ class BuildTask(NamedTuple):
     unit_names: dict[str, str]
     """Names of the catalog's units by id, for a drawing that has only their ids."""
     existing: list[ExistingLocation]
-    placements: list[LocationPosition]
+    placements: list[Placement]
     """The placements of the map's existing locations, which are kept."""
 
 
@@ -93,6 +93,6 @@ def _draw_pictures(processed: ProcessedPlan) -> dict[str, str]:
     }
 
 
-def _to_placement(record: RecordDict) -> LocationPosition:
+def _to_placement(record: RecordDict) -> Placement:
     floor_ids = tuple(floor["id"] for floor in record["floors"])
-    return LocationPosition(record["id"], record["name"], record["x"], record["y"], floor_ids)
+    return Placement(record["id"], record["name"], record["x"], record["y"], floor_ids)

@@ -11,7 +11,7 @@ from parsing.errors import ParsingError
 from resolvers.catalog import import_catalog
 from resolvers.locations import get_unit_id
 from resolvers.networks import routable_maps
-from resolvers.networks.routable_maps import to_location_position
+from resolvers.networks.routable_maps import to_placement
 from resolvers.plans.location_matching import ExistingLocation
 from resolvers.processing import background_process
 from resolvers.processing.network_build import (
@@ -129,7 +129,7 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> BuildTask:
     names = await store.load_field(UNITS, ALL_ASSETS, where, "name") if is_own else {}
     imported = await networks.list_imported_locations(store.database, request.map_id)
     existing = [_to_existing_location(location) for location in imported if location.floors]
-    placements = [to_location_position(location) for location in imported]
+    placements = [to_placement(location) for location in imported]
     return BuildTask(request, asset_id, sorts, names, existing, placements)
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from resolvers.networks.routable_maps import RoutableMap
-from resolvers.networks.router_cache import RouterCache
+from resolvers.networks.router_cache import RoutableMapCache
 from resolvers.request.arguments import parse_page_request
 from resolvers.request.caller import Caller
 from resolvers.request.loading import BatchLoad, DataLoader
@@ -57,7 +57,7 @@ class Context(Struct, frozen=True, eq=False):
     _store: Store
     base_url: str = ""
     """The address under which clients reach the service, for links in responses."""
-    router_cache: RouterCache | None = None
+    router_cache: RoutableMapCache | None = None
     """Router cache shared by all requests."""
     record_cache: RecordCache | None = None
     """Record cache shared by all requests; None for mutations, which must read their own writes."""

@@ -18,7 +18,8 @@ from routing.plan import Level, Plan, Polygonal, Space, SpaceKind
 MIN_AREA_SQUARE_FEET = 0.1
 MIN_OVERLAP_SQUARE_FEET = 2.0
 MIN_OVERLAP_SHARE = 0.01
-"""Smaller overlaps, in square feet or as a share of the smaller room, are drawn by hand."""
+"""Rooms may overlap by the larger of these two, the second a share of the smaller room, without an
+issue: drawing by hand is as inexact."""
 PLAUSIBLE_SIZE_FEET = (10.0, 30_000.0)
 """From a single room to an airport."""
 

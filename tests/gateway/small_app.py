@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.errors import StartError
 from gateway.middleware.access_log import AccessLogMiddleware
-from gateway.server.service import AppWithFastPath
+from gateway.server.config import AppWithFastPath
 from storage.cache.write_counter import WriteCounter
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resolvers.networks.routable_maps import LocationPosition, RoutableMap
+from resolvers.networks.routable_maps import Placement, RoutableMap
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.errors import InvalidInputError
@@ -99,7 +99,7 @@ async def test_all_waypoints_that_are_not_of_the_map_are_reported(context: Conte
 @pytest.mark.anyio
 async def test_what_the_network_knows_is_not_read_again(context: Context) -> None:
     router = process_drawing("A,,,").router
-    routable = RoutableMap(router, {"A": LocationPosition("A", "Gym", 1, 1, ("0",))})
+    routable = RoutableMap(router, {"A": Placement("A", "Gym", 1, 1, ("0",))})
     (resolved,) = await resolve_waypoints(
         context, MAP, routable, [("from", waypoint(id="A", floor_id="0"))]
     )

@@ -18,7 +18,7 @@ def _find_plain_fields(kind: RecordType[Any]) -> tuple[str, ...]:
 
 
 PLAIN_FIELDS = {kind.name: _find_plain_fields(kind) for kind in RECORD_TYPES}
-"""By kind, the other fields that are no timestamps."""
+"""By kind, the stored fields that are neither timestamps nor arrays of items with timestamps."""
 
 
 def has_same_content(kind: RecordType[Any], document: Document, live: Document) -> bool:

@@ -1,8 +1,8 @@
 """Validation of staged members against each other and against the catalog.
 
-Owners must exist, staged or live, and match the member (`storage.records.kinds.ForeignKey`). Immutable
-fields must not change. Fields that existing records copy from an owner, or values they refer to,
-must not change or disappear.
+Owners must exist, staged or live, and match the member (`ForeignKey` in
+`storage.records.kinds`). Immutable fields must not change. Fields that existing records copy from
+an owner, or values they refer to, must not change or disappear.
 """
 
 from typing import Any

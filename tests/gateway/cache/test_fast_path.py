@@ -14,7 +14,7 @@ import uvicorn
 from gateway.app import Gateway
 from gateway.cache.fast_path import FastPath
 from gateway.server import worker
-from gateway.server.service import ServerConfig
+from gateway.server.config import ServerConfig
 from gateway.settings import Settings
 from storage import api_keys
 from storage.cache import change_feed
@@ -121,7 +121,7 @@ async def serving(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncI
 
     monkeypatch.setattr(FastPath, "find", counting)
     gateway = Gateway(settings)
-    application = gateway.build_application()
+    application = gateway.build_app_with_fast_path()
     service = ServerConfig(lambda _: application, headers=(("x-content-type-options", "nosniff"),))
     config = worker.build_uvicorn_config(service, application)
     server = uvicorn.Server(config)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from gateway.middleware.proxy import ProxyMiddleware
+from gateway.middleware.proxy import ForwardedHttpsMiddleware
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -26,7 +26,7 @@ def status_and_scheme(headers: Headers, path: str = "/v1/assets") -> tuple[int, 
         sent.append(message)
 
     scope = {"type": "http", "path": path, "scheme": "http", "headers": headers}
-    asyncio.run(ProxyMiddleware(app)(scope, receive, send))
+    asyncio.run(ForwardedHttpsMiddleware(app)(scope, receive, send))
     return sent[0]["status"], seen[0] if seen else "none"
 
 

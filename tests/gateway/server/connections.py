@@ -12,8 +12,8 @@ from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
 from gateway.middleware.access_log import AccessLogMiddleware
+from gateway.server.config import ConnectionLimits, FastPathLookup
 from gateway.server.protocol import HttpProtocol, build_http_protocol
-from gateway.server.service import ConnectionLimits, FastPathLookup
 from gateway.server.worker import EventLoop
 
 HOST = b"Host: localhost\r\n"

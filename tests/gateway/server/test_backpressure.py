@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.cache.fast_path import FastResponse
 from gateway.server import tls
-from gateway.server.service import ConnectionLimits
+from gateway.server.config import ConnectionLimits
 from tests.gateway.server.connections import (
     GET,
     HOST,

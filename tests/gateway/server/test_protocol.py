@@ -10,7 +10,7 @@ import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.server import tls
-from gateway.server.service import ConnectionLimits
+from gateway.server.config import ConnectionLimits
 from gateway.server.worker import EventLoop
 from rest.openapi.description import build_description
 from rest.request_body import receive_body

@@ -30,7 +30,7 @@ PATIENCE_SECONDS = 30
 PROGRAM = """
 import orjson, sys
 from gateway.server.server import serve
-from gateway.server.service import ServerConfig
+from gateway.server.config import ServerConfig
 from tests.gateway import small_app
 
 create_application = getattr(small_app, sys.argv[1])

@@ -51,7 +51,7 @@ def assert_not_well_formed_at(position: tuple[int, int], reason: str, svg: bytes
         (b"<svg>\0</svg>", (1, 6), "Invalid character: Char 0x0"),
         (b"<svg a='&#0;'/>", (1, 13), "xmlParseCharRef: invalid xmlChar value 0"),
         (b"\n<?xml version='1.0'?><svg/>", (2, 6), "XML declaration allowed only at the start"),
-        (b"\x1f\x8b\x08\x00", (1, 1), "compressed with gzip; send the SVG itself"),
+        (b"\x1f\x8b\x08\x00", (1, 1), "compressed with gzip; send it uncompressed"),
     ],
 )
 def test_malformed_xml_is_an_error_with_its_position(

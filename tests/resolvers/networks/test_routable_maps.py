@@ -3,18 +3,18 @@
 import pytest
 
 from resolvers.networks.routable_maps import (
-    LocationPosition,
+    Placement,
     deserialize_routable_map,
     serialize_routable_map,
-    to_location_position,
+    to_placement,
 )
 from routing.errors import ArchiveError
 from storage.locations import Location, LocationFloor
 from tests.routing.world import process_drawing
 
 PLACEMENTS = [
-    LocationPosition("A", "Gym", 2.0, 2.5, ("0", "1")),
-    LocationPosition("B", "", 10.0, 2.0, ()),
+    Placement("A", "Gym", 2.0, 2.5, ("0", "1")),
+    Placement("B", "", 10.0, 2.0, ()),
 ]
 
 
@@ -35,6 +35,6 @@ def test_other_bytes_are_an_error(archive: bytes) -> None:
 def test_a_placement_has_the_floors_of_its_location() -> None:
     floors = [LocationFloor(id="f2"), LocationFloor(id="f1")]
     location = Location(id="l", asset_id="a", unit_map_id="m", name="Pool", x=1, y=2, floors=floors)
-    assert to_location_position(location) == LocationPosition("l", "Pool", 1, 2, ("f2", "f1"))
-    assert to_location_position(location).floor_id == "f2"
+    assert to_placement(location) == Placement("l", "Pool", 1, 2, ("f2", "f1"))
+    assert to_placement(location).floor_id == "f2"
     assert PLACEMENTS[1].floor_id == ""

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from resolvers.networks import router_cache
-from resolvers.networks.router_cache import RouterCache
+from resolvers.networks.router_cache import RoutableMapCache
 from routing.errors import ArchiveError
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +38,7 @@ def archives(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_concurrent_requests_share_one_read() -> None:
     files = Files(a=b"hall")
-    routers = RouterCache(files.read)
+    routers = RoutableMapCache(files.read)
     maps: list[object] = await asyncio.gather(*(routers.get_or_load("a", "hall") for _ in range(3)))
     assert [*maps, await routers.get_or_load("a", "hall")] == ["hall"] * 4
     assert files.reads == ["a"]
@@ -46,7 +46,7 @@ async def test_concurrent_requests_share_one_read() -> None:
 
 async def test_the_least_recently_used_router_is_evicted() -> None:
     files = Files(a=b"aaaa", b=b"bbbb", c=b"cccc")
-    routers = RouterCache(files.read, max_bytes=8)
+    routers = RoutableMapCache(files.read, max_bytes=8)
     for digest in "abacab":
         await routers.get_or_load(digest, "map")
     assert files.reads == ["a", "b", "c", "b"]
@@ -54,7 +54,7 @@ async def test_the_least_recently_used_router_is_evicted() -> None:
 
 async def test_a_router_over_the_budget_is_cached_alone() -> None:
     files = Files(a=b"aaaa", huge=b"h" * 100)
-    routers = RouterCache(files.read, max_bytes=8)
+    routers = RoutableMapCache(files.read, max_bytes=8)
     for digest in ("a", "huge", "huge", "a"):
         await routers.get_or_load(digest, "map")
     assert files.reads == ["a", "huge", "a"]
@@ -64,7 +64,7 @@ async def test_an_unusable_archive_is_read_once_and_a_missing_one_each_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     files = Files(empty=b"")
-    routers = RouterCache(files.read)
+    routers = RoutableMapCache(files.read)
     for digest in ("empty", "empty", "none", "none"):
         assert await routers.get_or_load(digest, "hall") is None
     assert files.reads == ["empty", "none", "none"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resolvers.networks.router_cache import RouterCache
+from resolvers.networks.router_cache import RoutableMapCache
 from resolvers.request import read_log
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
@@ -81,7 +81,7 @@ async def test_the_log_is_incomplete_where_an_archive_is_missing(
         {"_id": "m", "asset_id": "oak", "name": "M", "network": "0" * 64, **STAMPS},
         bypass_document_validation=True,
     )
-    routers = RouterCache(read_nothing)
+    routers = RoutableMapCache(read_nothing)
     context = Context(context.caller, context._store, router_cache=routers)
     assert await context.load_routable_map("none") is None
     assert context.reads.is_complete

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.middleware.access_log import AccessLogMiddleware
-from gateway.server.service import ConnectionLimits
+from gateway.server.config import ConnectionLimits
 from rest.openapi.responses import ERROR_RESPONSES
 from rest.path_routing import PathRoute
 from tests.world import ALL_FLAGS, MAP, World, serving
