@@ -91,8 +91,8 @@ async def test_all_waypoints_that_are_not_of_the_map_are_reported(context: Conte
             ],
         )
     assert caught.value.extensions["fields"] == {
-        "sources[0].id": ["is no location of this map: 'missing'"],
-        "sources[1].floorId": ["is no floor of this map: 'b1'"],
+        "sources[0].id": ["must be a location of this map, not 'missing'"],
+        "sources[1].floorId": ["must be a floor of this map, not 'b1'"],
     }
 
 

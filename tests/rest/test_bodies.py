@@ -54,18 +54,18 @@ def test_errors_have_the_path_in_the_body(
     ("request_body", "content", "status", "message"),
     [
         (DISTANCES_BODY, b"{", 400, "at line 1, column"),
-        (DISTANCES_BODY, b"[]", 422, "body must be an object, not an array"),
-        (DISTANCES_BODY, b"{}", 422, "data must be given"),
-        (DISTANCES_BODY, b'{"data": {"targets": []}}', 422, "data.sources must be given"),
+        (DISTANCES_BODY, b"[]", 422, "body: must be an object, not an array"),
+        (DISTANCES_BODY, b"{}", 422, "data: must be given"),
+        (DISTANCES_BODY, b'{"data": {"targets": []}}', 422, "data.sources: must be given"),
         (
             DISTANCES_BODY,
-            b'{"data": {"sources": [], "targets": []}, "more": 1}',
+            b'{"data": {"sources": [], "targets": [], "more": 1}}',
             422,
-            "more is an unknown field",
+            "data.more: unknown field",
         ),
         (DISTANCES_BODY, b'\n{"data": 1e400}', 422, "number that is too large in line 2"),
         (ASSIGNMENTS_BODY, b'{"data": 1e400}', 400, "The body is not JSON"),
-        (ASSIGNMENTS_BODY, b'{"data": {}}', 422, "data must be an array, not an object"),
+        (ASSIGNMENTS_BODY, b'{"data": {}}', 422, "data: must be an array, not an object"),
     ],
 )
 def test_an_invalid_body_is_an_error(

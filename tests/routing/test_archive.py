@@ -36,8 +36,8 @@ def test_arrays_are_read_only_views_of_the_buffer() -> None:
 @pytest.mark.parametrize(
     ("kind", "archive", "message"),
     [
-        ("test", b"", "no routing archive"),
-        ("test", b"x" * 100, "no routing archive"),
+        ("test", b"", "not a routing archive"),
+        ("test", b"x" * 100, "not a routing archive"),
         ("other", ARCHIVE, "This is a test of version"),
         ("test", ARCHIVE[:-70], "damaged"),
         ("test", ARCHIVE[:30], "damaged"),

@@ -36,7 +36,7 @@ def test_an_error_is_the_same_in_another_process(error: RequestError) -> None:
 
 def test_invalid_input_names_every_argument() -> None:
     error = InvalidInputError(page="must be at least 1", after="is no cursor")
-    assert str(error) == "page must be at least 1; after is no cursor"
+    assert str(error) == "page: must be at least 1; after: is no cursor"
     assert error.extensions["fields"] == {
         "page": ["must be at least 1"],
         "after": ["is no cursor"],

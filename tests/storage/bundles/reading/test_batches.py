@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.bundles import readers
+from storage.bundles.reading import batches
 from storage.bundles.reading.batches import (
     BundleSource,
     MemberBatch,
@@ -42,9 +42,9 @@ def test_each_bundle_has_batches_of_its_own(tmp_path: Path) -> None:
 def test_a_batch_ends_at_the_limit_of_members_or_characters(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(readers, "MAX_BATCH_MEMBERS", 2)
+    monkeypatch.setattr(batches, "MAX_BATCH_MEMBERS", 2)
     assert keys(read(assets("a", "b", "c"))) == [["a", "b"], ["c"]]
-    monkeypatch.setattr(readers, "MAX_BATCH_CHARACTERS", 1)
+    monkeypatch.setattr(batches, "MAX_BATCH_CHARACTERS", 1)
     assert keys(read(assets("a", "b", "c"))) == [["a"], ["b"], ["c"]]
 
 
