@@ -115,7 +115,7 @@ def measure_visibility_delay(
         stale_reads=sum(wait > 0 for wait in ordered),
         p50_ms=percentile(ordered, 0.5),
         p99_ms=percentile(ordered, 0.99),
-        most_ms=ordered[-1],
+        max_ms=ordered[-1],
         finds=_count_finds_per_read(reader, directory),
     )
 

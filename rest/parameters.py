@@ -45,7 +45,7 @@ class QueryParameter:
         value = self._parse(text)
         if self._check is not None and (error := self._check(value)):
             raise ValueError(error.message)
-        # After the argument's own rule, whose message names the exact range.
+        # After the argument's own rule: its message names the exact range.
         if isinstance(value, int) and not -MAX_INT32 <= value <= MAX_INT32:
             raise ValueError(f"must be a 32-bit integer, not {value}")
         return value

@@ -13,7 +13,7 @@ class StalenessSample(msgspec.Struct, frozen=True, kw_only=True):
     """Number of first reads that did not show the write."""
     p50_ms: float
     p99_ms: float
-    most_ms: float
+    max_ms: float
     finds: float
     """MongoDB queries per read while nothing is written."""
 
@@ -40,13 +40,13 @@ def build_table(staleness: Staleness) -> ReportTable:
     )
     return ReportTable(
         "From a write's answer to the first read that shows it",
-        ("read through", "writes", "stale at once", "p50 ms", "p99 ms", "most ms", "finds a read"),
+        ("read through", "writes", "stale at once", "p50 ms", "p99 ms", "max ms", "finds a read"),
         [
             (
                 title,
                 str(sample.writes),
                 str(sample.stale_reads),
-                *(f"{x:.1f}" for x in (sample.p50_ms, sample.p99_ms, sample.most_ms, sample.finds)),
+                *(f"{x:.1f}" for x in (sample.p50_ms, sample.p99_ms, sample.max_ms, sample.finds)),
             )
             for title, sample in rows
         ],

@@ -30,7 +30,7 @@ from storage.cache.write_counter import CounterSlot, WriteCounter
 READY_MESSAGE = b"\0"
 """Written by a worker to its channel once it serves. Anything else is its start-up error."""
 EXIT_START_FAILED = 3
-"""Exit status of a worker process whose application did not start."""
+"""Exit status of a worker process if its application did not start."""
 EXIT_FORCED = 128 + signal.SIGINT
 """Exit status after a second SIGINT."""
 _GRACE_SECONDS = 5  # for the application's own shutdown, after draining

@@ -136,7 +136,7 @@ def relax_through_portals(
 
 
 def iter_row_blocks(start: PortalApproach, end: PortalApproach) -> Iterator[slice]:
-    """Yield blocks of source rows whose sums fit MAX_BLOCK_CELLS."""
+    """Yield blocks of source rows; the sums of a block fit MAX_BLOCK_CELLS."""
     per_row = len(end.portals) * max(len(start.portals), len(end.feet))
     rows = max(1, MAX_BLOCK_CELLS // per_row)
     for first in range(0, len(start.feet), rows):

@@ -128,7 +128,7 @@ def iter_frames(floor: FloorSurface, door: Door) -> Iterator[DoorFrame]:
 def frame_along(
     box: BaseGeometry, side: np.ndarray, depth: np.ndarray, width_feet: float | None
 ) -> DoorFrame:
-    """Return a frame whose wall runs along `side` of the door's bounding box."""
+    """Return the frame of a wall along `side` of the door's bounding box."""
     length, other = math.hypot(*side), math.hypot(*depth)
     along = side / length if length else np.array((-depth[1], depth[0])) / other
     half_width = (length or width_feet or DEFAULT_DOOR_FEET) / 2

@@ -71,7 +71,7 @@ def run(shaky: Shaky) -> list[Polygon]:
 
 
 def stairs(shaky: Shaky) -> list[Polygon]:
-    """Steps whose corners are all on one slanting line."""
+    """Steps with all corners on one slanting line."""
     steps = [(10.0 + 9 * at, 10.0 + 6 * at, 100.0, 18.0 + 6 * at) for at in range(9)]
     return boxes(shaky, steps)
 

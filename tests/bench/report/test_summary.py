@@ -119,9 +119,9 @@ def test_a_limit_is_no_peer_to_win() -> None:
     assert targets.build_rival_table(results).rows[0][0] == "nowhere"
 
 
-FRESH = StalenessSample(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, most_ms=0, finds=0)
-LATE = StalenessSample(writes=9, stale_reads=3, p50_ms=1, p99_ms=70, most_ms=80, finds=0)
-NOT_KEPT = StalenessSample(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, most_ms=0, finds=2)
+FRESH = StalenessSample(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, max_ms=0, finds=0)
+LATE = StalenessSample(writes=9, stale_reads=3, p50_ms=1, p99_ms=70, max_ms=80, finds=0)
+NOT_CACHED = StalenessSample(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, max_ms=0, finds=2)
 
 
 def _staleness_verdicts(
@@ -133,12 +133,12 @@ def _staleness_verdicts(
 
 
 def test_staleness_is_met_where_writes_show_in_time() -> None:
-    assert _staleness_verdicts(NOT_KEPT, FRESH, FRESH) == ["met", "met", "met"]
+    assert _staleness_verdicts(NOT_CACHED, FRESH, FRESH) == ["met", "met", "met"]
     assert _staleness_verdicts(LATE, LATE, LATE) == ["missed", "missed", "missed"]
 
 
 def test_a_read_that_is_not_kept_cannot_show_that_a_cache_is_exact() -> None:
-    uncached, *cached = _staleness_verdicts(NOT_KEPT, NOT_KEPT, NOT_KEPT)
+    uncached, *cached = _staleness_verdicts(NOT_CACHED, NOT_CACHED, NOT_CACHED)
     assert uncached == "met"
     assert all(verdict.startswith("says nothing") for verdict in cached)
 

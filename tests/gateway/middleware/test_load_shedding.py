@@ -14,7 +14,7 @@ async def receive() -> Message:
 
 
 class Door:
-    """An application whose requests stay until the door opens."""
+    """An application that holds its requests until the event is set."""
 
     def __init__(self) -> None:
         self.open = asyncio.Event()

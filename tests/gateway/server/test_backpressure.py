@@ -38,7 +38,7 @@ def counted(received: bytes) -> int:
 
 
 async def ask(connect: Listener, request: bytes = LAST_GET) -> bytes:
-    """The whole answer to another client, whose connection ends with it."""
+    """The whole response to another client; its connection closes after it."""
     reader, writer = await connect()
     writer.write(request)
     received = await reader.read()

@@ -1,4 +1,4 @@
-"""A database written by an earlier release, whose records had fewer fields."""
+"""A database written by an earlier release, with fewer fields in its records."""
 
 import json
 import logging
@@ -95,7 +95,7 @@ async def test_attributes_are_assigned_in_a_group_without_the_flag(earlier: Any)
 async def test_importing_the_same_bundle_adds_the_fields_that_it_gives(
     earlier: Any, tmp_path: Path
 ) -> None:
-    """Members whose later fields have their defaults are unchanged."""
+    """Members are unchanged if their later fields have the defaults."""
     given = small()
     for group in given["attribute_groups"]:
         group.pop("one_attribute_per_unit", None)
