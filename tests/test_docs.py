@@ -1,4 +1,4 @@
-"""The user docs name everything that the code offers, and read alike.
+"""The user docs name everything that the code offers.
 
 Every list here comes from the code: adding a setting, an endpoint or a log field shows here
 which page has to describe it.
@@ -37,36 +37,9 @@ from schema.execution import InvalidOperationError
 from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 from storage.records.paging import MAX_PER_PAGE
+from tests.doc_pages import PRODUCT, ROOT, page, rows, section
 
-ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
-PRODUCT = ("gateway", "parsing", "resolvers", "rest", "routing", "schema", "storage")
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
-DECISIONS = sorted((DOCS / "decisions").rglob("*.md"))
-USER_PAGES = [page for page in PAGES if page.parent in (ROOT, DOCS)]
-CODE_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", DOCS / "architecture.md", *DECISIONS]
-"""Pages that name files of the project."""
-MOST_COLUMNS = 100
 OPENAPI = build_description(GRAPHQL_SCHEMA)
-
-
-def page(name: str) -> str:
-    return (DOCS / name).read_text()
-
-
-def rows(text: str) -> list[list[str]]:
-    """The cells of every table row, without code marks."""
-    lines = (line.strip().strip("|") for line in text.splitlines() if line.startswith("|"))
-    cells = ([cell.strip().replace("`", "") for cell in line.split("|")] for line in lines)
-    return [row for row in cells if set(row[0]) != {"-"}]
-
-
-def section(text: str, title: str) -> str:
-    """What stands below a heading, up to the next one of its level."""
-    level = title.partition(" ")[0]
-    found = re.search(rf"^{re.escape(title)}$(.*?)(?=^{level} |\Z)", text, re.M | re.S)
-    assert found is not None, f"there is no section {title!r}"
-    return found[1]
 
 
 def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
@@ -285,110 +258,6 @@ def test_the_fields_that_modules_log_are_found() -> None:
         ("gateway/exchange.py", "reason"),
         ("gateway/server/supervisor.py", "exit_status"),
     } <= logged_fields()
-
-
-@pytest.mark.parametrize("row", rows(page("glossary.md"))[1:], ids=lambda row: row[0])
-def test_each_word_of_the_glossary_is_defined_where_it_says(row: list[str]) -> None:
-    places = [place.split(": ") for place in row[2].split(", ")]
-    for path, name in places:
-        assert name in definitions(ROOT / path)
-
-
-def definitions(file: Path) -> set[str]:
-    """The classes, functions and constants at the top level of a module."""
-    found: set[str] = set()
-    for node in ast.parse(file.read_text()).body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            found.add(node.name)
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            found |= {target.id for target in targets if isinstance(target, ast.Name)}
-    return found
-
-
-@pytest.mark.parametrize("file", CODE_PAGES, ids=lambda file: file.relative_to(ROOT).as_posix())
-def test_each_file_that_a_page_names_exists(file: Path) -> None:
-    roots = "|".join((*PRODUCT, "tests", "docs", "samples"))
-    # Relative links have a test of their own.
-    named = set(re.findall(rf"(?<![\w./(-])(?:{roots})/[\w/.-]*\w/?", file.read_text()))
-    built = {"gateway/web/dist/"}  # by `make setup`
-    assert [path for path in sorted(named - built) if not (ROOT / path).exists()] == []
-
-
-def test_the_list_of_decisions_is_complete() -> None:
-    listed = re.findall(r"\]\(([^)\s]+)\)", page("decisions/README.md"))
-    decisions = {file.relative_to(DOCS / "decisions").as_posix() for file in DECISIONS}
-    assert decisions - {"README.md"} <= set(listed)
-
-
-def test_code_refers_only_to_pages_that_exist() -> None:
-    named = {
-        path
-        for package in PRODUCT
-        for file in (ROOT / package).rglob("*.py")
-        for path in re.findall(r"\bdocs/[\w/-]+\.md\b", file.read_text())
-    }
-    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
-
-
-# How the pages are written
-
-
-@pytest.mark.parametrize(
-    "file", [*USER_PAGES, *DECISIONS], ids=lambda file: file.relative_to(ROOT).as_posix()
-)
-def test_prose_is_at_most_100_columns_wide(file: Path) -> None:
-    wide = [
-        f"line {number}: {line}"
-        for number, line in prose(file.read_text())
-        if len(line) > MOST_COLUMNS and " " in line.strip()
-    ]
-    assert wide == []
-
-
-def prose(text: str) -> Iterator[tuple[int, str]]:
-    """Numbered lines outside of code, tables and measured figures."""
-    is_code = is_measured = False
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.lstrip().startswith("```"):
-            is_code = not is_code
-        if "<!--" in line and "measured:" in line:
-            is_measured = "/measured:" not in line
-        if not is_code and not is_measured and not line.startswith("|"):
-            yield number, line
-
-
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.relative_to(ROOT).as_posix())
-def test_relative_links_lead_somewhere(file: Path) -> None:
-    for target in re.findall(r"\]\(([^)\s]+)\)", "\n".join(line for _, line in whole(file))):
-        if re.match(r"[a-z]+:", target):
-            continue
-        path, _, anchor = target.partition("#")
-        linked = (file.parent / path).resolve() if path else file
-        assert linked.exists(), f"{file.name}: {target}"
-        if anchor:
-            assert anchor in anchors(linked.read_text()), f"{file.name}: {target}"
-
-
-def whole(file: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines outside of code."""
-    is_code = False
-    for number, line in enumerate(file.read_text().splitlines(), start=1):
-        is_code ^= line.lstrip().startswith("```")
-        if not is_code:
-            yield number, line
-
-
-def anchors(text: str) -> set[str]:
-    """The anchors that GitHub gives headings."""
-    headings = re.findall(r"^#+ (.+)$", text, re.M)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-def test_the_readme_leads_to_every_page() -> None:
-    linked = re.findall(r"\]\(([^)\s]+)\)", (ROOT / "README.md").read_text())
-    pages = {each.relative_to(ROOT).as_posix() for each in USER_PAGES} - {"README.md"}
-    assert pages <= set(linked)
 
 
 def test_the_licence_is_the_same_everywhere() -> None:

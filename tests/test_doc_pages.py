@@ -1,0 +1,115 @@
+"""Pages name what exists, link where something is, and keep to one width."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.doc_pages import DECISIONS, DOCS, PAGES, PRODUCT, ROOT, USER_PAGES, page, rows
+
+CODE_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", DOCS / "architecture.md", *DECISIONS]
+"""Pages that name files of the project."""
+MAX_COLUMNS = 100
+
+
+@pytest.mark.parametrize("row", rows(page("glossary.md"))[1:], ids=lambda row: row[0])
+def test_each_word_of_the_glossary_is_defined_where_it_says(row: list[str]) -> None:
+    places = [place.split(": ") for place in row[2].split(", ")]
+    for path, name in places:
+        assert name in definitions(ROOT / path)
+
+
+def definitions(file: Path) -> set[str]:
+    """The classes, functions and constants at the top level of a module."""
+    found: set[str] = set()
+    for node in ast.parse(file.read_text()).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return found
+
+
+@pytest.mark.parametrize("file", CODE_PAGES, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_each_file_that_a_page_names_exists(file: Path) -> None:
+    roots = "|".join((*PRODUCT, "tests", "docs", "samples"))
+    # Relative links have a test of their own.
+    named = set(re.findall(rf"(?<![\w./(-])(?:{roots})/[\w/.-]*\w/?", file.read_text()))
+    built = {"gateway/web/dist/"}  # by `make setup`
+    assert [path for path in sorted(named - built) if not (ROOT / path).exists()] == []
+
+
+def test_the_list_of_decisions_is_complete() -> None:
+    listed = re.findall(r"\]\(([^)\s]+)\)", page("decisions/README.md"))
+    decisions = {file.relative_to(DOCS / "decisions").as_posix() for file in DECISIONS}
+    assert decisions - {"README.md"} <= set(listed)
+
+
+def test_code_refers_only_to_pages_that_exist() -> None:
+    named = {
+        path
+        for package in PRODUCT
+        for file in (ROOT / package).rglob("*.py")
+        for path in re.findall(r"\bdocs/[\w/-]+\.md\b", file.read_text())
+    }
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "file", [*USER_PAGES, *DECISIONS], ids=lambda file: file.relative_to(ROOT).as_posix()
+)
+def test_prose_is_at_most_100_columns_wide(file: Path) -> None:
+    wide = [
+        f"line {number}: {line}"
+        for number, line in prose(file.read_text())
+        if len(line) > MAX_COLUMNS and " " in line.strip()
+    ]
+    assert wide == []
+
+
+def prose(text: str) -> Iterator[tuple[int, str]]:
+    """Numbered lines outside of code, tables and measured figures."""
+    is_code = is_measured = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        if "<!--" in line and "measured:" in line:
+            is_measured = "/measured:" not in line
+        if not is_code and not is_measured and not line.startswith("|"):
+            yield number, line
+
+
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_relative_links_lead_somewhere(file: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", "\n".join(line for _, line in whole(file))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (file.parent / path).resolve() if path else file
+        assert linked.exists(), f"{file.name}: {target}"
+        if anchor:
+            assert anchor in anchors(linked.read_text()), f"{file.name}: {target}"
+
+
+def whole(file: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines outside of code."""
+    is_code = False
+    for number, line in enumerate(file.read_text().splitlines(), start=1):
+        is_code ^= line.lstrip().startswith("```")
+        if not is_code:
+            yield number, line
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that GitHub gives headings."""
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    linked = re.findall(r"\]\(([^)\s]+)\)", (ROOT / "README.md").read_text())
+    pages = {each.relative_to(ROOT).as_posix() for each in USER_PAGES} - {"README.md"}
+    assert pages <= set(linked)
