@@ -24,7 +24,7 @@ from storage.cache.write_counter import WriteCounter
 from storage.errors import StorageError, UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import ConnectionSettings
-from storage.mongo.tasks import cancel_and_wait
+from storage.mongo.tasks import run_in_background
 from storage.setup.database import open_database
 from storage.store import Store
 
@@ -64,8 +64,7 @@ async def open_state(
         response_cache = ResponseCache(change_feed, settings.cache_mb * BYTES_PER_MB)
         await stack.enter_async_context(response_cache.run_reporting())
         extra_headers = VARY_ORIGIN_LINE if settings.allowed_origins else b""
-        finishing = asyncio.create_task(_finish_interrupted_imports(store))
-        stack.push_async_callback(cancel_and_wait, finishing)
+        await stack.enter_async_context(run_in_background(_finish_interrupted_imports(store)))
         yield GatewayState(
             store,
             key_cache,

@@ -57,14 +57,11 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class NearLocation:
-    """A location, with its distance and time by the fastest route.
-
-    The GraphQL type is in `schema.types`, because it refers to `Location`.
-    """
+    """A location, with its distance and time by the fastest route."""
 
     location: Location
-    distance: float
-    time: float
+    distance: Annotated[float, "In feet."]
+    time: Annotated[float, "In seconds."]
 
 
 async def find_route(

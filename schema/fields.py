@@ -27,11 +27,12 @@ def resolver_field(
 
 
 @cache
-def output_type(result_type: type, name: str | None = None) -> Any:
+def output_type(result_type: type, name: str | None = None, **graphql_types: Any) -> Any:
     """Return the GraphQL type with the fields of `result_type`, which a resolver returns.
 
     The docstring is the description; a text in `Annotated` describes a field. A `str` named `id`
-    or `…_id` is an ID. Instances of `result_type` are resolved without conversion.
+    or `…_id` is an ID. `graphql_types` gives the types of fields that hold storage records.
+    Instances of `result_type` are resolved without conversion.
 
     >>> from typing import NamedTuple
     >>> class Step(NamedTuple):
@@ -47,7 +48,7 @@ def output_type(result_type: type, name: str | None = None) -> Any:
         description = None
         if get_origin(hint) is Annotated:
             hint, description = get_args(hint)
-        annotations[field_name] = _output_hint(field_name, hint)
+        annotations[field_name] = graphql_types.get(field_name) or _output_hint(field_name, hint)
         members[field_name] = strawberry.field(description=description)
     made = type(name or result_type.__name__, (), members)
     return strawberry.type(made, description=inspect.getdoc(result_type))

@@ -146,11 +146,7 @@ class Location:
     unit = resolver_field(resolvers.locations.load_unit_of_location, Unit | None)
 
 
-@strawberry.type(description="A location, with its distance and time by the fastest route.")
-class NearLocation:
-    location: Location
-    distance: float = strawberry.field(description="In feet.")
-    time: float = strawberry.field(description="In seconds.")
+NearLocation = output_type(resolvers.routes.NearLocation, location=Location)
 
 
 @strawberry.type(description="An interactive floor plan.")
@@ -196,7 +192,7 @@ class Map:
         CAN_CALCULATE_DISTANCES,
     )
     nearest = resolver_field(
-        resolvers.routes.find_nearest_locations, list[NearLocation], CAN_CALCULATE_DISTANCES
+        resolvers.routes.find_nearest_locations, "list[NearLocation]", CAN_CALCULATE_DISTANCES
     )
 
 

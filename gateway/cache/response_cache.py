@@ -20,7 +20,7 @@ from resolvers.request.context import Context
 from rest.endpoints import CacheKey
 from storage.cache.cache import Cache, CacheCounters
 from storage.cache.change_feed import ChangeFeed
-from storage.mongo.tasks import cancel_and_wait
+from storage.mongo.tasks import run_in_background
 
 REPORT_INTERVAL_SECONDS = 60.0
 
@@ -44,11 +44,8 @@ class ResponseCache:
     @asynccontextmanager
     async def run_reporting(self) -> AsyncIterator["ResponseCache"]:
         """Log the counters once a minute if they have changed."""
-        reporting = asyncio.create_task(self._report_periodically())
-        try:
+        async with run_in_background(self._report_periodically()):
             yield self
-        finally:
-            await cancel_and_wait(reporting)
 
     async def _report_periodically(self) -> None:
         reported = CacheCounters()

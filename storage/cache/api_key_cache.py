@@ -18,7 +18,7 @@ from storage.cache.change_feed import ChangeFeed
 from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.driver import PyMongoError
-from storage.mongo.tasks import cancel_and_wait
+from storage.mongo.tasks import run_in_background
 
 FLUSH_INTERVAL_SECONDS = 5.0
 MAX_KEYS = 10_000
@@ -68,11 +68,10 @@ class ApiKeyCache:
     @asynccontextmanager
     async def run(self) -> AsyncIterator["ApiKeyCache"]:
         """Write last uses to the database periodically, and once more at the end."""
-        flushing = asyncio.create_task(self._flush_periodically())
         try:
-            yield self
+            async with run_in_background(self._flush_periodically()):
+                yield self
         finally:
-            await cancel_and_wait(flushing)
             with contextlib.suppress(PyMongoError, UnavailableError):
                 await self._flush_last_uses()
 

@@ -24,7 +24,7 @@ from storage.cache.write_counter import WriteCounter
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
 from storage.mongo.driver import PyMongoError
-from storage.mongo.tasks import cancel_and_wait
+from storage.mongo.tasks import run_in_background
 
 POLL_MS = 200
 CONFIRMATION_TTL_SECONDS = 0.6
@@ -87,11 +87,10 @@ class ChangeFeed:
     @asynccontextmanager
     async def run(self) -> AsyncIterator["ChangeFeed"]:
         """Follow the database inside the `async with` block."""
-        task = asyncio.create_task(self._follow())
         try:
-            yield self
+            async with run_in_background(self._follow()):
+                yield self
         finally:
-            await cancel_and_wait(task)
             self._confirmed_at = float("-inf")
 
     async def _follow(self) -> None:

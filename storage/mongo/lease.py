@@ -15,7 +15,7 @@ from pymongo import ReturnDocument
 
 from storage.errors import LeaseLostError, StorageError
 from storage.mongo.driver import Collection, PyMongoError
-from storage.mongo.tasks import cancel_and_wait
+from storage.mongo.tasks import run_in_background
 from storage.records.kinds import Document
 
 LEASE_SECONDS = 10.0
@@ -101,11 +101,10 @@ class Lease:
     @asynccontextmanager
     async def keep_alive(self) -> AsyncIterator[None]:
         """Renew the lease in the background while the context lasts, then release it."""
-        heartbeat = asyncio.create_task(self._renew_periodically())
         try:
-            yield
+            async with run_in_background(self._renew_periodically()):
+                yield
         finally:
-            await cancel_and_wait(heartbeat)
             await self.release()
 
     async def _renew_periodically(self) -> None:

@@ -1,9 +1,21 @@
-"""Stopping background tasks that use the MongoDB driver."""
+"""Background tasks that use the MongoDB driver."""
 
 import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any
 
 CANCEL_RETRY_SECONDS = 0.1
+
+
+@asynccontextmanager
+async def run_in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run a coroutine as a task while the context lasts, then cancel it and wait for its end."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        await cancel_and_wait(task)
 
 
 async def cancel_and_wait(task: asyncio.Task[Any]) -> None:

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from pymongo import MongoClient
 
-from gateway.server import logs
 from storage import api_keys
+from tests.gateway.log_lines import LogLines, kept_lines
 from tests.world import SEEN, World, connected, make_key, running, serving, speaking
 
 pytestmark = pytest.mark.anyio
@@ -206,31 +206,14 @@ async def test_a_new_key_opens_at_once_though_it_was_asked_for_before(own_world:
         assert response.status_code == 200
 
 
-class Lines(logging.Handler):
-    """Keeps the lines as they would be written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setFormatter(logs.LogFormatter())
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.texts.append(self.format(record))
-
-
 @pytest.fixture
-def lines() -> Iterator[Lines]:
+def lines() -> Iterator[LogLines]:
     """Every line that is logged, at the lowest level."""
-    handler, root = Lines(), logging.getLogger()
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
-    yield handler
-    root.removeHandler(handler)
-    root.setLevel(level)
+    with kept_lines(logging.getLogger(), logging.DEBUG) as lines:
+        yield lines
 
 
-async def test_no_key_is_ever_stored_or_logged(own_world: World, lines: Lines) -> None:
+async def test_no_key_is_ever_stored_or_logged(own_world: World, lines: LogLines) -> None:
     async with serving(own_world.settings()) as client:
         sent = [own_world.keys.full, own_world.keys.revoked, api_keys.generate_key()]
         for key in sent:

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,38 +12,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.exchange import SCOPE_KEY_ID
 from gateway.middleware.access_log import CLIENT_CLOSED_REQUEST, AccessLogMiddleware
-from gateway.server import logs
 from rest.path_routing import SCOPE_ROUTE
 from rest.request_body import ClientDisconnectedError, receive_body
+from tests.gateway.log_lines import LogLines, kept_lines
 
 KEY = "fgk_" + "0aZ9" * 12
 Headers = list[tuple[bytes, bytes]]
 
 
-class Lines(logging.Handler):
-    """Keeps the lines as they would be written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setFormatter(logs.LogFormatter())
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.texts.append(self.format(record))
-
-    def last(self) -> dict[str, Any]:
-        line: dict[str, Any] = orjson.loads(self.texts[-1])
-        return line
-
-
 @pytest.fixture
-def lines() -> Iterator[Lines]:
-    handler = Lines()
-    logger = logging.getLogger("floorgate.access")
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    yield handler
-    logger.removeHandler(handler)
+def lines() -> Iterator[LogLines]:
+    with kept_lines(logging.getLogger("floorgate.access"), logging.INFO) as lines:
+        yield lines
 
 
 def request(
@@ -92,7 +71,7 @@ def id_of(sent: list[Message]) -> str:
 
 
 @pytest.mark.parametrize("given_id", ["a", "7f3c-11", "Root=1-67891233-abcdef", "a" * 36])
-def test_a_safe_request_id_of_the_client_is_used(given_id: str, lines: Lines) -> None:
+def test_a_safe_request_id_of_the_client_is_used(given_id: str, lines: LogLines) -> None:
     assert id_of(request(answering(), [(b"x-request-id", given_id.encode())])) == given_id
     assert lines.last()["request_id"] == given_id
 
@@ -100,7 +79,7 @@ def test_a_safe_request_id_of_the_client_is_used(given_id: str, lines: Lines) ->
 @pytest.mark.parametrize(
     "given_id", [b"", b" a", b"a b", b"a\n", b'"', b"\xe9", b"-a", b"a" * 65, KEY.encode()]
 )
-def test_any_other_request_id_is_replaced(given_id: bytes, lines: Lines) -> None:
+def test_any_other_request_id_is_replaced(given_id: bytes, lines: LogLines) -> None:
     identifier = id_of(request(answering(), [(b"x-request-id", given_id)]))
     assert len(identifier) == 32
     assert lines.last()["request_id"] == identifier
@@ -116,7 +95,7 @@ def test_the_application_finds_the_id_in_its_state() -> None:
     assert [id_of(request(app))] == seen
 
 
-def test_a_request_is_one_line(lines: Lines) -> None:
+def test_a_request_is_one_line(lines: LogLines) -> None:
     request(answering(200, b"12345"), path="/v1/assets/secret", query_string=b"page=2")
     line = lines.last()
     assert len(lines.texts) == 1
@@ -132,18 +111,18 @@ def test_a_request_is_one_line(lines: Lines) -> None:
     assert "page" not in lines.texts[0]
 
 
-def test_a_head_request_counts_no_bytes(lines: Lines) -> None:
+def test_a_head_request_counts_no_bytes(lines: LogLines) -> None:
     request(answering(200, b"12345"), method="HEAD")
     assert lines.last()["bytes"] == 0
 
 
 @pytest.mark.parametrize(("status", "level"), [(200, "info"), (404, "info"), (503, "warning")])
-def test_the_level_follows_the_status(status: int, level: str, lines: Lines) -> None:
+def test_the_level_follows_the_status(status: int, level: str, lines: LogLines) -> None:
     request(answering(status))
     assert lines.last()["level"] == level
 
 
-def test_an_unexpected_exception_is_masked_and_its_traceback_logged(lines: Lines) -> None:
+def test_an_unexpected_exception_is_masked_and_its_traceback_logged(lines: LogLines) -> None:
     sent = request(raising(ValueError(f"{KEY} is odd")))
     assert sent[0]["status"] == 500
     assert sent[1]["body"] == b'{"message":"Server error"}'
@@ -153,7 +132,7 @@ def test_an_unexpected_exception_is_masked_and_its_traceback_logged(lines: Lines
     assert "ValueError: [redacted] is odd" in lines.last()["exception"]
 
 
-def test_an_exception_after_the_response_began_sends_nothing_more(lines: Lines) -> None:
+def test_an_exception_after_the_response_began_sends_nothing_more(lines: LogLines) -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         raise ValueError
@@ -169,13 +148,13 @@ def test_an_application_that_sends_no_response_is_an_error() -> None:
     assert request(app)[0]["status"] == 500
 
 
-def test_a_client_that_left_is_logged_and_not_answered(lines: Lines) -> None:
+def test_a_client_that_left_is_logged_and_not_answered(lines: LogLines) -> None:
     assert request(raising(ClientDisconnectedError())) == []
     assert lines.last()["status"] == CLIENT_CLOSED_REQUEST
     assert lines.last()["level"] == "info"
 
 
-def test_a_request_cut_off_by_the_end_of_draining_is_unavailable(lines: Lines) -> None:
+def test_a_request_cut_off_by_the_end_of_draining_is_unavailable(lines: LogLines) -> None:
     sent = request(raising(asyncio.CancelledError()))
     assert sent[0]["status"] == 503
     assert b"retry-after" in dict(sent[0]["headers"])
@@ -212,7 +191,7 @@ ANY_BYTES_AROUND_A_KEY = st.builds(
     st.sampled_from([str, repr, ascii, lambda text: text[::1]]),
 )
 def test_no_log_line_ever_holds_a_key(
-    lines: Lines, sent: bytes, headers: Headers, show: Callable[[str], str]
+    lines: LogLines, sent: bytes, headers: Headers, show: Callable[[str], str]
 ) -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         body = await receive_body(receive, 1000)

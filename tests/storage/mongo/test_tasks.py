@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.mongo.tasks import cancel_and_wait
+from storage.mongo.tasks import cancel_and_wait, run_in_background
 
 pytestmark = pytest.mark.anyio
 
@@ -31,3 +31,21 @@ async def test_what_a_task_raised_is_not_raised_again() -> None:
         raise ZeroDivisionError
 
     await cancel_and_wait(asyncio.create_task(fail()))
+
+
+async def test_background_work_ends_with_its_context() -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        started.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.set()
+
+    with pytest.raises(ZeroDivisionError):
+        async with run_in_background(work()):
+            await started.wait()
+            assert not ended.is_set()
+            raise ZeroDivisionError
+    assert ended.is_set()
