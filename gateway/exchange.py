@@ -21,7 +21,7 @@ SCOPE_KEY_ID = "floorgate.key_id"
 """Scope member: id of the caller's API key (not the key), set by authentication."""
 SCOPE_AUTHENTICATED_KEY = "floorgate.key"
 """Scope member: record and digest of the caller's API key (not the key), set by authentication."""
-SCOPE_EARLY_STATUS = "floorgate.refused_with"
+SCOPE_EARLY_STATUS = "floorgate.early_status"
 """Scope member: status that the protocol sent while the body was still arriving."""
 
 RawHeaders = Iterable[tuple[bytes, bytes]]

@@ -44,7 +44,7 @@ class SomeOrAllAssets:
     def check(self, values: Mapping[str, Any]) -> InputError | None:
         """Return the error, or None."""
         if values.get("all_assets") and values.get("asset_ids"):
-            return InputError("allAssets", "must not be given beside assetIds")
+            return InputError("allAssets", "must not be given together with assetIds")
         return None
 
     def json_schema(self) -> JsonSchema:
@@ -73,13 +73,13 @@ async def create_api_key(
     name: Annotated[str, argument("Shown in lists of keys.", ID)],
     permissions: Annotated[
         list[str] | None,
-        argument("What the key permits beside reading.", Each(OneOf(*PERMISSIONS))),
+        argument("What the key permits in addition to reading.", Each(OneOf(*PERMISSIONS))),
     ] = None,
     asset_ids: Annotated[
         list[strawberry.ID] | None, argument("Ids of the assets that the key sees.", Each(ID))
     ] = None,
     all_assets: Annotated[
-        bool, argument("Whether the key sees all assets; not beside `assetIds`.")
+        bool, argument("Whether the key sees all assets; not together with `assetIds`.")
     ] = False,
     expires: Annotated[
         str | None,

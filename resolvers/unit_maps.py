@@ -51,7 +51,7 @@ async def parse_drawing(svg: bytes) -> ParsedUnitMap:
 async def load_parsed_drawing_of_map(
     parents: Sequence[Map], info: Info
 ) -> list[orjson.Fragment | None]:
-    """Get the parsed drawing of a map; null if it has none."""
+    """Get the parsed drawing of a map, if it has one; the map's `url` points to it."""
     map_ids = [parent.id if parent.source else None for parent in parents]
     contents = await info.context.load_drawings(map_ids)
     return [None if content is None else orjson.Fragment(content) for content in contents]

@@ -116,15 +116,16 @@ class EndpointHandler:
             raise invalid_input_error({body.to_path(error.path): [error.message]})
 
     def _build_response(self, data: dict[str, Any], request_url: RequestUrl) -> Response:
-        status = self.endpoint.success_status
-        enveloped = self.endpoint.envelope.wrap(data, request_url)
-        if status == HTTPStatus.NO_CONTENT:
+        envelope = self.endpoint.envelope
+        enveloped = envelope.wrap(data, request_url)
+        if envelope.status == HTTPStatus.NO_CONTENT:
             # No content, and so no media type either (RFC 9110, 15.3.5).
-            return Response(b"", status, RESPONSE_HEADERS)
+            return Response(b"", envelope.status, RESPONSE_HEADERS)
         headers = RESPONSE_HEADERS
         if enveloped.link_header is not None:
             headers = {**headers, "Link": enveloped.link_header}
-        return Response(orjson.dumps(enveloped.body), status, headers, self.endpoint.media_type)
+        content = orjson.dumps(enveloped.body)
+        return Response(content, envelope.status, headers, envelope.media_type)
 
     def _check_requirements(self, caller: Caller) -> None:
         try:

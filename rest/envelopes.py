@@ -1,7 +1,7 @@
 """Envelopes: from an operation's result to the body of the response."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
 from rest.errors import not_found_error
@@ -54,11 +54,14 @@ class EnvelopedBody:
     link_header: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Envelope:
-    """The response names that lead to the resource in a result, and the form of the body."""
+    """The response names that lead to the resource in a result, and the form of the response."""
 
-    result_path: tuple[str, ...]
+    status: ClassVar[int] = 200
+    media_type: ClassVar[str] = "application/json"
+
+    def __init__(self, *result_path: str) -> None:
+        self.result_path = result_path
 
     def get_resource(self, data: dict[str, Any]) -> Any:
         """Return the resource. Raises HttpError 404 if anything on the path is null."""
@@ -83,6 +86,12 @@ class Envelope:
 
 class SingleResource(Envelope):
     """One resource."""
+
+
+class ParsedMapResource(SingleResource):
+    """A drawing as a viewer draws it."""
+
+    media_type = "application/vnd.map+json"
 
 
 class UnpagedList(Envelope):
@@ -157,7 +166,7 @@ class DataList(Envelope):
 class NullableData(Envelope):
     """`{data: ...}`: a resource or null.
 
-    >>> route = NullableData(("map", "route"))
+    >>> route = NullableData("map", "route")
     >>> route.wrap({"map": {"route": None}}, RequestUrl("/v1/maps/m1/route", [])).body
     {'data': None}
     """
@@ -165,7 +174,7 @@ class NullableData(Envelope):
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
         """Return the resource or null. Raises HttpError 404 if its parent is null."""
         *parents, last = self.result_path
-        return EnvelopedBody({"data": Envelope(tuple(parents)).get_resource(data)[last]})
+        return EnvelopedBody({"data": Envelope(*parents).get_resource(data)[last]})
 
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
         """Return the schema of the resource or null."""
@@ -174,7 +183,7 @@ class NullableData(Envelope):
         )
 
 
-class DistanceMatrixData(Envelope):
+class MatrixData(Envelope):
     """`{data: {distance_method, sources}}`; waypoints without id or name lack these members."""
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
@@ -198,6 +207,8 @@ class DistanceMatrixData(Envelope):
 
 class NoContent(Envelope):
     """No body."""
+
+    status = 204
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
         """Return no body; the result of the operation does not matter."""

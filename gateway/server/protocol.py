@@ -288,7 +288,7 @@ class HttpProtocol(BackpressureProtocol):
             self._linger()
 
     def _linger(self) -> None:
-        """After a response sent before the end of the body: read on for a moment, then close.
+        """Read on for a moment after a response sent before the end of the body, then close.
 
         A client that waited for `100 Continue` may now leave its body out, so its next bytes
         may be the body or a new request: do not reuse the connection (RFC 9110, 10.1.1).

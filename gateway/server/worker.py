@@ -92,7 +92,7 @@ class UvicornServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Like uvicorn's, but do not raise the signals again: a drained service exits with 0."""
+        """Handle signals as uvicorn does, without raising them again: draining exits with 0."""
         signals = (signal.SIGINT, signal.SIGTERM)
         previous = {number: signal.signal(number, self.handle_exit) for number in signals}
         try:

@@ -1,13 +1,13 @@
 """Expected errors of a request.
 
 RequestError                code, message and perhaps fields; graphql-core passes them on
-├── InvalidInput            INVALID_INPUT
-├── FlagRequired            FLAG_REQUIRED
-├── PermissionRequired      PERMISSION_REQUIRED
-├── NotFound                NOT_FOUND
-├── MalformedDocument       MALFORMED_DOCUMENT
-├── RefusedDocument         REFUSED_DOCUMENT
-└── TooManyRecords          LIMIT_EXCEEDED
+├── InvalidInputError       INVALID_INPUT
+├── FlagRequiredError       FLAG_REQUIRED
+├── PermissionRequiredError PERMISSION_REQUIRED
+├── NotFoundError           NOT_FOUND
+├── MalformedDocumentError  MALFORMED_DOCUMENT
+├── RefusedDocumentError    REFUSED_DOCUMENT
+└── TooManyRecordsError     LIMIT_EXCEEDED
 """
 
 from typing import Any
@@ -47,8 +47,8 @@ class InvalidInputError(RequestError):
     code = "INVALID_INPUT"
 
     def __init__(self, **fields: str) -> None:
-        message = "; ".join(f"{name}: {complaint}" for name, complaint in fields.items())
-        super().__init__(message, fields={name: [complaint] for name, complaint in fields.items()})
+        message = "; ".join(f"{name}: {error}" for name, error in fields.items())
+        super().__init__(message, fields={name: [error] for name, error in fields.items()})
 
 
 class FlagRequiredError(RequestError):

@@ -156,7 +156,7 @@ class _DescriptionBuilder:
         statuses = sorted(_error_statuses(endpoint, operation))
         self.statuses.update(statuses)
         return {
-            str(endpoint.success_status): self._describe_success(endpoint, inputs, results),
+            str(endpoint.envelope.status): self._describe_success(endpoint, inputs, results),
             **{str(status): responses.response_reference(status) for status in statuses},
         }
 
@@ -164,7 +164,7 @@ class _DescriptionBuilder:
         self, endpoint: Endpoint, inputs: EndpointInputs, results: ResultSchemaReader
     ) -> OpenApiObject:
         caching = ("Cache-Control", "Vary")
-        if endpoint.success_status == HTTPStatus.NO_CONTENT:
+        if endpoint.envelope.status == HTTPStatus.NO_CONTENT:
             return {
                 "description": f"{endpoint.summary}.",
                 "headers": responses.header_references(*caching),
@@ -180,7 +180,7 @@ class _DescriptionBuilder:
         return {
             "description": f"{endpoint.summary}.",
             "headers": responses.header_references(*links, *tags, *caching),
-            "content": {endpoint.media_type: {"schema": schema, "example": example.body}},
+            "content": {endpoint.envelope.media_type: {"schema": schema, "example": example.body}},
         }
 
 
@@ -213,7 +213,7 @@ def _endpoint_description(
     endpoint: Endpoint, operation: Operation, result_schema: ResultSchemaReader
 ) -> str:
     field, _ = result_schema.find_field(endpoint.envelope.result_path)
-    sentences = [endpoint.description or field.description or f"{endpoint.summary}."]
+    sentences = [field.description or f"{endpoint.summary}."]
     if permission := _permission_extension(operation):
         sentences.append(f"The key needs the permission `{permission['x-permission']}`.")
     if flags := _required_flags(operation):

@@ -85,9 +85,9 @@ def _parameter_reference(name: str) -> OpenApiObject:
     return {"$ref": f"#/components/parameters/{name}"}
 
 
-def _describe_parameter(name: str, place: str, source: Input) -> OpenApiObject:
+def _describe_parameter(name: str, location: str, source: Input) -> OpenApiObject:
     value = describe_parameter_value(source)
-    return {"name": name, "in": place, "required": source.is_required, **value}
+    return {"name": name, "in": location, "required": source.is_required, **value}
 
 
 def _describe_flag_parameter(flag: str) -> OpenApiObject:

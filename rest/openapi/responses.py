@@ -179,7 +179,7 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
         "The headers are too long.",
         {"headers": errors.headers_too_large_error(MAX_HEADER_BYTES)},
     ),
-    500: ErrorResponse("ServerError", "The service failed.", {"fault": errors.server_error()}),
+    500: ErrorResponse("ServerError", "The service failed.", {"server": errors.server_error()}),
     503: ErrorResponse(
         "ServiceUnavailable",
         "The service cannot respond at the moment.",

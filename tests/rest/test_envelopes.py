@@ -6,9 +6,9 @@ import pytest
 
 from rest.envelopes import (
     DataList,
-    DistanceMatrixData,
     Envelope,
     LinkPagedList,
+    MatrixData,
     NoContent,
     NullableData,
     PagedList,
@@ -30,11 +30,11 @@ def page(number: int, after: str | None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("envelope", "result", "body"),
     [
-        (SingleResource(("unit",)), {"unit": {"id": "u"}}, {"id": "u"}),
-        (UnpagedList(("groups",)), {"groups": {"data": [1]}}, {"data": [1]}),
-        (DataList(("map", "nearest")), {"map": {"nearest": [1]}}, {"data": [1]}),
-        (NullableData(("map", "route")), {"map": {"route": None}}, {"data": None}),
-        (NoContent(("unassign",)), {"unassign": None}, None),
+        (SingleResource("unit"), {"unit": {"id": "u"}}, {"id": "u"}),
+        (UnpagedList("groups"), {"groups": {"data": [1]}}, {"data": [1]}),
+        (DataList("map", "nearest"), {"map": {"nearest": [1]}}, {"data": [1]}),
+        (NullableData("map", "route"), {"map": {"route": None}}, {"data": None}),
+        (NoContent("unassign"), {"unassign": None}, None),
     ],
 )
 def test_the_resource_is_wrapped(envelope: Envelope, result: dict[str, Any], body: Any) -> None:
@@ -44,7 +44,7 @@ def test_the_resource_is_wrapped(envelope: Envelope, result: dict[str, Any], bod
 
 @pytest.mark.parametrize(
     "envelope",
-    [SingleResource(("map", "unit")), PagedList(("map", "units")), NullableData(("map", "route"))],
+    [SingleResource("map", "unit"), PagedList("map", "units"), NullableData("map", "route")],
 )
 def test_a_missing_parent_is_not_found(envelope: Envelope) -> None:
     with pytest.raises(HttpError) as caught:
@@ -63,7 +63,7 @@ def test_a_missing_parent_is_not_found(envelope: Envelope) -> None:
 def test_a_page_has_the_urls_of_its_neighbours(
     number: int, after: str | None, previous_url: str | None, next_url: str | None
 ) -> None:
-    wrapped = PagedList(("units",)).wrap(page(number, after), URL)
+    wrapped = PagedList("units").wrap(page(number, after), URL)
     assert wrapped.body == {
         "paging": {
             "per_page": 2,
@@ -76,7 +76,7 @@ def test_a_page_has_the_urls_of_its_neighbours(
 
 
 def test_the_link_header_names_both_neighbours() -> None:
-    for envelope in (PagedList(("units",)), LinkPagedList(("units",))):
+    for envelope in (PagedList("units"), LinkPagedList("units")):
         wrapped = envelope.wrap(page(2, "k"), RequestUrl("/v1", []))
         assert wrapped.link_header == (
             '</v1?per-page=2&page=3&after=k>; rel="next", </v1?per-page=2&page=1>; rel="prev"'
@@ -87,7 +87,7 @@ def test_the_link_header_names_both_neighbours() -> None:
 def test_waypoints_without_id_and_name_lack_these_members() -> None:
     named, unnamed = {"id": "a", "name": "A", "x": 1}, {"id": None, "name": None, "x": None}
     matrix = {"sources": [{**unnamed, "targets": [named, unnamed]}]}
-    wrapped = DistanceMatrixData(("matrix",)).wrap({"matrix": matrix}, URL)
+    wrapped = MatrixData("matrix").wrap({"matrix": matrix}, URL)
     assert wrapped.body == {"data": {"sources": [{"x": None, "targets": [named, {"x": None}]}]}}
 
 
@@ -95,7 +95,7 @@ def test_schemas_describe_the_bodies() -> None:
     number = {"type": "integer"}
     paging = {"properties": {"per_page": number, "current_page": number, "next": {}}}
     resource = {"properties": {"paging": paging, "data": {"type": "array", "items": UNIT}}}
-    paged = PagedList(("units",)).json_schema(resource)
+    paged = PagedList("units").json_schema(resource)
     assert (paged["title"], paged["required"]) == ("UnitPage", ["paging", "data"])
     assert [*paged["properties"]["paging"]["properties"]] == [
         "per_page",
@@ -103,8 +103,8 @@ def test_schemas_describe_the_bodies() -> None:
         "prev_url",
         "next_url",
     ]
-    assert LinkPagedList(("units",)).json_schema(resource)["title"] == "UnitList"
-    nullable = NullableData(("unit",)).json_schema(UNIT)
+    assert LinkPagedList("units").json_schema(resource)["title"] == "UnitList"
+    nullable = NullableData("unit").json_schema(UNIT)
     assert nullable["properties"]["data"] == {"oneOf": [UNIT, {"type": "null"}]}
 
 
@@ -112,7 +112,7 @@ def test_the_schema_of_a_matrix_does_not_require_names() -> None:
     waypoint = {"type": "object", "required": ["id", "name", "x"], "properties": {"id": {}}}
     sources = {"type": "array", "items": waypoint}
     matrix = {"title": "Matrix", "required": ["sources"], "properties": {"sources": sources}}
-    schema = DistanceMatrixData(("matrix",)).json_schema(matrix)
+    schema = MatrixData("matrix").json_schema(matrix)
     data = schema["properties"]["data"]
     assert data["required"] == ["sources"]
     assert data["properties"]["sources"]["items"]["required"] == ["x"]

@@ -15,7 +15,7 @@ from parsing.svg.unit_map import parse_unit_map
 from resolvers.request.input_rules import Length, argument
 from rest.bodies import JsonBody
 from rest.endpoint_table import ENDPOINTS, Endpoint
-from rest.envelopes import SingleResource
+from rest.envelopes import NoContent
 from rest.openapi import description, examples
 from schema.permissions import RequirementExtension
 from schema.root import GRAPHQL_SCHEMA
@@ -162,12 +162,11 @@ def open_door(number: str = "E0") -> dict[str, Any]:
         number,
         "POST",
         "/v1/doors",
-        "query OpenDoor($door: ID!) { open(door: $door) }",
-        SingleResource(("open",)),
         "Units",
         "Open a door",
-        body=body,
-        success_status=204,
+        "query OpenDoor($door: ID!) { open(door: $door) }",
+        NoContent("open"),
+        body,
     )
     return description.describe_endpoints(strawberry.Schema(Secrets)._schema, [row])
 

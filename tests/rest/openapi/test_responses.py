@@ -100,7 +100,7 @@ async def test_a_crash_gets_the_documented_error() -> None:
     )
     async with httpx.AsyncClient(transport=transport, base_url="https://x") as client:
         response = await client.get("/v1/units")
-    assert (response.status_code, response.json()) == (500, documented(500, "fault"))
+    assert (response.status_code, response.json()) == (500, documented(500, "server"))
 
 
 def test_the_documented_limits_are_the_default_ones() -> None:
