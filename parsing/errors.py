@@ -2,7 +2,7 @@
 
 ParsingError                 base class; carries message, line and column
 ├── NotWellFormedError       not XML, JSON or zip: broken markup, wrong encoding, cut off
-├── InvalidMarkupError       XML, but no unit map: wrong root, a value out of its range
+├── InvalidMarkupError       XML of another kind: wrong root, a value out of its range
 ├── InvalidPlanError         a floor plan that contradicts itself or lacks required parts
 └── DocumentRejectedError    over a limit, or refers to something outside the document
 """
@@ -38,7 +38,7 @@ class NotWellFormedError(ParsingError):
 
 
 class InvalidMarkupError(ParsingError):
-    """Well-formed XML that is not a valid unit map."""
+    """Well-formed XML that is not a valid unit map or OpenStreetMap file."""
 
 
 class InvalidPlanError(ParsingError):

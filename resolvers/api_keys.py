@@ -18,6 +18,7 @@ from resolvers.request.context import Info
 from resolvers.request.errors import NotFoundError
 from resolvers.request.input_rules import (
     ID,
+    MAX_QUOTED_CHARACTERS,
     Each,
     InputError,
     JsonSchema,
@@ -60,7 +61,7 @@ def _parse_expiry(text: str) -> datetime:
         time = (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise ValueError(
-            f"must be an ISO 8601 time such as {example}, not {text[:50]!r}"
+            f"must be an ISO 8601 time such as {example}, not {text[:MAX_QUOTED_CHARACTERS]!r}"
         ) from error
     if time <= datetime.now(UTC):
         raise ValueError(f"must be in the future, not {text!r}")
@@ -91,7 +92,7 @@ async def create_api_key(
 ) -> CreatedApiKey:
     """Create an API key. The response is the only place that ever shows its text."""
     record, key = await api_keys.create_api_key(
-        info.context.get_uncached_store().database,
+        info.context.bypass_caches().database,
         name=name,
         permissions=sorted(set(permissions or [])),
         asset_ids=None if all_assets else [*(asset_ids or [])],
@@ -104,7 +105,7 @@ async def revoke_api_key(
     info: Info, id: Annotated[strawberry.ID, argument("Id of the key.", ID)]
 ) -> str:
     """Revoke an API key; every gateway rejects it within a second."""
-    if not await api_keys.revoke_api_key(info.context.get_uncached_store().database, id):
+    if not await api_keys.revoke_api_key(info.context.bypass_caches().database, id):
         raise NotFoundError(f"There is no key with the id {id!r}")
     return id
 
@@ -118,7 +119,7 @@ async def list_api_keys(
     """List all API keys, revoked ones included; never their text."""
     request = parse_page_request(page, per_page, after)
     records = sorted(
-        await api_keys.list_api_keys(info.context.get_uncached_store().database),
+        await api_keys.list_api_keys(info.context.bypass_caches().database),
         key=lambda key: key.id,
     )
     rest = [key for key in records if request.after_key is None or key.id > request.after_key]

@@ -160,7 +160,7 @@ async def unassign_attributes(info: Info, group_id: GroupId, data: Assignments) 
 
 
 def _database_and_scope(info: Info) -> tuple[driver.Database, AssetScope]:
-    return info.context.get_uncached_store().database, info.context.caller.scope
+    return info.context.bypass_caches().database, info.context.caller.scope
 
 
 def _to_assignment(assignment: AssignmentInput) -> Assignment:

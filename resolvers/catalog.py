@@ -65,7 +65,7 @@ async def import_catalog_text(
 
     Drawings of maps are in the bundle, as data URLs.
     """
-    database = info.context.get_uncached_store().database
+    database = info.context.bypass_caches().database
     try:
         summary = await import_catalog(database, [bundle.encode()], dry_run=dry_run)
     except (BundleError, ImportRunningError) as error:

@@ -135,7 +135,8 @@ async def get_distance_matrix(
         ),
     ],
     costing: Annotated[
-        str | None, argument("What to minimize the cost of.", OneOf(PEDESTRIAN_COSTING))
+        str | None,
+        argument("The costing model; there is only `pedestrian`.", OneOf(PEDESTRIAN_COSTING)),
     ] = PEDESTRIAN_COSTING,
     costing_options: Annotated[
         CostingOptions | None,

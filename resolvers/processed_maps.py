@@ -44,5 +44,5 @@ async def process_map(
     """
     files = {} if plan is None else {"plan": plan.encode()}
     request = ProcessingRequest(id, files, None, asset, feet_per_unit, require=require)
-    outcome = await process_and_publish(info.context.get_uncached_store(), request)
+    outcome = await process_and_publish(info.context.bypass_caches(), request)
     return ProcessedMap(outcome.published, JSON(outcome.report))

@@ -12,6 +12,7 @@ from resolvers.request.arguments import (
 from resolvers.request.context import Info, Relation
 from resolvers.request.input_rules import Length, Pattern, argument
 from resolvers.request.listing import list_resolver
+from storage.records.fields import REFERENCE_KEY_FORM, REFERENCE_KEY_PATTERN
 from storage.records.kinds import Document
 from storage.records.paging import Page
 from storage.references import ASSET_REFERENCES, UNIT_REFERENCES, AssetReference, UnitReference
@@ -20,10 +21,7 @@ ReferenceKeyArgument: TypeAlias = Annotated[
     str | None,
     argument(
         "Only references to the third-party system that this key names.",
-        Pattern(
-            "[a-z][a-z0-9-]{1,254}",
-            "a lowercase letter, then 1 to 254 lowercase letters, digits or hyphens",
-        ),
+        Pattern(REFERENCE_KEY_PATTERN, REFERENCE_KEY_FORM),
         Length(2, 255),
         example="rentwell",
     ),

@@ -21,12 +21,9 @@ from resolvers.request.input_rules import (
 from routing.search.router import Router
 from routing.search.stops import Position, WaypointRef
 from storage.floors import FLOORS
-from storage.locations import LOCATIONS
+from storage.locations import LOCATIONS, MAX_COORDINATE
 from storage.maps import Map
-
-MAX_NAME_CHARACTERS = 2048
-MAX_COORDINATE = 1e9
-"""As for the coordinates of locations."""
+from storage.records.fields import MAX_TEXT_CHARACTERS
 
 
 class LocationOrPosition:
@@ -58,7 +55,7 @@ class WaypointInput:
     id: strawberry.ID | None = input_field("Id of a location of the map.", ID, default=None)
     name: str | None = input_field(
         "Repeated in the response; the location's name by default.",
-        Length(0, MAX_NAME_CHARACTERS),
+        Length(0, MAX_TEXT_CHARACTERS),
         default=None,
     )
     x: float | None = input_field(

@@ -18,7 +18,7 @@ from rest.errors import (
 )
 from rest.names import to_snake_case
 from rest.request_body import BodyTooLargeError, receive_body
-from schema.operation_inputs import Input
+from schema.operation_inputs import MAX_PAIRS, Input
 
 T = TypeVar("T")
 BodyParser = Callable[[bytes], dict[str, Any]]
@@ -94,13 +94,11 @@ ASSIGNMENTS_BODY = JsonBody("application/json", 8_000_000, title="Assignments")
 DISTANCES_BODY = JsonBody(
     "application/json",
     1_000_000,
-    "At most 50 pairs: sources times targets.",
+    f"At most {MAX_PAIRS} pairs: sources times targets.",
     title="DistanceRequest",
     has_numbers=True,
 )
-UNIT_MAP_BODY = RequestBody(
-    "application/vnd.map+xml", 20 << 20, "The SVG data of a unit map, up to 20 MB."
-)
+UNIT_MAP_BODY = RequestBody("application/vnd.map+xml", 20 << 20, "The SVG data of a unit map.")
 
 
 async def read_request_body(request: Request, media_type: str, max_bytes: int) -> bytes:

@@ -12,6 +12,7 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
 from rest.names import to_snake_case
+from schema.paging import MAX_PER_PAGE
 from schema.root import GRAPHQL_SCHEMA
 
 TIMESTAMPS: Final = ("createdAt", "updatedAt")
@@ -148,9 +149,9 @@ GET_BACKGROUND = with_fragments("""query GetBackground($map: ID!, $background: I
 }""")
 
 # The endpoint has no pages, so it requests the largest page there is.
-LIST_LEVEL_TAGS = with_fragments("""query ListLevelTags($map: ID!) {
-    map(id: $map) { levelTags(perPage: 10000) { data { ...LevelTag } } }
-}""")
+LIST_LEVEL_TAGS = with_fragments(f"""query ListLevelTags($map: ID!) {{
+    map(id: $map) {{ levelTags(perPage: {MAX_PER_PAGE}) {{ data {{ ...LevelTag }} }} }}
+}}""")
 
 LIST_MAP_UNITS = with_fragments(f"""query ListMapUnits($map: ID!, {PAGE_VARIABLES}) {{
     map(id: $map) {{ units({PAGE_ARGUMENTS}) {{ {PAGING_FIELDS} data {{ ...Unit }} }} }}
@@ -184,9 +185,9 @@ LIST_LOCATIONS = with_fragments(f"""query ListLocations(
     }}
 }}""")
 
-LIST_ATTRIBUTE_GROUPS = with_fragments("""query ListAttributeGroups {
-    attributeGroups(perPage: 10000) { data { ...AttributeGroup } }
-}""")
+LIST_ATTRIBUTE_GROUPS = with_fragments(f"""query ListAttributeGroups {{
+    attributeGroups(perPage: {MAX_PER_PAGE}) {{ data {{ ...AttributeGroup }} }}
+}}""")
 
 LIST_ASSIGNMENTS = with_fragments(f"""query ListAssignments(
     $group: ID!, {PAGE_VARIABLES}, $asset: ID

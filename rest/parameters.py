@@ -6,7 +6,7 @@ Only the place of an input is decided here; the rest comes from the argument tha
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from graphql import GraphQLSchema, get_named_type
@@ -15,7 +15,15 @@ from rest.endpoint_table import Endpoint
 from rest.errors import invalid_input_error
 from rest.names import to_kebab_case
 from schema.execution import Operation
-from schema.operation_inputs import MAX_INT32, MAX_QUOTED_CHARACTERS, Input, OperationInputs
+from schema.operation_inputs import (
+    ID,
+    MAX_ID_CHARACTERS,
+    MAX_INT32,
+    MAX_QUOTED_CHARACTERS,
+    Input,
+    JsonSchema,
+    OperationInputs,
+)
 
 MAX_PARAMETERS = 100
 MAX_DIGITS = 100
@@ -97,6 +105,15 @@ def parse_waypoint(text: str) -> dict[str, Any]:
         return {"x": float(position[1]), "y": float(position[2]), "floorId": position[3]}
     return {"id": text}
 
+
+WAYPOINT_SCHEMA: Final[JsonSchema] = {
+    "type": "string",
+    "anyOf": [
+        ID.json_schema(),
+        {"pattern": rf"^{_NUMBER},{_NUMBER},[^\x00]{{1,{MAX_ID_CHARACTERS}}}$"},
+    ],
+}
+"""Of the texts that `parse_waypoint` reads."""
 
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "Int": _parse_integer,

@@ -1,7 +1,7 @@
 """Binary archives of JSON values and numpy arrays that can be memory-mapped.
 
 An archive is, in this order: the eight bytes `FLOORRTE`; the length of the header in bytes, an
-unsigned 64-bit little-endian integer; the header, JSON in UTF-8 with `kind` ("network" or "table"),
+unsigned 64-bit little-endian integer; the header, JSON in UTF-8 with `kind` (such as "network"),
 `version`, `values`, and `arrays`: name -> [numpy dtype, shape, offset]; padding; the arrays,
 row-major and little-endian. Offsets count from the first multiple of 64 bytes after the header and
 are multiples of 64 themselves. Areas are Well-Known Binary in arrays of bytes.

@@ -25,6 +25,7 @@ from graphql import (
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
+from resolvers.distances import MAX_PAIRS
 from resolvers.request.arguments import MAX_ID_CHARACTERS, MAX_INT32
 from resolvers.request.input_checks import Check, FieldChecks
 from resolvers.request.input_rules import (
@@ -39,8 +40,10 @@ from resolvers.request.input_rules import (
 from schema.execution import Operation
 
 __all__ = [
+    "ID",
     "MAX_ID_CHARACTERS",
     "MAX_INT32",
+    "MAX_PAIRS",
     "MAX_QUOTED_CHARACTERS",
     "Input",
     "InputError",

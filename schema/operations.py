@@ -79,7 +79,7 @@ class Operation:
             requirement.check(caller)
 
     def is_allowed(self, caller: Caller) -> bool:
-        """Return whether `check` passes."""
+        """Return whether `check_requirements` would pass."""
         return all(requirement.is_met(caller) for requirement in self.requirements)
 
 

@@ -4,12 +4,16 @@ from typing import Generic, TypeVar
 
 import strawberry
 
+from resolvers.request.arguments import MAX_PER_PAGE
+
+__all__ = ["MAX_PER_PAGE", "Page", "Paging"]
+
 T = TypeVar("T")
 
 
 @strawberry.type(description="Which page of a list this is.")
 class Paging:
-    per_page: int = strawberry.field(description="The page size used; at most 10000.")
+    per_page: int = strawberry.field(description=f"The page size used; at most {MAX_PER_PAGE}.")
     current_page: int = strawberry.field(description="The page's number, from 1.")
     has_next: bool = strawberry.field(description="Whether another page follows.")
     next: str | None = strawberry.field(

@@ -121,7 +121,7 @@ class LocationFloor:
     floor = resolver_field(resolvers.locations.load_floor_of_location, Floor | None)
 
 
-@strawberry.type(description="A fact about a location.")
+@strawberry.type(description="A key and a value that describe a location.")
 class LocationTag:
     key: str
     value: str
@@ -229,7 +229,7 @@ class Attribute:
     attribute_key: str
 
 
-@strawberry.type(description="A unit has an attribute.")
+@strawberry.type(description="The assignment of an attribute to a unit.")
 class Assignment:
     group_id: strawberry.ID
     attribute_id: strawberry.ID

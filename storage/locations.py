@@ -9,7 +9,9 @@ from storage.records.fields import NO_TIMESTAMP, Id, Record, Text, TimestampedRe
 from storage.records.kinds import ForeignKey, RecordType
 from storage.units import SAME_ASSET
 
-MapCoordinate = Annotated[float, Meta(ge=-1e9, le=1e9)]
+MAX_COORDINATE = 1e9
+
+MapCoordinate = Annotated[float, Meta(ge=-MAX_COORDINATE, le=MAX_COORDINATE)]
 
 
 class LocationFloor(Record, frozen=True, kw_only=True):

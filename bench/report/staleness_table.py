@@ -40,7 +40,7 @@ def build_table(staleness: Staleness) -> ReportTable:
     )
     return ReportTable(
         "From a write's answer to the first read that shows it",
-        ("read through", "writes", "stale at once", "p50 ms", "p99 ms", "max ms", "finds a read"),
+        ("read through", "writes", "stale at once", "p50 ms", "p99 ms", "max ms", "queries a read"),
         [
             (
                 title,
@@ -50,5 +50,5 @@ def build_table(staleness: Staleness) -> ReportTable:
             )
             for title, sample in rows
         ],
-        note="Finds: MongoDB queries per read while nothing is written; 0 means from the cache.",
+        note="Queries: those sent to MongoDB while nothing is written; 0 means from the cache.",
     )

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from gateway.cli.operator import run_document
 from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
+from resolvers.request.arguments import MAX_PER_PAGE
 from resolvers.request.caller import PERMISSIONS
 
 CREATE_KEY = """mutation CreateKey(
@@ -23,15 +24,15 @@ CREATE_KEY = """mutation CreateKey(
 }"""
 FIND_ASSET = "query FindAsset($id: ID!) { asset(id: $id) { id } }"
 REVOKE_KEY = "mutation RevokeKey($id: ID!) { revokeApiKey(id: $id) }"
-LIST_KEYS = """query ListKeys($page: Int, $after: String) {
-    apiKeys(page: $page, perPage: 10000, after: $after) {
-        paging { currentPage next }
-        data {
+LIST_KEYS = f"""query ListKeys($page: Int, $after: String) {{
+    apiKeys(page: $page, perPage: {MAX_PER_PAGE}, after: $after) {{
+        paging {{ currentPage next }}
+        data {{
             id name permissions asset_ids: assetIds created_at: createdAt expires_at: expiresAt
             revoked_at: revokedAt last_used_at: lastUsedAt
-        }
-    }
-}"""
+        }}
+    }}
+}}"""
 
 
 @click.group()

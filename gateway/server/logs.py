@@ -99,7 +99,7 @@ class LogHandler(logging.Handler):
         if self._dropped_lines:
             dropped = self._dropped_lines
             self._dropped_lines = 0
-            logging.getLogger(__name__).warning("%d log lines were dropped", dropped)
+            logging.getLogger("floorgate.server").warning("%d log lines were dropped", dropped)
         self._queue.put(self.format(record))
 
     def close(self) -> None:

@@ -56,7 +56,8 @@ class WorkerProcess:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             )
         assert self.process.stdin is not None
-        # A worker that is dead already is reaped like any other. A pipe holds more than the orders.
+        # This never blocks: the pipe's buffer is large enough. A worker that has died already
+        # is reaped like any other.
         with contextlib.suppress(BrokenPipeError), self.process.stdin as pipe:
             pipe.write(pickle.dumps(orders))
 

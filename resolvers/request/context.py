@@ -75,10 +75,10 @@ class Context(Struct, frozen=True, eq=False):
         """Return this context for an operation with inputs that have been checked already."""
         return replace(self, has_checked_inputs=True)
 
-    def get_uncached_store(self) -> Store:
-        """Return the store for direct access.
+    def bypass_caches(self) -> Store:
+        """Return the store for direct access, and keep the response out of the response cache.
 
-        Reads through it are not logged, so the response will not be cached.
+        Reads through the store are not logged, so nothing could invalidate the response.
         """
         self.reads.mark_incomplete()
         return self._store

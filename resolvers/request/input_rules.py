@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 import strawberry
 from strawberry.types.arguments import StrawberryArgumentAnnotation
 
-from storage.records.fields import MAX_ID_CHARACTERS, TEXT_PATTERN
+from storage.records.fields import MAX_ID_CHARACTERS, TEXT_JSON_PATTERN, TEXT_PATTERN
 
 JsonSchema: TypeAlias = dict[str, Any]
 R = TypeVar("R", bound=Callable[..., Any])
@@ -191,7 +191,7 @@ class _Id:
 
     def json_schema(self) -> JsonSchema:
         """Return the length and the pattern."""
-        return {"minLength": 1, "maxLength": MAX_ID_CHARACTERS, "pattern": r"^[^\x00]+$"}
+        return {"minLength": 1, "maxLength": MAX_ID_CHARACTERS, "pattern": TEXT_JSON_PATTERN}
 
 
 ID = _Id()

@@ -19,6 +19,7 @@ from rest.bodies import DATA, JsonBody, RequestBody
 from rest.body_models import OPEN_TYPES
 from rest.names import to_snake_case
 from rest.openapi.examples import SVG_EXAMPLE
+from rest.parameters import WAYPOINT_SCHEMA
 from schema.operation_inputs import Input, JsonSchema, definition_of, joint_rules_of_type
 
 SCALAR_SCHEMAS: Final[dict[str, JsonSchema]] = {
@@ -28,12 +29,6 @@ SCALAR_SCHEMAS: Final[dict[str, JsonSchema]] = {
     "Float": {"type": "number"},
     "Boolean": {"type": "boolean"},
 }
-WAYPOINT_PARAMETER_SCHEMA: Final[JsonSchema] = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 512,
-    "pattern": r"^[^\x00]+$",
-}
 
 
 def describe_parameter_value(source: Input) -> JsonSchema:
@@ -42,7 +37,7 @@ def describe_parameter_value(source: Input) -> JsonSchema:
         return {
             "description": f"{source.description.removesuffix('.')}: the id of a location, or "
             "`x,y,floor_id`.",
-            "schema": WAYPOINT_PARAMETER_SCHEMA,
+            "schema": WAYPOINT_SCHEMA,
             "example": source.definition.example["id"],
         }
     example = source.definition.example

@@ -94,7 +94,7 @@ _TAGS_SCHEMA: Final[JsonSchema] = {
 
 ELEMENT_SCHEMAS: Final[dict[str, JsonSchema]] = {
     "Georeference": _element_schema(
-        "Where on earth the map is.",
+        "The geographic position of the map.",
         "Georeference",
         {},
         uid=_UID_SCHEMA,
@@ -117,7 +117,7 @@ ELEMENT_SCHEMAS: Final[dict[str, JsonSchema]] = {
     ),
     "UnitLayer": _element_schema("Holds units.", "UnitLayer", {}, elements=_CHILDREN_SCHEMA),
     "HitArea": _element_schema(
-        "Where a click means its target.",
+        "An area to click, which selects its target.",
         "HitArea",
         {},
         uid=_UID_SCHEMA,

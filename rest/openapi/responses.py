@@ -25,19 +25,23 @@ from schema.execution import Executor
 from schema.operation_inputs import JsonSchema
 from schema.root import GRAPHQL_SCHEMA
 
+_MESSAGE_SCHEMA: Final[JsonSchema] = {
+    "type": "string",
+    "description": "What is wrong, in a sentence; its wording may change.",
+}
 ERROR_SCHEMAS: Final[dict[str, JsonSchema]] = {
     "Error": {
         "type": "object",
         "description": "An error.",
         "required": ["message"],
-        "properties": {"message": {"type": "string", "description": "A sentence for people."}},
+        "properties": {"message": _MESSAGE_SCHEMA},
     },
     "InvalidInput": {
         "type": "object",
         "description": "Validation errors.",
         "required": ["message"],
         "properties": {
-            "message": {"type": "string", "description": "A sentence for people."},
+            "message": _MESSAGE_SCHEMA,
             "fields": {
                 "type": "object",
                 "description": "From the name of an input to its errors.",

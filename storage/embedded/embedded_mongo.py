@@ -39,7 +39,7 @@ _MAX_STARTS = 2
 # Below the ephemeral ports of Linux, so that no outgoing connection takes ours.
 _PORT_RANGE = range(20_000, 30_000)
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("floorgate.mongod")
 
 
 @contextmanager

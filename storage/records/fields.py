@@ -6,8 +6,14 @@ from msgspec import Meta, Struct
 
 TEXT_PATTERN = r"\A[^\x00\ud800-\udfff]*\Z"
 """No NUL, which joins ids in keys, and no lone surrogate, which UTF-8 cannot encode."""
+TEXT_JSON_PATTERN = r"^[^\x00]+$"
+"""The same in JSON Schema, whose patterns match Unicode text without lone surrogates."""
+
+REFERENCE_KEY_PATTERN = "[a-z][a-z0-9-]{1,254}"
+REFERENCE_KEY_FORM = "a lowercase letter, then 1 to 254 lowercase letters, digits or hyphens"
 
 MAX_ID_CHARACTERS = 255
+MAX_TEXT_CHARACTERS = 2048
 MAX_INT32 = 2**31 - 1
 
 Id: TypeAlias = Annotated[
@@ -15,7 +21,7 @@ Id: TypeAlias = Annotated[
 ]
 """An opaque, case-sensitive id: 1 to 255 characters."""
 
-Text: TypeAlias = Annotated[str, Meta(max_length=2048, pattern=TEXT_PATTERN)]
+Text: TypeAlias = Annotated[str, Meta(max_length=MAX_TEXT_CHARACTERS, pattern=TEXT_PATTERN)]
 """A name, a label, an address: up to 2,048 characters."""
 
 MapTag: TypeAlias = Annotated[
@@ -24,7 +30,7 @@ MapTag: TypeAlias = Annotated[
 """A tag of a map; a comma separates tags in a filter."""
 
 ReferenceKey: TypeAlias = Annotated[
-    str, Meta(min_length=2, max_length=255, pattern=r"\A[a-z][a-z0-9-]{1,254}\Z")
+    str, Meta(min_length=2, max_length=255, pattern=rf"\A{REFERENCE_KEY_PATTERN}\Z")
 ]
 """The name of a third-party system."""
 

@@ -7,6 +7,7 @@ import graphql
 import httpx
 import pytest
 
+from resolvers.distances import MAX_PAIRS
 from schema import query_size
 from schema.execution import Executor, InvalidOperationError
 from schema.query_limits import QueryLimits
@@ -190,6 +191,10 @@ async def test_a_list_longer_than_was_estimated_is_cut_off_by_the_request_itself
     body = await ask(client, '{ asset(id: "north") { units { data { id } } } }')
     assert body["errors"][0]["extensions"]["code"] == "LIMIT_EXCEEDED"
     assert "perPage" in body["errors"][0]["message"]
+
+
+def test_a_list_may_have_as_many_waypoints_as_a_matrix_has_pairs() -> None:
+    assert QueryLimits().waypoints == MAX_PAIRS
 
 
 def test_the_operation_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

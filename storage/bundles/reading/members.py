@@ -8,7 +8,14 @@ from typing import Any
 import msgspec
 
 from storage.bundles.reading.timestamped_arrays import TIMESTAMPED_ARRAYS
-from storage.records.fields import TEXT_PATTERN, MapTag, Record, ReferenceKey, TimestampText
+from storage.records.fields import (
+    REFERENCE_KEY_FORM,
+    TEXT_PATTERN,
+    MapTag,
+    Record,
+    ReferenceKey,
+    TimestampText,
+)
 from storage.records.kinds import Document, RecordType
 from storage.records.timestamps import TIMESTAMP_FIELDS
 
@@ -24,9 +31,7 @@ PATTERN_MESSAGES = {
     _pattern_of(
         TimestampText
     ): "Expected an ISO 8601 time with offset such as 2026-01-31T12:00:00+00:00",
-    _pattern_of(
-        ReferenceKey
-    ): "Expected a-z first, then a-z, 0-9 and '-', from 2 to 255 characters",
+    _pattern_of(ReferenceKey): f"Expected {REFERENCE_KEY_FORM}",
     _pattern_of(MapTag): "Expected text without commas, NUL and lone surrogates",
     TEXT_PATTERN: "Expected text without NUL and lone surrogates",
 }

@@ -1,7 +1,7 @@
 """The command line, as a person or a script uses it.
 
-Commands run within this process, which is quick; that a process of its own does the same, one test
-sees, and those of `floorgate serve`.
+Commands run within this process, which is quick. One test here, and those of `floorgate serve`, run
+a process of their own.
 """
 
 import gzip
@@ -55,7 +55,7 @@ def assert_explains(run: Result, status: int, *parts: str) -> None:
     for part in ("Error: ", *parts):
         assert part in run.stderr
     assert "Traceback" not in run.stderr
-    assert "fault of floorgate itself" not in run.stderr
+    assert "internal error" not in run.stderr
 
 
 def test_a_key_is_made_listed_and_ended(storage: list[str]) -> None:

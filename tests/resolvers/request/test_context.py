@@ -67,7 +67,7 @@ async def test_reads_are_logged(context: Context) -> None:
 
 async def test_the_log_is_incomplete_only_after_it_was_bypassed(context: Context) -> None:
     assert context.reads.is_complete
-    context.get_uncached_store()
+    context.bypass_caches()
     assert not context.reads.is_complete
 
 
@@ -100,7 +100,7 @@ async def test_a_mutation_reads_past_the_record_cache_and_shares_the_log(databas
     mutation = cached.for_mutation()
     assert mutation.record_cache is None
     assert cached.record_cache is not None
-    mutation.get_uncached_store()
+    mutation.bypass_caches()
     assert not cached.reads.is_complete
 
 

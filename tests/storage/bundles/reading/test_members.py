@@ -40,7 +40,7 @@ def test_timestamps_are_converted_to_utc_at_any_depth() -> None:
         ("units", {"created_at": "2026-02-30T00:00:00Z"}, ".created_at", "not a valid time: day"),
         ("units", {"created_at": "0001-01-01T00:00:00+01:00"}, ".created_at", "outside the years"),
         ("maps", {"tags": ["a,b"]}, ".tags[0]", "Expected text without commas"),
-        ("asset_references", {"key": "KEY"}, ".key", "Expected a-z first"),
+        ("asset_references", {"key": "KEY"}, ".key", "Expected a lowercase letter, then"),
         ("locations", {"tags": [{"key": "k", "val": ""}]}, ".tags[0]", "known fields: key, value"),
     ],
 )
