@@ -19,24 +19,17 @@ import orjson
 import pytest
 
 from gateway.cli.main import main
-from gateway.compression import MIN_COMPRESSED_BYTES
 from gateway.exchange import log_request
-from gateway.middleware.load_shedding import MAX_ARRIVING_BYTES
 from gateway.server.config import ConnectionLimits
 from gateway.server.logs import LogFormatter
 from gateway.settings import ALL_OPTIONS, Settings, environment_variable
-from resolvers.attributes import MAX_ASSIGNMENTS
-from resolvers.distances import MAX_PAIRS
 from resolvers.request.caller import FLAGS, PERMISSIONS
 from resolvers.request.errors import RequestError
-from resolvers.request.read_log import MAX_RECORDS_PER_REQUEST
-from rest.endpoint_table import ENDPOINTS
 from rest.errors import HttpError
 from rest.openapi.description import build_description
 from schema.execution import InvalidOperationError
 from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
-from storage.records.paging import MAX_PER_PAGE
 from tests.doc_pages import PRODUCT, ROOT, page, rows, section
 
 OPENAPI = build_description(GRAPHQL_SCHEMA)
@@ -192,29 +185,6 @@ def test_each_endpoint_is_listed_with_its_flag_and_permission() -> None:
 def _flag(operation: dict[str, Any]) -> str:
     found = re.search(r"`Experimental-Flags` must include `([^`]+)`", operation["description"])
     return found[1] if found else ""
-
-
-@pytest.mark.parametrize("limit", sorted({row.body.max_bytes for row in ENDPOINTS if row.body}))
-def test_each_limit_of_a_request_body_is_described(limit: int) -> None:
-    assert f"{limit:,}" in section(page("rest.md"), "## Errors")
-
-
-@pytest.mark.parametrize(
-    ("place", "title", "sentence"),
-    [
-        ("rest.md", "## Distances", f"ask for {MAX_PAIRS} pairs at most"),
-        ("rest.md", "## Lists", f"100 by default and {MAX_PER_PAGE:,} at most"),
-        ("rest.md", "## Errors", f"for assignments ({MAX_ASSIGNMENTS:,} of them"),
-        ("rest.md", "## Caching", f"Responses of {MIN_COMPRESSED_BYTES} bytes and more are"),
-        ("graphql.md", "## Limits", f"returns {MAX_RECORDS_PER_REQUEST:,} records at most"),
-        ("operation.md", "## Connection limits", f"may take {MAX_ARRIVING_BYTES >> 20} MiB"),
-    ],
-    ids=lambda text: text,
-)
-def test_each_limit_in_a_sentence_is_that_of_the_code(
-    place: str, title: str, sentence: str
-) -> None:
-    assert sentence in " ".join(section(page(place), title).split())
 
 
 @pytest.mark.parametrize("code", sorted(error_codes()))

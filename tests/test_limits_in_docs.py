@@ -1,0 +1,213 @@
+"""Each limit that clients and operators can meet is in the docs, with its value.
+
+The limits are the constants `MAX_…` of the product. A new one goes into `DOCUMENTED`, or into
+`INTERNAL` if it bounds only what the service does by itself, such as the size of a cache.
+"""
+
+import ast
+import dataclasses
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+
+from gateway.compression import MIN_COMPRESSED_BYTES
+from parsing.limits import DEFAULT_LIMITS
+from rest.endpoint_table import ENDPOINTS
+from tests.doc_pages import PRODUCT, ROOT, page, section
+
+DOCUMENTED = {
+    "parsing/archives:MAX_MEMBERS": [
+        ("floor-plans.md", "## When a file is wrong", "Archives with more than {:,} files"),
+    ],
+    "parsing/archives:MAX_UNPACKED_BYTES": [
+        ("floor-plans.md", "## When a file is wrong", "files or {:,} bytes unpacked"),
+    ],
+    "parsing/geo/geojson:MAX_SOURCE_BYTES": [
+        ("floor-plans.md", "## When a file is wrong", "files over {:,} bytes"),
+    ],
+    "parsing/geo/ground:MAX_EXTENT_FEET": [
+        ("floor-plans.md", "## When a file is wrong", "a plan that extends over {:,.0f} ft"),
+    ],
+    "parsing/osm/levels:MAX_STOREYS": [
+        ("floor-plans.md", "## When a file is wrong", "more than {:,} storeys"),
+    ],
+    "parsing/svg/geometry/lengths:MAX_MAGNITUDE": [
+        ("unit-maps.md", "## Limits", "numbers of paths and transforms | {:,}"),
+    ],
+    "parsing/svg/geometry/paths:MAX_PATH_CHARS": [
+        ("unit-maps.md", "## Limits", "characters of a path's `d` | {:,}"),
+    ],
+    "parsing/svg/style/transforms:MAX_TRANSFORM_CHARS": [
+        ("unit-maps.md", "## Limits", "characters of a `transform` | {:,}"),
+    ],
+    "parsing/svg/walk:MAX_NESTED_USES": [
+        ("unit-maps.md", "## Limits", "what a `use` refers to | {:,} deep"),
+    ],
+    "rest/request_body:MAX_HEADER_BYTES": [
+        ("operation.md", "## Connection limits", "max header bytes | {:,}"),
+    ],
+    "rest/request_body:MAX_URL_BYTES": [
+        ("operation.md", "## Connection limits", "max url bytes | {:,}"),
+    ],
+    "storage/records/fields:MAX_INT32": [
+        ("graphql.md", "## Errors", "must be from 1 to {}"),
+    ],
+    "gateway/graphql:MAX_BODY_BYTES": [
+        ("graphql.md", "## Limits", "A request body may have {:,} bytes"),
+    ],
+    "gateway/middleware/load_shedding:MAX_ARRIVING_BYTES": [
+        ("operation.md", "## Connection limits", "together may take {:,} bytes"),
+    ],
+    "rest/parameters:MAX_PARAMETERS": [
+        ("rest.md", "## Errors", "A query has at most {:,} parameters"),
+    ],
+    "resolvers/attributes:MAX_ASSIGNMENTS": [
+        ("rest.md", "## Errors", "for assignments ({:,} of them at most)"),
+    ],
+    "resolvers/distances:MAX_PAIRS": [
+        ("rest.md", "## Distances", "ask for {:,} pairs at most"),
+    ],
+    "resolvers/locations:MAX_FILTER_CHARACTERS": [
+        ("rest.md", "## Tag filters", "and {:,} characters, one of maps"),
+    ],
+    "resolvers/maps:MAX_TAGS_CHARACTERS": [
+        ("rest.md", "## Tag filters", "one of maps at most {:,} characters"),
+    ],
+    "resolvers/request/arguments:MAX_CURSOR_CHARACTERS": [
+        ("rest.md", "## Lists", "`after` of at most {:,} characters"),
+    ],
+    "resolvers/request/read_log:MAX_RECORDS_PER_REQUEST": [
+        ("graphql.md", "## Limits", "returns {:,} records at most"),
+    ],
+    "resolvers/routes:MAX_CANDIDATES": [
+        ("rest.md", "## Distances", "must match fewer than {:,} locations"),
+    ],
+    "resolvers/routes:MAX_NEAREST": [
+        ("rest.md", "## Distances", "as `limit` says, {:,} at most"),
+    ],
+    "routing/network/network:MAX_HUBS": [
+        ("routing.md", "## From graph to distances", "A level with more than {:,} hubs"),
+    ],
+    "routing/network/regions:MAX_CORNERS": [
+        ("routing.md", "## From space to graph", "A level with more than {:,} such corners"),
+    ],
+    "routing/search/distance_table:MAX_TABLE_LOCATIONS": [
+        ("routing.md", "## From graph to distances", "up to {:,} locations, by id"),
+    ],
+    "schema/execution:MAX_ITEMS_WHEN_DENIED": [
+        ("graphql.md", "## Errors", "over {:,} objects and list items"),
+    ],
+    "storage/bundles/reading/parser:MAX_MEMBER_CHARACTERS": [
+        ("bundles.md", "## The two forms", "A member has at most {:,} characters"),
+    ],
+    "storage/bundles/reading/sources:MAX_DRAWING_BYTES": [
+        ("bundles.md", "## Fields", "It has at most {:,} bytes"),
+    ],
+    "storage/bundles/reading/violations:MAX_VIOLATIONS": [
+        ("bundles.md", "## Errors", "shows up to {:,} errors"),
+    ],
+    "storage/locations:MAX_COORDINATE": [
+        ("bundles.md", "## Fields", "coordinates are at most {:,.0f}"),
+        ("rest.md", "## Distances", "Coordinates are at most {:,.0f}"),
+    ],
+    "storage/records/fields:MAX_ID_CHARACTERS": [
+        ("bundles.md", "## Fields", "Ids are opaque text of 1 to {:,} characters"),
+        ("rest.md", "## Ids", "strings of 1 to {:,} characters"),
+    ],
+    "storage/records/fields:MAX_TEXT_CHARACTERS": [
+        ("bundles.md", "## Fields", "Other texts have at most {:,} characters"),
+        ("rest.md", "## Distances", "names have at most {:,} characters"),
+    ],
+    "storage/records/location_filter:MAX_TERMS": [
+        ("rest.md", "## Tag filters", "A filter of locations has at most {:,} terms"),
+    ],
+    "storage/records/paging:MAX_PER_PAGE": [
+        ("rest.md", "## Lists", "100 by default and {:,} at most"),
+    ],
+}
+INTERNAL = {
+    "parsing/drawing:MAX_EXAMPLES",
+    "parsing/svg/geometry/lengths:MAX_CACHED_LENGTHS",
+    "parsing/svg/geometry/paths:MAX_CHORDS",
+    "parsing/svg/style/cascade:MAX_CACHED_STYLES",
+    "resolvers/plans/locations:MAX_OUTSIDE_FEET",
+    "resolvers/plans/translation:MAX_TOUCH_FEET",
+    "gateway/cache/fast_path:MAX_ENTRIES",
+    "gateway/cache/fast_path:MAX_REQUEST_BYTES",
+    "gateway/server/backpressure:MAX_PIECE_BYTES",
+    "gateway/server/logs:MAX_BACKLOG_LINES",
+    "resolvers/locations:MAX_COUNTED_RECORDS",
+    "resolvers/networks/router_cache:MAX_CACHE_BYTES",
+    "resolvers/request/context:MAX_KEYS_PER_COMMAND",
+    "resolvers/request/input_rules:MAX_QUOTED_CHARACTERS",
+    "rest/parameters:MAX_DIGITS",
+    "routing/network/door_filter:MAX_BLOCK_PAIRS",
+    "routing/network/door_filter:MAX_DOORS_PER_PIECE",
+    "routing/network/visibility:MAX_BLOCK_PAIRS",
+    "routing/picture:MAX_UNSCALED_FEET",
+    "routing/search/matrix:MAX_BLOCK_CELLS",
+    "routing/space/doors:MAX_EXTENSION_FEET",
+    "routing/space/doors:MAX_FOUND_EXTENSION_FEET",
+    "routing/space/floor:MAX_GUESSED_CORRIDOR_HALF_WIDTH_FEET",
+    "schema/compiler/coercion:MAX_EXACT_INTEGER",
+    "schema/compiler/compiled_query:MAX_CONDITIONS",
+    "schema/compiler/selection:MAX_FIELDS",
+    "schema/execution:MAX_CACHED_OPERATIONS",
+    "schema/operations:MAX_NUMBER_DIGITS",
+    "schema/operations:MAX_VALIDATION_ERRORS",
+    "schema/query_size:MAX_COUNTED_ITEMS",
+    "storage/bundles/importing/owners:MAX_OWNERS",
+    "storage/bundles/importing/validation:MAX_IDS_IN_NOTE",
+    "storage/bundles/reading/batches:MAX_BATCH_CHARACTERS",
+    "storage/bundles/reading/batches:MAX_BATCH_MEMBERS",
+    "storage/bundles/reading/json_stream:MAX_VALUE_LENGTH",
+    "storage/cache/api_key_cache:MAX_KEYS",
+    "storage/cache/bookmarks:MAX_BOOKMARKS",
+    "storage/cache/bookmarks:MAX_LISTS",
+    "storage/cache/record_cache:MAX_RECORDS",
+    "storage/store:MAX_LONG_LISTS",
+    "storage/store:MAX_RECORDS_READ_WHOLE",
+    "storage/store:MAX_UNION_BRANCHES",
+}
+SENTENCES = [(limit, *where) for limit, places in DOCUMENTED.items() for where in places]
+
+
+def limits() -> Iterator[str]:
+    """Every public constant `MAX_…` of the product, as `module:NAME`."""
+    for package in PRODUCT:
+        for file in sorted((ROOT / package).rglob("*.py")):
+            module = file.relative_to(ROOT).with_suffix("").as_posix()
+            for node in ast.parse(file.read_text()).body:
+                if isinstance(node, ast.Assign | ast.AnnAssign):
+                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                    names = [target.id for target in targets if isinstance(target, ast.Name)]
+                    yield from (f"{module}:{name}" for name in names if name.startswith("MAX_"))
+
+
+def test_each_limit_is_documented_or_internal() -> None:
+    assert {*limits()} == DOCUMENTED.keys() | INTERNAL
+
+
+@pytest.mark.parametrize(("limit", "place", "title", "sentence"), SENTENCES, ids=str)
+def test_each_sentence_has_the_value_of_the_code(
+    limit: str, place: str, title: str, sentence: str
+) -> None:
+    module, _, name = limit.partition(":")
+    value = getattr(import_module(module.replace("/", ".")), name)
+    assert sentence.format(value) in " ".join(section(page(place), title).split())
+
+
+@pytest.mark.parametrize("limit", dataclasses.asdict(DEFAULT_LIMITS).values())
+def test_each_limit_of_a_drawing_is_documented(limit: int) -> None:
+    assert f"{limit:,}" in section(page("unit-maps.md"), "## Limits")
+
+
+@pytest.mark.parametrize("limit", sorted({row.body.max_bytes for row in ENDPOINTS if row.body}))
+def test_each_limit_of_a_request_body_is_documented(limit: int) -> None:
+    assert f"{limit:,}" in section(page("rest.md"), "## Errors")
+
+
+def test_the_size_from_which_responses_are_compressed_is_documented() -> None:
+    sentence = f"Responses of {MIN_COMPRESSED_BYTES} bytes and more are compressed"
+    assert sentence in " ".join(section(page("rest.md"), "## Caching").split())
