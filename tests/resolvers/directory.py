@@ -1,5 +1,7 @@
 """GraphQL operations on a directory, and the commands that they send to MongoDB."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from pymongo import monitoring
@@ -8,6 +10,7 @@ from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import Context
 from schema.execution import Executor, OperationResult
 from schema.root import GRAPHQL_SCHEMA
+from storage.mongo import driver
 from storage.records.visibility import AssetScope
 from storage.store import Store
 from tests.world import BASE_URL
@@ -25,6 +28,8 @@ class Commands(monitoring.CommandListener):
         self.database = database
         self.sent: list[str] = []
         """The collection of each command, in their order."""
+        self.filters: list[Any] = []
+        """The filter of each command, None where it has a pipeline."""
 
     def started(self, event: monitoring.CommandStartedEvent) -> None:
         # getMore names its collection apart; keys and changes are followed beside the requests
@@ -34,6 +39,7 @@ class Commands(monitoring.CommandListener):
             return
         if event.command_name in READING:
             self.sent.append(collection)
+            self.filters.append(command.get("filter"))
 
     def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
 
@@ -75,3 +81,13 @@ class Directory:
     def collections_read(self) -> list[str]:
         """The collection of each command that the last operation took."""
         return self.commands.sent
+
+
+@asynccontextmanager
+async def open_directory(mongo_url: str, database_name: str) -> AsyncIterator[Directory]:
+    """A directory in a database, without any cache."""
+    commands = Commands(database_name)
+    monitoring.register(commands)
+    client = driver.connect(mongo_url, timeout_seconds=30)
+    yield Directory(Store(client, database_name), commands)
+    await driver.close(client)

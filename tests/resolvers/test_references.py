@@ -1,4 +1,4 @@
-"""E5 and E8: ids of assets and units in third-party systems."""
+"""References (E5 and E8): ids of assets and units in third-party systems."""
 
 from typing import Any
 

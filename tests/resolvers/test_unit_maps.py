@@ -1,4 +1,4 @@
-"""E10 and the parsed drawings of maps."""
+"""Drawings: parsed on request (E10), and kept parsed with their maps."""
 
 import json
 from pathlib import Path
