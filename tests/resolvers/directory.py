@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from pymongo import monitoring
 
 from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
@@ -13,7 +14,7 @@ from schema.root import GRAPHQL_SCHEMA
 from storage.mongo import driver
 from storage.records.visibility import AssetScope
 from storage.store import Store
-from tests.world import BASE_URL
+from tests.world import BASE_URL, World
 
 READING = {"find", "aggregate", "getMore", "count", "distinct"}
 
@@ -91,3 +92,10 @@ async def open_directory(mongo_url: str, database_name: str) -> AsyncIterator[Di
     client = driver.connect(mongo_url, timeout_seconds=30)
     yield Directory(Store(client, database_name), commands)
     await driver.close(client)
+
+
+@pytest.fixture(scope="session")
+async def directory(world: World, anyio_backend: str) -> AsyncIterator[Directory]:
+    """The shared world."""
+    async with open_directory(world.mongo_url, world.database) as directory:
+        yield directory

@@ -1,5 +1,7 @@
 """Assets: listed and found as far as the key sees them, and reached from what belongs to them."""
 
+from typing import Any
+
 import pytest
 
 from tests.resolvers.directory import Directory
@@ -64,7 +66,7 @@ async def test_an_asset_has_its_fields_and_a_default_market(directory: Directory
     ],
 )
 async def test_a_record_leads_to_its_asset(directory: Directory, query: str, path: str) -> None:
-    variables = {"asset": SEEN, "floor": FLOOR, "unit": UNIT, "map": MAP}
+    variables: dict[str, Any] = {"asset": SEEN, "floor": FLOOR, "unit": UNIT, "map": MAP}
     declared = ", ".join(f"${name}: ID!" for name in variables if f"${name}" in query)
     found = await directory.read(f"query ({declared}) {{ {query} }}", **variables)
     for name in path.split():

@@ -18,7 +18,7 @@ LIST = """query ($map: ID!, $page: Int, $perPage: Int) {
 }"""
 
 
-async def read(directory: Directory, map: str, **page: int) -> Any:
+async def read(directory: Directory, map: str, **page: Any) -> Any:
     return (await directory.read(LIST, map=map, **page))["map"]["levelTags"]
 
 

@@ -177,7 +177,7 @@ LIST = """query ($map: ID!, $tags: String, $page: Int, $perPage: Int) {
 }"""
 
 
-async def listed(places: Directory, map: str, tags: str | None = None, **page: int) -> list[str]:
+async def listed(places: Directory, map: str, tags: str | None = None, **page: Any) -> list[str]:
     data = await places.read(LIST, map=map, tags=tags, **page)
     return [each["id"] for each in data["map"]["locations"]["data"]]
 

@@ -63,12 +63,16 @@ CLOSET = {"x": 65, "y": 10, "floorId": "upper"}
 """A room with a door that is too narrow for wheelchairs."""
 
 
-async def find_route(client: httpx.AsyncClient, map: str = "tower", **given: Any) -> Any:
-    return (await data_of(client, ROUTE, {"map": map, **given}))["map"]["route"]
+async def find_route(
+    client: httpx.AsyncClient, start: Any, end: Any, map: str = "tower", **given: Any
+) -> Any:
+    variables = {"map": map, "from": start, "to": end, **given}
+    return (await data_of(client, ROUTE, variables))["map"]["route"]
 
 
-async def find_nearest(client: httpx.AsyncClient, map: str = "tower", **given: Any) -> Any:
-    return (await data_of(client, NEAREST, {"map": map, **given}))["map"]["nearest"]
+async def find_nearest(client: httpx.AsyncClient, start: Any, **given: Any) -> Any:
+    variables = {"map": "tower", "from": start, **given}
+    return (await data_of(client, NEAREST, variables))["map"]["nearest"]
 
 
 async def invalid_fields(client: httpx.AsyncClient, query: str, **given: Any) -> Any:
@@ -102,7 +106,7 @@ async def test_the_way_is_told_leg_by_leg(client: httpx.AsyncClient) -> None:
 async def test_a_walk_has_a_line_and_a_passage_has_its_connector(
     client: httpx.AsyncClient,
 ) -> None:
-    route = await find_route(client, **{"from": GYM, "to": CLOSET})
+    route = await find_route(client, GYM, CLOSET)
     down, lift, up = route["legs"]
     for walk in (down, up):
         assert walk["floorId"] == walk["toFloorId"]
@@ -114,34 +118,34 @@ async def test_a_walk_has_a_line_and_a_passage_has_its_connector(
 
 
 async def test_a_route_to_where_it_starts_has_no_length(client: httpx.AsyncClient) -> None:
-    route = await find_route(client, **{"from": GYM, "to": GYM})
+    route = await find_route(client, GYM, GYM)
     assert (route["feet"], route["seconds"]) == (0, 0)
 
 
 async def test_lines_are_in_the_coordinates_of_the_map_and_lengths_in_feet(
     client: httpx.AsyncClient,
 ) -> None:
-    ends = {"from": {**BY_THE_GYM, "x": 10}, "to": BY_THE_GYM}
-    small, large = [await find_route(client, map, **ends) for map in ("tower", "large")]
+    start = {**BY_THE_GYM, "x": 10}
+    small, large = [await find_route(client, start, BY_THE_GYM, map) for map in ("tower", "large")]
     assert (small["feet"], large["feet"]) == (80, 160)
     assert small["legs"][0]["points"] == large["legs"][0]["points"] == [[10, 25], [90, 25]]
     assert large["seconds"] == pytest.approx(2 * small["seconds"], abs=0.002)
 
 
 async def test_a_wheelchair_takes_no_narrow_door(client: httpx.AsyncClient) -> None:
-    ends = {"from": GYM, "to": CLOSET}
-    for given, mode in (({}, "foot"), ({"mode": None}, "foot"), ({"mode": "foot"}, "foot")):
-        assert (await find_route(client, **ends, **given))["mode"] == mode
-    assert await find_route(client, **ends, mode="wheelchair") is None
-    rolling = await find_route(client, **{"from": GYM, "to": BY_THE_GYM}, mode="wheelchair")
+    modes: list[dict[str, Any]] = [{}, {"mode": None}, {"mode": "foot"}]
+    for given in modes:
+        assert (await find_route(client, GYM, CLOSET, **given))["mode"] == "foot"
+    assert await find_route(client, GYM, CLOSET, mode="wheelchair") is None
+    rolling = await find_route(client, GYM, BY_THE_GYM, mode="wheelchair")
     assert rolling["mode"] == "wheelchair"
 
 
 async def test_a_location_that_the_network_does_not_know_is_a_place(
     client: httpx.AsyncClient,
 ) -> None:
-    from_desk = await find_route(client, **{"from": {"id": "desk"}, "to": BY_THE_GYM})
-    from_gym = await find_route(client, **{"from": GYM, "to": BY_THE_GYM})
+    from_desk = await find_route(client, {"id": "desk"}, BY_THE_GYM)
+    from_gym = await find_route(client, GYM, BY_THE_GYM)
     assert from_desk == from_gym
 
 
@@ -186,27 +190,27 @@ async def test_the_nearest_come_first(client: httpx.AsyncClient) -> None:
     assert len(found) == 2
     refused = await client.get("/v1/maps/plain/nearest?from=p1")
     assert refused.status_code == 422
-    [nearest] = await find_nearest(client, **{"from": GYM}, limit=1)
+    [nearest] = await find_nearest(client, GYM, limit=1)
     assert nearest["location"]["id"] != "gym"
 
 
 async def test_every_location_of_the_network_is_as_far_as_its_route(
     client: httpx.AsyncClient,
 ) -> None:
-    found = await find_nearest(client, **{"from": BY_THE_GYM})
+    found = await find_nearest(client, BY_THE_GYM)
     listed = (await client.get("/v1/maps/tower/locations")).json()["data"]
     routable = {each["id"] for each in listed} - {"desk"}
     assert {near["location"]["id"] for near in found} == routable
     assert [near["time"] for near in found] == sorted(near["time"] for near in found)
     for near in found:
-        route = await find_route(client, **{"from": BY_THE_GYM, "to": near["location"]})
+        route = await find_route(client, BY_THE_GYM, near["location"])
         assert (near["distance"], near["time"]) == pytest.approx(
             (route["feet"], route["seconds"]), abs=0.002
         )
 
 
 async def test_the_start_is_not_among_the_nearest(client: httpx.AsyncClient) -> None:
-    found = await find_nearest(client, **{"from": GYM})
+    found = await find_nearest(client, GYM)
     assert found
     assert "gym" not in [near["location"]["id"] for near in found]
 
@@ -218,7 +222,7 @@ async def test_the_start_is_not_among_the_nearest(client: httpx.AsyncClient) -> 
 async def test_the_nearest_meet_every_term(
     client: httpx.AsyncClient, tags: str, found: list[str]
 ) -> None:
-    nearest = await find_nearest(client, **{"from": BY_THE_GYM}, tags=tags)
+    nearest = await find_nearest(client, BY_THE_GYM, tags=tags)
     assert [near["location"]["id"] for near in nearest] == found
 
 
@@ -226,7 +230,7 @@ async def test_a_limit_of_null_is_the_default_one(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(routes, "DEFAULT_NEAREST", 2)
-    assert len(await find_nearest(client, **{"from": GYM}, limit=None)) == 2
+    assert len(await find_nearest(client, GYM, limit=None)) == 2
     assert [*await invalid_fields(client, NEAREST, **{"map": "tower", "from": GYM}, limit=0)] == [
         "limit"
     ]
@@ -238,4 +242,4 @@ async def test_more_candidates_than_can_be_compared_are_an_error(
     monkeypatch.setattr(routes, "MAX_CANDIDATES", 2)
     fields = await invalid_fields(client, NEAREST, **{"map": "tower", "from": GYM})
     assert fields == {"tags": ["must leave fewer than 2 locations; add a term"]}
-    assert await find_nearest(client, **{"from": BY_THE_GYM}, tags="sport")
+    assert await find_nearest(client, BY_THE_GYM, tags="sport")

@@ -112,7 +112,7 @@ async def test_a_unit_is_found_on_the_maps_that_list_it(directory: Directory, ma
     declared = ", ".join(f"$u{number}: ID!" for number in range(len(units)))
     lookups = " ".join(f"u{n}: unit(id: $u{n}) {{ id }}" for n in range(len(units)))
     query = f"query ($map: ID!, {declared}) {{ map(id: $map) {{ {lookups} }} }}"
-    variables = {f"u{number}": unit for number, unit in enumerate(units)}
+    variables: dict[str, Any] = {f"u{number}": unit for number, unit in enumerate(units)}
     found = await directory.read(query, map=map, **variables)
     listed = ids((await directory.read(ON_MAP, id=map))["map"]["units"])
     assert sorted(unit["id"] for unit in found["map"].values() if unit) == listed

@@ -21,7 +21,8 @@ QUERY = """query ($page: Int, $perPage: Int, $after: String) {
 def fields_of(name: str) -> dict[str, GraphQLField]:
     type = GRAPHQL_SCHEMA.type_map[name]
     assert isinstance(type, GraphQLObjectType)
-    return type.fields
+    fields: dict[str, GraphQLField] = type.fields
+    return fields
 
 
 PAGES = [name for name in GRAPHQL_SCHEMA.type_map if name.endswith("Page")]

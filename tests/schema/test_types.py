@@ -71,7 +71,8 @@ OBJECTS = [type for type in DESCRIBED if isinstance(type, GraphQLObjectType)]
 def fields_of(name: str) -> dict[str, GraphQLField]:
     type = GRAPHQL_SCHEMA.type_map[name]
     assert isinstance(type, GraphQLObjectType)
-    return type.fields
+    fields: dict[str, GraphQLField] = type.fields
+    return fields
 
 
 def is_resolved(field: GraphQLField) -> bool:
