@@ -211,6 +211,17 @@ PAIR = {"data": {"sources": [PLACE], "targets": [PLACE], "distance_method": "pat
 SVG = b'<svg viewBox="0 0 1 1"/>'
 
 
+async def test_bodies_with_their_members_in_another_order_share_a_response(
+    endpoints: Endpoints,
+) -> None:
+    place = dict(reversed(PLACE.items()))
+    data = {"targets": [place], "distance_method": "pathfinding", "sources": [place]}
+    for body in (PAIR, {"data": data}):
+        await endpoints.request("POST", MATRIX, json=body)
+    first, second = endpoints.keys
+    assert first == second
+
+
 async def test_an_answer_to_a_body_is_shared_unless_the_body_is_a_drawing_or_written(
     endpoints: Endpoints,
 ) -> None:
