@@ -23,6 +23,8 @@ from storage.records.paging import Page
 from storage.units import Unit
 
 MAX_TAGS_CHARACTERS = 255
+# `str.strip` also removes \x1c to \x1f and \x85, which `\s` does not match in the regular
+# expressions of JSON Schema (ECMA-262, CharacterClassEscape).
 _TAG_PATTERN = r"[^,\x00]*[^,\s\x1c-\x1f\x85\x00][^,\x00]*"
 
 

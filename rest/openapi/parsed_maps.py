@@ -77,8 +77,9 @@ _SHAPE_SCHEMA: Final[JsonSchema] = {
         "type": {"type": "string", "enum": [*GEOMETRY_PROPERTIES]},
         "fill": _TEXT_SCHEMA,
         "transform": _TEXT_SCHEMA,
-        "points": _TEXT_SCHEMA,
-        "d": _TEXT_SCHEMA,
+        **{name: _TEXT_SCHEMA for names in GEOMETRY_PROPERTIES.values() for name in names},
+        # Numbers in a Rect; the text of the source where another shape has such an attribute.
+        **{name: {"type": ["number", "string"]} for name in RECT_NUMBER_ATTRIBUTES},
     },
 }
 _TARGET_SCHEMA: Final[JsonSchema] = {

@@ -1,4 +1,4 @@
-"""Distances, routes and the nearest locations of a routable map."""
+"""Distances between waypoints of a routable map."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from tests.resolvers.tower import (
     tower,
     unit_locations,
 )
-from tests.world import World, data_of, serving
+from tests.world import World, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -255,41 +255,3 @@ async def test_infinite_numbers_are_rejected(own_world: World, tmp_path: Path) -
             headers={**FLAGS, "Content-Type": "application/json"},
         )
         assert response.status_code == 422
-
-
-async def test_the_way_is_told_leg_by_leg(own_world: World, tmp_path: Path) -> None:
-    async with processed(own_world, tmp_path) as client:
-        located = await unit_locations(client)
-        path = f"/v1/maps/tower/route?from=gym&to={located['upper-west']}"
-        way = (await client.get(path)).json()["data"]
-        assert [leg["floor_id"] for leg in way["legs"]] == ["lower", "lower", "upper"]
-        lift = way["legs"][1]
-        assert (lift["connector_kind"], lift["to_floor_id"]) == ("elevator", "upper")
-        assert lift["seconds"] == 35
-        assert way["legs"][0]["points"][0] == [90, 10]
-        assert way["feet"] == pytest.approx(sum(leg["feet"] for leg in way["legs"]), abs=0.01)
-        asked: dict[str, Any] = {
-            "sources": [{"id": "gym"}],
-            "targets": [{"id": located["upper-west"]}],
-        }
-        target = (await ask_matrix(client, **asked)).json()["data"]["sources"][0]["targets"][0]
-        assert way["feet"] == pytest.approx(target["distance"], abs=0.01)
-        assert way["seconds"] == pytest.approx(target["time"], abs=0.01)
-        nowhere = await client.get("/v1/maps/tower/route?from=gym&to=50,500,lower")
-        assert nowhere.json() == {"data": None}
-
-
-async def test_the_nearest_come_first(own_world: World, tmp_path: Path) -> None:
-    async with processed(own_world, tmp_path) as client:
-        response = await client.get("/v1/maps/tower/nearest?from=90,25,lower&tags=svc:id&limit=2")
-        found = response.json()["data"]
-        assert found[0]["location"]["id"] == "gym"
-        assert found[0]["time"] <= found[1]["time"]
-        assert len(found) == 2
-        refused = await client.get("/v1/maps/plain/nearest?from=p1")
-        assert refused.status_code == 422
-        data = await data_of(
-            client,
-            '{ map(id: "tower") { nearest(from: {id: "gym"}, limit: 1) { location { id } } } }',
-        )
-        assert len(data["map"]["nearest"]) == 1

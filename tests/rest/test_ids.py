@@ -28,13 +28,6 @@ async def test_a_unit_is_found_by_its_id(
     assert response.json()["id"] == id
 
 
-@pytest.mark.parametrize("id", ODD_IDS, ids=lambda id: ascii(id)[1:30])
-async def test_a_unit_is_found_by_its_id_in_graphql(client: httpx.AsyncClient, id: str) -> None:
-    query = "query ($id: ID!) { unit(id: $id) { id } }"
-    response = await client.post("/graphql", json={"query": query, "variables": {"id": id}})
-    assert response.json() == {"data": {"unit": {"id": id}}}
-
-
 @pytest.mark.parametrize(
     "path",
     [

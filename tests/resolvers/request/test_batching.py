@@ -10,32 +10,10 @@ import pytest
 from pymongo import monitoring
 
 from storage.mongo import driver
+from tests.resolvers.directory import Commands
 from tests.world import World, ask, create, running, speaking
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-READING = {"find", "aggregate", "getMore", "count", "distinct"}
-
-
-class Commands(monitoring.CommandListener):
-    """The reading commands that are sent to one database."""
-
-    def __init__(self, database: str) -> None:
-        self.database = database
-        self.sent: list[str] = []
-
-    def started(self, event: monitoring.CommandStartedEvent) -> None:
-        # getMore names its collection apart; keys and changes are followed beside the requests
-        command = event.command
-        collection = command.get("collection", command.get(event.command_name))
-        if event.database_name != self.database or collection in ("api_keys", 1, "$cmd.aggregate"):
-            return
-        if event.command_name in READING:
-            self.sent.append(event.command_name)
-
-    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
-
-    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
 
 
 def catalog(each: int) -> dict[str, list[dict[str, Any]]]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import jsonschema_rs
@@ -10,13 +9,11 @@ import pytest
 import strawberry
 import yaml
 
-import samples
-from parsing.svg.unit_map import parse_unit_map
 from resolvers.request.input_rules import Length, argument
 from rest.bodies import JsonBody
 from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.envelopes import NoContent
-from rest.openapi import description, examples
+from rest.openapi import description
 from schema.permissions import RequirementExtension
 from schema.root import GRAPHQL_SCHEMA
 
@@ -102,31 +99,6 @@ def test_path_parameters_are_those_of_the_path(row: Endpoint) -> None:
     described = DESCRIPTION["paths"][row.path][row.method.lower()]["parameters"]
     names = [item["name"] for item in map(resolved, described) if item["in"] == "path"]
     assert names == [part[1:-1] for part in row.path.split("/") if part.startswith("{")]
-
-
-def test_the_examples_are_members_of_the_demo_property() -> None:
-    bundle = json.loads((Path(samples.__file__).parent / "demo" / "bundle.json").read_text())
-    kinds = {
-        "Asset": "assets",
-        "Floor": "floors",
-        "Unit": "units",
-        "Map": "maps",
-        "Background": "backgrounds",
-        "LevelTag": "level_tags",
-        "AssetReference": "asset_references",
-        "UnitReference": "unit_references",
-        "AttributeGroup": "attribute_groups",
-        "Assignment": "attribute_assignments",
-        "Location": "locations",
-    }
-    assert {*kinds} <= {*examples.RESOURCE_EXAMPLES}
-    for fragment, kind in kinds.items():
-        example = {
-            name: value
-            for name, value in examples.RESOURCE_EXAMPLES[fragment].items()
-            if name != "url"  # the service gives it
-        }
-        assert any(example.items() <= member.items() for member in bundle[kind]), fragment
 
 
 def test_lists_in_pages_name_the_header_that_leads_on() -> None:
@@ -220,14 +192,3 @@ def test_a_body_is_described_with_its_limit_and_its_errors() -> None:
     }
     assert {"204", "400", "413", "415"} <= {*operation["responses"]}
     assert "content" not in operation["responses"]["204"]
-
-
-def test_the_demo_drawing_parses_to_what_is_described() -> None:
-    drawing = Path(samples.__file__).parent / "demo" / "alder-court.svg"
-    schema = {"$ref": "#/components/schemas/ParsedMap"}
-    assert complaints(schema, parse_unit_map(drawing.read_bytes()).to_dict()) == []
-
-
-def test_the_example_of_a_drawing_parses_to_the_example_of_a_parsed_map() -> None:
-    parsed = examples.RESOURCE_EXAMPLES["ParsedMap"]
-    assert parse_unit_map(examples.SVG_EXAMPLE.encode()).to_dict() == parsed

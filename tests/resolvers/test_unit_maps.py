@@ -1,16 +1,30 @@
-"""E10 and the parsed drawings of maps."""
+"""Drawings: parsed on request (E10), and kept parsed with their maps."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 
 from parsing.svg.unit_map import parse_unit_map
+from resolvers import unit_maps
 from resolvers.catalog import import_catalog
 from storage.errors import BundleError
-from tests.world import SEEN, World, ask, connected, data_of, serving
+from tests.resolvers.directory import Directory
+from tests.world import (
+    BASE_URL,
+    HIDDEN_MAP,
+    MAP,
+    OTHER_MAP,
+    SEEN,
+    World,
+    ask,
+    connected,
+    data_of,
+    serving,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -82,26 +96,34 @@ async def test_the_permission_is_needed(narrow: httpx.AsyncClient) -> None:
     assert response.json()["message"].endswith("service.unit-maps.parse")
 
 
+ELSEWHERE = "https://maps.example/linked.json"
+
+
 def drawn(directory: Path, svg: str = SVG) -> Path:
     (directory / "drawn.svg").write_text(svg)
     bundle = directory / "drawn.json"
     drawn_map: dict[str, Any] = {"id": "drawn/1", "asset_id": SEEN, "name": "Drawn"}
-    bundle.write_text(json.dumps({"maps": [{**drawn_map, "source": "drawn.svg"}]}))
+    linked = {"id": "linked", "asset_id": SEEN, "name": "Linked", "url": ELSEWHERE}
+    bundle.write_text(json.dumps({"maps": [{**drawn_map, "source": "drawn.svg"}, linked]}))
     return bundle
 
 
-async def test_a_map_carries_its_parse(own_world: World, tmp_path: Path) -> None:
+async def test_a_map_with_a_drawing_carries_its_parse_and_its_address(
+    own_world: World, tmp_path: Path
+) -> None:
     async with connected(own_world) as database:
         summary = await import_catalog(database, [drawn(tmp_path)])
     assert summary.notes == []
     async with serving(own_world.settings(), own_world.keys.full) as client:
         url = (await client.get("/v1/maps/drawn%2F1")).json()["url"]
-        assert url == "https://directory.test/v1/maps/drawn%2F1/parsed"
+        assert url == f"{BASE_URL}/v1/maps/drawn%2F1/parsed"
         response = await client.get(url)
         assert response.json() == parse_unit_map(SVG.encode()).to_dict()
         again = await client.get(url, headers={"If-None-Match": response.headers["etag"]})
         assert again.status_code == 304
         data = await data_of(client, "{ maps { data { id url parsed } } }")
+        urls = {each["id"]: each["url"] for each in data["maps"]["data"]}
+        assert (urls["drawn/1"], urls["linked"], urls["plan-two"]) == (url, ELSEWHERE, None)
         parsed = {each["id"]: each["parsed"] for each in data["maps"]["data"]}
         assert parsed["drawn/1"] == response.json()
         assert parsed["plan-two"] is None
@@ -123,3 +145,42 @@ async def test_a_broken_drawing_stops_the_import(own_world: World, tmp_path: Pat
         with pytest.raises(BundleError, match=r"drawn\.json.*maps\[0\]\.source.*line 2"):
             await import_catalog(database, [drawn(tmp_path, "<svg>\n<")])
         assert await database["maps"].find_one({"_id": "drawn/1"}) is None
+
+
+async def test_the_drawings_of_all_maps_are_read_at_once(directory: Directory) -> None:
+    maps = (await directory.read("{ maps { data { id parsed } } }"))["maps"]["data"]
+    parsed = {map["id"]: map["parsed"] for map in maps}
+    assert parsed[OTHER_MAP] is None
+    assert parsed[MAP] is not None
+    assert orjson.dumps(parsed[MAP]) == orjson.dumps(parsed[HIDDEN_MAP])
+    assert directory.collections_read == ["maps", "maps", "files"]
+
+
+async def test_no_drawing_is_looked_for_where_no_map_has_one(directory: Directory) -> None:
+    query = "query ($map: ID!) { map(id: $map) { parsed url } }"
+    assert (await directory.read(query, map=OTHER_MAP))["map"] == {"parsed": None, "url": None}
+    assert directory.collections_read == ["maps"]
+
+
+@pytest.mark.parametrize("map", [HIDDEN_MAP, "none"])
+async def test_a_hidden_map_shows_neither_drawing_nor_address(
+    directory: Directory, map: str
+) -> None:
+    query = "query ($map: ID!) { map(id: $map) { parsed url } }"
+    assert await directory.read(query, [SEEN], map=map) == {"map": None}
+
+
+async def test_a_drawing_that_takes_too_long_is_refused(
+    directory: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unit_maps, "PARSE_TIMEOUT_SECONDS", 0.0)
+    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) }"
+    [error] = (await directory.run(query, svg=SVG)).errors
+    assert error.message == "the drawing takes over 0 seconds to parse; simplify it"
+    assert error.extensions == {"code": "REFUSED_DOCUMENT"}
+
+
+async def test_a_malformed_drawing_is_located_for_programs(directory: Directory) -> None:
+    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) }"
+    [error] = (await directory.run(query, svg="<svg>\n  <")).errors
+    assert error.extensions == {"code": "MALFORMED_DOCUMENT", "line": 2, "column": 4}

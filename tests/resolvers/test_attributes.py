@@ -1,4 +1,4 @@
-"""E19 to E22: attribute groups, and giving attributes to units."""
+"""Unit attributes (E19 to E22): their groups, and which unit has which."""
 
 from typing import Any
 from urllib.parse import quote
@@ -6,6 +6,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from tests.resolvers.directory import Directory
 from tests.world import (
     ALL_FLAGS,
     HIDDEN,
@@ -186,12 +187,6 @@ async def test_bodies_with_the_wrong_members_are_rejected(
         assert said in response.json()["message"]
 
 
-async def test_only_json_is_taken(client: httpx.AsyncClient) -> None:
-    response = await client.put(VIEW, content=b"{}", headers={**FLAG, "Content-Type": "text/plain"})
-    assert response.status_code == 415
-    assert response.json() == {"message": "Content-Type must be application/json"}
-
-
 async def test_an_unknown_group_is_not_found(client: httpx.AsyncClient) -> None:
     path = f"{GROUPS}/nope/assignments"
     assert (await client.get(path, headers=FLAG)).status_code == 404
@@ -235,3 +230,88 @@ async def test_the_same_through_graphql(own_world: World) -> None:
         removal += '{ unassignUnitAttributes(groupId: "view", data: $data) }'
         assert await data_of(client, removal, {"data": [given]}) == {"unassignUnitAttributes": True}
         assert (UNIT, "yard") not in await held(client)
+
+
+ASSIGNMENTS = """query ($group: ID!, $asset: ID, $page: Int, $perPage: Int) {
+    attributeGroup(id: $group) {
+        assignments(asset: $asset, page: $page, perPage: $perPage) {
+            data { unitId attributeId attribute { attributeName } }
+        }
+    }
+}"""
+ALL_ASSIGNED = [("a/b", "yard"), (UNIT, "sea"), ("unit-s", "sea")]
+
+
+async def assigned(directory: Directory, assets: list[str] | None = None, **given: Any) -> Any:
+    group = (await directory.read(ASSIGNMENTS, assets, **given))["attributeGroup"]
+    return [(each["unitId"], each["attributeId"]) for each in group["assignments"]["data"]]
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({}, ALL_ASSIGNED),
+        ({"asset": None}, ALL_ASSIGNED),
+        ({"asset": SEEN}, ALL_ASSIGNED[:2]),
+        ({"asset": HIDDEN}, ALL_ASSIGNED[2:]),
+        ({"asset": "none"}, []),
+        ({"page": 2, "perPage": 2}, ALL_ASSIGNED[2:]),
+        ({"asset": SEEN, "page": 2, "perPage": 1}, ALL_ASSIGNED[1:2]),
+        ({"page": 2}, []),
+    ],
+)
+async def test_the_assignments_of_a_group_are_ordered_by_unit(
+    directory: Directory, filters: dict[str, Any], found: list[tuple[str, str]]
+) -> None:
+    assert await assigned(directory, group="view", **filters) == found
+
+
+async def test_groups_are_for_every_key_but_assignments_for_those_that_see_the_unit(
+    directory: Directory,
+) -> None:
+    assert await assigned(directory, [SEEN], group="view") == ALL_ASSIGNED[:2]
+    assert await assigned(directory, [SEEN], group="view", asset=HIDDEN) == []
+    assert await assigned(directory, [], group="view") == []
+    assert await assigned(directory, group="fit/out %") == []
+
+
+async def test_an_unknown_group_is_null(directory: Directory) -> None:
+    found = await directory.read(ASSIGNMENTS, group="none")
+    assert found == {"attributeGroup": None}
+
+
+async def test_the_groups_of_all_assigned_attributes_are_read_at_once(
+    directory: Directory,
+) -> None:
+    query = "{ units { data { id attributes { data { attribute { attributeName } } } } } }"
+    units = (await directory.read(query))["units"]["data"]
+    assert {
+        unit["id"]: [each["attribute"]["attributeName"] for each in unit["attributes"]["data"]]
+        for unit in units
+        if unit["attributes"]["data"]
+    } == {"a/b": ["Yard"], UNIT: ["Sea"], "unit-s": ["Sea"]}
+    assert directory.collections_read == ["units", "attribute_assignments", "attribute_groups"]
+
+
+async def test_an_attribute_that_left_its_group_is_null(own_world: World) -> None:
+    query = '{ attributeGroup(id: "view") { assignments { data { attribute { attributeId } } } } }'
+    async with serving(own_world.settings(), own_world.keys.full) as client:
+        async with connected(own_world) as database:
+            await database["attribute_groups"].update_one(
+                {"_id": "view"}, {"$pull": {"attributes": {"attribute_id": "sea"}}}
+            )
+        group = (await data_of(client, query))["attributeGroup"]
+    attributes = [each["attribute"] for each in group["assignments"]["data"]]
+    assert attributes == [{"attributeId": "yard"}, None, None]
+
+
+@pytest.mark.parametrize("field", ["assignUnitAttributes { unitId }", "unassignUnitAttributes"])
+async def test_a_mutation_of_an_unknown_group_is_an_error(directory: Directory, field: str) -> None:
+    call = field.replace("Attributes", 'Attributes(groupId: "none", data: $data)')
+    result = await directory.run(
+        f"mutation ($data: [AssignmentInput!]!) {{ {call} }}",
+        data=[{"groupId": "none", "attributeId": "sea", "assetId": SEEN, "unitId": UNIT}],
+    )
+    [error] = result.errors
+    assert error.message == "Not found"
+    assert error.extensions == {"code": "NOT_FOUND"}

@@ -1,9 +1,22 @@
-"""E5 and E8: ids of assets and units in third-party systems."""
+"""References (E5 and E8): ids of assets and units in third-party systems."""
+
+from typing import Any
 
 import httpx
 import pytest
 
-from tests.world import ALL_FLAGS, SEEN, UNIT, World, connected, data_of, make_key, serving
+from tests.resolvers.directory import Directory
+from tests.world import (
+    ALL_FLAGS,
+    HIDDEN,
+    SEEN,
+    UNIT,
+    World,
+    connected,
+    data_of,
+    make_key,
+    serving,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -88,3 +101,66 @@ async def test_references_hang_on_assets_and_units_in_graphql(client: httpx.Asyn
         "unit": {"id": UNIT},
         "asset": {"id": SEEN},
     }
+
+
+LIST = """query ($asset: ID, $key: String, $page: Int, $perPage: Int) {
+    assets: assetReferences(asset: $asset, key: $key, page: $page, perPage: $perPage) {
+        data { id }
+    }
+    units: unitReferences(asset: $asset, key: $key, page: $page, perPage: $perPage) {
+        data { value }
+    }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("filters", "assets", "units"),
+    [
+        ({}, ["ref-1", "ref-2", "ref-s"], ["3", "1_2", "2", "S"]),
+        ({"asset": SEEN}, ["ref-1", "ref-2"], ["3", "1_2", "2"]),
+        ({"asset": HIDDEN}, ["ref-s"], ["S"]),
+        ({"asset": "none"}, [], []),
+        ({"key": "crm"}, ["ref-1", "ref-s"], ["3", "1_2", "S"]),
+        ({"key": "erp"}, ["ref-2"], []),
+        ({"key": "crm-unit-ids"}, [], ["2"]),
+        ({"key": "nobody"}, [], []),
+        ({"asset": SEEN, "key": "crm"}, ["ref-1"], ["3", "1_2"]),
+        ({"asset": HIDDEN, "key": "erp"}, [], []),
+        ({"asset": SEEN, "page": 2, "perPage": 1}, ["ref-2"], ["1_2"]),
+    ],
+)
+async def test_references_are_filtered_by_asset_and_by_system(
+    directory: Directory, filters: dict[str, Any], assets: list[str], units: list[str]
+) -> None:
+    found = await directory.read(LIST, **filters)
+    assert [each["id"] for each in found["assets"]["data"]] == assets
+    assert [each["value"] for each in found["units"]["data"]] == units
+
+
+@pytest.mark.parametrize("asset", [HIDDEN, "none"])
+async def test_a_hidden_asset_has_no_references_as_an_unknown_one(
+    directory: Directory, asset: str
+) -> None:
+    found = await directory.read(LIST, [SEEN], asset=asset)
+    assert found == {"assets": {"data": []}, "units": {"data": []}}
+
+
+async def test_every_asset_and_unit_lists_its_own_references_in_one_read(
+    directory: Directory,
+) -> None:
+    query = "{ assets { data { id references { data { value } } } } }"
+    found = (await directory.read(query))["assets"]["data"]
+    assert directory.collections_read == ["assets", "asset_references"]
+    assert {each["id"]: values(each) for each in found} == {SEEN: ["N", "1"], HIDDEN: ["S"]}
+    query = "{ units { data { id references { data { value } } } } }"
+    found = (await directory.read(query))["units"]["data"]
+    assert directory.collections_read == ["units", "unit_references"]
+    assert {each["id"]: values(each) for each in found if values(each)} == {
+        UNIT: ["1_2", "2"],
+        "a/b": ["3"],
+        "unit-s": ["S"],
+    }
+
+
+def values(owner: dict[str, Any]) -> list[str]:
+    return [each["value"] for each in owner["references"]["data"]]

@@ -1,0 +1,74 @@
+"""Callers: equal in their rights wherever a response may be shared, and told apart otherwise."""
+
+from typing import Any
+
+import pytest
+from graphql import GraphQLObjectType
+
+from resolvers.request import caller
+from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
+from schema.permissions import Requirement, requirement_of
+from schema.root import GRAPHQL_SCHEMA
+from storage.records.visibility import ALL_ASSETS, AssetScope
+
+SOME = AssetScope(frozenset({"elm", "oak"}))
+
+
+def make(**given: Any) -> Caller:
+    return Caller(**{"key_id": "key", "scope": SOME, **given})
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"key_id": "another"},
+        {"scope": AssetScope(frozenset({"oak", "elm"}))},
+        {"permissions": frozenset()},
+        {"flags": frozenset()},
+    ],
+)
+def test_callers_with_equal_rights_share_responses(same: dict[str, Any]) -> None:
+    assert make(**same).rights == make().rights
+    assert hash(make(**same).rights) == hash(make().rights)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"scope": ALL_ASSETS},
+        {"scope": AssetScope(frozenset({"oak"}))},
+        {"scope": AssetScope(frozenset())},
+        {"permissions": frozenset({caller.ADMIN_PERMISSION})},
+        {"flags": frozenset({caller.REFERENCES_FLAG})},
+    ],
+)
+def test_callers_with_other_rights_do_not(other: dict[str, Any]) -> None:
+    assert make(**other).rights != make().rights
+
+
+def test_a_flag_is_no_permission_of_the_same_name() -> None:
+    names = frozenset({"x"})
+    both = make(flags=names, permissions=names)
+    rights = {make(flags=names).rights, make(permissions=names).rights, both.rights}
+    assert len(rights) == 3
+
+
+REQUIREMENTS = {
+    requirement_of(field)
+    for type in GRAPHQL_SCHEMA.type_map.values()
+    if isinstance(type, GraphQLObjectType)
+    for field in type.fields.values()
+} - {Requirement()}
+
+
+def test_every_flag_and_permission_is_known_and_opens_some_field() -> None:
+    flags = {requirement.flag for requirement in REQUIREMENTS}
+    permissions = {requirement.permission for requirement in REQUIREMENTS}
+    assert flags - {None} == {*FLAGS}
+    assert permissions - {None} == {*PERMISSIONS}
+
+
+@pytest.mark.parametrize(("suffix", "listed"), [("_FLAG", FLAGS), ("_PERMISSION", PERMISSIONS)])
+def test_every_constant_is_listed_once(suffix: str, listed: tuple[str, ...]) -> None:
+    constants = [value for name, value in vars(caller).items() if name.endswith(suffix)]
+    assert sorted(constants) == sorted(listed)

@@ -1,0 +1,147 @@
+"""Requests in OpenAPI: every input of an endpoint, in its place, and the headers it takes."""
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from resolvers.request.caller import FLAGS
+from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
+from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.openapi import description
+from rest.openapi.examples import SVG_EXAMPLE
+from rest.openapi.request_descriptions import (
+    HEADER_PARAMETERS,
+    SECURITY_SCHEMES,
+    describe_body,
+    describe_parameters,
+)
+from rest.parameters import EndpointInputs
+from schema.execution import Executor
+from schema.root import GRAPHQL_SCHEMA
+
+EXECUTOR = Executor(GRAPHQL_SCHEMA)
+DESCRIPTION = description.build_description(GRAPHQL_SCHEMA)
+each_endpoint = pytest.mark.parametrize(
+    "row", ENDPOINTS, ids=lambda row: f"{row.method}-{row.path.removeprefix('/v1/')}"
+)
+
+
+def inputs_of(row: Endpoint) -> EndpointInputs:
+    return EndpointInputs.read(GRAPHQL_SCHEMA, row, EXECUTOR.prepare(row.document))
+
+
+def described(row: Endpoint, *flags: str) -> list[dict[str, Any]]:
+    return describe_parameters(row, inputs_of(row), flags)
+
+
+def reference(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/parameters/{name}"}
+
+
+def test_every_endpoint_of_the_table_is_described_once() -> None:
+    operations = Counter(
+        (method.upper(), path)
+        for path, methods in DESCRIPTION["paths"].items()
+        for method in methods
+    )
+    assert operations == Counter((row.method, row.path) for row in ENDPOINTS)
+
+
+@each_endpoint
+def test_every_input_is_in_its_place(row: Endpoint) -> None:
+    inputs = inputs_of(row)
+    own = [item for item in described(row) if "$ref" not in item]
+    assert [(item["in"], item["name"]) for item in own] == [
+        *(("path", name) for name in row.path_parameters),
+        *(("query", parameter.name) for parameter in inputs.query),
+    ]
+    body = describe_body(row.body, inputs, {})
+    assert bool(body) == (row.body is not None)
+    assert not (body and inputs.query)
+
+
+@each_endpoint
+def test_path_parameters_are_required_and_have_the_schema_of_ids(row: Endpoint) -> None:
+    for parameter in described(row):
+        if parameter.get("in") == "path":
+            assert parameter["required"] is True
+            assert parameter["description"]
+            assert parameter["schema"]["minLength"] == 1
+            assert parameter["schema"]["maxLength"] == 255
+            assert parameter["example"]
+
+
+@each_endpoint
+def test_query_parameters_are_required_if_their_argument_is(row: Endpoint) -> None:
+    required = {
+        item["name"] for item in described(row) if item.get("in") == "query" and item["required"]
+    }
+    assert required == {item.name for item in inputs_of(row).query if item.is_required}
+    assert required == ({"from", "to"} & {item.name for item in inputs_of(row).query})
+
+
+@each_endpoint
+def test_an_entity_tag_may_be_sent_with_get_alone(row: Endpoint) -> None:
+    parameters = described(row)
+    assert (reference("IfNoneMatch") in parameters) == (row.method == "GET")
+    assert parameters[-1] == reference("RequestId")
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_a_flag_is_a_required_header_that_names_it_among_others(flag: str) -> None:
+    [header] = [item for item in described(ENDPOINTS[0], flag) if item.get("in") == "header"]
+    assert (header["name"], header["required"]) == ("Experimental-Flags", True)
+    assert f"`{flag}`" in header["description"]
+    pattern = header["schema"]["pattern"]
+    for value in (header["example"], f"x,{flag}", f" {flag} ,x", ",".join(FLAGS)):
+        assert re.search(pattern, value)
+    for value in ("", f"{flag}x", f"x{flag}", flag.upper(), f"{flag} x", flag[:-1]):
+        assert not re.search(pattern, value)
+
+
+def test_no_flag_is_no_header() -> None:
+    assert not [item for item in described(ENDPOINTS[0]) if item.get("in") == "header"]
+
+
+@pytest.mark.parametrize("body", [ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY])
+def test_a_body_is_required_and_has_its_media_type_limit_and_example(body: RequestBody) -> None:
+    row = next(row for row in ENDPOINTS if row.body is body)
+    components: dict[str, Any] = {}
+    request_body = describe_body(body, inputs_of(row), components)["requestBody"]
+    assert request_body["required"] is True
+    assert (
+        request_body["description"] == f"{body.description} At most {body.max_bytes} bytes.".strip()
+    )
+    [(media_type, media)] = request_body["content"].items()
+    assert media_type == body.media_type
+    assert media["example"]
+    titles = [body.title] if hasattr(body, "title") else []
+    assert [*components] == titles
+    assert media["schema"] == (
+        {"$ref": f"#/components/schemas/{titles[0]}"}
+        if titles
+        else {"type": "string", "contentMediaType": "image/svg+xml"}
+    )
+
+
+def test_the_example_of_a_drawing_is_the_one_that_is_shown_parsed() -> None:
+    row = next(row for row in ENDPOINTS if row.body is UNIT_MAP_BODY)
+    content = describe_body(UNIT_MAP_BODY, inputs_of(row), {})["requestBody"]["content"]
+    assert content[UNIT_MAP_BODY.media_type]["example"] == SVG_EXAMPLE
+
+
+def test_a_key_may_come_in_two_places_and_either_is_enough() -> None:
+    places = {(scheme["in"], scheme["name"]) for scheme in SECURITY_SCHEMES.values()}
+    assert places == {("header", "API-Key"), ("query", "api-key")}
+    assert DESCRIPTION["security"] == [{name: []} for name in SECURITY_SCHEMES]
+    assert all("security" not in path for path in DESCRIPTION["paths"].values())
+
+
+def test_shared_headers_are_optional_and_described() -> None:
+    assert DESCRIPTION["components"]["parameters"] == HEADER_PARAMETERS
+    for parameter in HEADER_PARAMETERS.values():
+        assert parameter["in"] == "header"
+        assert parameter["description"]
+        assert "required" not in parameter

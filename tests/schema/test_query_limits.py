@@ -1,0 +1,56 @@
+"""The limits of operations: each is measured, and what the service itself offers is within them."""
+
+import ast
+import dataclasses
+import inspect
+from pathlib import Path
+
+import graphql
+import pytest
+
+from rest.endpoint_table import ENDPOINTS, Endpoint
+from schema import query_limits
+from schema.execution import Executor
+from schema.query_limits import QueryLimits
+from schema.query_size import LIMIT_MESSAGES, LimitExceededError, QuerySize, check_limits
+from schema.root import GRAPHQL_SCHEMA
+
+LIMITS = QueryLimits()
+BEFORE_PARSING = {"characters", "tokens"}
+MEASURED = sorted({limit.name for limit in dataclasses.fields(QueryLimits)} - BEFORE_PARSING)
+
+
+def test_every_limit_is_checked_before_or_after_parsing() -> None:
+    assert {*MEASURED} == {*LIMIT_MESSAGES}
+    assert {*MEASURED} <= {*QuerySize._fields}
+
+
+@pytest.mark.parametrize("limit", MEASURED)
+def test_a_limit_is_the_most_that_is_allowed(limit: str) -> None:
+    bound = getattr(LIMITS, limit)
+    check_limits(QuerySize(**{limit: bound}), LIMITS)
+    with pytest.raises(LimitExceededError, match=str(bound)):
+        check_limits(QuerySize(**{limit: bound + 1}), LIMITS)
+
+
+def test_a_limit_cannot_be_changed_while_the_service_runs() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        LIMITS.depth = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: row.document.split("(")[0].split()[1])
+def test_what_rest_asks_may_be_asked_through_graphql(row: Endpoint) -> None:
+    Executor(GRAPHQL_SCHEMA, LIMITS).get_client_operation(row.document, None, {})
+
+
+def test_tools_may_introspect_the_whole_schema() -> None:
+    query = graphql.get_introspection_query(
+        specified_by_url=True, directive_is_repeatable=True, input_value_deprecation=True
+    )
+    Executor(GRAPHQL_SCHEMA, LIMITS).get_client_operation(query, None, {})
+
+
+def test_the_module_imports_nothing_that_takes_time() -> None:
+    tree = ast.parse(Path(inspect.getfile(query_limits)).read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert [ast.unparse(node) for node in imports] == ["from dataclasses import dataclass"]

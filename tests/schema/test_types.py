@@ -1,0 +1,157 @@
+"""The types of records: described, and with every field of the record they show."""
+
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
+
+import graphql
+import msgspec
+import pytest
+from graphql import (
+    GraphQLField,
+    GraphQLInputObjectType,
+    GraphQLNonNull,
+    GraphQLObjectType,
+    get_named_type,
+    is_introspection_type,
+    is_specified_scalar_type,
+)
+from strawberry.schema.schema_converter import GraphQLCoreConverter
+
+from resolvers.distances import DistanceMatrix, MatrixSource, MatrixTarget
+from resolvers.routes import NearLocation, Route, RouteLeg
+from schema.root import GRAPHQL_SCHEMA
+from storage.api_keys import ApiKey
+from storage.assets import Asset
+from storage.attributes import Assignment, Attribute, AttributeGroup
+from storage.backgrounds import Background
+from storage.floors import Floor
+from storage.level_tags import LevelTag, LevelTagValue
+from storage.locations import Location, LocationFloor, LocationTag
+from storage.maps import Map
+from storage.references import AssetReference, UnitReference
+from storage.units import Unit
+
+RECORDS: dict[str, Any] = {
+    record.__name__: record
+    for record in (
+        ApiKey,
+        Asset,
+        AssetReference,
+        Assignment,
+        Attribute,
+        AttributeGroup,
+        Background,
+        Floor,
+        LevelTag,
+        LevelTagValue,
+        Location,
+        LocationFloor,
+        LocationTag,
+        Map,
+        Unit,
+        UnitReference,
+    )
+}
+SHOWN_OTHERWISE = {
+    "LevelTag.map_id": "a level tag is only reached from its map",
+    "Map.source": "the digest of a file: `parsed` and `url` show what is in it",
+    "Unit.map_ids": "`maps` lists them, and every map of the asset for None",
+}
+"""Fields of records that have no field of their own in GraphQL."""
+OTHER_NAMES = {"LocationFloor.id": "floorId"}
+
+DESCRIBED = [
+    type
+    for type in GRAPHQL_SCHEMA.type_map.values()
+    if not is_introspection_type(type) and not is_specified_scalar_type(type)
+]
+OBJECTS = [type for type in DESCRIBED if isinstance(type, GraphQLObjectType)]
+
+
+def fields_of(name: str) -> dict[str, GraphQLField]:
+    type = GRAPHQL_SCHEMA.type_map[name]
+    assert isinstance(type, GraphQLObjectType)
+    fields: dict[str, GraphQLField] = type.fields
+    return fields
+
+
+def is_resolved(field: GraphQLField) -> bool:
+    """Whether a resolver answers the field, and not the record itself."""
+    definition = field.extensions[GraphQLCoreConverter.DEFINITION_BACKREF]
+    return definition.base_resolver is not None
+
+
+@pytest.mark.parametrize("type", DESCRIBED, ids=lambda type: type.name)
+def test_every_type_is_described(type: graphql.GraphQLNamedType) -> None:
+    assert type.description
+
+
+@pytest.mark.parametrize("type", OBJECTS, ids=lambda type: type.name)
+def test_every_field_with_a_resolver_is_described_with_its_arguments(
+    type: GraphQLObjectType,
+) -> None:
+    for name, field in type.fields.items():
+        assert field.description or not is_resolved(field), f"{type.name}.{name}"
+        for argument, definition in field.args.items():
+            assert definition.description, f"{type.name}.{name}({argument})"
+
+
+INPUTS = [type for type in DESCRIBED if isinstance(type, GraphQLInputObjectType)]
+
+
+@pytest.mark.parametrize("type", INPUTS, ids=lambda type: type.name)
+def test_every_field_of_an_input_is_described(type: GraphQLInputObjectType) -> None:
+    assert all(field.description for field in type.fields.values())
+
+
+FIELDS = [
+    (name, field)
+    for name, record in RECORDS.items()
+    for field in msgspec.structs.fields(record)
+    if f"{name}.{field.name}" not in SHOWN_OTHERWISE
+]
+
+
+def graphql_name(record: str, field: str) -> str:
+    first, *others = field.split("_")
+    camel_case = first + "".join(word.capitalize() for word in others)
+    return OTHER_NAMES.get(f"{record}.{field}", camel_case)
+
+
+@pytest.mark.parametrize(
+    ("record", "field"), FIELDS, ids=[f"{name}.{field.name}" for name, field in FIELDS]
+)
+def test_a_field_of_a_record_is_a_field_of_its_type(
+    record: str, field: msgspec.structs.FieldInfo
+) -> None:
+    shown = fields_of(record)[graphql_name(record, field.name)]
+    can_be_none = get_origin(field.type) in (Union, UnionType) and NoneType in get_args(field.type)
+    assert isinstance(shown.type, GraphQLNonNull) is not can_be_none
+    is_id = field.name == "id" or field.name.endswith(("_id", "_ids"))
+    assert (get_named_type(shown.type).name == "ID") is (
+        is_id or (record, field.name) == ("LevelTagValue", "value")
+    )
+    stamped = field.name in ("created_at", "updated_at") and record != "ApiKey"
+    assert (get_named_type(shown.type).name == "Timestamp") is stamped
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_what_a_record_does_not_have_a_resolver_finds(name: str) -> None:
+    own = {graphql_name(name, field.name) for field in msgspec.structs.fields(RECORDS[name])}
+    others = {shown for shown, field in fields_of(name).items() if not is_resolved(field)}
+    assert others <= own
+
+
+def test_nothing_is_shown_otherwise_that_is_shown_as_it_is() -> None:
+    for path in SHOWN_OTHERWISE:
+        record, _, field = path.partition(".")
+        assert field in RECORDS[record].__struct_fields__
+        assert graphql_name(record, field) not in fields_of(record)
+
+
+def test_every_other_object_type_is_made_of_what_a_resolver_returns() -> None:
+    made = {type.__name__ for type in (DistanceMatrix, MatrixSource, MatrixTarget)}
+    made |= {type.__name__ for type in (Route, RouteLeg, NearLocation)}
+    made |= {"CreatedApiKey", "ImportSummary", "ImportedKind", "ProcessedMap", "Paging"}
+    pages = {type.name for type in OBJECTS if type.name.endswith("Page")}
+    assert {type.name for type in OBJECTS} == {"Query", "Mutation", *RECORDS, *made, *pages}
