@@ -70,14 +70,14 @@ async def test_a_member_is_changed_if_its_content_is(
     assert describe(change) == planned
 
 
-@pytest.mark.parametrize(("map_ids", "planned"), [(None, "unchanged"), (["am"], "changed")])
+@pytest.mark.parametrize(("style", "planned"), [("a", "unchanged"), ("b", "changed")])
 async def test_a_field_that_an_older_document_lacks_counts_as_its_default(
-    database: Any, map_ids: list[str] | None, planned: str
+    database: Any, style: str, planned: str
 ) -> None:
-    older = live("units", UNIT)
-    del older["map_ids"]
-    await database["units"].insert_one(older)
-    (change,) = await plan(database, "units", {"units": [UNIT | {"map_ids": map_ids}]})
+    older = live("maps", SMALL["maps"][0])
+    del older["style"], older["feet_per_unit"]
+    await database["maps"].insert_one(older)
+    (change,) = await plan(database, "maps", {"maps": [SMALL["maps"][0] | {"style": style}]})
     assert describe(change) == planned
 
 
