@@ -220,7 +220,9 @@ async def test_publishing_waits_for_an_import_that_would_delete_its_file(
 
     monkeypatch.setattr(recovery, "ImportLease", WaitingLease)
     publishing = asyncio.create_task(publish(imported, FIRST))
+    publishing.add_done_callback(lambda _: refused.set())
     await refused.wait()
+    assert not publishing.done()
     assert await imported["files"].count_documents({}) == 0
     await importing.release()
     await publishing
