@@ -66,7 +66,7 @@ async def withdraw_network(database: driver.Database, map_id: str, report: dict[
     """
     with driver.translate_errors():
         async with hold_import_lease(database):
-            result = await database[MAPS.name].update_one(
+            before = await database[MAPS.name].find_one_and_update(
                 {"_id": map_id, "tags": PATHFINDING_TAG},
                 {
                     "$unset": {NETWORK_FIELD: ""},
@@ -78,7 +78,7 @@ async def withdraw_network(database: driver.Database, map_id: str, report: dict[
                     },
                 },
             )
-            return bool(result.matched_count)
+            return bool(before and before.get(NETWORK_FIELD))
 
 
 async def find_network_digest(

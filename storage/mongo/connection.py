@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 DriverName: TypeAlias = Literal["motor", "pymongo"]
 
 _DATABASE_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
+_PASSWORD_HINT = "user name and password must be percent-encoded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,21 @@ def validate_mongo_url(url: str) -> str:
 
         try:
             parse_uri(url)
-        except (PyMongoError, ValueError) as error:
+        except (PyMongoError, ValueError, OSError) as error:  # OSError: a tlsCAFile to read
+            reason = _PASSWORD_HINT if _has_unescaped_password(url) else error
             raise ValueError(
-                f"{error}; must be a URL such as mongodb://host:27017/?replicaSet=rs"
+                f"{reason}; must be a URL such as mongodb://host:27017/?replicaSet=rs"
             ) from error
     return url
+
+
+def _has_unescaped_password(url: str) -> bool:
+    """Return whether there may be a slash or question mark in the user name or password.
+
+    The driver takes what follows it for a database or an option, and quotes it in its message.
+    """
+    before_host = url.partition("://")[2].rpartition("@")[0]
+    return "/" in before_host or "?" in before_host
 
 
 def validate_database_name(name: str) -> str:

@@ -1,6 +1,7 @@
 """Catalogs for tests, as bundles hold them."""
 
 import copy
+import io
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,6 +10,9 @@ from typing import Any
 import pytest
 
 from storage.bundles.importing.run import import_bundles
+from storage.bundles.importing.staging import Staging
+from storage.bundles.reading.parser import read_members
+from storage.bundles.reading.violations import Violations
 from storage.errors import BundleError
 
 ONE_DRIVER = pytest.mark.parametrize("client", ["motor"], indirect=True)
@@ -103,6 +107,18 @@ def write_lines(path: Path, bundle: Bundle) -> Path:
     members = [{"type": kind, **member} for kind, array in bundle.items() for member in array]
     path.write_text("".join(json.dumps(member) + "\n" for member in members))
     return path
+
+
+async def stage(database: Any, *bundles: Bundle, import_id: str = "import") -> Staging:
+    """Stage the members of bundles named b0, b1, ... as one import. Raises BundleError."""
+    staging = Staging(database, import_id)
+    violations = Violations()
+    for number, bundle in enumerate(bundles):
+        content = io.BytesIO(json.dumps(bundle).encode())
+        members = [*read_members(content, f"b{number}", violations)]
+        await staging.add_members(members, violations)
+    violations.raise_if_any()
+    return staging
 
 
 async def contents(database: Any) -> dict[str, list[dict[str, Any]]]:

@@ -1,6 +1,6 @@
 """A database of each test's own, through either driver."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ import pytest
 
 from storage.mongo import driver
 from tests.storage.catalogs import SMALL, write_arrays
+from tests.storage.mongo.replica_set_of_three import Member, find_free_ports, start_member
 
 
 @pytest.fixture(params=["motor", "pymongo"])
@@ -33,3 +34,15 @@ def bundle(tmp_path: Path) -> Path:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "b.json"
+
+
+@pytest.fixture(scope="session")
+def uninitiated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Member]:
+    """A mongod that knows the name of its replica set and must stay without a configuration."""
+    (port,) = find_free_ports(1)
+    member = start_member(tmp_path_factory.mktemp("uninitiated"), port)
+    try:
+        member.command("ping")
+        yield member
+    finally:
+        member.kill()

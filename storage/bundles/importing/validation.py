@@ -178,7 +178,7 @@ class BundleValidator:
         }
         if not tagged:
             return []
-        where = {"_id": {"$in": [*tagged]}, NETWORK_FIELD: {"$exists": True}}
+        where = {"_id": {"$in": [*tagged]}, NETWORK_FIELD: {"$type": "string"}}
         routable = set(await self._database[MAPS.name].distinct("_id", where))
         return [
             f"{origin}.tags: the map is tagged {PATHFINDING_TAG} but is not routable until it is"

@@ -123,8 +123,9 @@ class JsonStream:
                 raise self.error_at(error.msg, error.pos) from error
             except RecursionError as error:
                 raise self.error_at("values are nested too deeply here") from error
-            # A number at the end of the window may continue in the next chunk.
-            if end == len(self._text) and self._text[end - 1] not in '}]"' and self._read_more():
+            # A number near the end may continue in the next chunk: `1`, but also `1.` and `1e+`.
+            near_end = len(self._text) - end < len("e+1")
+            if near_end and self._text[end - 1] not in '}]"' and self._read_more():
                 continue
             length, self._position = end - self._position, end
             return value, length

@@ -87,15 +87,16 @@ def running(directory: Path) -> Iterator[ReplicaSet]:
     """Start three members on free ports, the first of them primary; kill them afterwards."""
     with ExitStack() as held:
         members = []
-        for port in _free_ports(3):
-            members.append(_started(directory / str(port), port))
+        for port in find_free_ports(3):
+            members.append(start_member(directory / str(port), port))
             held.callback(members[-1].kill)
         _initiate(members)
         yield ReplicaSet(members)
 
 
-def _started(home: Path, port: int) -> Member:
-    home.mkdir()
+def start_member(home: Path, port: int) -> Member:
+    """Start a mongod that has no configuration of its replica set, unless `home` has one."""
+    home.mkdir(exist_ok=True)
     with (home / "log").open("wb") as log:
         command = [*_DIES_WITH_US, *mongod.build_command(home, port, NAME)]
         return Member(port, subprocess.Popen(command, stdout=log, stderr=log))
@@ -134,7 +135,7 @@ def _until_done(attempt: Callable[[], object]) -> None:
             return
 
 
-def _free_ports(count: int) -> list[int]:
+def find_free_ports(count: int) -> list[int]:
     """Choose ports below those of outgoing connections and of embedded servers."""
     candidates = random.sample(range(10_000, 20_000), 1_000)
     return list(islice(filter(_is_free, candidates), count))

@@ -5,13 +5,9 @@ from typing import Any
 import pytest
 
 from storage.bundles.importing.owners import OwnerCache, find_mismatches, is_consistent, values_at
-from storage.bundles.importing.staging import Staging
-from storage.bundles.reading.members import parse_member
-from storage.bundles.reading.parser import BundleMember
-from storage.bundles.reading.violations import Violations
 from storage.floors import FLOORS
 from storage.records.kinds import ForeignKey
-from tests.storage.catalogs import ONE_DRIVER, SMALL
+from tests.storage.catalogs import ONE_DRIVER, SMALL, stage
 
 SAME_ASSET = ForeignKey("floor_id", "floors", equal_fields=(("asset_id", "asset_id"),))
 OF_GROUP = ForeignKey(
@@ -49,11 +45,7 @@ def test_a_value_must_be_in_the_array_of_its_owner() -> None:
 @pytest.mark.anyio
 @ONE_DRIVER
 async def test_staged_owners_take_precedence_over_live_ones(database: Any) -> None:
-    staging = Staging(database, "import")
-    members = [
-        BundleMember("", FLOORS, parse_member(FLOORS, SMALL["floors"][0] | {"asset_id": "b"}), 0)
-    ]
-    await staging.add_members(members, Violations())
+    staging = await stage(database, {"floors": [SMALL["floors"][0] | {"asset_id": "b"}]})
     live = [
         {"_id": key, "asset_id": "a", "name": "", "sort": 1, "created_at": "", "updated_at": ""}
         for key in ("a1", "a2")

@@ -1,0 +1,220 @@
+"""An import that ends anywhere leaves all of it or nothing, and readers never see a loose end."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+from pymongo import AsyncMongoClient, MongoClient, monitoring
+
+from storage.bundles.importing.import_run import ParsedSource
+from storage.bundles.importing.lease import ImportLease
+from storage.bundles.importing.owners import values_at
+from storage.bundles.importing.recovery import finish_interrupted_import
+from storage.bundles.importing.run import import_bundles
+from storage.bundles.importing.staging import STAGING_PREFIX
+from storage.bundles.reading.sources import to_data_url
+from storage.catalog import RECORD_TYPES
+from storage.mongo import driver
+from storage.records.timestamps import TIMESTAMP_FIELDS
+from tests.storage.catalogs import SMALL, Bundle, contents, small
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.slow,
+    pytest.mark.parametrize("client", ["pymongo"], indirect=True),
+]
+
+WRITES = {"insert", "update", "delete", "findAndModify", "drop"}
+
+Catalog = dict[str, list[dict[str, Any]]]
+
+
+class Killed(BaseException):
+    """The end of the process: neither the driver nor the import handles it."""
+
+
+class BeforeCommand(monitoring.CommandListener):
+    """Calls a function before each command is sent; what it raises keeps it from being sent."""
+
+    def __init__(self, call: Callable[[monitoring.CommandStartedEvent], None]) -> None:
+        self.call = call
+
+    def started(self, event: monitoring.CommandStartedEvent) -> None:
+        self.call(event)
+
+    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
+        pass
+
+    def failed(self, event: monitoring.CommandFailedEvent) -> None:
+        pass
+
+
+@asynccontextmanager
+async def watched(
+    mongo_url: str, call: Callable[[monitoring.CommandStartedEvent], None]
+) -> AsyncIterator[driver.Client]:
+    """A client that calls a function before each of its commands."""
+    listener = BeforeCommand(call)
+    client = AsyncMongoClient[dict[str, Any]](mongo_url, w="majority", event_listeners=[listener])
+    try:
+        yield cast(driver.Client, client)
+    finally:
+        listener.call = lambda event: None
+        await client.close()
+
+
+def kill_before_write(number: int) -> Callable[[monitoring.CommandStartedEvent], None]:
+    """Let so many writes be sent; the next one is not, nor is any command after it."""
+    sent = 0
+
+    def count(event: monitoring.CommandStartedEvent) -> None:
+        nonlocal sent
+        sent += event.command_name in WRITES
+        if sent > number:
+            raise Killed
+
+    return count
+
+
+def drawn(text: str) -> dict[str, Any]:
+    return {"source": to_data_url(f"<svg>{text}</svg>".encode())}
+
+
+BEFORE: Bundle = {
+    "assets": [{"id": "a", "name": "Alder Court"}],
+    "floors": [{"id": "a1", "asset_id": "a", "name": "First"}],
+    "maps": [{"id": "am", "asset_id": "a", "name": "Plates", **drawn("before")}],
+}
+AFTER: Bundle = {
+    "assets": [{"id": "a", "name": "Renamed"}, {"id": "b", "name": "Birch House"}],
+    "floors": [*BEFORE["floors"], {"id": "b1", "asset_id": "b", "name": "First"}],
+    "maps": [
+        {"id": "am", "asset_id": "a", "name": "Plates", **drawn("after")},
+        {"id": "bm", "asset_id": "b", "name": "Plates"},
+    ],
+    "units": [
+        {"id": "u", "asset_id": "a", "floor_id": "a1", "name": "101", "map_ids": ["am"]},
+        {"id": "v", "asset_id": "b", "floor_id": "b1", "name": "101", "map_ids": ["bm"]},
+    ],
+}
+"""Some members of it are new, some changed and one unchanged."""
+
+
+async def parse(source: bytes) -> ParsedSource:
+    return ParsedSource(source.upper())
+
+
+async def import_bundle(database: driver.Database, bundle: Bundle) -> None:
+    await import_bundles(database, [json.dumps(bundle).encode()], parse_source=parse)
+
+
+async def catalog_of(database: Any) -> Catalog:
+    """The catalog without timestamps."""
+    kinds = {kind.name for kind in RECORD_TYPES}
+    return {
+        name: [
+            {field: value for field, value in each.items() if field not in TIMESTAMP_FIELDS}
+            for each in documents
+        ]
+        for name, documents in (await contents(database)).items()
+        if name in kinds
+    }
+
+
+def find_missing_owners(catalog: Catalog) -> list[str]:
+    """The references of records in the catalog to records that are not in it."""
+    keys = {name: {each["_id"] for each in documents} for name, documents in catalog.items()}
+    return [
+        f"{kind.name} {document['_id']}: no {owner.kind} {key}"
+        for kind in RECORD_TYPES
+        for owner in kind.foreign_keys
+        for document in catalog.get(kind.name, ())
+        for key in values_at(document, owner.field)
+        if key not in keys.get(owner.kind, set())
+    ]
+
+
+async def assert_nothing_is_left_over(database: Any) -> None:
+    """Assert that nothing is staged, and that the files are those that maps refer to."""
+    names = await database.list_collection_names()
+    assert not [name for name in names if name.startswith(STAGING_PREFIX)]
+    used = {
+        digest
+        for field in ("source", "parsed")
+        for digest in await database["maps"].distinct(field)
+    }
+    assert {*await database["files"].distinct("file")} == used - {None}
+
+
+async def test_an_import_that_ends_before_any_of_its_writes_leaves_all_or_nothing(
+    database: Any, mongo_url: str
+) -> None:
+    await import_bundle(database, AFTER)
+    after = await catalog_of(database)
+    before: Catalog = {}
+    outcomes = []
+    number = 0
+    is_complete = False
+    while not is_complete:
+        if not before or await catalog_of(database) != before:
+            for kind in RECORD_TYPES:
+                await database[kind.name].delete_many({})
+            await import_bundle(database, BEFORE)
+            before = await catalog_of(database)
+        async with watched(mongo_url, kill_before_write(number)) as doomed:
+            try:
+                await import_bundle(doomed[database.name], AFTER)
+                is_complete = True
+            except Killed:
+                pass
+        number += 1
+        lease = await database["imports"].find_one({})
+        interrupted = await catalog_of(database)
+        assert find_missing_owners(interrupted) == []
+        # Nobody else gets the lease of a killed process before it expires.
+        await database["imports"].update_many({}, {"$set": {"expires": ImportLease.EXPIRED_AT}})
+        assert await finish_interrupted_import(database)
+        finished = await catalog_of(database)
+        assert finished == (after if lease["state"] == "applying" else interrupted)
+        outcomes.append(finished == after)
+        assert finished in (before, after)
+        await assert_nothing_is_left_over(database)
+    assert outcomes == sorted(outcomes)  # once it applies, it is no longer discarded
+    assert outcomes.count(False) >= 8
+    assert outcomes.count(True) >= 8
+
+
+async def test_a_record_that_is_created_in_the_same_instant_is_updated(
+    database: Any, mongo_url: str
+) -> None:
+    """Requests assign attributes without the import lease."""
+    bundle = small()
+    assignments = bundle.pop("attribute_assignments")
+    await import_bundle(database, bundle)
+    key = {"_id": "plan\0u1"}
+    rival = {"group_id": "plan", "attribute_id": "t", "asset_id": "a", "unit_id": "u1"}
+
+    def assign(event: monitoring.CommandStartedEvent) -> None:
+        if event.command.get("insert") == "attribute_assignments":
+            with MongoClient[dict[str, Any]](mongo_url) as client:
+                collection = client[database.name]["attribute_assignments"]
+                collection.insert_one({**key, **rival, "one_attribute_per_unit": True})
+
+    async with watched(mongo_url, assign) as client:
+        await import_bundle(client[database.name], {"attribute_assignments": assignments})
+    assert (await database["attribute_assignments"].find_one(key))["attribute_id"] == "s"
+    assert await database["attribute_assignments"].count_documents({}) == len(assignments)
+
+
+async def test_owners_are_imported_before_what_they_own(database: Any, mongo_url: str) -> None:
+    collections: list[str] = []
+
+    def note(event: monitoring.CommandStartedEvent) -> None:
+        collections.append(str(event.command.get("insert", "")))
+
+    async with watched(mongo_url, note) as client:
+        await import_bundle(client[database.name], SMALL)
+    kinds = [kind.name for kind in RECORD_TYPES]
+    assert [name for name in collections if name in kinds] == kinds

@@ -1,0 +1,116 @@
+"""Members are staged apart from the catalog, in bundle order, and each key only once."""
+
+from typing import Any
+
+import pytest
+
+from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
+from storage.bundles.importing.staging import Staging, describe_record
+from storage.catalog import RECORD_TYPES
+from storage.errors import BundleError
+from storage.mongo import iteration
+from storage.records.kinds import RecordType
+from storage.units import UNITS
+from tests.storage.catalogs import ONE_DRIVER, SMALL, stage
+
+pytestmark = pytest.mark.anyio
+
+
+def assets(*ids: str) -> dict[str, list[dict[str, Any]]]:
+    return {"assets": [{"id": id, "name": f"Name of {id}"} for id in ids]}
+
+
+async def staged(staging: Staging, kind: RecordType[Any]) -> list[list[tuple[str, str]]]:
+    """The keys and origins of the staged members, batch by batch."""
+    return [
+        [(document["_id"], document["_place"]) for document in batch]
+        async for batch in staging.iter_batches(kind)
+    ]
+
+
+@ONE_DRIVER
+async def test_members_come_back_in_bundle_order_in_batches(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(iteration, "BATCH_DOCUMENTS", 2)
+    staging = await stage(database, assets("c", "a"), assets("b"))
+    assert await staged(staging, RECORD_TYPES[0]) == [
+        [("c", "b0: $.assets[0]"), ("a", "b0: $.assets[1]")],
+        [("b", "b1: $.assets[0]")],
+    ]
+
+
+@ONE_DRIVER
+async def test_members_that_may_share_a_key_come_sorted_so_that_they_are_neighbours(
+    database: Any,
+) -> None:
+    staging = await stage(database, {"attribute_assignments": SMALL["attribute_assignments"]})
+    (batch,) = await staged(staging, ASSIGNMENTS)
+    assert [key for key, _ in batch] == ["extras\0u1\0quiet", "extras\0u1\0view", "plan\0u1\0s"]
+
+
+@ONE_DRIVER
+async def test_a_repeated_key_is_a_violation_that_names_both_origins(database: Any) -> None:
+    with pytest.raises(BundleError) as caught:
+        await stage(database, assets("a", "b", "a"), assets("b", "c"))
+    assert caught.value.violations == [
+        'b0: $.assets[2]: asset "a" is already at b0: $.assets[0]',
+        'b1: $.assets[0]: asset "b" is already at b0: $.assets[1]',
+    ]
+
+
+@ONE_DRIVER
+async def test_the_key_of_another_kind_is_free(database: Any) -> None:
+    floor = {"id": "a", "asset_id": "a", "name": "First"}
+    staging = await stage(database, assets("a") | {"floors": [floor]})
+    assert [len(await staged(staging, kind)) for kind in RECORD_TYPES[:3]] == [1, 1, 0]
+
+
+@ONE_DRIVER
+async def test_members_are_found_by_key_with_the_fields_asked_for(database: Any) -> None:
+    staging = await stage(database, assets("a", "b", "c"))
+    found = await staging.find_members("assets", ["a", "c", "missing"], {"name"})
+    assert sorted((each["_id"], each["name"]) for each in found) == [
+        ("a", "Name of a"),
+        ("c", "Name of c"),
+    ]
+    assert all("market" not in each for each in found)
+    assert await staging.find_members("floors", ["a"], set()) == []
+
+
+@ONE_DRIVER
+async def test_imports_do_not_see_what_others_staged(database: Any) -> None:
+    first = await stage(database, assets("a", "b"), import_id="first")
+    second = await stage(database, assets("b"), import_id="second")
+    assert await staged(second, RECORD_TYPES[0]) == [[("b", "b0: $.assets[0]")]]
+    assert [each["_id"] for each in await first.find_members("assets", ["a"], set())] == ["a"]
+    assert await second.find_members("assets", ["a"], set()) == []
+
+
+@ONE_DRIVER
+async def test_dropping_also_drops_what_killed_imports_left_and_nothing_else(database: Any) -> None:
+    await database["assets"].insert_one({"_id": "live"})
+    await stage(database, assets("a"), import_id="killed")
+    staging = await stage(database, SMALL)
+    await staging.drop_all()
+    assert await database.list_collection_names() == ["assets"]
+    assert await staged(staging, RECORD_TYPES[0]) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "described"),
+    [
+        (UNITS, "u/1", 'unit "u/1"'),
+        (ATTRIBUTE_GROUPS, "plan", 'attribute_group of group_id "plan"'),
+        (ASSIGNMENTS, "g\0u", 'attribute_assignment of group_id "g", unit_id "u"'),
+        (
+            ASSIGNMENTS,
+            "g\0u\0s",
+            'attribute_assignment of group_id "g", unit_id "u", attribute_id "s"',
+        ),
+    ],
+)
+def test_a_record_is_described_by_its_key_fields(
+    kind: RecordType[Any], key: str, described: str
+) -> None:
+    assert describe_record(kind, key) == described

@@ -1,0 +1,90 @@
+"""Connection settings are checked before they are used, and an error never shows a password."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from storage.mongo.connection import (
+    ConnectionSettings,
+    validate_database_name,
+    validate_mongo_url,
+)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mongodb://db.example",
+        "mongodb://a.example:27017,b.example:27018,[::1]:27019/?replicaSet=rs",
+        "mongodb://user:p%40ss%2Fword@db.example/admin?authSource=admin",
+        "mongodb://db.example/?tls=true&tlsAllowInvalidCertificates=true",
+        f"mongodb://db.example/?tls=true&tlsCAFile={Path(__file__)}",
+        "mongodb://%2Ftmp%2Fmongodb-27017.sock",
+        "mongodb+srv://db.example/?replicaSet=rs",
+    ],
+)
+def test_what_the_driver_understands_is_used_as_it_is(url: str) -> None:
+    assert validate_mongo_url(url) == url
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("", "scheme"),
+        ("db.example:27017", "scheme"),
+        ("https://db.example", "scheme"),
+        ("mongodb://", "at least one hostname"),
+        ("mongodb://db.example:70000", "Port must be an integer"),
+        ("mongodb://db.example/?replicaSet", "key=value"),
+        ("mongodb://db.example/?replicasets=rs", "Unknown option: replicasets"),
+        ("mongodb://db.example/?tls=maybe", "'true' or 'false'"),
+        ("mongodb://db.example/?tls=true&ssl=false", "conflicting values"),
+        ("mongodb://db.example/?tls=true&tlsCAFile=/missing.pem", "No such file.*missing.pem"),
+        ("mongodb://a.example,b.example/?directConnection=true", "multiple hosts"),
+    ],
+)
+def test_an_invalid_url_is_rejected_with_the_reason_and_an_example(url: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"{reason}.*such as mongodb://host:27017/"):
+        validate_mongo_url(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mongodb://user:secret@db.example:port",
+        "mongodb://user:secret",
+        "mongodb://user:secret@secret@db.example",
+        "mongodb://user:secret%zz@db.example",
+        "mongodb://user:a/secret@localhost/db",
+        "mongodb://user:a/b/secret.c@db.example",
+        "mongodb://user:a?secret=1@db.example",
+        "mongodb://user:secret@db.example/?tls=maybe",
+    ],
+)
+def test_an_error_never_shows_a_password(url: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        validate_mongo_url(url)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["floorgate", "A-1_b", "x" * 63])
+def test_a_database_may_be_named(name: str) -> None:
+    assert validate_database_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", "x" * 64, "a b", "a.b", "a/b", "$a", "a\n", "\u00e9"])
+def test_a_name_that_mongodb_or_a_file_system_rejects_is_rejected(name: str) -> None:
+    with pytest.raises(ValueError, match="1 to 63 letters, digits, hyphens or underscores"):
+        validate_database_name(name)
+
+
+def test_by_default_the_embedded_mongodb_is_used() -> None:
+    settings = ConnectionSettings(Path("data"))
+    assert (settings.mongo_url, settings.driver, settings.database) == (None, "motor", "floorgate")
+
+
+def test_the_command_line_reads_its_options_without_the_driver() -> None:
+    check = "import sys, storage.mongo.connection; sys.exit('pymongo' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

@@ -1,0 +1,276 @@
+"""A map's network and its locations are published and withdrawn as one."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from pymongo.errors import PyMongoError
+
+from storage import files
+from storage.bundles.importing import recovery
+from storage.bundles.importing.lease import ImportLease
+from storage.bundles.importing.run import import_bundles
+from storage.bundles.reading.members import parse_member
+from storage.locations import LOCATIONS, Location
+from storage.maps import FOOT_ROUTING, MAPS, NO_ROUTING, WHEELCHAIR_ROUTING
+from storage.mongo import driver
+from storage.networks import (
+    PROCESSED_FIELD,
+    find_network_digest,
+    list_imported_locations,
+    publish_network,
+    withdraw_network,
+)
+from storage.records.visibility import ALL_ASSETS, AssetScope
+from storage.setup.preparation import prepare_database
+from storage.store import Store
+from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
+
+pytestmark = pytest.mark.anyio
+
+MAP = "am"
+LONG_AGO = "2001-01-01T00:00:00+00:00"
+FIRST, SECOND = b"the first network", b"the second network, which has more parts"
+
+
+@pytest.fixture(autouse=True)
+def many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Store files in parts of three bytes."""
+    monkeypatch.setattr(files, "CHUNK_BYTES", 3)
+
+
+@pytest.fixture
+async def imported(database: Any) -> Any:
+    """A database with two maps, of which the first has a location that was imported."""
+    await prepare_database(database)
+    for kind in (MAPS, LOCATIONS):
+        members = [parse_member(kind, member) for member in small()[kind.name]]
+        await database[kind.name].insert_many(members)
+    return database
+
+
+def locations(*names: str) -> list[Location]:
+    """Locations of the map, each with the id and name given."""
+    member = {**SMALL["locations"][0], "tags": [{"key": "svc:id", "value": "u1"}]}
+    return [msgspec.convert(member | {"id": name, "name": name}, Location) for name in names]
+
+
+async def publish(
+    database: Any, network: bytes, tier: str = FOOT_ROUTING, names: tuple[str, ...] = ()
+) -> None:
+    report = {"network": len(network)}
+    await publish_network(database, MAP, network, tier, report, locations(*names))
+
+
+async def find_map(database: Any) -> dict[str, Any]:
+    found: dict[str, Any] = await database["maps"].find_one({"_id": MAP})
+    return found
+
+
+async def names_of(database: Any) -> list[str]:
+    return sorted([each["name"] async for each in database["locations"].find()])
+
+
+async def make_long_ago(database: Any) -> None:
+    """Make all that was written until now look old."""
+    for name in ("maps", "locations"):
+        await database[name].update_many({}, {"$set": {"updated_at": LONG_AGO}})
+
+
+async def test_a_published_map_has_its_network_tier_tag_report_and_locations(imported: Any) -> None:
+    await make_long_ago(imported)
+    await publish(imported, FIRST, WHEELCHAIR_ROUTING, ("Gym", "Sauna"))
+    digest = await find_network_digest(imported, ALL_ASSETS, MAP)
+    assert digest is not None
+    assert await files.read_file(imported, digest) == FIRST
+    found = await find_map(imported)
+    assert found["tags"] == ["ils", "pathfinding"]
+    assert found["routing_tier"] == WHEELCHAIR_ROUTING
+    assert found["routing_report"] == {"network": len(FIRST)}
+    assert found["updated_at"] > LONG_AGO
+    assert await names_of(imported) == ["Gym", "Pool", "Sauna"]
+    stored = await imported["locations"].find_one({"_id": "Gym"})
+    assert stored["words"]  # found by filters, as imported ones are
+    assert stored["created_at"] == stored["updated_at"] == found["updated_at"]
+
+
+@ONE_DRIVER
+async def test_another_network_replaces_the_locations_of_the_first_and_no_others(
+    imported: Any,
+) -> None:
+    await publish(imported, FIRST, names=("Gym", "Sauna"))
+    other = locations("Elsewhere")[0]
+    document = LOCATIONS.to_document(other) | {"unit_map_id": "bm", PROCESSED_FIELD: True}
+    await imported["locations"].insert_one(document)
+    await publish(imported, SECOND, names=("Sauna", "Roof"))
+    assert await names_of(imported) == ["Elsewhere", "Pool", "Roof", "Sauna"]
+    digest = await find_network_digest(imported, ALL_ASSETS, MAP)
+    assert digest is not None
+    assert await files.read_file(imported, digest) == SECOND
+    assert (await find_map(imported))["tags"] == ["ils", "pathfinding"]
+
+
+@ONE_DRIVER
+@pytest.mark.parametrize(
+    ("network", "tier", "names", "is_updated"),
+    [
+        (FIRST, FOOT_ROUTING, ("Gym", "Sauna"), False),
+        (SECOND, FOOT_ROUTING, ("Gym", "Sauna"), True),
+        (FIRST, WHEELCHAIR_ROUTING, ("Gym", "Sauna"), True),
+        (FIRST, FOOT_ROUTING, ("Gym",), True),
+        (FIRST, FOOT_ROUTING, ("Gym", "Sauna", "Roof"), True),
+    ],
+)
+async def test_a_map_is_updated_if_what_is_published_differs(
+    imported: Any, network: bytes, tier: str, names: tuple[str, ...], is_updated: bool
+) -> None:
+    await publish(imported, FIRST, names=("Gym", "Sauna"))
+    await make_long_ago(imported)
+    await publish(imported, network, tier, names)
+    assert ((await find_map(imported))["updated_at"] > LONG_AGO) == is_updated
+    assert (await imported["locations"].find_one({"_id": "Gym"}))["updated_at"] == LONG_AGO
+
+
+@ONE_DRIVER
+async def test_a_changed_location_keeps_when_it_was_created(imported: Any) -> None:
+    await publish(imported, FIRST, names=("Gym",))
+    await imported["locations"].update_one({"_id": "Gym"}, {"$set": {"created_at": LONG_AGO}})
+    (moved,) = locations("Gym")
+    moved = msgspec.structs.replace(moved, x=99.0)
+    await publish_network(imported, MAP, FIRST, FOOT_ROUTING, {}, [moved])
+    stored = await imported["locations"].find_one({"_id": "Gym"})
+    assert (stored["x"], stored["created_at"]) == (99.0, LONG_AGO)
+    assert stored["updated_at"] > LONG_AGO
+
+
+async def test_readers_see_one_publication_or_the_other_and_never_parts_of_both(
+    client: Any, imported: Any
+) -> None:
+    published = {FIRST: ["Gym", "Pool"], SECOND: ["Gym and sauna", "Pool", "Roof", "Sauna"]}
+    await publish(imported, FIRST, names=("Gym",))
+    seen: list[bytes] = []
+    seen_enough = asyncio.Event()
+
+    async def read() -> None:
+        while not seen_enough.is_set():
+            async with driver.open_snapshot_session(client) as session:
+                found = await imported["maps"].find_one({"_id": MAP}, session=session)
+                listed = imported["locations"].find({"unit_map_id": MAP}, session=session)
+                names = sorted([each["name"] async for each in listed])
+            # Outside of the snapshot: a file that was replaced can still be read.
+            network = await files.read_file(imported, found["network"])
+            assert network is not None
+            assert published[network] == names
+            seen.append(network)
+
+    reader = asyncio.create_task(read())
+    try:
+        while len(seen) < 20 or {*seen} != {FIRST, SECOND}:
+            await publish(imported, SECOND, names=("Gym and sauna", "Sauna", "Roof"))
+            await publish(imported, FIRST, names=("Gym",))
+            assert not reader.done() or reader.result() is None
+    finally:
+        seen_enough.set()
+        await reader
+
+
+async def test_a_publication_that_fails_changes_nothing(imported: Any) -> None:
+    await publish(imported, FIRST, names=("Gym",))
+    before = await contents(imported)
+    good, bad = locations("Roof", "Sauna")
+    bad = msgspec.structs.replace(bad, name=3)  # MongoDB's validator rejects it
+    with pytest.raises(PyMongoError):
+        await publish_network(imported, MAP, SECOND, WHEELCHAIR_ROUTING, {}, [good, bad])
+    after = await contents(imported)
+    assert {**after, "files": before["files"]} == before
+    # The next import deletes the file, which no map refers to.
+    assert len(after["files"]) > len(before["files"])
+
+
+@ONE_DRIVER
+async def test_imports_keep_the_network_of_a_map_and_delete_former_ones(
+    imported: Any, path: Path
+) -> None:
+    await publish(imported, FIRST)
+    await publish(imported, SECOND)
+    renamed = small()
+    renamed["maps"][0]["name"] = "Renamed"
+    await import_bundles(imported, [write_arrays(path, renamed)])
+    digest = await find_network_digest(imported, ALL_ASSETS, MAP)
+    assert await imported["files"].distinct("file") == [digest]
+    assert (await find_map(imported))["routing_tier"] == FOOT_ROUTING
+
+
+@ONE_DRIVER
+async def test_publishing_waits_for_an_import_that_would_delete_its_file(
+    imported: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    importing = ImportLease(imported)
+    assert await importing.try_acquire()
+    refused = asyncio.Event()
+
+    class WaitingLease(ImportLease):
+        async def try_acquire(self) -> bool:
+            is_acquired = await super().try_acquire()
+            if not is_acquired:
+                refused.set()
+            return is_acquired
+
+    monkeypatch.setattr(recovery, "ImportLease", WaitingLease)
+    publishing = asyncio.create_task(publish(imported, FIRST))
+    publishing.add_done_callback(lambda _: refused.set())
+    await refused.wait()
+    assert not publishing.done()
+    assert await imported["files"].count_documents({}) == 0
+    await importing.release()
+    await publishing
+    assert await find_network_digest(imported, ALL_ASSETS, MAP)
+
+
+async def test_a_withdrawn_network_leaves_its_locations(client: Any, imported: Any) -> None:
+    before = await find_map(imported)
+    await publish(imported, FIRST, names=("Gym",))
+    assert await withdraw_network(imported, MAP, {"refusal": "no door"})
+    found = await find_map(imported)
+    assert found.pop("routing_report") == {"refusal": "no door"}
+    assert {**found, "updated_at": ""} == {**before, "routing_tier": NO_ROUTING, "updated_at": ""}
+    assert await find_network_digest(imported, ALL_ASSETS, MAP) is None
+    assert await names_of(imported) == ["Gym", "Pool"]
+    (unit_map,) = (
+        await Store(client, imported.name).load_records(MAPS, ALL_ASSETS, [MAP])
+    ).values()
+    assert (unit_map.tags, unit_map.routing_tier) == (["ils"], NO_ROUTING)
+
+
+@ONE_DRIVER
+async def test_a_map_without_a_network_has_none_to_withdraw(imported: Any) -> None:
+    before = await contents(imported)
+    assert not await withdraw_network(imported, MAP, {})
+    assert not await withdraw_network(imported, "missing", {})
+    assert await contents(imported) == before
+
+
+@ONE_DRIVER
+async def test_a_tag_without_a_network_is_removed(imported: Any) -> None:
+    await imported["maps"].update_one({"_id": MAP}, {"$set": {"tags": ["pathfinding", "ils"]}})
+    assert not await withdraw_network(imported, MAP, {})
+    assert (await find_map(imported))["tags"] == ["ils"]
+
+
+@ONE_DRIVER
+async def test_a_network_is_found_by_those_who_see_its_map(imported: Any) -> None:
+    await publish(imported, FIRST)
+    for asset_ids, is_found in ((["a"], True), (["b"], False), ([], False)):
+        digest = await find_network_digest(imported, AssetScope(frozenset(asset_ids)), MAP)
+        assert (digest is not None) == is_found
+    assert await find_network_digest(imported, ALL_ASSETS, "bm") is None
+    assert await find_network_digest(imported, ALL_ASSETS, "missing") is None
+
+
+@ONE_DRIVER
+async def test_imported_locations_are_those_that_processing_did_not_create(imported: Any) -> None:
+    await publish(imported, FIRST, names=("Gym",))
+    assert [found.name for found in await list_imported_locations(imported, MAP)] == ["Pool"]
+    assert await list_imported_locations(imported, "bm") == []
