@@ -205,3 +205,17 @@ def test_the_table_shows_who_has_a_key_and_until_when(storage: list[str], databa
     assert "revoked 2022-01-31" in rows[revoked["id"]]
     assert PERMISSIONS[0] in rows[revoked["id"]]
     assert "2021-02-03T04:05:06" in rows[revoked["id"]]
+
+
+def test_names_and_assets_are_shown_as_they_are(storage: list[str]) -> None:
+    odd = ("[/]", "[bold]till[/bold]", ":smile:")
+    for name in odd:
+        assert floorgate("keys", "create", "--name", name, "--asset", name, *storage).exit_code == 0
+    table = floorgate("keys", "list", *storage)
+    assert table.exit_code == 0, table.stderr
+    assert [table.stdout.count(name) for name in odd] == [2, 2, 2]
+
+
+def test_an_id_can_be_copied_from_a_table_in_a_narrow_terminal(storage: list[str]) -> None:
+    created = create(storage, "--asset", "a", "--expires", "2999-01-31T12:00:00Z")
+    assert created["id"] in floorgate("keys", "list", *storage, columns=80).stdout
