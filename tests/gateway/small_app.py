@@ -23,6 +23,8 @@ async def _lifespan(receive: Receive, send: Send) -> None:
             attempts.write("x")
         raise StartError("the application is broken")
     await asyncio.sleep(float(os.environ.get("SMALL_APP_START_SECONDS", "0")))
+    if started := os.environ.get("SMALL_APP_PIDS"):
+        (Path(started) / str(os.getpid())).touch()
     await send({"type": "lifespan.startup.complete"})
     await receive()
     sys.stderr.write("application stopped\n")

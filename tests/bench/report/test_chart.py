@@ -62,19 +62,24 @@ def test_bars_lie_apart_within_the_picture(values: list[float]) -> None:
         assert bar["x"] >= 0 and bar["x"] + bar["width"] <= width
         assert bar["width"] >= 1
         assert bar["y"] + bar["height"] <= height
+    for text in drawn.iter(f"{SVG}text"):
+        if text.get("text-anchor") == "start":
+            assert float(text.get("x", "")) + 7 * len(text.text or "") <= width  # 7 a character
     for upper, lower in pairwise(bars):
         assert upper["y"] + upper["height"] < lower["y"]
 
 
 def test_groups_share_one_scale_and_follow_each_other() -> None:
     groups = [
-        BarGroup("first", [Bar("a", 1.0, "#123456")]),
+        BarGroup("first", [Bar("a", 1.0, "#123456")] * 3),
         BarGroup("second", [Bar("a", 1.0, "#123456"), Bar("b", 100.0, "#123456")]),
     ]
     drawn = ElementTree.fromstring(chart.draw_chart(groups))
-    first, second, longest = bars_of(drawn)
-    assert first["width"] == second["width"] < longest["width"]
-    assert first["y"] < second["y"] < longest["y"]
+    *equal, longest = bars_of(drawn)
+    assert {bar["width"] for bar in equal} == {equal[0]["width"]}
+    assert equal[0]["width"] < longest["width"]
+    tops = [bar["y"] for bar in (*equal, longest)]
+    assert tops == sorted(tops) and len({*tops}) == 5
 
 
 def test_the_scale_is_marked_at_the_powers_of_ten_around_the_figures() -> None:

@@ -4,9 +4,12 @@ import contextlib
 import os
 import signal
 import socket
+import time
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import orjson
 import pytest
 
@@ -17,12 +20,14 @@ from gateway.server.supervisor import Supervisor
 from gateway.server.worker import EXIT_FORCED
 from tests.gateway import small_app
 from tests.gateway.server.processes import (
+    PATIENCE_SECONDS,
     Running,
     Start,
     exit_worker,
     get,
     is_alive,
     is_in_flight,
+    pid,
     pids,
     refuses,
     until,
@@ -34,8 +39,17 @@ pytestmark = pytest.mark.slow
 def two_workers(running: Running) -> tuple[str, set[int]]:
     """The address, and the processes that serve it."""
     address = running.address()
-    until(lambda: len(pids(address)) == 2)
-    return address, pids(address)
+    return address, wait_for_two(address)
+
+
+def wait_for_two(address: str, besides: Collection[int] = ()) -> set[int]:
+    """Two processes that live and have answered, besides others."""
+    seen: set[int] = set()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while len(seen) < 2:
+        assert time.monotonic() < deadline, f"only {seen} answer"
+        seen = {each for each in {*seen, pid(address)} - {*besides} if is_alive(each)}
+    return seen
 
 
 def test_workers_see_the_writes_of_one_another(start: Start) -> None:
@@ -51,7 +65,7 @@ def test_a_worker_that_dies_is_replaced(start: Start) -> None:
     running = start(workers=2)
     address, before = two_workers(running)
     exit_worker(address)
-    until(lambda: len(pids(address)) == 2 and len(pids(address) - before) == 1)
+    assert len(wait_for_two(address) & before) == 1
     assert running.stop()[0] == 0
 
 
@@ -68,7 +82,7 @@ def test_each_death_is_logged_with_its_exit_status(start: Start) -> None:
     exit_worker(address)
     killed = next(iter(before & pids(address)))
     os.kill(killed, signal.SIGKILL)
-    until(lambda: len(pids(address) - before) == 2)
+    wait_for_two(address, besides=before)
     lines = [orjson.loads(line) for line in running.stop()[2].splitlines() if line[0] == "{"]
     deaths = [line for line in lines if line["message"] == "A worker died and is replaced"]
     assert [line["exit_status"] for line in deaths] == [7, -signal.SIGKILL]
@@ -86,8 +100,7 @@ def test_a_replacement_that_cannot_start_is_tried_again_while_another_serves(
     until(lambda: broken.stat().st_size >= 2)
     assert len(pids(address)) == 1
     broken.unlink()
-    until(lambda: len(pids(address)) == 2)
-    assert len(pids(address) & before) == 1
+    assert len(wait_for_two(address) & before) == 1
     assert running.stop()[0] == 0
 
 
@@ -126,10 +139,10 @@ def test_no_worker_is_left_when_the_service_has_ended(
         for number in signals:
             running.process.send_signal(number)
             until(lambda: refuses(address))
-        assert running.ended()[0] == status
-        with contextlib.suppress(Exception):
+        assert running.process.wait(PATIENCE_SECONDS) == status
+        assert not any(is_alive(worker) for worker in workers)
+        with contextlib.suppress(httpx.TransportError):
             slow.result()
-    assert not any(is_alive(worker) for worker in workers)
 
 
 def test_no_worker_is_left_of_a_start_that_failed(start: Start, tmp_path: Path) -> None:
@@ -138,7 +151,7 @@ def test_no_worker_is_left_of_a_start_that_failed(start: Start, tmp_path: Path) 
     started.mkdir()
     waiting = {"SMALL_APP_START_SECONDS": "300", "SMALL_APP_PIDS": str(started)}
     running = start("create_second_fails", workers=2, environment=waiting)
-    assert running.ended()[0] == 1
+    assert running.process.wait(PATIENCE_SECONDS) == 1
     workers = [int(path.name) for path in started.iterdir()]
     assert len(workers) == 2
     assert not any(is_alive(worker) for worker in workers)
@@ -186,6 +199,21 @@ def test_a_connection_made_before_any_worker_serves_is_answered() -> None:
     early.close()
     assert answers == [b"HTTP/1.1 200"]
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
+
+
+def test_the_service_is_ready_when_every_worker_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SMALL_APP_PIDS", str(tmp_path))
+    [listener] = open_listeners("127.0.0.1", 0)
+    started = []
+
+    def ready() -> None:
+        started.append(len([*tmp_path.iterdir()]))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    Supervisor(ServerConfig(small_app.create), [listener], workers=3, on_ready=ready).run()
+    assert started == [3]
 
 
 def test_a_failed_start_is_raised_with_its_reason() -> None:
