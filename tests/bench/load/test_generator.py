@@ -190,6 +190,14 @@ def test_with_a_rate_as_many_requests_are_sent_as_fall_due(load: LoadGenerator) 
     assert outcome.answered.requests == len(server.received) == due
 
 
+def test_a_process_that_died_is_an_error_of_the_load() -> None:
+    with start_load_generator() as own, serving(200) as server:
+        own._process.kill()
+        own._process.wait()
+        with pytest.raises(LoadError, match="/a: the load's process has died"):
+            own.run(order(server))
+
+
 @pytest.mark.parametrize(
     ("share", "expected"), [(0.0, 1), (0.5, 2), (0.51, 3), (0.75, 3), (0.99, 4), (1.0, 4)]
 )
