@@ -11,11 +11,11 @@ from routing.plan import Plan, Space
 def assert_sound(plan: Plan) -> None:
     """Everything has an id of its own, and lies on a level that exists."""
     level_ids = {level.id for level in plan.levels}
-    for things in (plan.levels, plan.spaces, plan.doors, plan.connectors, plan.locations):
-        ids = [thing.id for thing in things]
+    everything = plan.levels, plan.spaces, plan.doors, plan.connectors, plan.locations
+    for ids in ([thing.id for thing in things] for things in everything):
         assert len({*ids}) == len(ids)
-    for placed in (*plan.spaces, *plan.barriers, *plan.doors, *plan.locations):
-        assert placed.level_id in level_ids
+    for placed in (plan.spaces, plan.barriers, plan.doors, plan.locations):
+        assert {each.level_id for each in placed} <= level_ids
     for connector in plan.connectors:
         assert {*connector.entrances} <= level_ids
         assert len(connector.entrances) > 1

@@ -5,6 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 import pytest
+from graphql import OperationDefinitionNode
 
 from bench.data.directory import MAP_ID, Directory
 from bench.data.workloads import (
@@ -85,6 +86,7 @@ def test_a_graphql_request_is_valid_with_exactly_its_variables(workload: Workloa
         body = orjson.loads(request.body)
         operation = executor.get_client_operation(body["query"], None, body["variables"])
         [definition] = operation.document.definitions
+        assert isinstance(definition, OperationDefinitionNode)
         declared = {each.variable.name.value for each in definition.variable_definitions or ()}
         assert {*body["variables"]} == declared
 
