@@ -98,6 +98,11 @@ def test_distances_are_a_metric_and_an_obstacle_shortens_none(
         assert (feet <= feet[:, [middle]] + feet[[middle], :] + 1e-6).all()
 
 
+def test_a_path_may_touch_corners_even_if_no_line_may_leave_the_area() -> None:
+    area = Polygon([(0, 0), (9, 0), (9, 4), (4, 4), (4, 9), (0, 9)])
+    assert geodesic_feet(area, [(1, 8), (8, 1)], graze_feet=0)[0, 1] == pytest.approx(10.0)
+
+
 def test_lines_may_leave_the_area_by_a_hair_unless_told_otherwise() -> None:
     area = Polygon([(0, 0), (10, 0), (10, 2), (5, 1e-7), (0, 2)])  # a notch almost to the floor
     ends = [(0.0, 0.0), (10.0, 0.0)]
