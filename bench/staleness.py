@@ -108,7 +108,7 @@ def measure_visibility_delay(
             reader.list_assigned()
         attribute = ATTRIBUTE_IDS[number % len(ATTRIBUTE_IDS)]
         writer.assign(directory.unit_ids[0], attribute)
-        waited_ms.append(1000 * _seconds_until_visible(reader, attribute))
+        waited_ms.append(1000 * seconds_until_visible(reader, attribute))
     ordered = sorted(waited_ms)
     return StalenessSample(
         writes=writes,
@@ -135,14 +135,21 @@ def _count_finds_per_read(reader: GatewayClient, directory: Directory) -> float:
         return (count() - before) / READ_COUNT
 
 
-def _seconds_until_visible(reader: GatewayClient, attribute: str) -> float:
-    written = time.perf_counter()
-    if reader.list_assigned() == [attribute]:
-        return 0.0
-    while (sent := time.perf_counter()) < written + MAX_WAIT_SECONDS:
-        if reader.list_assigned() == [attribute]:
-            return sent - written
-    raise PeerError(f"a write through another gateway does not show for {MAX_WAIT_SECONDS:.0f} s")
+def seconds_until_visible(reader: GatewayClient, attribute: str) -> float:
+    """Read until a write that has just been answered shows. Raises PeerError if it does not.
+
+    Only a read that was sent after the limit fails: one that was sent before may be answered late,
+    when the machine stands still, and says nothing of what a read sees now.
+    """
+    written = sent = time.perf_counter()
+    while (shown := reader.list_assigned()) != [attribute]:
+        if sent > written + MAX_WAIT_SECONDS:
+            raise PeerError(
+                f"{attribute!r} was written and does not show after {MAX_WAIT_SECONDS:.0f} s: "
+                f"reads return {shown}"
+            )
+        sent = time.perf_counter()
+    return sent - written
 
 
 @click.command()

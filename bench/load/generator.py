@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import cycle
 from typing import cast
 
@@ -209,8 +209,9 @@ class LoadGenerator:
         """Run an order. Raises LoadError."""
         orders, outcomes = self._process.stdin, self._process.stdout
         assert orders is not None and outcomes is not None
-        orders.write(msgspec.json.encode(order) + b"\n")
-        orders.flush()
+        with suppress(BrokenPipeError):  # it has died: there is no outcome to read either
+            orders.write(msgspec.json.encode(order) + b"\n")
+            orders.flush()
         if not select.select([outcomes], [], [], order.seconds + EXTRA_SECONDS)[0]:
             raise LoadError(f"{order.requests[0].path}: not answered for {EXTRA_SECONDS:.0f} s")
         line = outcomes.readline()

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import orjson
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from gateway.cli.operator import run_document
 from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
@@ -122,7 +122,10 @@ def list_(as_json: bool, **values: Any) -> None:
     if as_json:
         click.echo(orjson.dumps(records))
         return
-    table = Table("Id", "Name", "Assets", "Permissions", "Created", "Expires", "Last used")
+    # Cells fold in a narrow terminal: rich would cut them, and an id must stay one word to copy.
+    table = Table(Column("Id", no_wrap=True))
+    for title in ("Name", "Assets", "Permissions", "Created", "Expires", "Last used"):
+        table.add_column(title, overflow="fold")
     for key in records:
         assets = key["asset_ids"]
         table.add_row(
@@ -134,7 +137,7 @@ def list_(as_json: bool, **values: Any) -> None:
             f"revoked {key['revoked_at']}" if key["revoked_at"] else key["expires_at"],
             key["last_used_at"],
         )
-    Console().print(table)
+    Console(markup=False, emoji=False).print(table)  # names may hold [brackets] and :colons:
 
 
 def _iter_keys(settings: Settings) -> Iterator[dict[str, Any]]:

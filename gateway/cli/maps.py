@@ -133,7 +133,8 @@ def _write_pictures(directory: Path, pictures: dict[str, str]) -> None:
 
 def print_report(report: dict[str, Any]) -> None:
     """Print a processing report as tables and lines."""
-    console = Console(soft_wrap=True)
+    # Names come from the plan and may hold [brackets] and :colons:.
+    console = Console(soft_wrap=True, markup=False, emoji=False)
     levels = Table("Level", "Rooms", "Locations", "Doors", "repaired", "inferred", "Walkable ft²")
     for level in report["levels"]:
         doors = level["doors_found"] + level["doors_repaired"] + level["doors_inferred"]
@@ -154,9 +155,9 @@ def print_report(report: dict[str, Any]) -> None:
             f"{check['components']} components"
         )
     for problem in report["problems"]:
-        console.print(f"{problem['kind']}: {problem['part']}: {problem['message']}", markup=False)
+        console.print(f"{problem['kind']}: {problem['part']}: {problem['message']}")
     for note in report["notes"]:
-        console.print(f"note: {note}", markup=False)
+        console.print(f"note: {note}")
     if not report["published"]:
         console.print(f"not published: {report['refusal']}")
         return

@@ -12,7 +12,7 @@ import pytest
 from bench.data.directory import Directory
 from bench.data.requests import LoadRequest
 from bench.data.workloads import LIST, NESTED, NOT_MODIFIED, WORKLOADS, Workload
-from bench.load.generator import due_times, percentile
+from bench.load.generator import percentile
 from bench.load.servers import PeerError, PeerServer, Reply, check_same_answers
 from bench.peers import node
 from bench.peers.by_hand import BY_HAND
@@ -128,22 +128,3 @@ def test_a_profile_is_told_per_request(tmp_path: Path) -> None:
 
 def test_only_one_shape_asks_for_304() -> None:
     assert [shape.name for shape in WORKLOADS if shape.status == 304] == [NOT_MODIFIED]
-
-
-@pytest.mark.parametrize(
-    ("share", "expected"), [(0.0, 1), (0.5, 2), (0.51, 3), (0.75, 3), (0.99, 4), (1.0, 4)]
-)
-def test_percentiles_are_values_that_were_measured(share: float, expected: float) -> None:
-    assert percentile([1, 2, 3, 4], share) == expected
-
-
-def test_requests_fall_due_at_the_rate_and_not_after_the_end() -> None:
-    due = list(due_times(1000, 10, clock=lambda: 5.0))
-    assert due == sorted(due)
-    assert due[0] == 5.0 and due[-1] < 15.0
-    assert len(due) == pytest.approx(10_000, rel=0.05)
-
-
-def test_without_a_rate_requests_fall_due_at_once_until_the_time_is_over() -> None:
-    clock = iter([0.0, 0.1, 0.6, 1.0]).__next__
-    assert list(due_times(None, 1.0, clock)) == [0.1, 0.6]

@@ -18,7 +18,13 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     await receive()
     if marker := os.environ.get("SMALL_APP_STARTING"):
         Path(marker).touch()
+    if (broken := os.environ.get("SMALL_APP_BROKEN")) and Path(broken).exists():
+        with Path(broken).open("a") as attempts:
+            attempts.write("x")
+        raise StartError("the application is broken")
     await asyncio.sleep(float(os.environ.get("SMALL_APP_START_SECONDS", "0")))
+    if started := os.environ.get("SMALL_APP_PIDS"):
+        (Path(started) / str(os.getpid())).touch()
     await send({"type": "lifespan.startup.complete"})
     await receive()
     sys.stderr.write("application stopped\n")
@@ -28,23 +34,30 @@ async def _lifespan(receive: Receive, send: Send) -> None:
 
 def create(write_counter: WriteCounter) -> AppWithFastPath:
     """`/pid` says which process answers; `/sleep/0.5` takes its time; `/exit` ends the process;
-    `/write` counts a write.
+    `/write` counts a write; `/say` writes to standard output.
     """
+    sleeping = 0
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await _lifespan(receive, send)
             return
+        nonlocal sleeping
         word, _, seconds = scope["path"][1:].partition("/")
         if word == "exit":
             os._exit(7)
+        if word == "say":
+            sys.stdout.write("said\n")
+            sys.stdout.flush()
         if word == "write":
             write_counter.increment()
+        sleeping += word == "sleep"
         await asyncio.sleep(float(seconds or 0))
         body = orjson.dumps(
             {
                 "pid": os.getpid(),
                 "setting": os.environ.get("SMALL_APP_SETTING"),
+                "sleeping": sleeping,
                 "writes": write_counter.read().hex(),
             }
         )
@@ -66,3 +79,20 @@ def create_expected_failure(write_counter: WriteCounter) -> AppWithFastPath:
 
 def create_fault(write_counter: WriteCounter) -> AppWithFastPath:
     raise RuntimeError("a fault of ours")
+
+
+def create_exit(write_counter: WriteCounter) -> AppWithFastPath:
+    """The process ends without a word."""
+    os._exit(7)
+
+
+def create_second_fails(write_counter: WriteCounter) -> AppWithFastPath:
+    """The first process starts for as long as it is told to; the second one cannot start.
+
+    Each leaves its process id in a directory.
+    """
+    started = Path(os.environ["SMALL_APP_PIDS"])
+    (started / str(os.getpid())).touch()
+    if min(started.iterdir(), key=lambda path: path.stat().st_mtime_ns).name != str(os.getpid()):
+        raise StartError("one of us is enough")
+    return create(write_counter)

@@ -11,10 +11,9 @@ import httpx
 import pytest
 
 from gateway.app import Gateway
-from gateway.errors import StartError
 from gateway.settings import Settings
 from storage.embedded import embedded_mongo
-from tests.world import create, running, serving
+from tests.world import create, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -59,13 +58,6 @@ async def test_an_application_that_has_not_started_is_unavailable() -> None:
             response = await client.get(path, headers={"API-Key": "any"})
             assert (response.status_code, response.headers["retry-after"]) == (503, "1")
         assert (await client.get("/health/live")).status_code == 200
-
-
-async def test_a_start_without_mongodb_is_a_sentence() -> None:
-    settings = Settings(mongo_url="mongodb://127.0.0.1:1/")
-    with pytest.raises(StartError, match="MongoDB cannot be reached"):
-        async with running(settings):
-            pass
 
 
 @pytest.mark.parametrize("driver", ["motor", "pymongo"])

@@ -6,33 +6,15 @@ a process of their own.
 
 import gzip
 import json
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from gateway.cli.main import main
-from resolvers.request.caller import PERMISSIONS
-from rest.endpoint_table import ENDPOINTS
-from schema.root import build_sdl
 from tests.gateway import served
+from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 from tests.world import CATALOG
 
 pytestmark = pytest.mark.slow
-
-
-def floorgate(*arguments: object, stdin: str | None = None) -> Result:
-    """Runs a command."""
-    runner = CliRunner(env={"COLUMNS": "200"})
-    return runner.invoke(main, [*map(str, arguments)], input=stdin, prog_name="floorgate")
-
-
-@pytest.fixture
-def storage(mongo_url: str, database_name: str) -> list[str]:
-    """The options that name a database of the test's own."""
-    return ["--mongo-url", mongo_url, "--database", database_name]
 
 
 @pytest.fixture
@@ -40,75 +22,6 @@ def bundle(tmp_path: Path) -> Path:
     path = tmp_path / "bundle.json"
     path.write_text(json.dumps(CATALOG))
     return path
-
-
-def output_of(run: Result) -> Any:
-    """What a command that worked printed as JSON."""
-    assert run.exit_code == 0, run.stderr
-    return json.loads(run.stdout)
-
-
-def assert_explains(run: Result, status: int, *parts: str) -> None:
-    """A failure ends with its status and a sentence, never with a traceback."""
-    assert run.exit_code == status, run.stderr
-    assert run.stdout == ""
-    for part in ("Error: ", *parts):
-        assert part in run.stderr
-    assert "Traceback" not in run.stderr
-    assert "internal error" not in run.stderr
-
-
-def test_a_key_is_made_listed_and_ended(storage: list[str]) -> None:
-    permissions = [argument for name in PERMISSIONS[:2] for argument in ("--permission", name)]
-    made = output_of(
-        floorgate(
-            *("keys", "create", "--name", "till", "--asset", "a/b", "--asset", "c"),
-            *("--expires", "2999-01-31T12:00:00+02:00", *permissions, "--json", *storage),
-        )
-    )
-    assert set(made) == {"id", "key"}
-    (key,) = output_of(floorgate("keys", "list", "--json", *storage))
-    assert key.pop("created_at")
-    assert key == {
-        "id": made["id"],
-        "name": "till",
-        "permissions": sorted(PERMISSIONS[:2]),
-        "asset_ids": ["a/b", "c"],
-        "expires_at": "2999-01-31T10:00:00+00:00",
-        "revoked_at": None,
-        "last_used_at": None,
-    }
-    assert floorgate("keys", "revoke", made["id"], *storage).exit_code == 0
-    (key,) = output_of(floorgate("keys", "list", "--json", *storage))
-    assert datetime.fromisoformat(key["revoked_at"]).tzinfo
-
-
-def test_a_key_is_printed_once_for_people_too(storage: list[str]) -> None:
-    made = floorgate("keys", "create", "--name", "till", "--all-assets", *storage)
-    id, key = made.stdout.splitlines()
-    assert key.startswith("fgk_")
-    assert "cannot be shown again" in made.stderr
-    listed = floorgate("keys", "list", *storage)
-    assert id in listed.stdout
-    assert "all" in listed.stdout
-    assert key[4:] not in listed.stdout
-
-
-def test_a_key_that_sees_nothing_is_pointed_out(storage: list[str]) -> None:
-    made = floorgate("keys", "create", "--name", "till", "--json", *storage)
-    assert output_of(made)
-    assert "--all-assets" in made.stderr
-
-
-def test_wrong_keys_are_explained(storage: list[str]) -> None:
-    create = ("keys", "create", "--name", "n", *storage)
-    assert_explains(floorgate(*create, "--expires", "soon"), 1, "expires: must be", "'soon'")
-    assert_explains(floorgate(*create, "--expires", "2001-01-01"), 1, "in the future")
-    assert_explains(floorgate(*create, "--asset", ""), 1, "1 to 255 characters")
-    assert_explains(floorgate(*create, "--permission", "all"), 2, "service.admin")
-    assert_explains(floorgate(*create, "--asset", "a", "--all-assets"), 2, "exclude each other")
-    assert_explains(floorgate("keys", "create", *storage), 2, "--name")
-    assert_explains(floorgate("keys", "revoke", "key_0", *storage), 1, "'key_0'")
 
 
 def test_a_bundle_imported_twice_changes_nothing(storage: list[str], bundle: Path) -> None:
@@ -197,17 +110,6 @@ def test_pictures_that_cannot_be_written_are_told_of(storage: list[str], tmp_pat
     pictures = tmp_path / "file" / "pictures"
     run = floorgate("maps", "process", "nowhere", "--picture", pictures, *storage)
     assert_explains(run, 1, f"{pictures}: Not a directory")
-
-
-def test_the_schema_is_printed() -> None:
-    assert floorgate("schema").stdout == build_sdl()
-
-
-def test_the_openapi_description_is_printed_in_both_forms() -> None:
-    described = output_of(floorgate("openapi", "--base-url", "https://maps.example"))
-    assert {row.path for row in ENDPOINTS} <= set(described["paths"])
-    assert "https://maps.example" in json.dumps(described["servers"])
-    assert floorgate("openapi", "--format", "yaml").stdout.startswith("openapi: 3.1")
 
 
 @pytest.mark.parametrize("command", [["keys", "list"], ["import", "{bundle}"]])

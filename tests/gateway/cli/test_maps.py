@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from gateway.cli.maps import print_report
 from tests.gateway.served import PATIENCE_SECONDS, floorgate, serving
 
 pytestmark = pytest.mark.slow
@@ -143,3 +144,20 @@ def test_a_share_that_is_none_is_a_wrong_usage(tmp_path: Path) -> None:
         run = floorgate("maps", "process", "tower", "--require", share)
         assert run.returncode == 2
         assert "--require" in run.stderr
+
+
+def test_names_of_levels_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("[/]", "[b]A[/b]", ":smile:")
+    counts = ("doors_found", "doors_repaired", "doors_inferred", "rooms", "locations")
+    level = dict.fromkeys(counts, 1) | {"level_id": "1", "walkable_square_feet": 1200.0}
+    report = {
+        "levels": [level | {"name": name} for name in names],
+        "problems": [{"kind": "door", "part": name, "message": "none"} for name in names],
+        "notes": [*names],
+        "self_checks": [],
+        "published": False,
+        "refusal": names[0],
+    }
+    print_report(report)
+    printed = capsys.readouterr().out
+    assert [printed.count(name) for name in names] == [4, 3, 3]

@@ -1,132 +1,22 @@
 """The whole server in processes of its own: start, several workers, signals, and the end."""
 
 import contextlib
-import os
-import select
 import signal
 import socket
 import ssl
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import httpx
-import orjson
 import pytest
 
 from gateway.errors import StartError
 from gateway.server import tls
 from gateway.server.server import open_listeners, security_headers
 from gateway.server.worker import EXIT_FORCED
+from tests.gateway.server.processes import Start, get, is_in_flight, pid, refuses, until
 
 pytestmark = pytest.mark.slow
-
-CHECKOUT = Path(__file__).parents[3]
-PATIENCE_SECONDS = 30
-PROGRAM = """
-import orjson, sys
-from gateway.server.server import serve
-from gateway.server.config import ServerConfig
-from tests.gateway import small_app
-
-create_application = getattr(small_app, sys.argv[1])
-options = orjson.loads(sys.argv[2])
-sys.exit(serve(ServerConfig(create_application, **options.pop("service")), **options))
-"""
-
-
-class Running:
-    """A server process, and the one line that it printed."""
-
-    def __init__(
-        self,
-        application: str = "create",
-        service: Mapping[str, Any] | None = None,
-        environment: Mapping[str, str] | None = None,
-        **options: Any,
-    ) -> None:
-        options = {"service": service or {}, "port": 0, **options}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, application, orjson.dumps(options).decode()],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=CHECKOUT,
-            env={**os.environ, **(environment or {})},
-        )
-
-    def address(self) -> str:
-        """Waits for the `ready` line."""
-        assert self.process.stdout is not None
-        assert select.select([self.process.stdout], [], [], PATIENCE_SECONDS)[0]
-        line = self.process.stdout.readline().decode()
-        assert line.startswith("ready ")
-        return line.removeprefix("ready ").strip()
-
-    def ended(self) -> tuple[int, str, str]:
-        """Exit status, and the rest of standard output and error."""
-        output, errors = self.process.communicate(timeout=PATIENCE_SECONDS)
-        return self.process.returncode, output.decode(), errors.decode()
-
-    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
-        self.process.send_signal(number)
-        return self.ended()
-
-
-Start = Callable[..., Running]
-
-
-@pytest.fixture
-def start() -> Iterator[Start]:
-    with contextlib.ExitStack() as stack:
-
-        def run(application: str = "create", **given: Any) -> Running:
-            return stack.enter_context(_running(application, **given))
-
-        yield run
-
-
-@contextlib.contextmanager
-def _running(application: str, **given: Any) -> Generator[Running, None, None]:
-    running = Running(application, **given)
-    try:
-        yield running
-    finally:
-        running.process.kill()
-        running.process.communicate()
-
-
-def get(url: str) -> httpx.Response:
-    """On a fresh connection; not verifying spares the reading of all authorities."""
-    return httpx.get(url, verify=False, timeout=PATIENCE_SECONDS)
-
-
-def pid(address: str) -> int:
-    """The process that answers on a fresh connection."""
-    answer: int = get(f"{address}/pid").json()["pid"]
-    return answer
-
-
-def pids(address: str) -> set[int]:
-    return {pid(address) for _ in range(20)}
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Waits for what must come."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
-
-
-def is_alive(process_id: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{process_id}/status").read_text()
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -179,16 +69,6 @@ def test_the_environment_reaches_the_application(workers: int, start: Start) -> 
     assert get(f"{running.address()}/pid").json()["setting"] == "given"
 
 
-def test_workers_see_the_writes_of_one_another(start: Start) -> None:
-    address = start(workers=2).address()
-    until(lambda: len(pids(address)) == 2)
-    before = {get(f"{address}/pid").json()["writes"] for _ in range(20)}
-    after = get(f"{address}/write").json()["writes"]
-    assert before != {after}
-    seen = [get(f"{address}/pid").json() for _ in range(20)]
-    assert {answer["writes"] for answer in seen} == {after}
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_signal_lets_requests_in_flight_end(workers: int, number: int, start: Start) -> None:
@@ -196,19 +76,11 @@ def test_a_signal_lets_requests_in_flight_end(workers: int, number: int, start: 
     address = running.address()
     with ThreadPoolExecutor() as pool:
         slow = pool.submit(get, f"{address}/sleep/1.5")
-        time.sleep(0.5)  # it is in flight now
+        until(lambda: is_in_flight(address))
         running.process.send_signal(number)
-        until(lambda: _refuses(address))
+        until(lambda: refuses(address))
         assert slow.result().status_code == 200
     assert running.ended()[0] == 0
-
-
-def _refuses(address: str) -> bool:
-    try:
-        get(f"{address}/pid")
-    except httpx.TransportError:
-        return True
-    return False
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -217,7 +89,7 @@ def test_what_does_not_end_in_time_is_cut_off(workers: int, start: Start) -> Non
     address = running.address()
     with ThreadPoolExecutor() as pool:
         slow = pool.submit(get, f"{address}/sleep/300")
-        time.sleep(0.5)
+        until(lambda: is_in_flight(address))
         assert running.stop()[0] == 0
         assert slow.result().status_code == 503
 
@@ -228,9 +100,9 @@ def test_a_second_interrupt_does_not_wait(workers: int, start: Start) -> None:
     address = running.address()
     with ThreadPoolExecutor() as pool:
         slow = pool.submit(get, f"{address}/sleep/300")
-        time.sleep(0.5)
+        until(lambda: is_in_flight(address))
         running.process.send_signal(signal.SIGINT)
-        time.sleep(0.5)
+        until(lambda: refuses(address))
         assert running.stop(signal.SIGINT)[0] == EXIT_FORCED
         with contextlib.suppress(httpx.TransportError):
             slow.result()
@@ -245,26 +117,6 @@ def test_a_signal_during_the_start_ends_it(workers: int, start: Start, tmp_path:
     status, output, errors = running.stop()
     assert (status, output) == (0, "")
     assert "Traceback" not in errors
-
-
-def test_a_worker_that_dies_is_replaced(start: Start) -> None:
-    running = start(workers=2)
-    address = running.address()
-    until(lambda: len(pids(address)) == 2)
-    before = pids(address)
-    with contextlib.suppress(httpx.TransportError):
-        get(f"{address}/exit")
-    until(lambda: len(pids(address)) == 2 and len(pids(address) - before) == 1)
-    assert running.stop()[0] == 0
-
-
-def test_no_worker_outlives_a_killed_parent(start: Start) -> None:
-    running = start(workers=2)
-    address = running.address()
-    until(lambda: len(pids(address)) == 2)
-    workers = pids(address)
-    assert running.stop(signal.SIGKILL)[0] == -signal.SIGKILL
-    until(lambda: not any(is_alive(worker) for worker in workers))
 
 
 @pytest.mark.parametrize("workers", [1, 2])

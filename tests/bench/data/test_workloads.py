@@ -1,0 +1,127 @@
+"""Each workload has requests that are valid, of its directory, and the same on every run."""
+
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import orjson
+import pytest
+from graphql import OperationDefinitionNode
+
+from bench.data.directory import MAP_ID, Directory
+from bench.data.workloads import (
+    GRAPHQL_MATRIX,
+    GRAPHQL_WORKLOADS,
+    MATRIX,
+    NOT_MODIFIED,
+    REST_WORKLOADS,
+    SINGLE_UNITS,
+    WORKLOADS,
+    Workload,
+    names_except,
+)
+from rest.endpoint_table import ENDPOINTS
+from schema.execution import Executor
+from schema.root import GRAPHQL_SCHEMA
+
+DIRECTORY = Directory(
+    mongo_url="",
+    mongod_pid=0,
+    database="",
+    key="",
+    unit_ids=[f"unit-{number}" for number in range(1_000)],
+    location_ids=[f"location-{number}" for number in range(100)],
+    answers_path=Path(),
+)
+SMALL = Directory("", 0, "", "", ["unit-0"], ["location-0", "location-1"], Path())
+
+every_workload = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+BY_NAME = {workload.name: workload for workload in WORKLOADS}
+
+
+def test_workloads_are_told_apart_by_name_and_by_title() -> None:
+    assert len({workload.name for workload in WORKLOADS}) == len(WORKLOADS)
+    assert len({workload.title for workload in WORKLOADS}) == len(WORKLOADS)
+
+
+@every_workload
+@pytest.mark.parametrize("directory", [DIRECTORY, SMALL], ids=["large", "small"])
+def test_a_workload_has_the_same_requests_on_every_run(
+    workload: Workload, directory: Directory
+) -> None:
+    requests = workload.requests(directory)
+    assert requests and requests == workload.requests(directory)
+    assert len({(request.path, request.body) for request in requests}) == len(requests)
+
+
+@every_workload
+def test_a_workload_is_sent_over_enough_connections_and_expects_one_status(
+    workload: Workload,
+) -> None:
+    assert workload.connections >= 3
+    assert workload.status == (304 if workload.name == NOT_MODIFIED else 200)
+
+
+@pytest.mark.parametrize("workload", REST_WORKLOADS, ids=lambda workload: workload.name)
+def test_a_rest_request_is_one_of_the_endpoints(workload: Workload) -> None:
+    for request in workload.requests(DIRECTORY)[:2]:
+        path = urlsplit(request.path).path
+        assert [
+            row for row in ENDPOINTS if row.method == request.method and _matches(row.path, path)
+        ]
+
+
+def _matches(pattern: str, path: str) -> bool:
+    parts, given = pattern.split("/"), path.split("/")
+    return len(parts) == len(given) and all(
+        part == value or (part.startswith("{") and value)
+        for part, value in zip(parts, given, strict=True)
+    )
+
+
+@pytest.mark.parametrize("workload", GRAPHQL_WORKLOADS, ids=lambda workload: workload.name)
+def test_a_graphql_request_is_valid_with_exactly_its_variables(workload: Workload) -> None:
+    executor = Executor(GRAPHQL_SCHEMA)
+    for request in workload.requests(DIRECTORY)[:2]:
+        assert (request.path, request.method) == ("/graphql", "POST")
+        body = orjson.loads(request.body)
+        operation = executor.get_client_operation(body["query"], None, body["variables"])
+        [definition] = operation.document.definitions
+        assert isinstance(definition, OperationDefinitionNode)
+        declared = {each.variable.name.value for each in definition.variable_definitions or ()}
+        assert {*body["variables"]} == declared
+
+
+def test_single_units_are_a_sample_of_the_directory() -> None:
+    rest = [request.path.split("/")[-1] for request in BY_NAME["unit"].requests(DIRECTORY)]
+    graphql = [
+        orjson.loads(request.body)["variables"]["id"]
+        for request in BY_NAME["graphql-unit"].requests(DIRECTORY)
+    ]
+    assert rest == graphql  # so that both can be compared
+    assert len({*rest}) == SINGLE_UNITS
+    assert {*rest} < {*DIRECTORY.unit_ids}
+    assert rest != sorted(rest)
+
+
+def test_a_matrix_is_of_fifty_pairs_of_different_places() -> None:
+    [rest], [graphql] = (BY_NAME[name].requests(DIRECTORY) for name in (MATRIX, GRAPHQL_MATRIX))
+    assert rest.path == f"/v1/maps/{MAP_ID}/distance-matrix"
+    data = orjson.loads(rest.body)["data"]
+    assert orjson.loads(graphql.body)["variables"] == {"map": MAP_ID, **data}
+    sources, targets = ({place["id"] for place in data[end]} for end in ("sources", "targets"))
+    assert len(sources) * len(targets) == 50
+    assert not sources & targets
+    assert sources | targets <= {*DIRECTORY.location_ids}
+
+
+@pytest.mark.parametrize("count", [100, 1_000, 10_000])
+def test_lists_of_units_are_of_the_size_in_their_name(count: int) -> None:
+    [rest] = BY_NAME[f"units-{count}"].requests(DIRECTORY)
+    [graphql] = BY_NAME[f"graphql-units-{count}"].requests(DIRECTORY)
+    assert parse_qs(urlsplit(rest.path).query) == {"per-page": [str(count)]}
+    assert orjson.loads(graphql.body)["variables"] == {"perPage": count}
+
+
+def test_the_other_workloads_are_all_but_the_named() -> None:
+    assert names_except() == {workload.name for workload in WORKLOADS}
+    assert names_except("unit", "matrix") == names_except() - {"unit", "matrix"}

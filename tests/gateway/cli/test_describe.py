@@ -1,0 +1,66 @@
+"""`floorgate schema` and `floorgate openapi` print what the service serves."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from graphql import build_schema
+
+from rest.endpoint_table import ENDPOINTS
+from schema.root import build_sdl
+from tests.gateway.cli.commands import assert_explains, floorgate, output_of
+
+COMMITTED_SCHEMA = Path(__file__).parents[3] / "schema" / "schema.graphql"
+
+
+def test_the_schema_is_printed() -> None:
+    printed = floorgate("schema").stdout
+    assert printed == build_sdl() == COMMITTED_SCHEMA.read_text()
+    assert build_schema(printed).query_type
+
+
+def describe(*options: str) -> dict[str, Any]:
+    described: dict[str, Any] = output_of(floorgate("openapi", *options))
+    return described
+
+
+def test_the_openapi_description_has_every_endpoint() -> None:
+    assert {row.path for row in ENDPOINTS} <= set(describe()["paths"])
+
+
+def test_both_formats_say_the_same() -> None:
+    printed = floorgate("openapi", "--format", "yaml").stdout
+    assert printed.startswith("openapi: 3.1")
+    assert yaml.safe_load(printed) == describe("--format", "json") == describe()
+
+
+@pytest.mark.parametrize(
+    ("options", "server"),
+    [
+        ([], "/"),
+        (["--base-url", "https://maps.example"], "https://maps.example"),
+        (["--base-url", "https://maps.example/x/"], "https://maps.example/x"),
+    ],
+)
+def test_the_description_names_the_address_of_the_service(options: list[str], server: str) -> None:
+    assert describe(*options)["servers"] == [{"url": server}]
+
+
+def test_the_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLOORGATE_BASE_URL", "https://maps.example")
+    assert describe()["servers"] == [{"url": "https://maps.example"}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "explanation"),
+    [
+        (["openapi", "--format", "xml"], "'xml' is not one of 'json', 'yaml'"),
+        (["openapi", "--base-url", "maps.example"], "must be an https URL"),
+        (["openapi", "--database", "d"], "No such option"),  # it needs none
+        (["schema", "--format", "json"], "No such option"),
+        (["schema", "more"], "unexpected extra argument"),
+    ],
+)
+def test_a_wrong_usage_is_explained(arguments: list[str], explanation: str) -> None:
+    assert_explains(floorgate(*arguments), 2, explanation)

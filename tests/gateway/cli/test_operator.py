@@ -1,0 +1,111 @@
+"""Commands work on the database with all permissions, and leave no connection behind."""
+
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from gateway.cli.operator import run_document, run_with_database
+from gateway.settings import Settings
+from storage.catalog import RECORD_TYPES
+from storage.errors import StorageError, UnavailableError
+from storage.mongo import driver
+
+NOWHERE = Settings(mongo_url="mongodb://127.0.0.1:1/")
+LIST_EVERYTHING = """{
+    assets { data { id } }
+    attributeGroups { data { assignments { data { unit_id: unitId } } } }
+    apiKeys { data { id } }
+    maps { data { locations { data { id } } } }
+}"""
+"""Operations that need a permission or an experimental flag over HTTP."""
+
+
+@pytest.fixture
+def settings(mongo_url: str, database_name: str) -> Settings:
+    return Settings(mongo_url=mongo_url, mongo_driver="pymongo", database=database_name)
+
+
+@pytest.mark.parametrize("driver_name", ["motor", "pymongo"])
+def test_the_result_of_work_on_the_prepared_database_is_returned(
+    mongo_url: str, database_name: str, driver_name: Any
+) -> None:
+    settings = Settings(mongo_url=mongo_url, mongo_driver=driver_name, database=database_name)
+
+    async def work(database: driver.Database) -> tuple[str, set[str]]:
+        return database.name, {*await database.list_collection_names()}
+
+    name, collections = run_with_database(settings, work)
+    assert name == database_name
+    assert {kind.name for kind in RECORD_TYPES} <= collections
+
+
+def open_sockets() -> set[str]:
+    """The sockets of this process."""
+    targets = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # the one that reads the directory
+            targets.add(str(descriptor.readlink()))
+    return {target for target in targets if target.startswith("socket:")}
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_no_connection_stays_open_however_the_work_ends(settings: Settings, fails: bool) -> None:
+    before = open_sockets()
+
+    async def work(database: driver.Database) -> None:
+        assert open_sockets() - before
+        if fails:
+            raise LookupError
+
+    with pytest.raises(LookupError) if fails else nullcontext():
+        run_with_database(settings, work)
+    assert not open_sockets() - before
+
+
+def test_a_document_is_run_with_every_permission_and_flag(settings: Settings) -> None:
+    empty: dict[str, Any] = {"data": []}
+    assert run_document(settings, LIST_EVERYTHING, {}) == {
+        name: empty for name in ("assets", "attributeGroups", "apiKeys", "maps")
+    }
+
+
+def test_variables_reach_the_document(settings: Settings) -> None:
+    created = run_document(
+        settings,
+        "mutation($name: String!) { createApiKey(name: $name, allAssets: true) { id key } }",
+        {"name": "till"},
+    )["createApiKey"]
+    listed = run_document(settings, "{ apiKeys { data { id name } } }", {})["apiKeys"]["data"]
+    assert listed == [{"id": created["id"], "name": "till"}]
+
+
+@pytest.mark.parametrize(
+    ("document", "variables", "message"),
+    [
+        ("query($id: ID!) { asset(id: $id) { id } }", {}, "\\$id"),
+        ("query($id: ID!) { asset(id: $id) { id } }", {"id": ""}, "1 to 255 characters"),
+        ('mutation { revokeApiKey(id: "x") }', {}, "There is no key with the id 'x'"),
+    ],
+)
+def test_the_first_error_of_a_document_is_shown(
+    settings: Settings, document: str, variables: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(click.ClickException, match=message):
+        run_document(settings, document, variables)
+
+
+@pytest.mark.slow
+def test_a_database_that_is_not_there_is_a_storage_error(tmp_path: Path) -> None:
+    async def work(database: driver.Database) -> None:
+        raise AssertionError("there is no database to work on")
+
+    with pytest.raises(UnavailableError):
+        run_with_database(NOWHERE, work)
+    with pytest.raises(UnavailableError):
+        run_document(NOWHERE, "{ assets { data { id } } }", {})
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="file/mongod: Not a directory"):
+        run_with_database(Settings(data_dir=tmp_path / "file"), work)

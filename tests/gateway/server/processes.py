@@ -1,0 +1,125 @@
+"""A server in processes of its own, and what is seen of them from outside."""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import httpx
+import orjson
+
+CHECKOUT = Path(__file__).parents[3]
+PATIENCE_SECONDS = 30
+PROGRAM = """
+import orjson, sys
+from gateway.server.server import serve
+from gateway.server.config import ConnectionLimits, ServerConfig
+from tests.gateway import small_app
+
+create_application = getattr(small_app, sys.argv[1])
+options = orjson.loads(sys.argv[2])
+service = options.pop("service")
+service["limits"] = ConnectionLimits(**service.get("limits", {}))
+sys.exit(serve(ServerConfig(create_application, **service), **options))
+"""
+
+
+class Running:
+    """A server process, and the one line that it printed."""
+
+    def __init__(
+        self,
+        application: str = "create",
+        service: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        options = {"service": service or {}, "port": 0, **options}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, application, orjson.dumps(options).decode()],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=CHECKOUT,
+            env={**os.environ, **(environment or {})},
+        )
+
+    def address(self) -> str:
+        """Waits for the `ready` line."""
+        assert self.process.stdout is not None
+        assert select.select([self.process.stdout], [], [], PATIENCE_SECONDS)[0]
+        line = self.process.stdout.readline().decode()
+        assert line.startswith("ready ")
+        return line.removeprefix("ready ").strip()
+
+    def ended(self) -> tuple[int, str, str]:
+        """Exit status, and the rest of standard output and error."""
+        output, errors = self.process.communicate(timeout=PATIENCE_SECONDS)
+        return self.process.returncode, output.decode(), errors.decode()
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        self.process.send_signal(number)
+        return self.ended()
+
+    def kill(self) -> None:
+        """Ends it at once, if it still runs."""
+        self.process.kill()
+        self.process.communicate()
+
+
+Start: TypeAlias = Callable[..., Running]
+
+
+def get(url: str) -> httpx.Response:
+    """On a fresh connection; not verifying spares the reading of all authorities."""
+    return httpx.get(url, verify=False, timeout=PATIENCE_SECONDS)
+
+
+def pid(address: str) -> int:
+    """The process that answers on a fresh connection."""
+    answer: int = get(f"{address}/pid").json()["pid"]
+    return answer
+
+
+def pids(address: str) -> set[int]:
+    return {pid(address) for _ in range(20)}
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Waits for what must come."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.05)
+
+
+def is_in_flight(address: str) -> bool:
+    """Whether the process that answers has got a request for `/sleep`."""
+    return bool(get(f"{address}/pid").json()["sleeping"])
+
+
+def refuses(address: str) -> bool:
+    """Whether no connection can be opened any more."""
+    try:
+        get(f"{address}/pid")
+    except httpx.TransportError:
+        return True
+    return False
+
+
+def exit_worker(address: str) -> None:
+    """Makes the process that gets the request end at once, without an answer."""
+    with contextlib.suppress(httpx.TransportError):
+        get(f"{address}/exit")
+
+
+def is_alive(process_id: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process_id}/status").read_text()
+    except OSError:
+        return False

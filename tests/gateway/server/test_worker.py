@@ -1,0 +1,218 @@
+"""One serving process: it starts or says why not, drains on a signal, and serves as configured."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import resource
+import signal
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.errors import StartError
+from gateway.server import tls
+from gateway.server.config import AppWithFastPath, ConnectionLimits, ServerConfig
+from gateway.server.server import open_listeners
+from gateway.server.worker import EXIT_FORCED, build_uvicorn_config, run_worker
+from storage.cache.write_counter import WriteCounter
+from tests.gateway import small_app
+from tests.gateway.log_lines import kept_lines
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    [listener] = open_listeners("127.0.0.1", 0)
+    with listener:
+        yield listener
+
+
+@pytest.fixture(autouse=True)
+def process_as_before() -> Iterator[None]:
+    """A worker tunes its process, which is that of the tests here."""
+    open_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, open_files)
+    gc.unfreeze()
+
+
+def run(
+    listener: socket.socket,
+    app: ASGIApp | None = None,
+    on_ready: Callable[[], None] | None = None,
+    **given: object,
+) -> int:
+    """Serves an application until it is ready, or until `on_ready` sends a signal."""
+    config = ServerConfig(
+        small_app.create if app is None else lambda _: AppWithFastPath(app),
+        **given,  # type: ignore[arg-type]
+    )
+    counter = WriteCounter.for_single_process()
+    return run_worker(config, [listener], counter, on_ready or (lambda: send(signal.SIGTERM)))
+
+
+def send(*signals: int) -> None:
+    for number in signals:
+        os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_ends_the_service_with_status_0(listener: socket.socket, number: int) -> None:
+    assert run(listener, on_ready=lambda: send(number)) == 0
+
+
+def test_a_second_interrupt_is_an_exit_status_of_its_own(listener: socket.socket) -> None:
+    assert run(listener, on_ready=lambda: send(signal.SIGINT, signal.SIGINT)) == EXIT_FORCED == 130
+
+
+def test_signal_handlers_are_left_as_they_were(listener: socket.socket) -> None:
+    before = [signal.getsignal(number) for number in SIGNALS]
+    during: list[object] = []
+
+    def ready() -> None:
+        during.extend(signal.getsignal(number) for number in SIGNALS)
+        send(signal.SIGTERM)
+
+    assert run(listener, on_ready=ready) == 0
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+    assert not {*during} & {*before}
+
+
+def test_as_many_files_may_be_open_as_the_system_allows(listener: socket.socket) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 1024), hard))
+    run(listener)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+
+
+def lifespan(*messages: str, fault: Exception | None = None) -> ASGIApp:
+    """An application that sends these lifespan messages in turn, then raises the fault."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        for message in messages:
+            await receive()
+            await send({"type": f"lifespan.{message}", "message": "Traceback of a framework"})
+        if fault is not None:
+            raise fault
+
+    return app
+
+
+@pytest.mark.parametrize(
+    ("app", "sentence"),
+    [
+        (lifespan(fault=StartError("MongoDB is not there")), "MongoDB is not there"),
+        (lifespan(fault=LookupError("a")), "The service cannot start: LookupError: a"),
+        (lifespan("startup.failed"), "Traceback of a framework"),
+        # A framework reports the failure with a traceback, then raises the reason itself.
+        (lifespan("startup.failed", fault=StartError("no room")), "no room"),
+    ],
+)
+def test_a_start_that_fails_says_why(listener: socket.socket, app: ASGIApp, sentence: str) -> None:
+    with pytest.raises(StartError) as raised:
+        run(listener, app, on_ready=lambda: pytest.fail("it does not serve"))
+    assert str(raised.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("create", "sentence"),
+    [
+        (small_app.create_fault, "The service cannot start: RuntimeError: a fault of ours"),
+        (small_app.create_expected_failure, "MongoDB is not there: give another --mongo-url"),
+    ],
+)
+def test_an_application_that_cannot_be_created_says_why(
+    listener: socket.socket, create: Callable[[WriteCounter], AppWithFastPath], sentence: str
+) -> None:
+    with pytest.raises(StartError) as raised:
+        run_worker(
+            ServerConfig(create), [listener], WriteCounter.for_single_process(), lambda: None
+        )
+    assert str(raised.value) == sentence
+
+
+def test_a_certificate_that_cannot_be_read_prevents_the_start(
+    listener: socket.socket, tmp_path: Path
+) -> None:
+    paths = (str(tmp_path / "cert.pem"), str(tmp_path / "key.pem"))
+    with pytest.raises(StartError, match=r"The TLS certificate .*cert\.pem cannot be read"):
+        run(listener, certificate=paths)
+
+
+@pytest.mark.parametrize(
+    "app",
+    [
+        lifespan("startup.complete", "shutdown.failed"),
+        lifespan("startup.complete", fault=LookupError("a")),
+    ],
+)
+def test_an_application_that_stops_with_an_error_is_logged(
+    listener: socket.socket, app: ASGIApp
+) -> None:
+    with kept_lines(logging.getLogger("floorgate.server"), logging.ERROR) as lines:
+        assert run(listener, app) == 0
+    [_] = lines.texts
+    assert lines.last()["message"] == "The application did not stop cleanly"
+
+
+def test_a_signal_during_the_start_ends_it_without_serving(listener: socket.socket) -> None:
+    async def app(scope: Scope, receive: Receive, send_message: Send) -> None:
+        send(signal.SIGTERM)
+        await asyncio.Event().wait()
+
+    assert run(listener, app, on_ready=lambda: pytest.fail("it does not serve")) == 0
+
+
+def test_responses_have_the_headers_of_the_service_and_none_of_uvicorn(
+    listener: socket.socket,
+) -> None:
+    received = b""
+
+    async def app(scope: Scope, receive: Receive, send_message: Send) -> None:
+        if scope["type"] == "lifespan":
+            await lifespan("startup.complete", "shutdown.complete")(scope, receive, send_message)
+            return
+        await send_message({"type": "http.response.start", "status": 204, "headers": []})
+        await send_message({"type": "http.response.body"})
+        send(signal.SIGTERM)
+
+    with socket.create_connection(listener.getsockname()) as client:
+        # Forwarded headers and WebSockets are for the application: uvicorn must not act on them.
+        client.sendall(
+            b"GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n"
+            b"Connection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"
+        )
+        assert run(listener, app, lambda: None, headers=(("x-service", "floorgate"),)) == 0
+        with contextlib.suppress(ConnectionResetError):
+            received = client.recv(4096)
+    status, *headers = received.decode().lower().strip().split("\r\n")
+    assert status == "http/1.1 204 no content"
+    assert {header.partition(":")[0] for header in headers} <= {"x-service", "date", "connection"}
+    assert "x-service: floorgate" in headers
+
+
+def test_uvicorn_is_configured_as_the_service_is(tmp_path: Path) -> None:
+    certificate, key = tls.ensure_certificate(tmp_path)
+    config = build_uvicorn_config(
+        ServerConfig(
+            small_app.create,
+            (str(certificate), str(key)),
+            ConnectionLimits(keep_alive_seconds=7),
+            drain_seconds=8,
+        ),
+        AppWithFastPath(lifespan()),
+    )
+    config.load()
+    assert (config.timeout_keep_alive, config.timeout_graceful_shutdown) == (7, 8)
+    assert config.is_ssl
+    context = config.ssl
+    assert isinstance(context, ssl.SSLContext)
+    assert context.minimum_version == ssl.TLSVersion.TLSv1_2
+    assert not config.access_log and not config.proxy_headers
