@@ -19,7 +19,7 @@ import click
 import orjson
 
 from storage.bundles.exporting import export_bundle
-from storage.bundles.importing.run import ImportProgress, import_bundles
+from storage.bundles.importing.import_bundles import ImportProgress, import_bundles
 from storage.embedded.embedded_mongo import run_embedded_mongo
 from storage.mongo import driver
 from storage.mongo.connection import DriverName

@@ -152,7 +152,7 @@ def show_processing(console: Console) -> None:
     }
     for name, plan in plans.items():
         processed, seconds, before, peak = process_in_subprocess(plan)
-        foot = processed.report.self_checks[0]
+        foot = processed.report.reachability[0]
         free = [level.walkable_area for level in processed.networks[TravelMode.FOOT].levels]
         rooms = sum(level.rooms for level in processed.report.levels)
         largest = max(int(shapely.get_num_coordinates(area)) for area in free)

@@ -13,7 +13,7 @@ from gateway.errors import StartError
 from gateway.middleware.cors import VARY_ORIGIN_LINE
 from gateway.rate_limit import RateLimiter
 from gateway.settings import Settings
-from resolvers.networks.router_cache import RoutableMapCache
+from resolvers.networks.routable_map_cache import RoutableMapCache
 from storage import files
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.cache.api_key_cache import ApiKeyCache
@@ -38,7 +38,7 @@ class GatewayState:
 
     store: Store
     key_cache: ApiKeyCache
-    routers: RoutableMapCache
+    routable_map_cache: RoutableMapCache
     change_feed: ChangeFeed
     response_cache: ResponseCache
     fast_path: FastPath

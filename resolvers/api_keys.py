@@ -20,7 +20,7 @@ from resolvers.request.input_rules import (
     ID,
     MAX_QUOTED_CHARACTERS,
     Each,
-    InputError,
+    InputViolation,
     JsonSchema,
     OneOf,
     Syntax,
@@ -42,10 +42,10 @@ class CreatedApiKey(NamedTuple):
 class SomeOrAllAssets:
     """Joint rule of a new key: it has ids of assets or sees all, not both."""
 
-    def check(self, values: Mapping[str, Any]) -> InputError | None:
+    def check(self, values: Mapping[str, Any]) -> InputViolation | None:
         """Return the error, or None."""
         if values.get("all_assets") and values.get("asset_ids"):
-            return InputError("allAssets", "must not be given together with assetIds")
+            return InputViolation("allAssets", "must not be given together with assetIds")
         return None
 
     def json_schema(self) -> JsonSchema:

@@ -9,7 +9,7 @@ from resolvers.request.context import Info
 from resolvers.request.errors import RefusedDocumentError, RequestError
 from resolvers.request.input_rules import argument
 from resolvers.unit_maps import parse_drawing
-from storage.bundles.importing.run import (
+from storage.bundles.importing.import_bundles import (
     ImportProgressCallback,
     ImportSummary,
     ParsedSource,

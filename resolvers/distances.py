@@ -11,7 +11,7 @@ from msgspec import Struct
 from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import (
-    InputError,
+    InputViolation,
     Items,
     JsonSchema,
     OneOf,
@@ -56,12 +56,12 @@ Mode: TypeAlias = Annotated[
 class MaxPairs:
     """Joint rule of a matrix: at most `MAX_PAIRS` sources times targets."""
 
-    def check(self, values: Mapping[str, Any]) -> InputError | None:
+    def check(self, values: Mapping[str, Any]) -> InputViolation | None:
         """Return the error, or None."""
         pairs = len(values["sources"]) * len(values["targets"])
         if pairs <= MAX_PAIRS:
             return None
-        return InputError(
+        return InputViolation(
             "sources", f"sources times targets must be at most {MAX_PAIRS} pairs, not {pairs}"
         )
 

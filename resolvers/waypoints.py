@@ -11,7 +11,7 @@ from resolvers.request.context import Context
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import (
     ID,
-    InputError,
+    InputViolation,
     JsonSchema,
     Length,
     Range,
@@ -29,13 +29,13 @@ from storage.records.fields import MAX_TEXT_CHARACTERS
 class LocationOrPosition:
     """Joint rule of a waypoint: it has the id of a location, or a complete position."""
 
-    def check(self, values: Mapping[str, Any]) -> InputError | None:
+    def check(self, values: Mapping[str, Any]) -> InputViolation | None:
         """Return the error, or None."""
         x = values["x"]
         if (x is None) != (values["y"] is None):
-            return InputError("", "must have both x and y, or neither")
+            return InputViolation("", "must have both x and y, or neither")
         if values["id"] is None and (x is None or values["floor_id"] is None):
-            return InputError("", "must have the id of a location, or x, y and a floor")
+            return InputViolation("", "must have the id of a location, or x, y and a floor")
         return None
 
     def json_schema(self) -> JsonSchema:

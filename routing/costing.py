@@ -44,7 +44,7 @@ class Costing:
     elevator_seconds_per_storey: float = 5.0
     wheelchair_door_feet: float = 0.80 * FEET_PER_METRE
     attach_feet: float = 6.0
-    """Maximum distance of a waypoint from the walkable area."""
+    """Maximum distance of a waypoint, or of an entrance of a connector, from the walkable area."""
 
     def feet_per_second(self, mode: TravelMode) -> float:
         """Return the walking speed of `mode` on level floor."""

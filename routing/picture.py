@@ -24,7 +24,7 @@ from routing.space.walkable import WalkableLevel
 
 MARGIN_FEET = 6.0
 DOOR_FILLS = {
-    DoorOrigin.FOUND: "#1a9641",
+    DoorOrigin.AS_DRAWN: "#1a9641",
     DoorOrigin.REPAIRED: "#f08c00",
     DoorOrigin.INFERRED: "#1c7ed6",
 }

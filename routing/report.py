@@ -31,7 +31,7 @@ class LevelCounts:
     locations: int
     doors_drawn: int
     doors_locked: int
-    doors_found: int
+    doors_as_drawn: int
     doors_repaired: int
     doors_inferred: int
     walkable_square_feet: float
@@ -47,7 +47,7 @@ class CutOffLocation:
 
 
 @dataclass(frozen=True)
-class SelfCheck:
+class Reachability:
     """Reachability in one travel mode.
 
     `components` is the number of connected components that contain locations. `reached` locations,
@@ -71,7 +71,7 @@ class ProcessingReport:
     levels: tuple[LevelCounts, ...]
     connectors: int
     locations: int
-    self_checks: tuple[SelfCheck, ...]
+    reachability: tuple[Reachability, ...]
     problems: tuple[PlanIssue, ...]
 
     @property
@@ -82,7 +82,7 @@ class ProcessingReport:
         """
         # `or 1`: without locations nothing is reached, and the map has no mode.
         min_reached = min(2, self.locations) or 1
-        return tuple(check.mode for check in self.self_checks if check.reached >= min_reached)
+        return tuple(check.mode for check in self.reachability if check.reached >= min_reached)
 
     def count_issues(self, kind: IssueKind) -> int:
         """Return the number of issues of one kind."""
@@ -132,7 +132,7 @@ def count_levels(plan: Plan, walkable: Sequence[WalkableLevel]) -> Iterator[Leve
             locations=sum(location.level_id == level.id for location in plan.locations),
             doors_drawn=len(doors),
             doors_locked=sum(door.is_locked for door in doors),
-            doors_found=built.count_openings(DoorOrigin.FOUND),
+            doors_as_drawn=built.count_openings(DoorOrigin.AS_DRAWN),
             doors_repaired=built.count_openings(DoorOrigin.REPAIRED),
             doors_inferred=built.count_openings(DoorOrigin.INFERRED),
             walkable_square_feet=round(sum(shape.area for shape in built.floor.polygons), 1),
@@ -144,7 +144,7 @@ def check_network(
     walkable: Sequence[WalkableLevel],
     network: Network,
     components: ComponentLabels,
-) -> SelfCheck:
+) -> Reachability:
     """Return which locations the network connects in its mode, and why others are cut off."""
     in_main = components.locations_in_main
     reached = int(in_main.sum())
@@ -155,7 +155,7 @@ def check_network(
         for index, location in enumerate(plan.locations)
         if not in_main[index]
     )
-    return SelfCheck(
+    return Reachability(
         network.mode,
         vertices=sum(level.graph.vertex_count for level in network.levels),
         edges=sum(level.graph.edge_count for level in network.levels),
@@ -201,7 +201,7 @@ def describe_distance(location: PlanLocation, network: Network, level: int) -> s
     return f"{feet:.1f} ft (more than {limit_feet:g}) from the nearest walkable floor"
 
 
-def list_unroutable(plan: Plan, checks: Sequence[SelfCheck]) -> Iterator[PlanIssue]:
+def list_unroutable(plan: Plan, checks: Sequence[Reachability]) -> Iterator[PlanIssue]:
     """Yield one issue per location that is cut off in any mode, with the first mode's reason."""
     reasons: dict[str, str] = {}
     for check in checks:

@@ -32,7 +32,7 @@ from resolvers.request.input_rules import (
     ID,
     MAX_QUOTED_CHARACTERS,
     InputDefinition,
-    InputError,
+    InputViolation,
     JointRule,
     JsonSchema,
     joint_rules_of,
@@ -46,7 +46,7 @@ __all__ = [
     "MAX_PAIRS",
     "MAX_QUOTED_CHARACTERS",
     "Input",
-    "InputError",
+    "InputViolation",
     "JsonSchema",
     "OperationInputs",
     "definition_of",
@@ -105,7 +105,7 @@ class OperationInputs:
             (FieldChecks(resolver), names) for resolver, names in names_by_resolver.items()
         ]
 
-    def find_error(self, variables: Mapping[str, Any]) -> InputError | None:
+    def find_error(self, variables: Mapping[str, Any]) -> InputViolation | None:
         """Return the first error of some variables, as the fields that they feed would."""
         for checks, names in self._fields:
             values = {parameter: variables[name] for parameter, name in names if name in variables}

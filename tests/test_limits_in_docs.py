@@ -138,7 +138,7 @@ INTERNAL = {
     "gateway/server/backpressure:MAX_PIECE_BYTES",
     "gateway/server/logs:MAX_BACKLOG_LINES",
     "resolvers/locations:MAX_COUNTED_RECORDS",
-    "resolvers/networks/router_cache:MAX_CACHE_BYTES",
+    "resolvers/networks/routable_map_cache:MAX_CACHE_BYTES",
     "resolvers/request/context:MAX_KEYS_PER_COMMAND",
     "resolvers/request/input_rules:MAX_QUOTED_CHARACTERS",
     "rest/parameters:MAX_DIGITS",

@@ -137,7 +137,7 @@ def print_report(report: dict[str, Any]) -> None:
     console = Console(soft_wrap=True, markup=False, emoji=False)
     levels = Table("Level", "Rooms", "Locations", "Doors", "repaired", "inferred", "Walkable ft²")
     for level in report["levels"]:
-        doors = level["doors_found"] + level["doors_repaired"] + level["doors_inferred"]
+        doors = level["doors_as_drawn"] + level["doors_repaired"] + level["doors_inferred"]
         levels.add_row(
             level["name"] or level["level_id"],
             str(level["rooms"]),
@@ -148,11 +148,11 @@ def print_report(report: dict[str, Any]) -> None:
             f"{level['walkable_square_feet']:,.0f}",
         )
     console.print(levels)
-    for check in report["self_checks"]:
+    for reach in report["reachability"]:
         console.print(
-            f"{check['mode']}: {check['reached']} of {report['locations']} locations reach each "
-            f"other ({check['share']:.1%}), {check['vertices']} vertices, {check['edges']} edges, "
-            f"{check['components']} components"
+            f"{reach['mode']}: {reach['reached']} of {report['locations']} locations reach each "
+            f"other ({reach['share']:.1%}), {reach['vertices']} vertices, {reach['edges']} edges, "
+            f"{reach['components']} components"
         )
     for problem in report["problems"]:
         console.print(f"{problem['kind']}: {problem['part']}: {problem['message']}")
@@ -162,6 +162,6 @@ def print_report(report: dict[str, Any]) -> None:
         console.print(f"not published: {report['refusal']}")
         return
     console.print(f"published: routable by {' and '.join(report['modes'])}")
-    for check in report["self_checks"]:
-        if check["mode"] not in report["modes"]:
-            console.print(f"not by {check['mode']}: no two locations reach each other")
+    for reach in report["reachability"]:
+        if reach["mode"] not in report["modes"]:
+            console.print(f"not by {reach['mode']}: no two locations reach each other")

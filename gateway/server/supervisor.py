@@ -90,7 +90,7 @@ class Supervisor:
         workers: int,
         on_ready: Callable[[], None],
     ) -> None:
-        self._service = server_config
+        self._server_config = server_config
         self._listeners = listeners
         self._on_ready = on_ready
         self._selector = selectors.DefaultSelector()
@@ -129,7 +129,7 @@ class Supervisor:
         taken = {worker.slot_number for worker in self._workers}
         number = next(number for number in range(self._worker_count) if number not in taken)
         slot = write_counter.CounterSlot(self._write_counter_fd, number)
-        worker = WorkerProcess(self._service, self._listeners, slot)
+        worker = WorkerProcess(self._server_config, self._listeners, slot)
         self._workers.append(worker)
         self._selector.register(worker.channel, selectors.EVENT_READ)
 
@@ -161,7 +161,7 @@ class Supervisor:
         for listener in self._listeners:
             listener.close()
         self._signal_workers(signal.SIGTERM)
-        deadline = time.monotonic() + self._service.drain_seconds + 2 * _GRACE_SECONDS
+        deadline = time.monotonic() + self._server_config.drain_seconds + 2 * _GRACE_SECONDS
         while len(self._list_exited()) < len(self._workers):
             if time.monotonic() > deadline:
                 _logger.error("Killing workers that did not stop in time")

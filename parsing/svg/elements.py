@@ -32,7 +32,7 @@ class Georeference(NamedTuple):
     pitch: Number
 
 
-class ShapePosition(NamedTuple):
+class ShapeContainer(NamedTuple):
     """The Level around a shape and its layer: `HitAreaLayer`, `UnitLayer` or ""."""
 
     level: Group | None = None
@@ -50,7 +50,7 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
     kind: str
     attributes: Mapping[str, str | Number]
     source: Mapping[str, str]
-    position: ShapePosition
+    container: ShapeContainer
     identity: Identity | None
     is_visible: bool
 

@@ -86,7 +86,7 @@ class _PlanHandler:
 
     def add_shape(self, shape: Shape) -> None:
         tags = parse_tags(shape.source.get("data-tags", ""))
-        layer, identity = shape.position.layer, shape.identity
+        layer, identity = shape.container.layer, shape.identity
         unit_id = identity.id if identity and layer == "UnitLayer" else None
         if unit_id:
             tags.setdefault("indoor", "room")
@@ -99,7 +99,7 @@ class _PlanHandler:
         if geometry is None:
             self._notes.add("shape without extent", written_id)
             return
-        level = self._levels.get(id(shape.position.level))
+        level = self._levels.get(id(shape.container.level))
         level_id = level.id if level else ""
         feature_id = self._unique_id(written_id or f"{level_id}#")
         feature = Feature(feature_id, (level_id,), geometry, tags, unit_id)

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from parsing.svg.elements import ShapePosition
+from parsing.svg.elements import ShapeContainer
 from parsing.svg.geometry.lengths import Viewport, format_number, parse_length, parse_opacity
 from parsing.svg.names import GEOMETRY_ATTRIBUTES, PAINT_PROPERTIES
 from parsing.svg.style.cascade import ElementStyle
@@ -28,7 +28,7 @@ class InheritedStyle(NamedTuple):
     transform: str = ""
     is_displayed: bool = True
     visibility: str = "visible"
-    position: ShapePosition = ShapePosition()
+    position: ShapeContainer = ShapeContainer()
     is_inner: bool = False  # in a nested viewport, which the output does not have
     open_uses: frozenset[str] = frozenset()
     styled_element: StyledElement | None = None

@@ -128,7 +128,7 @@ def _json_prefix(members: Mapping[str, object]) -> bytes:
 
 def _identified_element(shape: Shape, identity: Identity, uid: str) -> dict[str, object]:
     """Return the JSON object of a Unit or a HitArea."""
-    layer = shape.position.layer
+    layer = shape.container.layer
     members: dict[str, object] = {
         "shape": _outline(shape),
         "type": ELEMENT_BY_LAYER[layer],

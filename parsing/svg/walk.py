@@ -9,7 +9,7 @@ from parsing.svg import identities
 from parsing.svg.conditions import choose_switch_child, conditions_hold
 from parsing.svg.data_tags import parse_tags
 from parsing.svg.definitions import Definitions, read_definitions
-from parsing.svg.elements import DrawingHandler, Group, Shape, ShapePosition
+from parsing.svg.elements import DrawingHandler, Group, Shape, ShapeContainer
 from parsing.svg.geometry.lengths import (
     LengthCache,
     Number,
@@ -154,9 +154,9 @@ class DrawingWalker(ParserTarget):
         """Return the context of a group's children."""
         inner = self._inherit_style(name, attributes, context, is_level=group.kind == "Level")
         if group.kind == "Level":
-            return inner._replace(position=ShapePosition(group))
+            return inner._replace(position=ShapeContainer(group))
         if group.kind != "Layer":
-            return inner._replace(position=ShapePosition(context.position.level, group.kind))
+            return inner._replace(position=ShapeContainer(context.position.level, group.kind))
         if name == "switch":
             return inner._replace(switch_choice=[])
         if name == "svg":

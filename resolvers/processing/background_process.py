@@ -14,7 +14,7 @@ STOP_TIMEOUT_SECONDS = 5.0
 POLL_SECONDS = 0.02
 
 
-class WorkerProcessDiedError(Exception):
+class BackgroundProcessDiedError(Exception):
     """The process ended without a result; it was killed, perhaps for lack of memory."""
 
 
@@ -24,7 +24,7 @@ async def run_with_progress(
     """Return or raise what `work(progress, *arguments)` returns or raises in a new process.
 
     The process ends with this call, also when it is cancelled. `work` must be importable, and its
-    arguments, result and errors must pickle. Raises WorkerProcessDiedError.
+    arguments, result and errors must pickle. Raises BackgroundProcessDiedError.
     """
     # "spawn": the gateway has threads, and a forked copy of one that holds a lock would deadlock.
     spawn = multiprocessing.get_context("spawn")
@@ -55,7 +55,7 @@ async def _receive_message(connection: Connection) -> Any:
     try:
         return await asyncio.to_thread(connection.recv)
     except EOFError as error:
-        raise WorkerProcessDiedError(
+        raise BackgroundProcessDiedError(
             "The process that built the network was killed, perhaps for lack of memory."
         ) from error
 

@@ -70,7 +70,7 @@ async def process_and_publish(
     task = await _prepare_task(store, request)
     try:
         built = await background_process.run_with_progress(build_network, progress, task)
-    except (ParsingError, RoutingError, background_process.WorkerProcessDiedError) as error:
+    except (ParsingError, RoutingError, background_process.BackgroundProcessDiedError) as error:
         raise RefusedDocumentError(str(error)) from error
     refusal = _describe_shortfall(built.report, request.require)
     if refusal is None and built.report["modes"]:
@@ -102,7 +102,7 @@ def _describe_shortfall(report: dict[str, Any], require: float) -> str | None:
     locations = report["locations"]
     short = [
         f"{check['reached']} of {locations} locations reach each other by {check['mode']}"
-        for check in report["self_checks"]
+        for check in report["reachability"]
         if check["reached"] * 100 < require * max(1, locations)
     ]
     if not short:

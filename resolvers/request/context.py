@@ -12,8 +12,8 @@ import strawberry
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.networks.routable_maps import RoutableMap
-from resolvers.networks.router_cache import RoutableMapCache
 from resolvers.request.arguments import parse_page_request
 from resolvers.request.caller import Caller
 from resolvers.request.loading import BatchLoad, DataLoader
@@ -57,7 +57,7 @@ class Context(Struct, frozen=True, eq=False):
     _store: Store
     base_url: str = ""
     """The address under which clients reach the service, for links in responses."""
-    router_cache: RoutableMapCache | None = None
+    routable_map_cache: RoutableMapCache | None = None
     """Router cache shared by all requests."""
     record_cache: RecordCache | None = None
     """Record cache shared by all requests; None for mutations, which must read their own writes."""
@@ -177,9 +177,9 @@ class Context(Struct, frozen=True, eq=False):
             return await find_network_digest(self._store.database, self.caller.scope, map_id)
 
         digest = await self._get_or_load(MAPS, NETWORK_FIELD, map_id, load)
-        if digest is None or self.router_cache is None:
+        if digest is None or self.routable_map_cache is None:
             return None
-        routable = await self.router_cache.get_or_load(digest, map_id)
+        routable = await self.routable_map_cache.get_or_load(digest, map_id)
         if routable is None:
             # Uploading a file emits no change event, so its absence must not be cached.
             self.reads.mark_incomplete()

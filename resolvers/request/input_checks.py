@@ -12,11 +12,11 @@ from strawberry.utils.str_converters import to_camel_case
 
 from resolvers.request.batching import batch_resolver, batch_resolver_of
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.input_rules import InputDefinition, InputError, Rule, joint_rules_of
+from resolvers.request.input_rules import InputDefinition, InputViolation, Rule, joint_rules_of
 
-Check: TypeAlias = Callable[[Any], InputError | None]
+Check: TypeAlias = Callable[[Any], InputViolation | None]
 """Returns the first error of a value that is not null. Input objects may be Python's or dicts."""
-_Finder: TypeAlias = Callable[[Any], InputError | str | None]
+_Finder: TypeAlias = Callable[[Any], InputViolation | str | None]
 """A check, or the method of a rule: a text is an error of the value itself."""
 
 
@@ -36,7 +36,7 @@ class FieldChecks:
                 for find in _iter_checks(parameter.annotation, rules):
                     self._finders.append((parameter.name, graphql_name, find))
 
-    def find_error(self, values: Mapping[str, Any]) -> InputError | None:
+    def find_error(self, values: Mapping[str, Any]) -> InputViolation | None:
         """Return the first error among arguments by Python's names; its path starts with a name."""
         for rule in self.joint_rules:
             if error := rule.check(values):
@@ -92,7 +92,7 @@ def build_check(annotation: Any, rules: tuple[Rule, ...]) -> Check | None:
     if not checks:
         return None
 
-    def check(value: Any) -> InputError | None:
+    def check(value: Any) -> InputViolation | None:
         for find in checks:
             if found := find(value):
                 return _locate("", found)
@@ -109,10 +109,10 @@ def _iter_checks(annotation: Any, rules: tuple[Rule, ...]) -> Iterator[_Finder]:
         yield nested
 
 
-def _locate(prefix: str, found: InputError | str) -> InputError:
+def _locate(prefix: str, found: InputViolation | str) -> InputViolation:
     """Return the error of a value as that of what holds it, which reaches it by `prefix`."""
     path, message = ("", found) if isinstance(found, str) else found
-    return InputError(prefix + path, message)
+    return InputViolation(prefix + path, message)
 
 
 def _strip_annotation(annotation: Any) -> Any:
@@ -135,7 +135,7 @@ def _build_nested_check(annotation: Any) -> Check | None:
 
 
 def _build_list_check(item_check: Check) -> Check:
-    def check(values: Any) -> InputError | None:
+    def check(values: Any) -> InputViolation | None:
         for index, value in enumerate(values):
             if error := item_check(value):
                 return _locate(f"[{index}]", error)
@@ -152,7 +152,7 @@ def _build_object_check(input_class: Any) -> Check:
     nulls = {name: None for name, _ in names}
     renamed = [(name, graphql_name) for name, graphql_name in names if name != graphql_name]
 
-    def check(value: Any) -> InputError | None:
+    def check(value: Any) -> InputViolation | None:
         # A request may hold thousands of objects, so this makes no call that it can do without.
         is_dict = isinstance(value, dict)
         values = value if is_dict else vars(value)

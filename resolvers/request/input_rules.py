@@ -244,7 +244,7 @@ def required_input_field(description: str, *rules: Rule) -> Any:
     return strawberry.field(description=description, metadata={DEFINITION: InputDefinition(rules)})
 
 
-class InputError(NamedTuple):
+class InputViolation(NamedTuple):
     """The path of an error in an input, such as `[2].floorId`, and its message."""
 
     path: str
@@ -254,7 +254,7 @@ class InputError(NamedTuple):
 class JointRule(Protocol):
     """A rule for several values together: a resolver's arguments, or an input's fields."""
 
-    def check(self, values: Mapping[str, Any]) -> InputError | None:
+    def check(self, values: Mapping[str, Any]) -> InputViolation | None:
         """Return the first error among values by Python's names."""
 
     def json_schema(self) -> JsonSchema:

@@ -35,7 +35,7 @@ MIN_PATCH_SQUARE_FEET = 0.005
 class DoorOrigin(StrEnum):
     """Whether an opening is a door as drawn, an extended one, or inferred."""
 
-    FOUND = "found"
+    AS_DRAWN = "as drawn"
     REPAIRED = "repaired"
     INFERRED = "inferred"
 
@@ -196,7 +196,7 @@ def fit_frame(
     if shape is None:
         return None
     width_feet = door.width_feet or 2 * frame.half_width_feet
-    origin = DoorOrigin.FOUND if reach_feet <= MAX_FOUND_EXTENSION_FEET else DoorOrigin.REPAIRED
+    origin = DoorOrigin.AS_DRAWN if reach_feet <= MAX_FOUND_EXTENSION_FEET else DoorOrigin.REPAIRED
     wheelchair = door.wheelchair is not False
     return Opening(door.id, shape, (one, other), origin, width_feet, wheelchair)
 

@@ -87,7 +87,7 @@ class CodeWriter:
         for selected in selection:
             if isinstance(selected, TypenameField):
                 continue
-            if selected.calls_resolver:
+            if selected.is_resolved_per_level:
                 function.nested_levels.append(f"({self._write_level(selected)}, {objects}, {rows})")
             elif selected.has_nested_resolvers:
                 values = self._new_name("values")
@@ -136,7 +136,7 @@ class CodeWriter:
     def _member_expression(self, selected: SelectedField | TypenameField, record: str) -> str:
         if isinstance(selected, TypenameField):
             return repr(selected.type_name)
-        if selected.calls_resolver or selected.has_nested_resolvers:
+        if selected.is_resolved_per_level or selected.has_nested_resolvers:
             return "None"  # keeps the key's position; its level fills in the value
         return self._value_expression(
             selected, selected.output_type, self._source_expression(selected, record)

@@ -64,7 +64,7 @@ class SelectedField:
         return self.definition.type
 
     @property
-    def calls_resolver(self) -> bool:
+    def is_resolved_per_level(self) -> bool:
         """Whether its resolver is called once for all objects of a level.
 
         Resolvers that are neither async nor have arguments are called where the row is made.
@@ -76,7 +76,8 @@ class SelectedField:
     def has_nested_resolvers(self) -> bool:
         """Whether a field inside it, at any depth, calls a resolver."""
         return any(
-            child.calls_resolver or child.has_nested_resolvers for child in self.nested_fields
+            child.is_resolved_per_level or child.has_nested_resolvers
+            for child in self.nested_fields
         )
 
     @property

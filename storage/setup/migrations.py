@@ -51,7 +51,7 @@ async def set_routing_tiers(database: Database) -> str:
 MIGRATIONS = (Migration(1, "routing tiers of published maps", set_routing_tiers),)
 
 
-async def skip_all(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+async def mark_all_run(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Mark all migrations as run, in a database that is new."""
     state = {"number": migrations[-1].number, "expires": Lease.EXPIRED_AT}
     await database[MIGRATIONS_COLLECTION].update_one(

@@ -25,7 +25,7 @@ async def prepare_database(database: driver.Database) -> None:
         is_new = not existing.keys() & {kind.name for kind in RECORD_TYPES}
         # After the validators: those of an earlier version may refuse what migrations write.
         if is_new:
-            await migrations.skip_all(database)
+            await migrations.mark_all_run(database)
         await migrations.run_pending(database)
 
 

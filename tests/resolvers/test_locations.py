@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from resolvers.locations import LocationTags
 from resolvers.request.input_checks import read_annotation
-from storage.bundles.importing.run import import_bundles
+from storage.bundles.importing.import_bundles import import_bundles
 from storage.records import location_filter
 from tests.resolvers.directory import Directory, open_directory
 from tests.storage.catalogs import write_arrays

@@ -18,7 +18,7 @@ from resolvers.waypoints import (
     to_waypoint_ref,
 )
 from routing.search.stops import Position
-from storage.bundles.importing.run import import_bundles
+from storage.bundles.importing.import_bundles import import_bundles
 from storage.maps import Map
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS

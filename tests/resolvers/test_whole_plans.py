@@ -105,7 +105,7 @@ def test_without_a_drawn_corridor_what_the_rooms_leave_of_the_level_is_walkable(
         book.node(at, door="yes", level="0")
     reading, processed = of_osm(book)
     (level,) = processed.report.levels
-    assert (level.doors_found, level.doors_inferred) == (4, 0)
+    assert (level.doors_as_drawn, level.doors_inferred) == (4, 0)
     truth = walkable(list(ROOMS.values()), BEND, [doorway(at) for at in doors])
     check(reading, matrix(processed, reading), truth, outline)
 
@@ -135,7 +135,7 @@ def test_doors_in_the_middle_of_thick_walls_are_extended_to_both_sides(wall_metr
         book.node(at, door="yes", level="0", width="1")
     reading, processed = of_osm(book)
     (level,) = processed.report.levels
-    assert level.doors_found + level.doors_repaired == 3
+    assert level.doors_as_drawn + level.doors_repaired == 3
     openings = [doorway(at, 1.0, wall_metres / 2 + 0.1) for at in doors]
     corners = list(chain(corridor, *rooms))
     check(reading, matrix(processed, reading), walkable(rooms, corridor, openings), corners)
@@ -164,7 +164,7 @@ def test_levels_are_read_from_ranges_lists_and_repetitions() -> None:
         "steps": 3,
         "elevator": 3,
     }
-    assert [level.doors_found for level in processed.report.levels] == [2, 2, 2]
+    assert [level.doors_as_drawn for level in processed.report.levels] == [2, 2, 2]
     names = {place.name: place.id for place in reading.candidates}
     start, end = names["west 2"], names["east 2"]
     found = processed.router.matrix([start], [end])

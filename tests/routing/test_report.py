@@ -11,7 +11,7 @@ from routing.costing import TravelMode
 from routing.issues import IssueKind
 from routing.plan import Connector, ConnectorKind, Plan
 from routing.processing import process_plan
-from routing.report import SelfCheck
+from routing.report import Reachability
 from routing.search.router import Position
 from tests.routing.world import draw_plan, process_drawing
 
@@ -24,14 +24,14 @@ OFFICE = """
     """
 
 
-def self_check(plan: Plan, mode: TravelMode) -> SelfCheck:
-    return next(check for check in process_plan(plan).report.self_checks if check.mode is mode)
+def self_check(plan: Plan, mode: TravelMode) -> Reachability:
+    return next(check for check in process_plan(plan).report.reachability if check.mode is mode)
 
 
 def test_levels_are_counted() -> None:
     [level] = process_drawing(OFFICE).report.levels
     assert (level.rooms, level.locations) == (5, 5)
-    assert (level.doors_drawn, level.doors_locked, level.doors_found) == (5, 1, 4)
+    assert (level.doors_drawn, level.doors_locked, level.doors_as_drawn) == (5, 1, 4)
     assert level.walkable_square_feet == pytest.approx((5 + 9) * 16, abs=5)
 
 
@@ -88,14 +88,14 @@ def test_a_mode_that_joins_no_two_locations_still_answers_on_each_level() -> Non
 
 
 def test_the_locations_that_reach_each_other_are_counted() -> None:
-    foot, wheelchair = process_drawing(OFFICE).report.self_checks
+    foot, wheelchair = process_drawing(OFFICE).report.reachability
     assert (foot.reached, foot.share) == (4, 0.8)
     assert (wheelchair.reached, wheelchair.share) == (3, 0.6)
 
 
 def test_the_part_with_the_most_locations_is_the_main_one() -> None:
     report = process_drawing("A#######", "B,C,D,,e").report
-    assert [cut.location_id for cut in report.self_checks[0].cut_off] == ["A"]
+    assert [cut.location_id for cut in report.reachability[0].cut_off] == ["A"]
 
 
 def test_a_connector_with_one_end_is_reported() -> None:
@@ -127,7 +127,7 @@ def test_the_report_is_json() -> None:
     written = json.loads(json.dumps(report.to_dict()))
     assert written["modes"] == ["foot", "wheelchair"]
     assert written["problem_counts"] == {"room-without-door": 1, "unroutable-location": 2}
-    assert [check["mode"] for check in written["self_checks"]] == ["foot", "wheelchair"]
+    assert [check["mode"] for check in written["reachability"]] == ["foot", "wheelchair"]
 
 
 def test_progress_is_told_from_nothing_to_all() -> None:

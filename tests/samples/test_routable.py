@@ -40,7 +40,7 @@ def test_every_unit_reaches_every_amenity(mode: TravelMode) -> None:
 
 def test_nothing_in_the_drawing_needs_repair() -> None:
     processed, _, _ = process_drawing()
-    assert [check.share for check in processed.report.self_checks] == [1.0, 1.0]
+    assert [check.share for check in processed.report.reachability] == [1.0, 1.0]
     assert processed.report.problems == ()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rest.graphql_documents import CALCULATE_DISTANCES, LIST_MAPS
 from schema.execution import Executor
-from schema.operation_inputs import InputError, OperationInputs
+from schema.operation_inputs import InputViolation, OperationInputs
 from schema.root import GRAPHQL_SCHEMA
 
 EXECUTOR = Executor(GRAPHQL_SCHEMA)
@@ -32,30 +32,32 @@ def test_an_input_has_the_description_default_and_example_of_its_argument() -> N
     [
         ({}, None),
         ({"costing": None}, None),
-        ({"sources": []}, InputError("sources", "must hold 1 to 50 items, not 0")),
+        ({"sources": []}, InputViolation("sources", "must hold 1 to 50 items, not 0")),
         (
             {"targets": [POSITION] * 51},
-            InputError("sources", "sources times targets must be at most 50 pairs, not 51"),
+            InputViolation("sources", "sources times targets must be at most 50 pairs, not 51"),
         ),
         (
             {"targets": [POSITION, {"id": "a", "x": 1.0}]},
-            InputError("targets[1]", "must have both x and y, or neither"),
+            InputViolation("targets[1]", "must have both x and y, or neither"),
         ),
         (
             {"sources": [{"name": "a"}]},
-            InputError("sources[0]", "must have the id of a location, or x, y and a floor"),
+            InputViolation("sources[0]", "must have the id of a location, or x, y and a floor"),
         ),
         (
             {"sources": [POSITION | {"floorId": ""}]},
-            InputError("sources[0].floorId", "must have 1 to 255 characters, not 0"),
+            InputViolation("sources[0].floorId", "must have 1 to 255 characters, not 0"),
         ),
         (
             {"costingOptions": {"pedestrian": {"mode": "bus"}}},
-            InputError("costingOptions.pedestrian.mode", "must be foot or wheelchair, not 'bus'"),
+            InputViolation(
+                "costingOptions.pedestrian.mode", "must be foot or wheelchair, not 'bus'"
+            ),
         ),
     ],
 )
 def test_the_first_error_of_variables_is_found(
-    changes: dict[str, Any], error: InputError | None
+    changes: dict[str, Any], error: InputViolation | None
 ) -> None:
     assert inputs_of(CALCULATE_DISTANCES).find_error(MATRIX | changes) == error

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from storage.bundles.importing.run import import_bundles
+from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.staging import Staging
 from storage.bundles.reading.parser import read_members
 from storage.bundles.reading.violations import Violations

@@ -10,8 +10,8 @@ from pymongo.errors import PyMongoError
 
 from storage import files
 from storage.bundles.importing import recovery
+from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.lease import ImportLease
-from storage.bundles.importing.run import import_bundles
 from storage.bundles.reading.members import parse_member
 from storage.locations import LOCATIONS, Location
 from storage.maps import FOOT_ROUTING, MAPS, NO_ROUTING, WHEELCHAIR_ROUTING

@@ -148,13 +148,13 @@ def test_a_share_that_is_none_is_a_wrong_usage(tmp_path: Path) -> None:
 
 def test_names_of_levels_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     names = ("[/]", "[b]A[/b]", ":smile:")
-    counts = ("doors_found", "doors_repaired", "doors_inferred", "rooms", "locations")
+    counts = ("doors_as_drawn", "doors_repaired", "doors_inferred", "rooms", "locations")
     level = dict.fromkeys(counts, 1) | {"level_id": "1", "walkable_square_feet": 1200.0}
     report = {
         "levels": [level | {"name": name} for name in names],
         "problems": [{"kind": "door", "part": name, "message": "none"} for name in names],
         "notes": [*names],
-        "self_checks": [],
+        "reachability": [],
         "published": False,
         "refusal": names[0],
     }

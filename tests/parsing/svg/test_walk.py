@@ -51,8 +51,8 @@ def test_a_shape_carries_source_position_and_identity() -> None:
     ).shapes
     assert shape.attributes == {"width": 20, "fill": "red"}
     assert shape.source["data-tags"] == "a=1"
-    assert shape.position.level == Group("Level", "one")
-    assert shape.position.layer == "UnitLayer"
+    assert shape.container.level == Group("Level", "one")
+    assert shape.container.layer == "UnitLayer"
     assert shape.identity is not None and shape.identity.id == "101"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from resolvers.processing.background_process import WorkerProcessDiedError, run_with_progress
+from resolvers.processing.background_process import BackgroundProcessDiedError, run_with_progress
 
 pytestmark = pytest.mark.anyio
 
@@ -48,7 +48,7 @@ async def test_errors_are_raised_here() -> None:
 
 
 async def test_a_killed_process_is_an_error() -> None:
-    with pytest.raises(WorkerProcessDiedError):
+    with pytest.raises(BackgroundProcessDiedError):
         await run_with_progress(die, ignore)
 
 

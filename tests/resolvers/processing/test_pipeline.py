@@ -123,7 +123,7 @@ async def test_a_map_is_published_without_what_cannot_be_reached(
         outcome = await process_and_publish(store, ProcessingRequest("tower", {}))
         assert outcome.published
         assert outcome.report["modes"] == ["foot", "wheelchair"]
-        named = {each["location_id"] for each in outcome.report["self_checks"][0]["cut_off"]}
+        named = {each["location_id"] for each in outcome.report["reachability"][0]["cut_off"]}
         assert len(named) == 2
         assert await tags_and_tier(store) == (["ils", "pathfinding"], "wheelchair_routing")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resolvers.networks.router_cache import RoutableMapCache
+from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.request import read_log
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
@@ -82,7 +82,7 @@ async def test_the_log_is_incomplete_where_an_archive_is_missing(
         bypass_document_validation=True,
     )
     routers = RoutableMapCache(read_nothing)
-    context = Context(context.caller, context._store, router_cache=routers)
+    context = Context(context.caller, context._store, routable_map_cache=routers)
     assert await context.load_routable_map("none") is None
     assert context.reads.is_complete
     assert await context.load_routable_map("m") is None

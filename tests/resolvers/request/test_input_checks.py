@@ -13,7 +13,7 @@ from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_checks import FieldChecks, check_inputs
 from resolvers.request.input_rules import (
-    InputError,
+    InputViolation,
     Items,
     JsonSchema,
     Length,
@@ -33,10 +33,10 @@ pytestmark = pytest.mark.anyio
 class WidthBelowLength:
     """A joint rule."""
 
-    def check(self, values: Mapping[str, Any]) -> InputError | None:
+    def check(self, values: Mapping[str, Any]) -> InputViolation | None:
         if values["width_feet"] <= (values["length_feet"] or 0):
             return None
-        return InputError(".widthFeet", "must not exceed lengthFeet")
+        return InputViolation(".widthFeet", "must not exceed lengthFeet")
 
     def json_schema(self) -> JsonSchema:
         return {}
@@ -123,7 +123,7 @@ def test_values_may_be_dicts_with_graphql_names(
 ) -> None:
     with_defaults = [{"lengthFeet": 10.0, **room} for room in rooms]
     error = FieldChecks(measure).find_error({"rooms": with_defaults, "title": name})
-    assert error == InputError(path, message)
+    assert error == InputViolation(path, message)
 
 
 async def test_valid_arguments_reach_the_resolver() -> None:

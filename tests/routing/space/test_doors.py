@@ -70,7 +70,7 @@ def test_a_door_of_any_geometry_joins_both_sides_of_its_wall(shape: BaseGeometry
     opening = fit(floor, shape)
     assert joined(floor, opening) == {"a", None}
     assert isinstance(opening, Opening)
-    assert opening.origin is DoorOrigin.FOUND
+    assert opening.origin is DoorOrigin.AS_DRAWN
 
 
 def test_a_door_beside_a_corner_does_not_join_the_third_space() -> None:

@@ -78,8 +78,8 @@ def test_typename_is_the_name_of_the_parent() -> None:
 def test_a_field_knows_whether_resolvers_are_called_inside() -> None:
     units, names = collect("{ units { data { floor { id } } } assets { data { name } } }")
     assert isinstance(units, SelectedField) and isinstance(names, SelectedField)
-    assert units.calls_resolver and units.has_nested_resolvers
-    assert names.calls_resolver and not names.has_nested_resolvers
+    assert units.is_resolved_per_level and units.has_nested_resolvers
+    assert names.is_resolved_per_level and not names.has_nested_resolvers
     assert units.is_object and str(units.output_type) == "UnitPage!"
 
 

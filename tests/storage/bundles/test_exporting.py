@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from storage.bundles.exporting import export_bundle
-from storage.bundles.importing.run import ImportCounts, ParsedSource, import_bundles
+from storage.bundles.importing.import_bundles import ImportCounts, ParsedSource, import_bundles
 from storage.catalog import RECORD_TYPES
 from storage.records.visibility import AssetScope
 from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, small, text_of, write_arrays

@@ -9,7 +9,7 @@ import pytest
 
 from storage.attribute_assignments import assign_attributes
 from storage.attributes import Assignment
-from storage.bundles.importing.run import ImportCounts, import_bundles
+from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
 from storage.catalog import RECORD_TYPES
 from storage.maps import MAPS, WHEELCHAIR_ROUTING
 from storage.networks import publish_network

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
 from storage.bundles.importing.recovery import finish_interrupted_import
-from storage.bundles.importing.run import ImportCounts, import_bundles
 from storage.bundles.importing.staging import STAGING_PREFIX
 from tests.storage.catalogs import SMALL, contents, small, write_lines
 
@@ -29,7 +29,7 @@ IMPORT = """
 import asyncio, os, signal, sys
 from storage.mongo import driver, lease
 from storage.errors import ImportInterruptedError
-from storage.bundles.importing.run import import_bundles
+from storage.bundles.importing.import_bundles import import_bundles
 
 url, name, path, phase, times, signal_name = sys.argv[1:]
 lease.LEASE_SECONDS, lease.HEARTBEAT_SECONDS = 1.0, 0.2

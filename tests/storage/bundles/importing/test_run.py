@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from storage.bundles.importing.import_bundles import ImportCounts, ImportProgress, import_bundles
 from storage.bundles.importing.lease import ImportLease
 from storage.bundles.importing.recovery import finish_interrupted_import
-from storage.bundles.importing.run import ImportCounts, ImportProgress, import_bundles
 from storage.errors import ImportRunningError
 from storage.setup.preparation import prepare_database
 from tests.storage.catalogs import (

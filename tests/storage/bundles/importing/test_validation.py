@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.bundles.importing.run import ImportCounts, import_bundles
+from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
 from tests.storage.catalogs import (
     ONE_DRIVER,
     SMALL,

@@ -16,7 +16,7 @@ MAX_CACHE_BYTES = 512 << 20
 
 FileReader = Callable[[str], Awaitable[bytes | None]]
 
-logger = logging.getLogger("floorgate.routers")
+logger = logging.getLogger("floorgate.routable_maps")
 
 
 class CachedRoutableMap(NamedTuple):

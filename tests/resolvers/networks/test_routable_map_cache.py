@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from resolvers.networks import router_cache
-from resolvers.networks.router_cache import RoutableMapCache
+from resolvers.networks import routable_map_cache
+from resolvers.networks.routable_map_cache import RoutableMapCache
 from routing.errors import ArchiveError
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ def archives(monkeypatch: pytest.MonkeyPatch) -> None:
             raise ArchiveError("empty")
         return content.decode()
 
-    monkeypatch.setattr(router_cache, "_map_archive", map_archive)
+    monkeypatch.setattr(routable_map_cache, "_map_archive", map_archive)
 
 
 async def test_concurrent_requests_share_one_read() -> None:
