@@ -2,10 +2,11 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,8 @@ from bench.load.generator import (
     start_load_generator,
 )
 
+T = TypeVar("T")
+
 SECONDS = 0.05
 
 
@@ -36,14 +39,18 @@ class Server:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        while request := await self._read_request(reader):
-            self.received.append(request)
-            status = self.statuses[(len(self.received) - 1) % len(self.statuses)]
-            if status == 0:  # not an answer at all
-                break
-            length = b"" if status == 304 else b"Content-Length: 2\r\n\r\nok"
-            writer.write(b"HTTP/1.1 %d Word\r\n%s" % (status, length or b"\r\n"))
-        writer.close()
+        try:
+            while request := await self._read_request(reader):
+                self.received.append(request)
+                status = self.statuses[(len(self.received) - 1) % len(self.statuses)]
+                if status == 0:  # hangs up instead
+                    break
+                body = b"\r\n" if status == 304 else b"Content-Length: 2\r\n\r\nok"
+                writer.write(b"HTTP/1.1 %d Word\r\n%b" % (status, body))
+        finally:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
     async def _read_request(self, reader: asyncio.StreamReader) -> bytes:
         try:
@@ -58,22 +65,22 @@ class Server:
 def serving(*statuses: int) -> Iterator[Server]:
     """A server in a thread of this process."""
     server, loop = Server([*statuses]), asyncio.new_event_loop()
-
-    async def start() -> asyncio.Server:
-        return await asyncio.start_server(server.serve, "127.0.0.1", 0)
-
-    listening = loop.run_until_complete(start())
-    server.port = listening.sockets[0].getsockname()[1]
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
+    listening = _run_on(loop, asyncio.start_server(server.serve, "127.0.0.1", 0))
+    server.port = listening.sockets[0].getsockname()[1]
     try:
         yield server
     finally:
-        listening.close()
+        loop.call_soon_threadsafe(listening.close)
+        _run_on(loop, _cancel_all())
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
-        loop.run_until_complete(_cancel_all())
         loop.close()
+
+
+def _run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run_coroutine_threadsafe(work, loop).result()
 
 
 async def _cancel_all() -> None:
