@@ -80,6 +80,18 @@ def test_levels_portals_and_locations_are_numbered_as_in_the_plan() -> None:
     assert FOOT.connectors == (ConnectorInfo("e4,2", ConnectorKind.ELEVATOR, ""),)
 
 
+def test_locations_are_in_the_order_of_the_plan_on_whatever_level() -> None:
+    plan = replace(TOWER.plan, locations=tuple(reversed(TOWER.plan.locations)))
+    network = process_plan(plan).networks[TravelMode.FOOT]
+    assert [(location.id, location.level) for location in network.locations] == [
+        ("C", 1),
+        ("B", 0),
+        ("A", 0),
+    ]
+    shuffled = replace(plan, locations=tuple(plan.locations[at] for at in (1, 0, 2)))
+    assert [*process_plan(shuffled).networks[TravelMode.FOOT].location_index] == ["B", "C", "A"]
+
+
 def test_a_location_knows_its_walks_to_the_portals_of_its_own_level() -> None:
     feet = FOOT.location_portal_feet
     assert np.isfinite(feet).tolist() == [[True, False], [True, False], [False, True]]
