@@ -241,5 +241,8 @@ def list_coarse_levels(network: Network) -> Iterator[PlanIssue]:
     for level in network.levels:
         if len(level.regions) > 1:
             corners = sum(len(region.corners) for region in level.regions)
-            message = f"has {corners} corners; distances through doors are good to about 0.1 %"
+            message = (
+                f"has {corners} corners; a distance may be too long by half the width of each door "
+                "on the way"
+            )
             yield PlanIssue(IssueKind.COARSE_GRAPH, level.id, message, level.id)

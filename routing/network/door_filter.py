@@ -24,6 +24,7 @@ DOOR_SLACK_FEET = 0.01
 """Added to the circles around doors, so that rounding rejects no line through a door."""
 PIECE_TOLERANCE_FEET = 1e-3
 """Corners on the edge of a piece belong to it in spite of rounding."""
+SEVERAL_PIECES = -1
 MAX_BLOCK_PAIRS = 1 << 17
 """Pairs per block; limits memory to about 50 MB."""
 
@@ -33,7 +34,7 @@ class DoorFilter:
     """`doors` (pieces + 1, MAX_DOORS_PER_PIECE, 3) are circles around doors: x, y, radius in feet.
 
     A radius of -1 means no door, an infinite one lets every line through. The last row is for
-    points in no piece, or in more than one.
+    points in no piece.
     """
 
     pieces: tuple[Polygon, ...]
@@ -45,13 +46,16 @@ class DoorFilter:
         return STRtree(self.pieces)
 
     def pieces_at(self, xy: FloatArray) -> IntArray:
-        """Return the piece of each position (n, 2), or the last row of `doors` if ambiguous."""
+        """Return the piece of each position (n, 2): the last row of `doors` if it is in none.
+
+        Where pieces touch, it is SEVERAL_PIECES.
+        """
         points, pieces = self.tree.query(
             shapely.points(xy), "dwithin", distance=PIECE_TOLERANCE_FEET
         )
         rows = np.full(len(xy), len(self.pieces), dtype=np.int64)
         rows[points] = pieces
-        rows[np.bincount(points, minlength=len(xy)) > 1] = len(self.pieces)
+        rows[np.bincount(points, minlength=len(xy)) > 1] = SEVERAL_PIECES
         return rows
 
     def may_see(
@@ -59,7 +63,12 @@ class DoorFilter:
     ) -> BoolArray:
         """Return whether the pairs `starts[first]`, `ends[second]` may see each other."""
         start_piece, end_piece = self.pieces_at(starts)[first], self.pieces_at(ends)[second]
-        may_see: BoolArray = start_piece == end_piece
+        # A corner where pieces touch sees into all of them, without any door.
+        may_see: BoolArray = (
+            (start_piece == end_piece)
+            | (start_piece == SEVERAL_PIECES)
+            | (end_piece == SEVERAL_PIECES)
+        )
         in_two_pieces = np.flatnonzero(~may_see)
         for begin in range(0, len(in_two_pieces), MAX_BLOCK_PAIRS):
             block = in_two_pieces[begin : begin + MAX_BLOCK_PAIRS]

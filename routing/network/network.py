@@ -66,7 +66,7 @@ class LevelNetwork:
 
     `portal_indexes` (p,) are the network's portals on this level, `portal_vertices` (p,) their
     vertices, `portal_feet` (p, n) the walks from them to all vertices. Vertices come in the order
-    corners, points in doors, portals, locations; all but the locations are the hubs of
+    corners and points in doors, portals, locations; all but the locations are the hubs of
     `routing.search.walks`. `hub_feet` (hubs, hubs) are the walks between them, None if too many.
     """
 

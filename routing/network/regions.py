@@ -79,7 +79,8 @@ def build_regions(
     """Return the regions of a level and the positions (n, 2) of their vertices.
 
     One region gives exact distances. A level with more than `max_corners` gets a region per floor
-    piece and three points per door, with an error of about 0.02 %.
+    piece and three points per door. A walk on it is too long by at most half the width of each door
+    on the way: nowhere in a door is the nearest point further than a quarter of its width.
     """
     corners = find_corners(walkable_area)
     if len(corners) <= max_corners:
@@ -116,14 +117,17 @@ def doorway_points(floor: FloorSurface, opening: Opening) -> FloatArray:
     overlaps = (
         floor.polygons[index].intersection(opening.shape) for index in opening.piece_indexes
     )
-    start, end = (shapely.get_coordinates(overlap.centroid)[0] for overlap in overlaps)
+    # Not their centroids: a pillar in front of a part of the door would turn the threshold.
+    start, end = (shapely.get_coordinates(point)[0] for point in nearest_points(*overlaps))
     middle, across = (start + end) / 2, end - start
-    # The lower bound avoids a division by zero if both overlaps have the same centroid.
+    # The lower bound avoids a division by zero if one piece is on both sides of the door.
     normal = np.array((-across[1], across[0])) / max(float(np.hypot(*across)), 1e-9)
-    reach = 2 * opening.width_feet * normal
+    # Not the width, which may be less than what is drawn.
+    reach = opening.shape.length * normal
     line = shapely.LineString([middle - reach, middle + reach]).intersection(opening.shape)
     ends = shapely.get_coordinates(line)
-    return np.stack((ends[0], middle, ends[-1])) if len(ends) >= 2 else middle[None, :]
+    points = (ends[0], (ends[0] + ends[-1]) / 2, ends[-1]) if len(ends) >= 2 else (middle,)
+    return np.stack(points)
 
 
 def edges_within_regions(regions: Iterable[Region], xy: FloatArray) -> list[Edges]:

@@ -208,7 +208,9 @@ def trim_opening(
     if not others:
         return rectangle
     blocked = shapely.union_all(others).buffer(WALL_FEET / 2, join_style="mitre")
-    for part in extract_polygons(rectangle.difference(blocked)):
+    # What is not between the two would be a slit inside the wall, perhaps as far as the next door.
+    between = rectangle.intersection(shapely.union(near, far).convex_hull)
+    for part in extract_polygons(between.difference(blocked)):
         if part.intersection(near).area > 0 and part.intersection(far).area > 0:
             return part
     return None

@@ -128,11 +128,3 @@ def test_the_report_is_json() -> None:
     assert written["modes"] == ["foot", "wheelchair"]
     assert written["problem_counts"] == {"room-without-door": 1, "unroutable-location": 2}
     assert [check["mode"] for check in written["reachability"]] == ["foot", "wheelchair"]
-
-
-def test_progress_is_told_from_nothing_to_all() -> None:
-    told: list[float] = []
-    process_plan(draw_plan(OFFICE), progress=lambda share, _: told.append(share))
-    assert told[0] == 0.0
-    assert told == sorted(told)
-    assert told[-1] == 1.0

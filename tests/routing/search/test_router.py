@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from routing.costing import TravelMode
 from routing.errors import WaypointError
-from routing.network import network
-from routing.processing import process_plan
 from routing.search.route import ComputedRoute, ConnectorLeg, WalkLeg
 from routing.search.router import Position, Router
 from tests.routing.world import process_drawing
@@ -76,17 +73,6 @@ def test_unknown_waypoints_are_refused(waypoint: str | Position, complaint: str)
     for router in (FLAT.router, Router(FLAT.networks)):
         with pytest.raises(WaypointError, match=complaint):
             router.matrix([waypoint], ["A"])
-
-
-def test_a_level_with_too_many_hubs_is_searched_and_answers_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(network, "MAX_HUBS", -1)
-    searched = Router(process_plan(FLAT.plan).networks)
-    assert searched.networks[TravelMode.FOOT].levels[0].hub_feet is None
-    ends = [*"ABCD", Position("0", 22, 6)]
-    found, known = searched.matrix(ends, ends), Router(FLAT.networks).matrix(ends, ends)
-    np.testing.assert_allclose(found.feet, known.feet, rtol=1e-12)
 
 
 def test_a_level_that_the_map_does_not_have_is_out_of_reach() -> None:

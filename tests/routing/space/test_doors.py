@@ -82,6 +82,16 @@ def test_a_door_beside_a_corner_does_not_join_the_third_space() -> None:
     assert not opening.shape.intersects(third)
 
 
+def test_a_door_that_is_cut_off_at_a_third_space_leaves_no_slit_in_the_wall() -> None:
+    """It would lead to the door of the next two rooms, which begins where this one was drawn to."""
+    floor = lay(*(room(f"{x} {y}", box(x, y, x + 20, y + 20)) for x in (0, 20) for y in (0, 20)))
+    doors = [Door("one", "0", box(18, 19.8, 22, 20.2)), Door("next", "0", box(22, 19.8, 25, 20.2))]
+    (one, other), _ = fit_doors(floor, doors)
+    assert [joined(floor, one), joined(floor, other)] == [{"0 0", "0 20"}, {"20 0", "20 20"}]
+    assert one.shape.bounds[2] < 20.05
+    assert not one.shape.intersects(other.shape)
+
+
 @pytest.mark.parametrize("wall_feet", [0.5, 1.0, 1.6])
 def test_a_door_in_the_middle_of_a_thick_wall_is_extended_to_both_sides(wall_feet: float) -> None:
     floor = thick_walls(wall_feet)

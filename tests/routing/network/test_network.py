@@ -1,0 +1,193 @@
+"""A network has all levels, portals and locations of a plan, and the walks that join them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from shapely import Point, box
+
+from routing.costing import Costing, TravelMode
+from routing.network import network as module
+from routing.network.network import ConnectorInfo, Network, build_network
+from routing.plan import (
+    Connector,
+    ConnectorKind,
+    Door,
+    Level,
+    Plan,
+    PlanLocation,
+    Space,
+    SpaceKind,
+)
+from routing.processing import process_plan
+from routing.search.matrix import compute_matrix
+from routing.space.walkable import build_walkable_levels
+from tests.routing.random_plans import plans
+from tests.routing.world import draw_plan, process_drawing
+
+TOWER = process_drawing(
+    """
+    #A#B#
+    #n#+#
+    #,,,e
+    """,
+    """
+    #####
+    ##C##
+    #,,,e
+    """,
+)
+FOOT, WHEELCHAIR = (TOWER.networks[mode] for mode in TravelMode)
+
+
+def build(plan: Plan, mode: TravelMode, costing: Costing, foot: Network | None = None) -> Network:
+    return build_network(plan, build_walkable_levels(plan)[0], mode, costing, foot)
+
+
+def test_vertices_are_corners_then_portals_then_locations() -> None:
+    level = FOOT.levels[0]
+    corners = len(level.regions[0].corners)
+    assert corners > 0
+    np.testing.assert_array_equal(level.xy[:corners], level.regions[0].corners.xy)
+    assert level.portal_vertices.tolist() == [corners]
+    assert [location.vertex for location in FOOT.locations[:2]] == [corners + 1, corners + 2]
+    portal = FOOT.portals[0]
+    assert level.xy[corners:].tolist() == [[portal.x, portal.y], [6.0, 2.0], [14.0, 2.0]]
+
+
+def test_walks_from_portals_and_between_hubs_are_those_of_the_graph() -> None:
+    for level in (*FOOT.levels, *WHEELCHAIR.levels):
+        everything = np.arange(level.graph.vertex_count)
+        feet = level.graph.distances(everything, everything)
+        hubs = len(everything) - sum(
+            FOOT.levels[loc.level].id == level.id for loc in FOOT.locations
+        )
+        np.testing.assert_allclose(level.portal_feet, feet[level.portal_vertices])
+        assert level.hub_feet is not None
+        np.testing.assert_allclose(level.hub_feet, feet[:hubs, :hubs])
+
+
+def test_levels_portals_and_locations_are_numbered_as_in_the_plan() -> None:
+    assert FOOT.level_index == {"0": 0, "1": 1}
+    assert FOOT.location_index == {"A": 0, "B": 1, "C": 2}
+    assert [location.level for location in FOOT.locations] == [0, 0, 1]
+    assert [level.portal_indexes.tolist() for level in FOOT.levels] == [[0], [1]]
+    assert [(portal.level, portal.connector) for portal in FOOT.portals] == [(0, 0), (1, 0)]
+    assert FOOT.connectors == (ConnectorInfo("e4,2", ConnectorKind.ELEVATOR, ""),)
+
+
+def test_locations_are_in_the_order_of_the_plan_on_whatever_level() -> None:
+    plan = replace(TOWER.plan, locations=tuple(reversed(TOWER.plan.locations)))
+    network = process_plan(plan).networks[TravelMode.FOOT]
+    assert [(location.id, location.level) for location in network.locations] == [
+        ("C", 1),
+        ("B", 0),
+        ("A", 0),
+    ]
+    shuffled = replace(plan, locations=tuple(plan.locations[at] for at in (1, 0, 2)))
+    assert [*process_plan(shuffled).networks[TravelMode.FOOT].location_index] == ["B", "C", "A"]
+
+
+def test_a_location_knows_its_walks_to_the_portals_of_its_own_level() -> None:
+    feet = FOOT.location_portal_feet
+    assert np.isfinite(feet).tolist() == [[True, False], [True, False], [False, True]]
+    assert feet[2, 1] == pytest.approx(np.hypot(2, 2) + np.hypot(6, 2))  # around a corner
+    assert np.isinf(WHEELCHAIR.location_portal_feet[0]).all()  # behind a narrow door
+
+
+@pytest.mark.parametrize(("outside_feet", "attached"), [(0, True), (5.9, True), (6.1, False)])
+def test_a_location_near_the_floor_is_attached_and_the_way_there_counts(
+    outside_feet: float, attached: bool
+) -> None:
+    plan = draw_plan("A,,e", ",,,e")
+    beside = PlanLocation("beside", "0", 2.0, -outside_feet)
+    network = process_plan(replace(plan, locations=(beside, *plan.locations))).networks[
+        TravelMode.FOOT
+    ]
+    assert ("beside" in network.attached_location_ids) is attached
+    location = network.locations[0]
+    assert (location.x, location.y) == (2.0, -outside_feet)
+    if attached:
+        assert network.levels[0].xy[location.vertex].tolist() == [2.0, 0.0]
+        assert location.offset_feet == outside_feet
+        walk = outside_feet + np.hypot(12, 2)
+        assert network.location_portal_feet[0] == pytest.approx([walk, np.inf])
+    else:
+        assert (location.vertex, location.offset_feet) == (-1, 0)
+        assert np.isinf(network.location_portal_feet[0]).all()
+
+
+def test_a_connector_has_a_portal_on_each_level_where_floor_is_near() -> None:
+    plan = draw_plan("A,,", "B,,", "C,,")
+    lift = Connector(
+        "lift", ConnectorKind.ELEVATOR, {"0": Point(6, 2), "1": Point(6, 50), "2": box(8, 0, 12, 4)}
+    )
+    network = process_plan(replace(plan, connectors=(lift,))).networks[TravelMode.FOOT]
+    assert [portal.level for portal in network.portals] == [0, 2]
+    assert [(link.start, link.end) for link in network.links] == [(0, 1), (1, 0)]
+    assert len(network.levels[1].portal_indexes) == 0
+    assert network.levels[1].portal_feet.shape == (0, network.levels[1].graph.vertex_count)
+
+
+def test_a_wheelchair_shares_the_levels_where_it_passes_every_door() -> None:
+    assert WHEELCHAIR.levels[0] is not FOOT.levels[0]
+    assert WHEELCHAIR.levels[1] is FOOT.levels[1]
+    assert (WHEELCHAIR.mode, FOOT.mode) == (TravelMode.WHEELCHAIR, TravelMode.FOOT)
+    assert WHEELCHAIR.feet_per_second < FOOT.feet_per_second
+
+
+def test_no_level_is_shared_if_the_portals_differ() -> None:
+    """In a narrow door a lift is out of reach of wheelchairs, so all other portals have new
+    numbers."""
+    spaces = [
+        Space(f"{kind.value} {level}", level, shape, kind)
+        for level in "01"
+        for kind, shape in (
+            (SpaceKind.ROOM, box(0, 0, 40, 20)),
+            (SpaceKind.CORRIDOR, box(0, 20, 40, 30)),
+        )
+    ]
+    doors = (Door("narrow", "0", Point(10, 20), 2.0), Door("wide", "1", Point(10, 20), 3.0))
+    in_door = Connector(
+        "in door", ConnectorKind.ELEVATOR, {"0": Point(10, 19.975), "1": Point(10, 25)}
+    )
+    lift = Connector("lift", ConnectorKind.ELEVATOR, dict.fromkeys("01", Point(30, 25)))
+    places = PlanLocation("below", "0", 5, 25), PlanLocation("above", "1", 5, 25)
+    plan = Plan((Level("0", 0), Level("1", 1)), tuple(spaces), (), doors, (in_door, lift), places)
+    costing = Costing(attach_feet=0.01)
+    foot = build(plan, TravelMode.FOOT, costing)
+    wheelchair = build(plan, TravelMode.WHEELCHAIR, costing, foot)
+    assert (len(foot.portals), len(wheelchair.portals)) == (4, 3)
+    assert wheelchair.levels[1].portal_indexes.tolist() == [0, 2]
+    assert compute_matrix(wheelchair, ["below"], ["above"]).feet[0, 0] == pytest.approx(25 + 25)
+
+
+def test_a_level_with_too_many_hubs_has_no_table_of_their_distances(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = draw_plan("A,,e", ",,,e")
+    for limit, has_table in ((1, True), (0, False)):  # the only hub is the portal
+        monkeypatch.setattr(module, "MAX_HUBS", limit)
+        level = process_plan(plan).networks[TravelMode.FOOT].levels[0]
+        assert (level.hub_feet is not None) is has_table
+
+
+@pytest.mark.slow
+@given(plans(least_levels=2))
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_network_with_shared_levels_has_the_distances_of_one_without(plan: Plan) -> None:
+    ids: Sequence[str] = [location.id for location in plan.locations]
+    walkable, costing = build_walkable_levels(plan)[0], Costing()
+    foot = build_network(plan, walkable, TravelMode.FOOT, costing)
+    shared, own = (
+        compute_matrix(
+            build_network(plan, walkable, TravelMode.WHEELCHAIR, costing, reused), ids, ids
+        )
+        for reused in (foot, None)
+    )
+    np.testing.assert_array_equal(shared.feet, own.feet)
+    np.testing.assert_array_equal(shared.seconds, own.seconds)

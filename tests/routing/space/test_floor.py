@@ -1,0 +1,220 @@
+"""The floor of a level: rooms are enclosed, what touches of corridors and areas is open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import pytest
+import shapely
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from shapely import LineString, MultiPolygon, Point, Polygon, box
+from shapely.geometry.base import BaseGeometry
+
+from routing.issues import IssueKind, PlanIssue
+from routing.plan import Barrier, Level, Plan, Space, SpaceKind
+from routing.space.floor import SIMPLIFY_FEET, WALL_FEET, FloorSurface, build_floor
+from tests.routing.random_plans import plans
+
+GROUND = Level("0", 0)
+HALL = Space("hall", "0", box(0, 0, 40, 10), SpaceKind.CORRIDOR)
+
+
+def lay(*spaces: Space, walls: Sequence[BaseGeometry] = (), level: Level = GROUND) -> FloorSurface:
+    barriers = [Barrier("0", wall) for wall in walls]  # type: ignore[arg-type]
+    return build_floor(level, spaces, barriers)[0]
+
+
+def issues_of(*spaces: Space, level: Level = GROUND) -> list[PlanIssue]:
+    return build_floor(level, spaces, [])[1]
+
+
+def area(name: str, shape: Polygon) -> Space:
+    return Space(name, "0", shape, SpaceKind.AREA)
+
+
+def room(name: str, shape: Polygon) -> Space:
+    return Space(name, "0", shape)
+
+
+def areas_of(floor: FloorSurface) -> dict[str | None, float]:
+    """Square feet by room; None is the open floor."""
+    return {piece.room_id: piece.polygon.area for piece in floor.pieces}
+
+
+@pytest.mark.parametrize(
+    ("gap_feet", "pieces"),
+    [
+        (0.0, 1),
+        (0.03, 1),  # a centimetre
+        (0.3, 2),  # a wall
+    ],
+)
+def test_open_spaces_that_touch_are_one_piece(gap_feet: float, pieces: int) -> None:
+    assert len(lay(HALL, area("lobby", box(40 + gap_feet, 0, 60, 30))).pieces) == pieces
+
+
+def test_open_spaces_that_overlap_are_one_piece() -> None:
+    floor = lay(HALL, area("lobby", box(30, 0, 60, 10)))
+    assert areas_of(floor) == {None: pytest.approx(600)}
+
+
+def test_rooms_are_pieces_of_their_own_set_back_from_their_walls() -> None:
+    floor = lay(HALL, room("a", box(0, 10, 20, 30)), room("b", box(20, 10, 40, 30)))
+    assert [piece.room_id for piece in floor.pieces] == [None, "a", "b"]
+    assert floor.polygons[1].bounds == pytest.approx((0.05, 10.05, 19.95, 29.95))
+    assert floor.polygons[0].bounds == pytest.approx(HALL.polygon.bounds)
+    assert [space.id for space in floor.rooms] == ["a", "b"]
+
+
+def test_a_room_drawn_over_a_corridor_is_taken_out_of_it() -> None:
+    floor = lay(area("hall", box(0, 0, 90, 90)), room("kiosk", box(40, 40, 50, 50)))
+    assert areas_of(floor) == {
+        None: pytest.approx(90 * 90 - 10 * 10),
+        "kiosk": pytest.approx(9.9 * 9.9),
+    }
+
+
+def test_a_room_across_a_corridor_divides_it() -> None:
+    floor = lay(HALL, room("lock", box(10, -1, 20, 11)))
+    assert [piece.room_id for piece in floor.pieces] == [None, None, "lock"]
+
+
+@pytest.mark.parametrize("smaller_first", [True, False])
+def test_the_smaller_of_two_rooms_has_what_both_cover(smaller_first: bool) -> None:
+    rooms = [room("closet", box(0, 0, 6, 6)), room("flat", box(0, 0, 30, 30))]
+    floor = lay(*rooms if smaller_first else reversed(rooms))
+    areas = areas_of(floor)
+    assert areas["closet"] == pytest.approx(5.9 * 5.9)
+    assert areas["flat"] == pytest.approx(29.9 * 29.9 - 6 * 6, abs=1.0)
+
+
+def test_a_room_that_others_cover_has_no_floor_left() -> None:
+    floor = lay(
+        room("suite", box(0, 0, 20, 10)),
+        room("a", box(0, 0, 10, 10)),
+        room("b", box(10, 0, 20, 10)),
+    )
+    assert set(areas_of(floor)) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("wall", "pieces", "square_feet"),
+    [
+        (LineString([(20, -1), (20, 11)]), 2, 400 - 10 * WALL_FEET),
+        (LineString([(20, 5), (20, 11)]), 1, 400 - (5 + WALL_FEET / 2) * WALL_FEET),
+        (LineString([(0, 10), (40, 10)]), 1, 400 - 40 * WALL_FEET / 2),
+        (box(18, 3, 22, 7), 1, 400 - 16),  # a pillar is a hole
+        (box(18, -1, 22, 11), 2, 400 - 40),
+        (Polygon([(18, 2), (22, 8), (22, 2), (18, 8)]), 1, 400 - 12),  # crosses itself
+        (MultiPolygon([box(1, 1, 2, 2), box(3, 1, 4, 2)]), 1, 400 - 2),
+        (box(100, 0, 110, 10), 1, 400),  # elsewhere
+    ],
+)
+def test_walls_are_taken_out_of_the_floor(
+    wall: BaseGeometry, pieces: int, square_feet: float
+) -> None:
+    floor = lay(HALL, walls=[wall])
+    assert len(floor.pieces) == pieces
+    assert sum(shape.area for shape in floor.polygons) == pytest.approx(square_feet)
+
+
+def test_a_wall_divides_a_room_into_pieces_of_one_id() -> None:
+    floor = lay(room("a", box(0, 0, 20, 10)), walls=[LineString([(10, -1), (10, 11)])])
+    assert [piece.room_id for piece in floor.pieces] == ["a", "a"]
+
+
+def test_slivers_of_floor_are_left_out() -> None:
+    """Behind the wall, 0.002 ft of the corridor are left."""
+    assert len(lay(HALL, walls=[box(-1, 9, 41, 9.998)]).pieces) == 1
+
+
+@pytest.mark.parametrize(
+    ("gap_feet", "square_feet"),
+    [
+        (10.0, 50 * 10),
+        (2.6, 50 * 2.6),
+        (2.4, None),  # the thickness of a wall
+    ],
+)
+def test_without_a_corridor_the_outline_less_the_rooms_is_open(
+    gap_feet: float, square_feet: float | None
+) -> None:
+    level = Level("0", 0, outline=box(0, 0, 50, 20 + gap_feet))
+    rooms = room("a", box(0, 0, 50, 10)), room("b", box(0, 10 + gap_feet, 50, 20 + gap_feet))
+    floor = lay(*rooms, level=level)
+    assert areas_of(floor).get(None) == (square_feet and pytest.approx(square_feet))
+    assert issues_of(*rooms, level=level) == []
+
+
+def test_the_outline_adds_nothing_to_a_corridor() -> None:
+    floor = lay(HALL, level=Level("0", 0, outline=box(0, 0, 40, 30)))
+    assert areas_of(floor) == {None: pytest.approx(400)}
+
+
+@pytest.mark.parametrize(
+    ("gap_feet", "square_feet"),
+    [
+        (6.0, 6 * 200),
+        (15.0, 15 * 200),
+        (17.0, None),  # too wide for a corridor
+        (2.0, None),  # too narrow for one
+    ],
+)
+def test_without_an_outline_gaps_between_rooms_are_guessed_to_be_corridors(
+    gap_feet: float, square_feet: float | None
+) -> None:
+    rooms = room("a", box(0, 0, 200, 10)), room("b", box(0, 10 + gap_feet, 200, 30 + gap_feet))
+    found = areas_of(lay(*rooms)).get(None)
+    # The ends of the gap are rounded.
+    assert found == (square_feet and pytest.approx(square_feet, rel=0.1))
+    assert [issue.kind for issue in issues_of(*rooms)] == [IssueKind.OUTLINE_GUESSED]
+
+
+def test_nothing_is_guessed_around_a_single_room() -> None:
+    assert [*areas_of(lay(room("a", box(0, 0, 50, 10))))] == ["a"]
+    assert issues_of(room("a", box(0, 0, 50, 10))) == []
+
+
+def test_a_level_of_nothing_has_an_issue() -> None:
+    assert lay().pieces == ()
+    assert [(issue.kind, issue.level_id) for issue in issues_of()] == [(IssueKind.EMPTY_LEVEL, "0")]
+
+
+def test_pieces_near_a_shape_are_found_in_order() -> None:
+    floor = lay(HALL, room("a", box(0, 10, 20, 30)), room("b", box(20, 10, 40, 30)))
+    assert floor.pieces_within(Point(20, 10), 0.1) == [0, 1, 2]
+    assert floor.pieces_within(Point(20, 10)) == [0]
+    assert floor.pieces_within(box(10, 5, 30, 15)) == [0, 1, 2]
+    assert floor.pieces_within(Point(-1, 5), 0.99) == []
+    assert floor.pieces_within(Point(-1, 5), 1.0) == [0]
+
+
+@st.composite
+def walled_plans(draw: st.DrawFn) -> Plan:
+    """A plan with walls drawn as lines, anywhere."""
+    plan = draw(plans(most_levels=1))
+    left, top, right, bottom = shapely.total_bounds([space.polygon for space in plan.spaces])
+    xs, ys = st.integers(int(left), int(right)), st.integers(int(top), int(bottom))
+    point = st.tuples(xs, ys)
+    lines = draw(st.lists(st.lists(point, min_size=2, max_size=2, unique=True), max_size=4))
+    walls = [Barrier("0", LineString(line)) for line in lines]
+    return Plan(plan.levels, plan.spaces, (*plan.barriers, *walls))
+
+
+@pytest.mark.slow
+@given(walled_plans())
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_pieces_are_a_wall_apart_and_clear_of_barriers(plan: Plan) -> None:
+    floor, _ = build_floor(plan.levels[0], plan.spaces, plan.barriers)
+    for one, other in combinations(floor.polygons, 2):
+        assert one.distance(other) >= WALL_FEET - 2 * SIMPLIFY_FEET
+    for piece in floor.pieces:
+        own = [space.polygon for space in plan.spaces if piece.room_id in (None, space.id)]
+        assert piece.polygon.is_valid
+        assert shapely.union_all(own).buffer(SIMPLIFY_FEET).covers(piece.polygon)
+    whole = shapely.union_all(floor.polygons)
+    for barrier in plan.barriers:
+        assert whole.intersection(barrier.geometry.buffer(-SIMPLIFY_FEET)).area < 1e-9
+        assert not whole.buffer(-SIMPLIFY_FEET).crosses(barrier.geometry)

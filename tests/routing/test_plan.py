@@ -1,0 +1,161 @@
+"""What each part of a plan means for a route, and what it means if it says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from shapely import LineString, MultiLineString, MultiPolygon, Point, box
+from shapely.geometry.base import BaseGeometry
+
+from routing.costing import Costing, TravelMode
+from routing.plan import (
+    Barrier,
+    Connector,
+    ConnectorKind,
+    Direction,
+    Door,
+    Level,
+    Plan,
+    PlanLocation,
+    Space,
+    SpaceKind,
+)
+from routing.processing import process_plan
+
+HALL = Space("hall", "0", box(0, 20, 40, 30), SpaceKind.CORRIDOR)
+ROOM = Space("room", "0", box(0, 0, 40, 20))
+IN_HALL, IN_ROOM = PlanLocation("in hall", "0", 5, 25), PlanLocation("in room", "0", 5, 5)
+ENDS = (IN_HALL, IN_ROOM)
+MIN_WHEELCHAIR_FEET = Costing().wheelchair_door_feet
+
+
+def modes(plan: Plan, source: str, target: str) -> str:
+    """The modes with a route from source to target."""
+    router = process_plan(plan).router
+    return " ".join(mode for mode in TravelMode if router.route(source, target, mode))
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"),
+    [
+        ({}, "foot wheelchair"),
+        ({"width_feet": MIN_WHEELCHAIR_FEET}, "foot wheelchair"),
+        ({"width_feet": 2.0}, "foot"),
+        ({"wheelchair": True}, "foot wheelchair"),
+        ({"wheelchair": False}, "foot"),
+        ({"wheelchair": True, "width_feet": 2.0}, "foot"),  # too narrow all the same
+        ({"is_locked": True}, ""),
+    ],
+)
+def test_a_door_is_open_to_all_unless_it_says_otherwise(
+    says: Mapping[str, Any], expected: str
+) -> None:
+    # A locked door is drawn, so none is inferred in its place; the other room has one.
+    other = Space("other", "0", box(40, 0, 60, 20))
+    doors = Door("door", "0", Point(10, 20), **says), Door("other", "0", Point(40, 10))
+    spaces = (HALL, ROOM, other)
+    plan = Plan((Level("0", 0),), spaces, doors=doors, locations=ENDS)
+    assert modes(plan, "in hall", "in room") == expected
+
+
+@pytest.mark.parametrize(
+    "geometry",
+    [
+        Point(10, 20),
+        LineString([(8, 20), (12, 20)]),
+        MultiLineString([[(8, 20), (10, 20)], [(10, 20), (12, 20)]]),  # two leaves
+        box(8, 19.8, 12, 20.2),
+        MultiPolygon([box(8, 19.8, 9.9, 20.2), box(10, 19.8, 12, 20.2)]),
+    ],
+    ids=lambda shape: shape.geom_type,
+)
+def test_doors_and_entrances_have_any_geometry(geometry: Any) -> None:
+    plan = Plan(
+        (Level("0", 0),), (HALL, ROOM), doors=(Door("door", "0", geometry),), locations=ENDS
+    )
+    assert modes(plan, "in hall", "in room") == "foot wheelchair"
+    tower = with_connector(ConnectorKind.ELEVATOR, entrances={"0": geometry, "1": geometry})
+    assert modes(tower, "in hall", "above") == "foot wheelchair"
+
+
+def with_connector(kind: ConnectorKind, **says: Any) -> Plan:
+    """Two corridors above each other, and a connector of both."""
+    upper = replace(HALL, id="upper", level_id="1")
+    entrances: Mapping[str, BaseGeometry] = {"0": Point(30, 25), "1": Point(30, 25)}
+    connector = Connector("connector", kind, **{"entrances": entrances, **says})
+    places = IN_HALL, PlanLocation("above", "1", 5, 25)
+    return Plan((Level("0", 0), Level("1", 1)), (HALL, upper), (), (), (connector,), places)
+
+
+@pytest.mark.parametrize(
+    ("kind", "says", "up", "down"),
+    [
+        (ConnectorKind.ELEVATOR, {}, "foot wheelchair", "foot wheelchair"),
+        (ConnectorKind.ELEVATOR, {"wheelchair": False}, "foot", "foot"),
+        (ConnectorKind.ELEVATOR, {"is_in_service": False}, "", ""),
+        (ConnectorKind.ELEVATOR, {"direction": Direction.DOWN}, "", "foot wheelchair"),
+        (ConnectorKind.RAMP, {}, "foot wheelchair", "foot wheelchair"),
+        (ConnectorKind.RAMP, {"wheelchair": False}, "foot", "foot"),
+        (ConnectorKind.STEPS, {}, "foot", "foot"),
+        (ConnectorKind.STEPS, {"wheelchair": True}, "foot", "foot"),  # none climbs stairs
+        (ConnectorKind.ESCALATOR, {}, "foot", "foot"),
+        (ConnectorKind.ESCALATOR, {"direction": Direction.UP}, "foot", ""),
+        (ConnectorKind.ESCALATOR, {"direction": Direction.DOWN}, "", "foot"),
+    ],
+)
+def test_a_connector_carries_all_that_its_kind_can_both_ways_unless_it_says_otherwise(
+    kind: ConnectorKind, says: Mapping[str, Any], up: str, down: str
+) -> None:
+    plan = with_connector(kind, **says)
+    assert modes(plan, "in hall", "above") == up
+    assert modes(plan, "above", "in hall") == down
+
+
+def test_up_is_to_the_higher_ordinal_and_not_to_the_later_level() -> None:
+    plan = with_connector(ConnectorKind.ESCALATOR, direction=Direction.UP)
+    plan = replace(plan, levels=tuple(reversed(plan.levels)))
+    assert modes(plan, "in hall", "above") == "foot"
+    assert modes(plan, "above", "in hall") == ""
+
+
+@pytest.mark.parametrize(("ordinal", "storeys"), [(1, 1), (0.5, 0.5), (-2, 2)])
+def test_an_ordinal_is_a_height_in_storeys(ordinal: float, storeys: float) -> None:
+    plan = with_connector(ConnectorKind.STEPS)
+    plan = replace(plan, levels=(plan.levels[0], Level("1", ordinal)))
+    feet = process_plan(plan).router.matrix(["in hall"], ["above"]).feet[0, 0]
+    assert feet == pytest.approx(25 + 20 * storeys + 25)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (SpaceKind.ROOM, ""),  # only a door leads into it
+        (SpaceKind.CORRIDOR, "foot wheelchair"),
+        (SpaceKind.AREA, "foot wheelchair"),
+    ],
+)
+def test_what_touches_a_corridor_is_open_to_it_unless_it_is_a_room(
+    kind: SpaceKind, expected: str
+) -> None:
+    other = Space("other", "0", box(40, 0, 60, 20))
+    plan = Plan(
+        (Level("0", 0),),
+        (HALL, replace(ROOM, kind=kind), other),
+        doors=(Door("other", "0", LineString([(40, 20), (40, 30)])), Door("d", "0", Point(50, 0))),
+        locations=ENDS,
+    )
+    lobby = Space("lobby", "0", box(40, -10, 60, 0), SpaceKind.CORRIDOR)
+    assert modes(replace(plan, spaces=(*plan.spaces, lobby)), "in hall", "in room") == expected
+
+
+def test_a_barrier_blocks_the_way_and_its_end_is_walked_around() -> None:
+    plan = Plan((Level("0", 0),), (HALL,), locations=(IN_HALL, replace(IN_ROOM, x=35, y=25)))
+    across = Barrier("0", LineString([(20, 20), (20, 30)]))
+    pillar = Barrier("0", box(18, 22, 22, 30))
+    assert modes(replace(plan, barriers=(across,)), "in hall", "in room") == ""
+    router = process_plan(replace(plan, barriers=(pillar,))).router
+    around = 2 * Point(5, 25).distance(Point(18, 22)) + 4
+    assert router.matrix(["in hall"], ["in room"]).feet[0, 0] == pytest.approx(around)
