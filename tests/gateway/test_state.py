@@ -20,6 +20,7 @@ from storage.cache.write_counter import WriteCounter
 from storage.catalog import RECORD_TYPES
 from storage.records.visibility import ALL_ASSETS
 from storage.units import UNITS
+from tests.drivers import EACH_DRIVER
 from tests.gateway.log_lines import kept_lines
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.anyio
 PATIENCE_SECONDS = 30
 
 
-@pytest.fixture(params=["motor", "pymongo"])
+@pytest.fixture(params=EACH_DRIVER)
 def settings(mongo_url: str, database_name: str, request: pytest.FixtureRequest) -> Settings:
     return Settings(mongo_url=mongo_url, database=database_name, mongo_driver=request.param)
 

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from storage.mongo import driver
+from tests.drivers import EACH_DRIVER
 from tests.storage.catalogs import SMALL, write_arrays
 from tests.storage.mongo.replica_set_of_three import Member, find_free_ports, start_member
 
 
-@pytest.fixture(params=["motor", "pymongo"])
+@pytest.fixture(params=EACH_DRIVER)
 async def client(
     mongo_url: str, anyio_backend: str, request: pytest.FixtureRequest
 ) -> AsyncIterator[Any]:

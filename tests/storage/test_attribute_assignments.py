@@ -19,6 +19,7 @@ from storage.mongo import driver
 from storage.mongo.connection import DriverName
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.setup.preparation import prepare_database
+from tests.drivers import EACH_DRIVER
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -28,7 +29,7 @@ ATTRIBUTES = [
 ]
 
 
-@pytest.fixture(params=["motor", "pymongo"])
+@pytest.fixture(params=EACH_DRIVER)
 async def database(
     request: pytest.FixtureRequest, mongo_url: str, database_name: str
 ) -> AsyncIterator[driver.Database]:
