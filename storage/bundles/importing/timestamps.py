@@ -37,13 +37,15 @@ def set_timestamps(
     if CREATED_AT in document:
         _set_own_timestamps(document, live, now)
     for nested in TIMESTAMPED_ARRAYS[kind.name]:
-        before = {item[nested.identity_field]: item for item in (live or {}).get(nested.field, ())}
+        live_items = (live or {}).get(nested.field, ())
+        # By content first: a location may have several tags of one key.
+        unchanged = {_content_of(nested, item): item for item in live_items}
+        before = {item[nested.identity_field]: item for item in live_items}
         for item in document[nested.field]:
-            old = before.get(item[nested.identity_field])
-            if old is not None and _content_of(nested, old) == _content_of(nested, item):
+            if old := unchanged.get(_content_of(nested, item)):
                 item.update({name: old[name] for name in TIMESTAMP_FIELDS})
             else:
-                _set_own_timestamps(item, old, now)
+                _set_own_timestamps(item, before.get(item[nested.identity_field]), now)
 
 
 def _set_own_timestamps(document: Document, live: Document | None, now: str) -> None:

@@ -1,6 +1,5 @@
 """Processing makes a map routable; repeating it changes nothing."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from resolvers.processing.pipeline import ProcessingRequest, is_processed, proce
 from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDocumentError
 from storage.store import Store
 from tests.resolvers.tower import FLAGS, SVG, ask_matrix, processed, tower, unit_locations
-from tests.world import World, data_of, serving
+from tests.world import World, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -222,17 +221,3 @@ async def test_a_level_that_names_no_floor_is_told_from_the_worker_process(
     async with tower(own_world, tmp_path, lost) as store:
         with pytest.raises(InvalidInputError, match="floor"):
             await process_and_publish(store, ProcessingRequest("tower", {}))
-
-
-async def test_operators_process_through_graphql(own_world: World, tmp_path: Path) -> None:
-    async with tower(own_world, tmp_path):
-        pass
-    async with serving(own_world.settings(), own_world.keys.full) as client:
-        data = await data_of(client, 'mutation { processMap(id: "tower") { isRoutable report } }')
-        assert data["processMap"]["isRoutable"] is True
-        assert data["processMap"]["report"]["map"] == "tower"
-        plan = json.dumps(DOORLESS)
-        query = f'processMap(id: "tower", plan: {plan}, require: 60) {{ isRoutable report }}'
-        told = (await data_of(client, f"mutation {{ {query} }}"))["processMap"]
-        assert told["isRoutable"] is False
-        assert "2 of 4 locations reach each other by foot" in told["report"]["refusal"]

@@ -40,12 +40,6 @@ async def test_a_bundle_is_inserted_whole(database: Any, bundle: Path) -> None:
     assert unit["created_at"] == unit["updated_at"]
 
 
-async def test_what_owners_lend_is_filled_in(database: Any, bundle: Path) -> None:
-    await import_bundles(database, [bundle])
-    assert (await database["backgrounds"].find_one({"_id": "ab"}))["asset_id"] == "a"
-    assert (await database["level_tags"].find_one({"_id": "am\0floor"}))["asset_id"] == "a"
-
-
 async def test_the_key_of_an_exclusive_assignment_is_its_group_and_unit(
     database: Any, bundle: Path
 ) -> None:

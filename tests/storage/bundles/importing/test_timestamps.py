@@ -55,6 +55,13 @@ def test_only_changed_items_get_new_timestamps() -> None:
     ]
 
 
+def test_items_with_the_same_key_are_told_apart_by_their_content() -> None:
+    tags = [tag("k", "1", **stamps(OLDER, OLDER)), tag("k", "2", **stamps(OLD, OLD))]
+    document: dict[str, Any] = stamps() | {"tags": [tag("k", "1"), tag("k", "2"), tag("k", "3")]}
+    set_timestamps(LOCATIONS, document, stamps(OLD, OLD) | {"tags": tags}, NOW)
+    assert document["tags"] == [*tags, tag("k", "3", **stamps(OLD, NOW))]
+
+
 def test_timestamps_are_not_content() -> None:
     one = {"_id": "l", "name": "Pool", "tags": [tag("k", "v")], **stamps()}
     same = {**one, "tags": [tag("k", "v", **stamps(OLD, OLD))], **stamps(OLD, OLD)}

@@ -1,0 +1,150 @@
+"""A plan becomes a network, a report and the records to publish, without a database."""
+
+import pickle
+from typing import Any
+
+import pytest
+
+from parsing.errors import ParsingError
+from resolvers.networks.routable_maps import Placement, deserialize_routable_map
+from resolvers.plans.location_matching import ExistingLocation
+from resolvers.processing.network_build import (
+    BuildTask,
+    BuiltNetwork,
+    ProcessingRequest,
+    build_network,
+)
+from resolvers.request.errors import InvalidInputError
+from routing.processing import ignore_progress
+from tests.resolvers.tower import CATALOG, SVG
+
+REQUEST = ProcessingRequest("tower", {"tower.svg": SVG.encode()}, "svg", feet_per_unit=1.0)
+SORTS = {floor["id"]: floor["sort"] for floor in CATALOG["floors"]}
+NAMES = {unit["id"]: unit["name"] for unit in CATALOG["units"]}
+GYM = ExistingLocation("gym", "Gym", 90.0, 10.0, "lower", "lower-east")
+
+
+def build(task: BuildTask) -> BuiltNetwork:
+    return build_network(ignore_progress, task)
+
+
+def task(**changes: Any) -> BuildTask:
+    """Process the tower from its own drawing; it has no locations yet."""
+    return BuildTask(REQUEST, "tower", SORTS, NAMES, [], [])._replace(**changes)
+
+
+def by_unit(built: BuiltNetwork) -> dict[str, dict[str, Any]]:
+    return {
+        tag["value"]: location
+        for location in built.locations
+        for tag in location["tags"]
+        if tag["key"] == "svc:id"
+    }
+
+
+@pytest.fixture(scope="module")
+def built() -> BuiltNetwork:
+    return build(task())
+
+
+def test_every_unit_is_located_under_its_name_in_the_catalog(built: BuiltNetwork) -> None:
+    locations = by_unit(built)
+    assert {unit: each["name"] for unit, each in locations.items()} == NAMES
+    for unit, location in locations.items():
+        floor, side = unit.split("-")
+        assert location["floors"] == [{"id": floor}]
+        assert (location["x"] < 50) == (side == "west")
+
+
+def test_a_unit_that_the_catalog_does_not_name_keeps_the_name_of_the_plan() -> None:
+    locations = by_unit(build(task(unit_names={"lower-west": "Studio"})))
+    assert locations["lower-west"]["name"] == "Studio"
+    assert locations["upper-west"]["name"] == "upper-west"
+
+
+def test_the_network_routes_between_all_locations_and_knows_where_they_are(
+    built: BuiltNetwork,
+) -> None:
+    routable = deserialize_routable_map(built.network)
+    ids = sorted(location["id"] for location in built.locations)
+    assert sorted(routable.placements) == ids
+    feet = routable.router.matrix(ids, ids).feet
+    assert (feet >= 0).all()
+    assert feet.max() < 250
+    for location in built.locations:
+        placement = routable.placements[location["id"]]
+        assert (placement.x, placement.y) == (location["x"], location["y"])
+        assert placement.floor_id == location["floors"][0]["id"]
+
+
+def test_the_report_says_what_was_found(built: BuiltNetwork) -> None:
+    report = built.report
+    assert (report["map"], report["feet_per_unit"]) == ("tower", 1.0)
+    assert (report["locations"], report["modes"]) == (4, ["foot", "wheelchair"])
+    assert report["notes"] == []
+
+
+def test_a_drawing_of_the_map_itself_brings_no_directory(built: BuiltNetwork) -> None:
+    assert built.directory == {}
+
+
+def test_another_plan_brings_asset_floors_map_and_units() -> None:
+    directory = build(task(floor_sorts=None, unit_names={})).directory
+    assert [asset["id"] for asset in directory["assets"]] == ["tower"]
+    floors = {floor["id"] for floor in directory["floors"]}
+    assert floors == {"tower-level-lower", "tower-level-upper"}
+    assert {unit["floor_id"] for unit in directory["units"]} == floors
+    assert [each["feet_per_unit"] for each in directory["maps"]] == [1.0]
+    assert len({unit["id"] for unit in directory["units"]}) == len(NAMES)
+
+
+def test_existing_locations_are_kept_and_not_created_again() -> None:
+    placements = [
+        Placement("gym", "Gym", 90.0, 10.0, ("lower",)),
+        Placement("roof", "Roof", 0.0, 0.0, ()),
+    ]
+    built = build(task(existing=[GYM], placements=placements))
+    assert sorted(by_unit(built)) == ["lower-west", "upper-east", "upper-west"]
+    routable = deserialize_routable_map(built.network)
+    assert [routable.placements[each.id] for each in placements] == placements
+    others = [location["id"] for location in built.locations]
+    assert (routable.router.matrix(["gym"], others).feet >= 0).all()
+
+
+def test_pictures_are_drawn_of_each_level_and_mode_on_request(built: BuiltNetwork) -> None:
+    assert built.pictures == {}
+    pictures = build(task(request=REQUEST._replace(with_pictures=True))).pictures
+    assert sorted(pictures) == [
+        f"{level}.{mode}" for level in ("lower", "upper") for mode in ("foot", "wheelchair")
+    ]
+    assert all(picture.startswith("<svg") for picture in pictures.values())
+
+
+def test_progress_only_grows_and_begins_with_the_reading() -> None:
+    steps: list[tuple[float, str]] = []
+    build_network(lambda *step: steps.append(step), task())
+    shares = [share for share, _ in steps]
+    assert steps[0] == (0.0, "reading the plan")
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+def test_task_and_result_survive_the_way_to_another_process_and_back(built: BuiltNetwork) -> None:
+    assert pickle.loads(pickle.dumps(task())) == task()
+    assert pickle.loads(pickle.dumps(built)) == built
+
+
+def test_the_same_plan_gives_the_same_network(built: BuiltNetwork) -> None:
+    assert build(task()) == built
+
+
+@pytest.mark.parametrize(
+    ("svg", "error"),
+    [
+        ("<svg><", ParsingError),
+        (SVG.replace("floor=upper", "storey=upper"), InvalidInputError),
+    ],
+)
+def test_a_plan_that_cannot_be_used_is_an_error(svg: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        build(task(request=REQUEST._replace(files={"tower.svg": svg.encode()})))

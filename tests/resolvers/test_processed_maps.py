@@ -1,0 +1,88 @@
+"""Operators make maps routable through GraphQL, and learn why one is not."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.resolvers.tower import SVG, tower
+from tests.world import World, ask, data_of, serving
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+ONE_WAY_IN = SVG.replace('x="8" y="19"', 'x="8" y="5"')
+"""Two rooms of the four have their doors within, where they lead nowhere."""
+
+
+@pytest.fixture
+async def operator(own_world: World, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """A client with all permissions, of a gateway whose tower was not processed yet."""
+    async with tower(own_world, tmp_path), serving(own_world.settings(), own_world.keys.full) as it:
+        yield it
+
+
+def mutation(**arguments: Any) -> str:
+    given = ", ".join(f"{name}: {json.dumps(value)}" for name, value in arguments.items())
+    return f"mutation {{ processMap({given}) {{ isRoutable report }} }}"
+
+
+async def process(client: httpx.AsyncClient, **arguments: Any) -> dict[str, Any]:
+    result: dict[str, Any] = (await data_of(client, mutation(**arguments)))["processMap"]
+    return result
+
+
+async def owner_and_tier(client: httpx.AsyncClient, map_id: str) -> tuple[str, str]:
+    query = f'{{ map(id: "{map_id}") {{ routingTier asset {{ id }} }} }}'
+    found = (await data_of(client, query))["map"]
+    return found["asset"]["id"], found["routingTier"]
+
+
+async def test_a_map_is_made_routable_from_its_own_drawing(operator: httpx.AsyncClient) -> None:
+    assert await owner_and_tier(operator, "tower") == ("tower", "no_routing")
+    processed = await process(operator, id="tower")
+    assert processed["isRoutable"] is True
+    assert processed["report"]["map"] == "tower"
+    assert processed["report"]["refusal"] is None
+    assert await owner_and_tier(operator, "tower") == ("tower", "wheelchair_routing")
+
+
+async def test_below_the_required_share_nothing_changes_and_the_report_says_why(
+    operator: httpx.AsyncClient,
+) -> None:
+    processed = await process(operator, id="tower", plan=ONE_WAY_IN, require=60)
+    assert processed["isRoutable"] is False
+    assert "2 of 4 locations reach each other by foot" in processed["report"]["refusal"]
+    assert await owner_and_tier(operator, "tower") == ("tower", "no_routing")
+
+
+async def test_the_text_of_a_plan_makes_a_new_map_of_the_asset_named(
+    operator: httpx.AsyncClient,
+) -> None:
+    plan = SVG.replace('rect id="', 'rect id="annex-')
+    processed = await process(operator, id="annex", plan=plan, asset="annexes", feetPerUnit=2)
+    assert processed["isRoutable"] is True
+    assert processed["report"]["feet_per_unit"] == 2
+    assert await owner_and_tier(operator, "annex") == ("annexes", "wheelchair_routing")
+
+
+async def test_what_cannot_be_processed_is_an_error(operator: httpx.AsyncClient) -> None:
+    for arguments, code, fields in (
+        ({"id": "missing"}, "NOT_FOUND", []),
+        ({"id": "plain"}, "INVALID_INPUT", ["source"]),
+        ({"id": "tower", "asset": "other"}, "INVALID_INPUT", ["asset"]),
+        ({"id": "tower", "require": 101}, "INVALID_INPUT", ["require"]),
+        ({"id": ""}, "INVALID_INPUT", ["id"]),
+        ({"id": "tower", "plan": "<svg><"}, "REFUSED_DOCUMENT", []),
+    ):
+        (error,) = (await ask(operator, mutation(**arguments)))["errors"]
+        assert error["extensions"]["code"] == code
+        assert [*error["extensions"].get("fields", ())] == fields
+
+
+async def test_other_callers_may_not_process(own_world: World) -> None:
+    async with serving(own_world.settings(), own_world.keys.narrow) as client:
+        (error,) = (await ask(client, mutation(id="plan/one")))["errors"]
+    assert "service.admin" in error["message"]
