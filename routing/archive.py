@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from shapely.errors import ShapelyError
 
 from routing.errors import ArchiveError
 
@@ -74,11 +73,19 @@ def unpack_archive(kind: str, buffer: Any) -> tuple[dict[str, Any], dict[str, ND
             )
         body = view[header_end + -header_end % ALIGNMENT_BYTES :]
         arrays = {
-            # No copy: an array of a memory-mapped file is read from disk only where it is used.
-            name: np.ndarray(shape, dtype, buffer=body, offset=offset)
-            for name, (dtype, shape, offset) in header["arrays"].items()
+            name: view_array(body, *description) for name, description in header["arrays"].items()
         }
         return header["values"], arrays
+
+
+def view_array(body: memoryview, dtype_name: str, shape: Any, offset: int) -> NDArray[Any]:
+    """Return one array of an archive's `body`. Raises ValueError if it is not in there."""
+    dtype = np.dtype(dtype_name)
+    # numpy would follow the bytes of an array of objects as pointers, and those before the body.
+    if dtype.kind not in "iuf" or offset < 0:
+        raise ValueError(f"no array of numbers is described by {dtype_name!r} at {offset}")
+    # No copy: an array of a memory-mapped file is read from disk only where it is used.
+    return np.ndarray(shape, dtype, buffer=body, offset=offset)
 
 
 @contextmanager
@@ -86,5 +93,8 @@ def raise_archive_errors() -> Iterator[None]:
     """Raise ArchiveError instead of what reading damaged contents raises; also a decorator."""
     try:
         yield
-    except (ValueError, LookupError, TypeError, ShapelyError) as error:
+    except (ArchiveError, MemoryError):
+        raise
+    # The contents reach json, numpy, shapely and igraph, which raise errors of many kinds.
+    except Exception as error:
         raise ArchiveError("This routing archive is damaged; process the map again.") from error

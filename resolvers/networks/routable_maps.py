@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from routing.archive import pack_archive, unpack_archive
+from routing.archive import pack_archive, raise_archive_errors, unpack_archive
 from routing.search.router import Router
 from routing.serialization import deserialize_router, serialize_router
 from storage.locations import Location
@@ -50,6 +50,7 @@ def serialize_routable_map(router: Router, placements: Iterable[Placement]) -> b
     return pack_archive(ARCHIVE_KIND, {"placements": list(placements)}, {"router": content})
 
 
+@raise_archive_errors()
 def deserialize_routable_map(buffer: Any) -> RoutableMap:
     """Return the map in an archive; its tables stay in `buffer`. Raises ArchiveError."""
     values, arrays = unpack_archive(ARCHIVE_KIND, buffer)

@@ -47,6 +47,8 @@ class Adjacency:
 class WalkGraph:
     """An undirected graph of `count` vertices; its edges are straight walks.
 
+    Raises ValueError for an edge that leads to no vertex, or has a negative length or NaN.
+
     >>> edges = Edges(np.array([0, 1]), np.array([1, 2]), np.array([3.0, 4.0]))
     >>> WalkGraph(3, [edges]).distances(np.array([2]), np.array([0, 1])).tolist()
     [[7.0, 4.0]]
@@ -55,6 +57,11 @@ class WalkGraph:
     def __init__(self, count: int, edges: Iterable[Edges]) -> None:
         self.edges = concatenate_edges(edges)
         pairs = np.stack((self.edges.first, self.edges.second), axis=1)
+        # igraph would add the missing vertices, and report a length only when it is searched.
+        if ((pairs < 0) | (pairs >= count)).any():
+            raise ValueError(f"an edge leads to a vertex that is not among the {count}")
+        if len(self.edges.feet) != len(pairs) or not (self.edges.feet >= 0).all():
+            raise ValueError("every edge needs a length of 0 or more")
         self.graph: Any = igraph.Graph(count, pairs)
         self.graph.es["feet"] = self.edges.feet.tolist()
 

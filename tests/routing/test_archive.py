@@ -1,11 +1,17 @@
 """Archives hold values and arrays; other bytes are an error."""
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 
-from routing.archive import pack_archive, unpack_archive
+from routing.archive import (
+    FORMAT_VERSION,
+    pack_archive,
+    raise_archive_errors,
+    unpack_archive,
+)
 from routing.errors import ArchiveError
 
 ARRAYS: dict[str, np.ndarray[Any, Any]] = {
@@ -46,3 +52,47 @@ def test_arrays_are_read_only_views_of_the_buffer() -> None:
 def test_other_archives_are_an_error(kind: str, archive: bytes, message: str) -> None:
     with pytest.raises(ArchiveError, match=message):
         unpack_archive(kind, archive)
+
+
+def with_header(header: object) -> bytes:
+    """An archive with this header and 64 bytes of arrays."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    start = b"FLOORRTE" + len(text).to_bytes(8, "little") + text
+    return start + bytes(-len(start) % 64) + bytes(64)
+
+
+def describing(arrays: object) -> bytes:
+    return with_header({"kind": "test", "version": FORMAT_VERSION, "values": {}, "arrays": arrays})
+
+
+def test_a_header_describes_the_arrays_after_it() -> None:
+    _, arrays = unpack_archive("test", describing({"a": ["<f8", [8], 0]}))
+    assert arrays["a"].tolist() == [0.0] * 8
+
+
+@pytest.mark.parametrize(
+    "archive",
+    [
+        with_header([]),
+        with_header({}),
+        with_header(b"{"),
+        with_header(b"[" * 100_000),  # nested too deep for the parser
+        describing(None),
+        describing({"a": None}),
+        describing({"a": ["<f8", [9], 0]}),
+        describing({"a": ["<f8", [8], 8]}),
+        describing({"a": ["<f8", [8], -8]}),
+        describing({"a": ["<f8", [2**70], 0]}),
+        describing({"a": ["(,", [1], 0]}),
+        describing({"a": ["|O", [8], 0]}),  # reading an element would end the process
+        describing({"a": [[["b", "|O"]], [8], 0]}),
+    ],
+)
+def test_a_damaged_header_is_an_error(archive: bytes) -> None:
+    with pytest.raises(ArchiveError, match="damaged"):
+        unpack_archive("test", archive)
+
+
+def test_a_lack_of_memory_is_no_damage() -> None:
+    with pytest.raises(MemoryError), raise_archive_errors():
+        raise MemoryError

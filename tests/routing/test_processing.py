@@ -44,13 +44,15 @@ def test_a_plan_with_too_many_locations_has_no_tables_and_the_same_distances(
         np.testing.assert_allclose(found.seconds, expected.seconds, rtol=1e-6)
 
 
-def test_the_costing_is_that_of_the_networks_and_tables() -> None:
-    usual = process_plan(TOWER).router.matrix(["A"], ["B"])
-    slow = process_plan(TOWER, Costing(foot_kmh=5.1 / 2, elevator_entry_seconds=65))
-    found = slow.router.matrix(["A"], ["B"])
-    assert slow.networks[TravelMode.FOOT].costing.foot_kmh == 5.1 / 2
-    assert found.feet[0, 0] == usual.feet[0, 0]
-    assert found.seconds[0, 0] == pytest.approx(2 * usual.seconds[0, 0])  # 70 s by lift, not 35
+@pytest.mark.parametrize("mode", TravelMode)
+def test_the_costing_is_that_of_the_networks_and_tables(mode: TravelMode) -> None:
+    half = Costing(foot_kmh=5.1 / 2, wheelchair_kmh=4 / 2, elevator_entry_seconds=65)
+    plan = draw_plan("A,,e", "B,,e")
+    usual, slow = process_plan(plan), process_plan(plan, half)
+    found, expected = (each.router.matrix(["A"], ["B"], mode) for each in (slow, usual))
+    assert slow.networks[mode].costing is half
+    assert found.feet[0, 0] == expected.feet[0, 0]
+    assert found.seconds[0, 0] == pytest.approx(2 * expected.seconds[0, 0])  # 70 s by lift, not 35
 
 
 def test_the_plan_is_the_repaired_one() -> None:

@@ -2,9 +2,12 @@
 
 import mmap
 import tempfile
+from contextlib import suppress
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from routing.archive import pack_archive, unpack_archive
 from routing.costing import TravelMode
@@ -81,6 +84,51 @@ def test_an_archive_cut_short_is_refused(share: float) -> None:
     data = serialize_network(PROCESSED.networks[TravelMode.FOOT])
     with pytest.raises(ArchiveError):
         deserialize_network(data[: int(len(data) * share)])
+
+
+FOOT_ARCHIVE = serialize_network(PROCESSED.networks[TravelMode.FOOT])
+
+
+@pytest.mark.parametrize(
+    ("array", "number"),
+    [
+        ("0/second", 2**31 - 1),  # igraph would make as many vertices
+        ("0/second", 10_000),
+        ("0/first", -1),
+        ("0/feet", -1.0),
+        ("0/feet", np.nan),
+        ("0/free", 0),
+    ],
+)
+def test_damaged_arrays_are_refused(array: str, number: float) -> None:
+    values, arrays = unpack_archive("network", FOOT_ARCHIVE)
+    damaged = arrays[array].copy()
+    damaged[0] = number
+    with pytest.raises(ArchiveError, match="damaged"):
+        deserialize_network(pack_archive("network", values, {**arrays, array: damaged}))
+
+
+def test_edges_without_their_lengths_are_refused() -> None:
+    values, arrays = unpack_archive("network", FOOT_ARCHIVE)
+    short = {**arrays, "0/feet": arrays["0/feet"][:-1]}
+    with pytest.raises(ArchiveError, match="damaged"):
+        deserialize_network(pack_archive("network", values, short))
+
+
+@pytest.mark.parametrize("name", ["mode", "costing", "levels", "gates", "links", "anchors"])
+@pytest.mark.parametrize("value", [None, 7, "x", [7], [[7]]])
+def test_damaged_values_are_refused(name: str, value: object) -> None:
+    values, arrays = unpack_archive("network", FOOT_ARCHIVE)
+    with pytest.raises(ArchiveError, match="damaged"):
+        deserialize_network(pack_archive("network", {**values, name: value}, arrays))
+
+
+@given(st.integers(0, len(FOOT_ARCHIVE) - 1), st.binary(min_size=1, max_size=8))
+@settings(max_examples=300, deadline=None)
+def test_any_other_bytes_are_a_network_or_refused(at: int, written: bytes) -> None:
+    damaged = FOOT_ARCHIVE[:at] + written + FOOT_ARCHIVE[at + len(written) :]
+    with suppress(ArchiveError):
+        deserialize_network(damaged)
 
 
 def test_arrays_are_aligned_and_keep_their_type() -> None:

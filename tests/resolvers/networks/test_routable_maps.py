@@ -1,14 +1,20 @@
 """A routable map survives as an archive."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from resolvers.networks.routable_maps import (
+    ARCHIVE_KIND,
     Placement,
     deserialize_routable_map,
     serialize_routable_map,
     to_placement,
 )
+from routing.archive import pack_archive
 from routing.errors import ArchiveError
+from routing.serialization import serialize_router
 from storage.locations import Location, LocationFloor
 from tests.routing.world import process_drawing
 
@@ -30,6 +36,24 @@ def test_router_and_placements_are_read_back() -> None:
 def test_other_bytes_are_an_error(archive: bytes) -> None:
     with pytest.raises(ArchiveError):
         deserialize_routable_map(archive)
+
+
+ROUTER = {"router": np.frombuffer(serialize_router(process_drawing("A,,B").router), np.uint8)}
+
+
+@pytest.mark.parametrize(
+    ("values", "arrays"),
+    [
+        ({}, ROUTER),
+        ({"placements": None}, ROUTER),
+        ({"placements": [["A", "Gym", 2.0, 2.5]]}, ROUTER),
+        ({"placements": []}, {}),
+        ({"placements": []}, {"router": np.zeros(64, np.uint8)}),
+    ],
+)
+def test_a_damaged_archive_is_an_error(values: dict[str, Any], arrays: dict[str, Any]) -> None:
+    with pytest.raises(ArchiveError):
+        deserialize_routable_map(pack_archive(ARCHIVE_KIND, values, arrays))
 
 
 def test_a_placement_has_the_floors_of_its_location() -> None:

@@ -1,6 +1,7 @@
 """Shortest walks in a small graph: 0 -3- 1 -4- 2, 0 -9- 2, and 3 alone."""
 
 import numpy as np
+import pytest
 
 from routing.network.visibility import Edges
 from routing.network.walk_graph import Adjacency, WalkGraph, label_components
@@ -30,6 +31,20 @@ def test_vertices_are_added_to_a_copy() -> None:
     assert (more.vertex_count, more.edge_count) == (5, 4)
     assert (GRAPH.vertex_count, GRAPH.edge_count) == (4, 3)
     assert more.distances(np.array([4]), np.array([3]))[0, 0] == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "feet"),
+    [
+        (0, 4, 1.0),
+        (-1, 0, 1.0),
+        (0, 1, -1.0),
+        (0, 1, np.nan),
+    ],
+)
+def test_an_edge_needs_two_vertices_and_a_length(first: int, second: int, feet: float) -> None:
+    with pytest.raises(ValueError, match="edge"):
+        WalkGraph(4, [Edges(np.array([first]), np.array([second]), np.array([feet]))])
 
 
 def test_neighbours_come_in_order_with_their_distances() -> None:

@@ -189,6 +189,8 @@ def test_pieces_near_a_shape_are_found_in_order() -> None:
     assert floor.pieces_within(box(10, 5, 30, 15)) == [0, 1, 2]
     assert floor.pieces_within(Point(-1, 5), 0.99) == []
     assert floor.pieces_within(Point(-1, 5), 1.0) == [0]
+    rooms = [room(f"{at}", box(7 * at % 60, 20, 7 * at % 60 + 1, 30)) for at in range(60)]
+    assert lay(HALL, *rooms).pieces_within(box(0, 0, 90, 90)) == [*range(61)]
 
 
 @st.composite

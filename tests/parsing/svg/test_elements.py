@@ -1,0 +1,214 @@
+"""The parts of a drawing: what its readers are called back with, in document order."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from parsing.errors import ParsingError
+from parsing.svg.elements import DrawingHandler, Georeference, Group, Shape, ShapePosition
+from parsing.svg.floor_plan import read_svg_plan
+from parsing.svg.identities import Identity
+from parsing.svg.unit_map import parse_unit_map
+from parsing.svg.walk import walk_drawing
+from tests.parsing.strategies import broken_drawings, drawings
+
+END = "end"
+
+
+class Parts:
+    """A handler that keeps the parts of a drawing in order."""
+
+    def __init__(self) -> None:
+        self.all: list[Any] = []
+
+    def set_canvas_size(self, width: int, height: int) -> None:
+        self.all.append((width, height))
+
+    def start_group(self, group: Group) -> None:
+        self.all.append(group)
+
+    def end_group(self) -> None:
+        self.all.append(END)
+
+    def add_georeference(self, georeference: Georeference) -> None:
+        self.all.append(georeference)
+
+    def add_shape(self, shape: Shape) -> None:
+        self.all.append(shape)
+
+
+def to_svg(body: str) -> bytes:
+    return f'<svg viewBox="0 0 40 20">{body}</svg>'.encode()
+
+
+def parts_of(body: str) -> list[Any]:
+    parts = Parts()
+    handler: DrawingHandler = parts
+    walk_drawing(to_svg(body), handler)
+    return parts.all
+
+
+def shapes_of(body: str) -> list[Shape]:
+    return [part for part in parts_of(body) if isinstance(part, Shape)]
+
+
+def test_a_handler_is_called_in_document_order_the_canvas_first() -> None:
+    assert parts_of(
+        '<g data-type="Georeference" data-latitude="1" data-longitude="2.5"/>'
+        '<g data-type="Level" id="one"><g><path d="M0 0"/></g></g>'
+    ) == [
+        (40, 20),
+        Georeference(1, 2.5, 0, 0, 0),
+        Group("Level", "one"),
+        Group("Layer"),
+        Shape(
+            "Path", {"d": "M0 0"}, {"d": "M0 0"}, ShapePosition(Group("Level", "one")), None, True
+        ),
+        END,
+        END,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "group"),
+    [
+        ("", Group("Layer")),
+        ('id="a" data-tags="a=1"', Group("Layer")),  # only a Level has a name and tags
+        ('data-type="Other"', Group("Layer")),
+        ('data-type="UnitLayer" id="a"', Group("UnitLayer")),
+        ('data-type="HitAreaLayer" data-tags="a=1"', Group("HitAreaLayer")),
+        ('data-type="Level"', Group("Level")),
+        ('data-type="Level" id="a"', Group("Level", "a")),
+        ('data-type="Level" id="a" data-name="b"', Group("Level", "a")),
+        ('data-type="Level" id="a" data-tags="a=1;b=2"', Group("Level", "a", {"a": "1", "b": "2"})),
+        ('data-type="Level" data-tags=""', Group("Level", "", None)),
+    ],
+)
+def test_a_group_has_a_kind_and_a_level_also_an_id_and_tags(attributes: str, group: Group) -> None:
+    assert parts_of(f"<g {attributes}/>")[1:] == [group, END]
+
+
+@pytest.mark.parametrize(
+    ("body", "level", "layer"),
+    [
+        ("<path/>", None, ""),
+        ('<g data-type="UnitLayer"><path/></g>', None, "UnitLayer"),
+        ('<g data-type="Level" id="a"><path/></g>', "a", ""),
+        ('<g data-type="Level" id="a"><g><path/></g></g>', "a", ""),
+        ('<g data-type="Level" id="a"><g data-type="UnitLayer"/><path/></g>', "a", ""),
+        ('<g data-type="Level" id="a"><g data-type="UnitLayer"><path/></g></g>', "a", "UnitLayer"),
+        (
+            '<g data-type="Level" id="a"><g data-type="HitAreaLayer"><g><path/></g></g></g>',
+            "a",
+            "HitAreaLayer",
+        ),
+        ('<g data-type="Level" id="a"/><g data-type="Level" id="b"><path/></g>', "b", ""),
+        ('<g data-type="Level" id="a"/><path/>', None, ""),
+    ],
+)
+def test_a_shape_knows_the_level_and_layer_around_it(
+    body: str, level: str | None, layer: str
+) -> None:
+    ((around, found),) = (shape.position for shape in shapes_of(body))
+    assert (around.id if around else None, found) == (level, layer)
+
+
+def test_the_shapes_of_a_level_share_its_group() -> None:
+    """Levels of equal contents are told apart by their identity."""
+    one = '<g data-type="Level" id="a"><path/><g><path/></g></g>'
+    first, second, third, fourth = (shape.position.level for shape in shapes_of(one * 2))
+    assert first is second and third is fourth
+    assert first is not third and first == third
+
+
+@pytest.mark.parametrize(
+    ("body", "attributes", "source"),
+    [
+        ('<path d="M0 0" id="a"/>', {"d": "M0 0"}, {"d": "M0 0", "id": "a"}),
+        ('<path style="fill:red"/>', {"fill": "red"}, {"style": "fill:red"}),
+        (
+            '<style>.a{fill:red}</style><path class="a" data-tags="b=1"/>',
+            {"fill": "red"},
+            {"class": "a", "data-tags": "b=1"},
+        ),
+        (
+            '<g fill="red" transform="scale(2)"><path/></g>',
+            {"fill": "red", "transform": "scale(2)"},
+            {},
+        ),
+        ('<rect width="50%"/>', {"width": 20}, {"width": "50%"}),
+        ('<rect width="oops"/>', {}, {"width": "oops"}),
+    ],
+)
+def test_a_shape_has_the_attributes_of_the_output_and_those_that_are_written(
+    body: str, attributes: dict[str, object], source: dict[str, str]
+) -> None:
+    (shape,) = shapes_of(body)
+    assert (dict(shape.attributes), dict(shape.source)) == (attributes, source)
+
+
+@pytest.mark.parametrize(
+    ("body", "identity"),
+    [
+        ('<path id="101"/>', None),
+        ('<g data-type="UnitLayer"><path id="101"/></g>', Identity("101", "101", "Unit")),
+        ('<g data-type="UnitLayer"><path/></g>', None),
+        ('<g data-type="HitAreaLayer"><path id="hit101"/></g>', Identity("hit101", "101", "Unit")),
+        ('<g data-type="HitAreaLayer"><path id="101"/></g>', None),
+    ],
+)
+def test_a_shape_in_a_layer_of_units_may_have_an_identity(
+    body: str, identity: Identity | None
+) -> None:
+    assert [shape.identity for shape in shapes_of(body)] == [identity]
+
+
+@pytest.mark.parametrize(
+    "hiding",
+    [
+        'display="none"',
+        'visibility="hidden"',
+        'style="visibility:collapse"',
+        'requiredExtensions="http://example.org/"',
+        'systemLanguage="tlh"',
+    ],
+)
+def test_a_hidden_shape_is_a_part_for_the_reader_to_judge(hiding: str) -> None:
+    """The floor-plan reader takes it where the unit-map writer does not."""
+    shape = '<rect width="9" height="9" data-tags="indoor=room"/>'
+    for body in (shape.replace("/>", f" {hiding}/>"), f"<g {hiding}>{shape}</g>"):
+        assert [shape.is_visible for shape in shapes_of(body + shape)] == [False, True]
+        level = f'<g data-type="Level">{body}</g>'
+        assert len(read_svg_plan(to_svg(level), 1.0).features) == 1
+        assert b"Rect" not in parse_unit_map(to_svg(level)).json
+
+
+def test_a_shape_cannot_be_changed() -> None:
+    (shape,) = shapes_of("<path/>")
+    with pytest.raises(AttributeError):
+        shape.kind = "Rect"  # type: ignore[misc]
+
+
+@pytest.mark.slow
+@given(drawings() | broken_drawings())
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_any_drawing_has_one_canvas_first_and_an_end_for_each_group(svg: bytes) -> None:
+    parts, is_complete = Parts(), False
+    with suppress(ParsingError):
+        walk_drawing(svg, parts)
+        is_complete = True
+    if not parts.all:
+        assert not is_complete
+        return
+    width, height = parts.all[0]
+    assert width >= 1 and height >= 1
+    depth = 0
+    for part in parts.all[1:]:
+        assert isinstance(part, Group | Georeference | Shape) or part == END
+        depth += isinstance(part, Group) - (part == END)
+        assert depth >= 0
+    assert depth == 0 or not is_complete
