@@ -160,6 +160,7 @@ class ImportRun:
         writer = PipelinedWriter()
         done = 0
         try:
+            # It writes in order, so owners are visible before the members that refer to them.
             for kind in RECORD_TYPES:
                 async for batch in self._planner.plan_batches(kind):
                     await writer.submit(
@@ -167,8 +168,6 @@ class ImportRun:
                     )
                     done += sum(change.fields is not None for change in batch.changes)
                     self._progress(ImportProgress("writing", done, total))
-                # Owners must be visible before the members that refer to them.
-                await writer.drain()
         finally:
             await writer.drain()
 
