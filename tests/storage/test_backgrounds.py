@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storage.bundles.importing.run import import_bundles
 
+from storage.bundles.importing.import_bundles import import_bundles
 from tests.storage.catalogs import (
     ONE_DRIVER,
     SMALL,

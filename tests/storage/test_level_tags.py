@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storage.bundles.importing.run import ImportCounts, import_bundles
 
+from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
 from storage.bundles.reading.members import MemberError, parse_member
 from storage.level_tags import LEVEL_TAGS
 from storage.records.paging import PageRequest

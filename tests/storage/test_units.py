@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storage.bundles.importing.run import ImportCounts, import_bundles
 
+from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
 from storage.bundles.reading.members import parse_member
 from storage.units import UNITS
 from tests.storage.catalogs import ONE_DRIVER, SMALL, small, write_arrays

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from parsing.errors import ParsingError
-from parsing.svg.elements import DrawingHandler, Georeference, Group, Shape, ShapePosition
+from parsing.svg.elements import DrawingHandler, Georeference, Group, Shape, ShapeContainer
 from parsing.svg.floor_plan import read_svg_plan
 from parsing.svg.identities import Identity
 from parsing.svg.unit_map import parse_unit_map
@@ -66,7 +66,7 @@ def test_a_handler_is_called_in_document_order_the_canvas_first() -> None:
         Group("Level", "one"),
         Group("Layer"),
         Shape(
-            "Path", {"d": "M0 0"}, {"d": "M0 0"}, ShapePosition(Group("Level", "one")), None, True
+            "Path", {"d": "M0 0"}, {"d": "M0 0"}, ShapeContainer(Group("Level", "one")), None, True
         ),
         END,
         END,
@@ -113,14 +113,14 @@ def test_a_group_has_a_kind_and_a_level_also_an_id_and_tags(attributes: str, gro
 def test_a_shape_knows_the_level_and_layer_around_it(
     body: str, level: str | None, layer: str
 ) -> None:
-    ((around, found),) = (shape.position for shape in shapes_of(body))
+    ((around, found),) = (shape.container for shape in shapes_of(body))
     assert (around.id if around else None, found) == (level, layer)
 
 
 def test_the_shapes_of_a_level_share_its_group() -> None:
     """Levels of equal contents are told apart by their identity."""
     one = '<g data-type="Level" id="a"><path/><g><path/></g></g>'
-    first, second, third, fourth = (shape.position.level for shape in shapes_of(one * 2))
+    first, second, third, fourth = (shape.container.level for shape in shapes_of(one * 2))
     assert first is second and third is fourth
     assert first is not third and first == third
 
