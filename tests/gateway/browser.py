@@ -41,7 +41,7 @@ class Visit:
     requests: list[Request] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
-    def all_complaints(self) -> list[str]:
+    def all_errors(self) -> list[str]:
         """Console errors, uncaught exceptions, policy violations, failed or foreign requests."""
         return [*self.errors, *self.page.evaluate("window.violations")]
 
@@ -119,7 +119,7 @@ def run_graphiql(base_url: str, key: str, picture: Path | None = None) -> tuple[
         response = execute_query(seen, "shortLabel")
         if picture:
             seen.page.screenshot(path=picture)
-        return response, seen.all_complaints()
+        return response, seen.all_errors()
 
 
 def run_reference(base_url: str, key: str, picture: Path | None = None) -> tuple[int, list[str]]:
@@ -139,4 +139,4 @@ def run_reference(base_url: str, key: str, picture: Path | None = None) -> tuple
         expect(status).to_be_visible(timeout=PATIENCE_MS)
         if picture:
             page.screenshot(path=picture)
-        return int(status.inner_text().split()[0]), seen.all_complaints()
+        return int(status.inner_text().split()[0]), seen.all_errors()

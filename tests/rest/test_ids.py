@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rest.path_routing import decode_segment
-from tests.world import HIDDEN, ODD_IDS, SEEN
+from tests.fixtures import HIDDEN, ODD_IDS, SEEN
 
 pytestmark = pytest.mark.anyio
 

@@ -29,7 +29,7 @@ def body(*chunks: bytes) -> list[Message]:
 
 
 @given(st.lists(st.binary(max_size=20), min_size=1))
-def test_a_body_within_the_limit_arrives_whole(chunks: list[bytes]) -> None:
+def test_a_body_within_the_limit_arrives_complete(chunks: list[bytes]) -> None:
     whole = b"".join(chunks)
     assert asyncio.run(receive_body(receiving(body(*chunks)), len(whole))) == whole
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway import served
+from tests.fixtures import CATALOG
+from tests.gateway import floorgate_process
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
-from tests.world import CATALOG
 
 pytestmark = pytest.mark.slow
 
@@ -126,7 +126,7 @@ def test_a_process_ends_with_the_status_and_sentence_of_its_command(tmp_path: Pa
         (["serve", "--port", "0", *nowhere], 1, "Error: MongoDB cannot be reached"),
         (["keys", "create"], 2, "Error: Missing option '--name'"),
     ):
-        run = served.floorgate(*arguments)
+        run = floorgate_process.floorgate(*arguments)
         assert run.returncode == status
         assert sentence in run.stderr
         assert bool(run.stdout) == (status == 0)

@@ -1,4 +1,4 @@
-"""What a serving process is told can be sent to other processes, and its limits fit together."""
+"""A server's configuration can be sent to other processes, and its limits fit together."""
 
 import pickle
 from dataclasses import FrozenInstanceError, fields

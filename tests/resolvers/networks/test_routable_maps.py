@@ -10,7 +10,7 @@ from resolvers.networks.routable_maps import (
 )
 from routing.errors import ArchiveError
 from storage.locations import Location, LocationFloor
-from tests.routing.world import process_drawing
+from tests.routing.ascii_plans import process_drawing
 
 PLACEMENTS = [
     Placement("A", "Gym", 2.0, 2.5, ("0", "1")),

@@ -11,8 +11,8 @@ from resolvers.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
 from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDocumentError
 from storage.store import Store
+from tests.fixtures import World, data_of, gateway_client
 from tests.resolvers.tower import FLAGS, SVG, ask_matrix, processed, tower, unit_locations
-from tests.world import World, data_of, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -78,10 +78,10 @@ async def test_processing_again_changes_nothing_and_importing_keeps_it(
         assert await everything(store) == before
         summary = await import_catalog(store.database, [tmp_path / "tower.json"])
         assert summary.total.written == 0
-        kept = await store.database["maps"].find_one({"_id": "tower"})
-        assert kept is not None
-        assert kept["tags"] == ["ils", "pathfinding"]
-        assert kept["routing_tier"] == "wheelchair_routing"
+        stored = await store.database["maps"].find_one({"_id": "tower"})
+        assert stored is not None
+        assert stored["tags"] == ["ils", "pathfinding"]
+        assert stored["routing_tier"] == "wheelchair_routing"
 
 
 DOORLESS = SVG.replace('x="8" y="19"', 'x="8" y="5"')
@@ -133,7 +133,7 @@ async def test_a_lift_that_breaks_is_no_longer_offered(own_world: World, tmp_pat
         assert (await up_the_tower(client, **WHEELCHAIR))[1] is not None
         broken = LIFT_BROKEN.replace("</g>\n</g>", f"{WITH_STAIRS}</g>\n</g>")
         assert (await process_and_publish(store, given(broken))).published
-    async with serving(own_world.settings(), own_world.keys.full) as client:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         client.headers.update(FLAGS)
         assert (await up_the_tower(client))[1] is not None
         for method in ("default", "pathfinding"):
@@ -170,12 +170,14 @@ async def test_a_plan_without_reachable_locations_withdraws_the_network(
         assert await updated_at(store) > LONG_AGO
         assert not await is_processed(store, "tower")
         assert await store.database["locations"].find({}).to_list(None) == located
-    async with serving(own_world.settings(), own_world.keys.full) as client:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         client.headers.update(FLAGS)
         assert await up_the_tower(client) == ("euclidean", 0)
         asked = [{"id": "gym"}]
-        told = await ask_matrix(client, sources=asked, targets=asked, distance_method="pathfinding")
-        assert told.status_code == 422
+        response = await ask_matrix(
+            client, sources=asked, targets=asked, distance_method="pathfinding"
+        )
+        assert response.status_code == 422
 
 
 async def test_below_the_required_share_nothing_changes(own_world: World, tmp_path: Path) -> None:
@@ -227,12 +229,12 @@ async def test_a_level_that_names_no_floor_is_told_from_the_worker_process(
 async def test_operators_process_through_graphql(own_world: World, tmp_path: Path) -> None:
     async with tower(own_world, tmp_path):
         pass
-    async with serving(own_world.settings(), own_world.keys.full) as client:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         data = await data_of(client, 'mutation { processMap(id: "tower") { isRoutable report } }')
         assert data["processMap"]["isRoutable"] is True
         assert data["processMap"]["report"]["map"] == "tower"
         plan = json.dumps(DOORLESS)
         query = f'processMap(id: "tower", plan: {plan}, require: 60) {{ isRoutable report }}'
-        told = (await data_of(client, f"mutation {{ {query} }}"))["processMap"]
-        assert told["isRoutable"] is False
-        assert "2 of 4 locations reach each other by foot" in told["report"]["refusal"]
+        processed = (await data_of(client, f"mutation {{ {query} }}"))["processMap"]
+        assert processed["isRoutable"] is False
+        assert "2 of 4 locations reach each other by foot" in processed["report"]["refusal"]

@@ -2,7 +2,7 @@
 
 from routing.costing import TravelMode
 from routing.network.components import find_components, find_cut_off_areas
-from tests.routing.world import process_drawing
+from tests.routing.ascii_plans import process_drawing
 
 
 def test_locations_without_a_path_are_in_different_components() -> None:

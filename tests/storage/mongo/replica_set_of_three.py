@@ -83,7 +83,7 @@ class ReplicaSet:
 
 
 @contextmanager
-def running(directory: Path) -> Iterator[ReplicaSet]:
+def run_replica_set(directory: Path) -> Iterator[ReplicaSet]:
     """Start three members on free ports, the first of them primary; kill them afterwards."""
     with ExitStack() as held:
         members = []
