@@ -67,7 +67,7 @@ NAMED = {
     "unit": UNIT,
     "group-id": "view",
 }
-"""What a path parameter names in the tests' world."""
+"""The value of each path parameter in the test catalog."""
 
 READS = [row for row in ENDPOINTS if row.method == "GET" and "WaypointInput" not in row.document]
 """Routes need a routable map, which tests/resolvers/processing/test_pipeline.py makes."""

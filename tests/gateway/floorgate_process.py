@@ -20,7 +20,7 @@ TIMEOUT_SECONDS = 60
 
 
 def environment(**given: str) -> dict[str, str]:
-    """The surroundings of a command, without settings that happen to be ours."""
+    """The environment of a command, without the `FLOORGATE_*` variables of this process."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("FLOORGATE_")}
     return {**ours, "COLUMNS": "200", **given}
 
@@ -61,7 +61,7 @@ class Server:
 
 @contextmanager
 def run_serve_command(data_dir: Path, *arguments: Any) -> Iterator[Server]:
-    """`floorgate serve` on a free port, ended afterwards if it still runs."""
+    """`floorgate serve` on a free port, terminated afterwards if it still runs."""
     process = subprocess.Popen(
         [*COMMAND, "serve", "--port", "0", "--data-dir", str(data_dir), *map(str, arguments)],
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The application as a whole: health, what is open to everybody, and life without MongoDB."""
+"""The application as a whole: health, what is open without a key, and behaviour without MongoDB."""
 
 import asyncio
 import contextlib
@@ -76,7 +76,7 @@ async def test_without_mongodb_rest_and_graphql_are_unavailable_until_it_is_back
         await wait_until(lambda: is_closed(url))
         await wait_until(
             lambda: is_unavailable(client, "/v1/units")
-        )  # what is kept lives a little longer
+        )  # the cached response lives a little longer
         for path in ("/v1/units", "/v1/units/none", "/graphql?query={units{data{id}}}"):
             response = await client.get(path)
             assert response.status_code == 503

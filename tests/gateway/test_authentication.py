@@ -145,7 +145,7 @@ async def test_an_unknown_address_needs_no_key_to_be_unknown(anonymous: httpx.As
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-async def test_a_key_beyond_its_rate_is_told_when_to_come_back(world: World, endpoint: str) -> None:
+async def test_a_key_beyond_its_rate_gets_a_retry_after(world: World, endpoint: str) -> None:
     settings = world.settings(rate_limit=1, rate_burst=3)
     async with gateway_client(settings, world.keys.full) as client:
         answers = [await client.get(endpoint) for _ in range(4)]

@@ -33,7 +33,7 @@ def elements_of(parent: Members) -> Iterator[Members]:
 
 
 def find_bad_uids(parsed: Members) -> list[Members]:
-    """Elements whose uid is not `u` and their position, or that have one they should not."""
+    """Elements with a uid other than `u` and their position, or that have one they should not."""
     with_uid = {"Georeference", "Level", "HitArea", "Unit"}
     return [
         element

@@ -80,7 +80,7 @@ async def test_a_location_as_it_is_listed_is_that_location(
         assert response.json() == (await ask_matrix(client, sources=by_id, targets=by_id)).json()
 
 
-async def test_an_id_of_the_clients_own_is_echoed_beside_coordinates(
+async def test_an_id_of_the_clients_own_is_echoed_with_coordinates(
     own_world: World, tmp_path: Path
 ) -> None:
     async with processed(own_world, tmp_path) as client:

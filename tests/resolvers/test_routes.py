@@ -82,7 +82,7 @@ async def invalid_fields(client: httpx.AsyncClient, query: str, **given: Any) ->
     return error["extensions"]["fields"]
 
 
-async def test_the_way_is_told_leg_by_leg(client: httpx.AsyncClient) -> None:
+async def test_a_route_is_described_leg_by_leg(client: httpx.AsyncClient) -> None:
     located = await unit_locations(client)
     path = f"/v1/maps/tower/route?from=gym&to={located['upper-west']}"
     way = (await client.get(path)).json()["data"]

@@ -36,7 +36,7 @@ MATRIX = f"/v1/maps/{PLAN}/distance-matrix"
 
 @dataclass
 class Endpoints:
-    """The endpoints on the shared world, for whichever caller is set."""
+    """The endpoints on the shared world, for the caller that is set."""
 
     store: Store
     caller: Caller | None = ANYBODY

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 def assert_is_error(response: httpx.Response, status: int, message: str | None = None) -> None:
-    """The one shape: `message`, and `fields` beside it where the input is at fault."""
+    """Every error has a `message`, and `fields` too if the input is invalid."""
     assert response.status_code == status
     assert response.headers["content-type"] == "application/json"
     body: dict[str, Any] = response.json()
@@ -42,7 +42,7 @@ async def test_an_unknown_address_is_not_found(anonymous: httpx.AsyncClient, pat
 
 
 @pytest.mark.parametrize("path", sorted({row.path for row in ENDPOINTS}))
-async def test_a_wrong_method_is_told_the_right_ones(
+async def test_a_wrong_method_is_rejected_with_the_allowed_ones(
     anonymous: httpx.AsyncClient, path: str
 ) -> None:
     methods = {row.method for row in ENDPOINTS if row.path == path}
@@ -66,7 +66,7 @@ ASSIGN = "/v1/units/attribute-groups/view/assignments"
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/xml", "application/jsonx", ""])
-async def test_another_content_type_is_told_the_right_one(
+async def test_another_content_type_is_rejected_with_the_right_one(
     client: httpx.AsyncClient, content_type: str
 ) -> None:
     headers = {**ALL_FLAGS, "Content-Type": content_type}
@@ -79,7 +79,7 @@ async def test_another_content_type_is_told_the_right_one(
     [b"", b"{", b"\xff", b"[" * 50_000, b'{"data": ' + b"9" * 5000 + b"}", b'{"data":"\\ud800"}'],
     ids=lambda content: repr(content[:20]),
 )
-async def test_a_body_that_is_no_json_is_told_where(
+async def test_a_body_that_is_no_json_is_rejected_with_the_position(
     client: httpx.AsyncClient, content: bytes
 ) -> None:
     headers = {**ALL_FLAGS, "Content-Type": "application/json"}
@@ -92,7 +92,7 @@ async def test_a_body_that_is_no_json_is_told_where(
     "content",
     [b"1", b"null", b"[]", b"{}", b'{"data": []}', b'{"data": {}}', b'{"data": [{}]}'],
 )
-async def test_a_body_of_another_shape_is_told_what_is_wrong(
+async def test_a_body_of_another_shape_is_rejected_with_the_fields(
     client: httpx.AsyncClient, content: bytes
 ) -> None:
     headers = {**ALL_FLAGS, "Content-Type": "application/json"}
@@ -123,14 +123,14 @@ async def test_a_member_that_is_wrong_is_named(
     assert response.json()["fields"] == {field: [message]}
 
 
-async def test_a_body_over_its_limit_is_told_the_limit(client: httpx.AsyncClient) -> None:
+async def test_a_body_over_its_limit_is_rejected_with_the_limit(client: httpx.AsyncClient) -> None:
     headers = {**ALL_FLAGS, "Content-Type": "application/json"}
     response = await client.put(ASSIGN, content=b" " * 8_000_001, headers=headers)
     assert_is_error(response, 413)
     assert "8000000 bytes" in response.json()["message"]
 
 
-async def test_what_is_beyond_the_bound_of_requests_in_flight_is_shed(world: World) -> None:
+async def test_requests_over_the_maximum_in_flight_are_shed(world: World) -> None:
     async with run_gateway(world.settings(requests_in_flight=1)) as gateway:
         app = gateway.build_app()
         async with open_client(gateway, world.keys.full) as client:
@@ -196,7 +196,7 @@ def test_an_unknown_code_is_an_internal_error() -> None:
     assert from_graphql_error(Failure("detail")).status == 500
 
 
-def test_arguments_are_told_by_their_names_in_rest() -> None:
+def test_errors_have_the_rest_names_of_arguments() -> None:
     failure = RequestError("perPage: must be less", fields={"perPage": ["must be less"]})
     error = from_graphql_error(failure, {"perPage": "per-page"}.__getitem__)
     assert error.fields == {"per-page": ["must be less"]}

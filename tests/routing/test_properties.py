@@ -52,7 +52,7 @@ def test_no_detour_by_way_of_a_third_place_is_faster(plan: Plan, mode: TravelMod
 
 @given(plans(), modes)
 @few
-def test_nobody_is_faster_than_the_straight_line_on_a_floor(plan: Plan, mode: TravelMode) -> None:
+def test_no_path_is_faster_than_the_straight_line_on_a_floor(plan: Plan, mode: TravelMode) -> None:
     router = process_plan(plan).router
     for level in plan.levels:
         ids = [place.id for place in plan.locations if place.level_id == level.id]

@@ -149,7 +149,7 @@ def _to_comparable(result: OperationResult) -> tuple[bytes, list[bytes]]:
 
 @contextmanager
 def open_comparison(mongo_url: str, folder: Path) -> Iterator[ExecutorComparison]:
-    """On databases that are gone afterwards."""
+    """An `ExecutorComparison` on databases that are dropped afterwards."""
     with asyncio.Runner() as runner:
         client = driver.connect(mongo_url)
         worlds = {

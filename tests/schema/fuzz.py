@@ -36,7 +36,7 @@ def compare(comparison: ExecutorComparison, number: int) -> None:
 
 
 def main() -> None:
-    """Runs for the minutes that are asked for."""
+    """Run for the given number of minutes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=5)
     end = time.monotonic() + parser.parse_args().minutes * 60

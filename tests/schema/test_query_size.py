@@ -151,7 +151,7 @@ PHRASES = {
 
 
 @pytest.mark.parametrize("limit", REFUSED)
-def test_an_operation_over_a_limit_is_told_which_and_how_much(limit: str) -> None:
+def test_an_operation_over_a_limit_is_rejected_with_the_limit_and_its_size(limit: str) -> None:
     bounds = QueryLimits(**{limit: getattr(SMALL, limit)})
     with pytest.raises(InvalidOperationError) as raised:
         Executor(GRAPHQL_SCHEMA, bounds).get_client_operation(REFUSED[limit], None, {})

@@ -121,7 +121,7 @@ async def test_one_wrong_assignment_stops_them_all(
     assert await list_assignments(database, "one") == set()
 
 
-async def test_an_unknown_group_is_told_apart(database: driver.Database) -> None:
+async def test_an_unknown_group_is_an_error_of_its_own(database: driver.Database) -> None:
     with pytest.raises(AttributeGroupNotFoundError):
         await assign_attributes(database, ALL_ASSETS, "nope", [build_assignment("a", group="nope")])
 
@@ -143,7 +143,7 @@ def write_often(url: str, name: str, driver_name: DriverName, first: int, rounds
 async def test_racing_gateways_never_give_a_unit_two_attributes(
     mongo_url: str, database_name: str
 ) -> None:
-    """Four processes write at once; every state between them is that of one whole request."""
+    """Four processes write at once; every state between them is that of one complete request."""
     client = driver.connect(mongo_url, "pymongo")
     database = client[database_name]
     await prepare_database(database)

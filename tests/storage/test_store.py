@@ -65,13 +65,13 @@ async def profile(store: Store, work: Any) -> list[dict[str, Any]]:
     return [note for note in await notes.to_list(None) if note["op"] in ("query", "command")]
 
 
-async def test_a_record_is_got_by_its_key(store: Store) -> None:
+async def test_a_record_is_read_by_its_key(store: Store) -> None:
     await fill(store, ASSETS, [asset("a"), asset("b")])
     assert await store.find_record(ASSETS, ALL_ASSETS, {"_id": "a"}) == asset("a")
     assert await store.find_record(ASSETS, ALL_ASSETS, {"_id": "A"}) is None
 
 
-async def test_nested_records_are_got_whole(store: Store) -> None:
+async def test_nested_records_are_read_completely(store: Store) -> None:
     value = LevelTagValue(name="First", value="f", created_at=NOW, updated_at=NOW)
     tag = LevelTag(
         map_id="m", key="floor", name="Floor", values=[value], created_at=NOW, updated_at=NOW
@@ -107,7 +107,7 @@ async def test_what_a_caller_cannot_see_is_not_there(store: Store) -> None:
     assert [page.data for page in both] == [[floor("a1", "a")], []]
 
 
-async def test_attribute_groups_are_for_everybody(store: Store) -> None:
+async def test_attribute_groups_are_visible_to_every_key(store: Store) -> None:
     group = AttributeGroup(group_id="g", group_name="Group")
     await fill(store, ATTRIBUTE_GROUPS, [group])
     assert (await store.list_page(ATTRIBUTE_GROUPS, NOTHING, {}, PageRequest(1, 10))).data == [
@@ -115,7 +115,7 @@ async def test_attribute_groups_are_for_everybody(store: Store) -> None:
     ]
 
 
-async def test_many_records_are_got_in_one_command(store: Store) -> None:
+async def test_many_records_are_read_in_one_command(store: Store) -> None:
     await fill(store, ASSETS, [asset(f"a{number:03}") for number in range(300)])
     wanted = [f"a{number:03}" for number in range(250)]
     (note,) = await profile(
@@ -243,7 +243,7 @@ async def test_short_lists_of_many_owners_come_in_one_plain_query(store: Store) 
     assert note["docsExamined"] == 6
 
 
-async def test_long_lists_are_tried_to_be_read_whole_but_once(store: Store) -> None:
+async def test_long_lists_are_tried_in_one_read_only_once(store: Store) -> None:
     await fill_in_bulk(store)
     wheres = [{"asset_id": "a"}, {"asset_id": "b"}]
     pages = await store.load_pages(UNITS, ALL_ASSETS, wheres, PageRequest(1, 5))
@@ -262,7 +262,7 @@ async def test_owners_beyond_one_command_are_answered_too(store: Store) -> None:
     assert [page.data[0].asset_id for page in pages] == owners
 
 
-async def test_a_mongodb_that_is_away_is_told_so(anyio_backend: str) -> None:
+async def test_an_unreachable_mongodb_is_a_storage_error(anyio_backend: str) -> None:
     drivers: tuple[DriverName, ...] = ("motor", "pymongo")
     for name in drivers:
         client = driver.connect("mongodb://127.0.0.1:9", name, timeout_seconds=0.2)

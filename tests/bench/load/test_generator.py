@@ -1,4 +1,4 @@
-"""The load generator sends what it is told, and counts only the answers that it expects."""
+"""The load generator sends the requests of its order, and counts only the answers that it expects."""
 
 import asyncio
 import threading

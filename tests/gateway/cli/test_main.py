@@ -105,7 +105,7 @@ def test_a_map_that_is_not_there_is_named(storage: list[str]) -> None:
     assert_explains(run, 1, "there is no map 'nowhere'", "SOURCE")
 
 
-def test_pictures_that_cannot_be_written_are_told_of(storage: list[str], tmp_path: Path) -> None:
+def test_pictures_that_cannot_be_written_are_reported(storage: list[str], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     pictures = tmp_path / "file" / "pictures"
     run = floorgate("maps", "process", "nowhere", "--picture", pictures, *storage)

@@ -46,7 +46,7 @@ async def start_requests(
     return tasks
 
 
-def test_a_request_beyond_the_bound_is_shed_before_the_application() -> None:
+def test_a_request_over_the_maximum_is_shed_before_the_application() -> None:
     async def scenario() -> None:
         app = BlockingApp()
         middleware = LoadSheddingMiddleware(app, max_in_flight=2)
@@ -217,7 +217,7 @@ def test_listening_for_a_disconnect_takes_no_slot_while_the_response_is_read() -
 
 
 @pytest.mark.parametrize("waits", ["for the body", "for the reader"])
-def test_a_request_that_is_cancelled_while_it_waits_gives_back_nothing_twice(waits: str) -> None:
+def test_a_cancelled_request_releases_its_slot_once(waits: str) -> None:
     async def scenario() -> None:
         middleware = LoadSheddingMiddleware(echo, max_in_flight=3)
         client = Client()
@@ -249,7 +249,7 @@ def test_a_request_that_fails_makes_room_too(how: str) -> None:
     asyncio.run(scenario())
 
 
-def test_a_bound_of_zero_is_none() -> None:
+def test_a_maximum_of_zero_means_no_limit() -> None:
     async def scenario() -> None:
         app = BlockingApp()
         waiting = await start_requests(LoadSheddingMiddleware(app, max_in_flight=0), 50)

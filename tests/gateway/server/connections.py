@@ -74,13 +74,13 @@ async def listen(
     finally:
         server.close()
         for protocol in listener.protocols:
-            protocol.transport.abort()  # what waits for a client ends with it
+            protocol.transport.abort()  # tasks that wait for a client end with it
         for task in list(listener.state.tasks):
             await asyncio.wait([task])
 
 
 def run(scenario: Coroutine[Any, Any, None]) -> None:
-    """Runs a scenario on the event loop that workers use."""
+    """Run a scenario on the event loop that workers use."""
 
     async def bounded() -> None:
         await asyncio.wait_for(scenario, TIMEOUT_SECONDS)
@@ -90,7 +90,7 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
 
 
 async def wait_until(condition: Callable[[], bool]) -> None:
-    """Waits for what the server comes to by itself; `run` bounds the wait."""
+    """Wait until the condition holds; `run` bounds the wait."""
     while not condition():
         await asyncio.sleep(0.01)
 

@@ -1,4 +1,4 @@
-"""A server in processes of its own, and what is seen of them from outside."""
+"""A server in separate processes, and helpers that observe it from outside."""
 
 import contextlib
 import os
@@ -67,7 +67,7 @@ class ServerProcess:
         return self.wait_for_exit()
 
     def kill(self) -> None:
-        """Ends it at once, if it still runs."""
+        """Kill it, if it still runs."""
         self.process.kill()
         self.process.communicate()
 
@@ -91,7 +91,7 @@ def pids(address: str) -> set[int]:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Waits for what must come."""
+    """Wait until the condition holds, and fail after the timeout."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"

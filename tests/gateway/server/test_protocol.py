@@ -212,7 +212,7 @@ def test_a_request_that_does_not_arrive_is_given_up(raw: bytes, names: str) -> N
     assert names in message(received)
 
 
-def test_a_body_in_drops_is_given_up() -> None:
+def test_a_body_that_arrives_too_slowly_is_given_up() -> None:
     async def scenario() -> None:
         async with listen(echo, replace(SHORT, linger_seconds=10)) as connect:
             reader, writer = await connect()
@@ -227,7 +227,7 @@ def test_a_body_in_drops_is_given_up() -> None:
     run(scenario())
 
 
-def test_a_silent_connection_is_closed_without_a_word() -> None:
+def test_a_silent_connection_is_closed_without_a_response() -> None:
     assert exchange(b"") == b""
 
 

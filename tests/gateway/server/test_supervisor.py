@@ -43,7 +43,7 @@ def two_workers(running: ServerProcess) -> tuple[str, set[int]]:
 
 
 def wait_for_two_workers(address: str, excluding: Collection[int] = ()) -> set[int]:
-    """Two processes that live and have answered, besides others."""
+    """Wait for two live processes that have answered, and are not among `excluding`."""
     seen: set[int] = set()
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while len(seen) < 2:

@@ -217,7 +217,7 @@ async def test_what_cannot_be_processed_says_why(own_world: World, tmp_path: Pat
             await process_and_publish(store, ProcessingRequest("new", {"plan.osm": b"<osm><"}))
 
 
-async def test_a_level_that_names_no_floor_is_told_from_the_worker_process(
+async def test_a_level_that_names_no_floor_is_reported_from_the_worker_process(
     own_world: World, tmp_path: Path
 ) -> None:
     lost = SVG.replace("floor=upper", "storey=upper")

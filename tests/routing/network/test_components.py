@@ -1,4 +1,4 @@
-"""Connected components: which locations reach one another, and which floor is cut off."""
+"""Connected components: which locations reach each other, and which floor is cut off."""
 
 from routing.costing import TravelMode
 from routing.network.components import find_components, find_cut_off_areas

@@ -62,7 +62,7 @@ def width_feet(door: Polygon) -> float:
 
 
 def points_next_to_doors(built: WalkableLevel, area: Polygonal) -> Floats:
-    """Places just beside the doors, where a detour to a point in the door is worst."""
+    """Places right next to the doors, where a detour to a point in the door is worst."""
     places = [
         (point.x, point.y)
         for opening in built.openings

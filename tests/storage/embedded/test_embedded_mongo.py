@@ -38,7 +38,7 @@ with run_embedded_mongo(Path(sys.argv[1])) as url:
 
 @contextmanager
 def user(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Another process that uses the server until it is told to leave or killed; the address."""
+    """Another process that uses the server until its input ends or it is killed; yields it and the address."""
     command = [sys.executable, "-c", USER, str(data_dir)]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -195,7 +195,7 @@ def test_it_moves_to_another_port_when_its_own_is_taken(data_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["not a port", "22"])
-def test_a_spoilt_port_file_costs_no_data(data_dir: Path, content: str) -> None:
+def test_a_corrupt_port_file_loses_no_data(data_dir: Path, content: str) -> None:
     with run_embedded_mongo(data_dir) as url:
         write(url, 1)
     wait_until(lambda: nothing_left(data_dir))

@@ -53,7 +53,7 @@ def deadline() -> float:
 
 
 def wait_for_a_waiter(path: Path) -> None:
-    """Wait until the kernel lists somebody who waits for a lock on the file."""
+    """Wait until the kernel lists a process that waits for a lock on the file."""
     file = f":{path.stat().st_ino} "
     while not any("->" in line and file in line for line in _kernel_locks()):
         time.sleep(0.01)

@@ -51,7 +51,7 @@ class Member:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Suspend the process meanwhile: its connections stay open, and nothing is answered."""
+        """Suspend the process in the block: its connections stay open, and nothing is answered."""
         self.process.send_signal(signal.SIGSTOP)
         try:
             yield
@@ -75,7 +75,7 @@ class ReplicaSet:
 
     @contextmanager
     def without_majority(self) -> Iterator[None]:
-        """Freeze all but the first: what is written to that one meanwhile stays on it alone."""
+        """Freeze all but the first: what is written to that one in the block stays on it alone."""
         with ExitStack() as held:
             for member in self.members[1:]:
                 held.enter_context(member.frozen())

@@ -69,7 +69,7 @@ async def test_the_first_documents_in_an_order_are_found(database: Any) -> None:
     )
 
 
-async def test_more_than_one_reply_holds_is_found_whole(database: Any) -> None:
+async def test_results_larger_than_one_reply_are_read_completely(database: Any) -> None:
     text = "x" * 1_000_000
     await database["things"].insert_many([{"_id": number, "text": text} for number in range(20)])
     found = await driver.find_documents(
