@@ -124,7 +124,7 @@ class PlanLocation:
 
 @dataclass(frozen=True)
 class Plan:
-    """A whole building; see `tests/routing/world.py` for plans drawn in ASCII."""
+    """A whole building; see `tests/routing/ascii_plans.py` for plans drawn in ASCII."""
 
     levels: tuple[Level, ...]
     spaces: tuple[Space, ...] = ()

@@ -12,7 +12,7 @@ from pymongo import MongoClient
 
 from storage.embedded.embedded_mongo import run_embedded_mongo
 
-pytest_plugins = ["tests.world", "tests.resolvers.directory"]
+pytest_plugins = ["tests.fixtures", "tests.resolvers.directory"]
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -15,7 +15,7 @@ from rest.errors import STATUS_BY_CODE
 from rest.parameters import VARIABLE_BY_PATH_PARAMETER, EndpointInputs
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
-from tests.world import (
+from tests.fixtures import (
     ALL_FLAGS,
     BACKGROUND,
     FLOOR,
@@ -24,8 +24,8 @@ from tests.world import (
     MAP,
     SEEN,
     UNIT,
-    ask,
     data_of,
+    post_graphql,
 )
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +67,7 @@ NAMED = {
     "unit": UNIT,
     "group-id": "view",
 }
-"""What a path parameter names in the tests' world."""
+"""The value of each path parameter in the test catalog."""
 
 READS = [row for row in ENDPOINTS if row.method == "GET" and "WaypointInput" not in row.document]
 """Routes need a routable map, which tests/resolvers/processing/test_pipeline.py makes."""
@@ -162,7 +162,7 @@ async def test_a_list_in_the_world_is_not_empty(client: httpx.AsyncClient, row: 
     assert (await client.get(address(row), headers=ALL_FLAGS)).json()["data"]
 
 
-def demands(row: Endpoint) -> tuple[str | None, str | None]:
+def requirements_of(row: Endpoint) -> tuple[str | None, str | None]:
     """The flag and the permission that a row asks for, from its operation."""
     found = Executor(GRAPHQL_SCHEMA).prepare(row.document).requirements
     flags = [demand.flag for demand in found if demand.flag]
@@ -188,34 +188,34 @@ DEMANDED = {
     "row", [row for row in ENDPOINTS if row.spec_id.startswith("E")], ids=name_of
 )
 def test_an_endpoint_requires_the_flags_and_permissions_of_the_specification(row: Endpoint) -> None:
-    assert demands(row) == DEMANDED.get(row.spec_id, (None, None))
+    assert requirements_of(row) == DEMANDED.get(row.spec_id, (None, None))
 
 
-FLAGGED = [row for row in ENDPOINTS if demands(row)[0]]
-PERMITTED = [row for row in ENDPOINTS if demands(row)[1]]
+FLAGGED = [row for row in ENDPOINTS if requirements_of(row)[0]]
+PERMITTED = [row for row in ENDPOINTS if requirements_of(row)[1]]
 
 
 @pytest.mark.parametrize("sent", [None, "", "References", "references2", "distance,x;y"])
 @pytest.mark.parametrize("row", FLAGGED, ids=name_of)
 async def test_an_experimental_endpoint_checks_its_flag_first(
-    narrow: httpx.AsyncClient, row: Endpoint, sent: str | None
+    restricted: httpx.AsyncClient, row: Endpoint, sent: str | None
 ) -> None:
     headers = {} if sent is None else {"Experimental-Flags": sent}
     url = address(row, dict.fromkeys(NAMED, "none")) + "?page=x"
-    response = await narrow.request(row.method, url, headers=headers)
+    response = await restricted.request(row.method, url, headers=headers)
     assert response.status_code == 400
-    flag, _ = demands(row)
+    flag, _ = requirements_of(row)
     assert response.json() == {"message": f"Experimental-Flags header must include {flag}"}
 
 
 @pytest.mark.parametrize("row", PERMITTED, ids=name_of)
 async def test_an_endpoint_checks_its_permission_before_its_input(
-    narrow: httpx.AsyncClient, row: Endpoint
+    restricted: httpx.AsyncClient, row: Endpoint
 ) -> None:
     url = address(row, dict.fromkeys(NAMED, "none")) + "?page=x"
-    response = await narrow.request(row.method, url, headers=ALL_FLAGS)
+    response = await restricted.request(row.method, url, headers=ALL_FLAGS)
     assert response.status_code == 403
-    _, permission = demands(row)
+    _, permission = requirements_of(row)
     assert response.json() == {
         "message": f"Access denied: this key lacks the permission {permission}"
     }
@@ -249,15 +249,15 @@ GUARDED = [
 
 @pytest.mark.parametrize(("query", "given"), GUARDED)
 async def test_experimental_fields_require_their_flag_and_permission(
-    client: httpx.AsyncClient, narrow: httpx.AsyncClient, query: str, given: dict[str, str]
+    client: httpx.AsyncClient, restricted: httpx.AsyncClient, query: str, given: dict[str, str]
 ) -> None:
     body = {"query": query, "variables": given}
     (error,) = (await client.post("/graphql", json=body)).json()["errors"]
     assert error["extensions"]["code"] == "FLAG_REQUIRED"
     assert error["message"].startswith("Experimental-Flags header must include ")
-    assert "errors" not in await ask(client, query, given)
+    assert "errors" not in await post_graphql(client, query, given)
     if "location" not in query:
-        (error,) = (await ask(narrow, query, given))["errors"]
+        (error,) = (await post_graphql(restricted, query, given))["errors"]
         assert error["extensions"]["code"] == "PERMISSION_REQUIRED"
 
 
@@ -275,12 +275,12 @@ BY_ID = [row for row in READS if parameters(row) and "group-id" not in parameter
 
 @pytest.mark.parametrize("row", BY_ID, ids=name_of)
 async def test_rest_answers_hidden_records_as_missing_ones(
-    narrow: httpx.AsyncClient, client: httpx.AsyncClient, row: Endpoint
+    restricted: httpx.AsyncClient, client: httpx.AsyncClient, row: Endpoint
 ) -> None:
     assert (await client.get(address(row, INVISIBLE), headers=ALL_FLAGS)).status_code == 200
     answers = []
     for named in (INVISIBLE, dict.fromkeys(NAMED, "none"), dict.fromkeys(NAMED, "x" * 256)):
-        rest = await narrow.get(address(row, named), headers=ALL_FLAGS)
+        rest = await restricted.get(address(row, named), headers=ALL_FLAGS)
         del rest.headers["x-request-id"]
         answers.append((rest.status_code, rest.headers.multi_items(), rest.content))
     assert answers[0][0] == 404
@@ -290,10 +290,10 @@ async def test_rest_answers_hidden_records_as_missing_ones(
 
 @pytest.mark.parametrize("row", BY_ID, ids=name_of)
 async def test_in_graphql_hidden_records_are_null_as_missing_ones(
-    narrow: httpx.AsyncClient, row: Endpoint
+    restricted: httpx.AsyncClient, row: Endpoint
 ) -> None:
     bodies = [
-        await ask(narrow, row.document, variables(row, named))
+        await post_graphql(restricted, row.document, variables(row, named))
         for named in (INVISIBLE, dict.fromkeys(NAMED, "none"))
     ]
     assert bodies[0] == bodies[1]
@@ -358,7 +358,9 @@ async def test_an_invalid_page_is_rejected_before_records_are_looked_up(
 async def test_graphql_rejects_the_same_input(
     client: httpx.AsyncClient, arguments: str, field: str
 ) -> None:
-    (error,) = (await ask(client, f"{{ maps({arguments}) {{ data {{ id }} }} }}"))["errors"]
+    (error,) = (await post_graphql(client, f"{{ maps({arguments}) {{ data {{ id }} }} }}"))[
+        "errors"
+    ]
     assert error["extensions"]["code"] == "INVALID_INPUT"
     assert list(error["extensions"]["fields"]) == [field]
 

@@ -16,8 +16,8 @@ from rest.envelopes import PagedList
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from storage.records.visibility import AssetScope
+from tests.fixtures import CATALOG, HIDDEN, SEEN
 from tests.test_rest_and_graphql_agree import parameters, variables
-from tests.world import CATALOG, HIDDEN, SEEN
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

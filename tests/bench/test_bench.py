@@ -114,7 +114,7 @@ def test_what_must_be_answered_304_is_not_compared_when_it_is_not() -> None:
         check_same_answers([_canned("{}")], _shape(is_conditional=True), NOWHERE)
 
 
-def test_a_profile_is_told_per_request(tmp_path: Path) -> None:
+def test_a_profile_is_reported_per_request(tmp_path: Path) -> None:
     profile = cProfile.Profile()
     for _ in range(6):
         profile.runcall(percentile, [1.0], 0.5)

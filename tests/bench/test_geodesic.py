@@ -103,7 +103,7 @@ def test_a_path_may_touch_corners_even_if_no_line_may_leave_the_area() -> None:
     assert geodesic_feet(area, [(1, 8), (8, 1)], graze_feet=0)[0, 1] == pytest.approx(10.0)
 
 
-def test_lines_may_leave_the_area_by_a_hair_unless_told_otherwise() -> None:
+def test_lines_may_leave_the_area_by_a_tolerance() -> None:
     area = Polygon([(0, 0), (10, 0), (10, 2), (5, 1e-7), (0, 2)])  # a notch almost to the floor
     ends = [(0.0, 0.0), (10.0, 0.0)]
     dented = area.difference(box(4, -1, 6, 1e-9))

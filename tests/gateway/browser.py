@@ -20,8 +20,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE_MS = 30_000
-expect.set_options(timeout=PATIENCE_MS)
+TIMEOUT_MS = 30_000
+expect.set_options(timeout=TIMEOUT_MS)
 
 # Chromium reports what the content security policy stopped to the page as an event.
 COLLECT_VIOLATIONS = """
@@ -41,7 +41,7 @@ class Visit:
     requests: list[Request] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
-    def all_complaints(self) -> list[str]:
+    def all_errors(self) -> list[str]:
         """Console errors, uncaught exceptions, policy violations, failed or foreign requests."""
         return [*self.errors, *self.page.evaluate("window.violations")]
 
@@ -73,7 +73,7 @@ def visit(base_url: str) -> Iterator[Visit]:
             context = browser.new_context(
                 ignore_https_errors=True, viewport={"width": 1280, "height": 800}
             )
-            context.set_default_timeout(PATIENCE_MS)
+            context.set_default_timeout(TIMEOUT_MS)
             opened = Visit(base_url, context.new_page())
             opened.watch()
             yield opened
@@ -119,7 +119,7 @@ def run_graphiql(base_url: str, key: str, picture: Path | None = None) -> tuple[
         response = execute_query(seen, "shortLabel")
         if picture:
             seen.page.screenshot(path=picture)
-        return response, seen.all_complaints()
+        return response, seen.all_errors()
 
 
 def run_reference(base_url: str, key: str, picture: Path | None = None) -> tuple[int, list[str]]:
@@ -136,7 +136,7 @@ def run_reference(base_url: str, key: str, picture: Path | None = None) -> tuple
         operation.locator("button.opblock-summary-control").click()
         operation.get_by_role("button", name="Execute").click()
         status = operation.locator(".live-responses-table .response .response-col_status").first
-        expect(status).to_be_visible(timeout=PATIENCE_MS)
+        expect(status).to_be_visible(timeout=TIMEOUT_MS)
         if picture:
             page.screenshot(path=picture)
-        return int(status.inner_text().split()[0]), seen.all_complaints()
+        return int(status.inner_text().split()[0]), seen.all_errors()

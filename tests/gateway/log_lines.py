@@ -27,7 +27,7 @@ class LogLines(logging.Handler):
 
 
 @contextmanager
-def kept_lines(logger: logging.Logger, level: int) -> Iterator[LogLines]:
+def capture_log_lines(logger: logging.Logger, level: int) -> Iterator[LogLines]:
     """Keep what is logged from this level on, and leave the logger as it was."""
     handler, previous = LogLines(), logger.level
     logger.addHandler(handler)

@@ -87,7 +87,7 @@ def create_exit(write_counter: WriteCounter) -> AppWithFastPath:
 
 
 def create_second_fails(write_counter: WriteCounter) -> AppWithFastPath:
-    """The first process starts for as long as it is told to; the second one cannot start.
+    """The first process takes as long to start as it is configured to; the second one cannot start.
 
     Each leaves its process id in a directory.
     """

@@ -1,4 +1,4 @@
-"""The application as a whole: health, what is open to everybody, and life without MongoDB."""
+"""The application as a whole: health, what is open without a key, and behaviour without MongoDB."""
 
 import asyncio
 import contextlib
@@ -13,16 +13,16 @@ import pytest
 from gateway.app import Gateway
 from gateway.settings import Settings
 from storage.embedded import embedded_mongo
-from tests.world import create, serving
+from tests.fixtures import create_world, gateway_client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 
 
-async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+async def wait_until(holds: Callable[[], Awaitable[bool]]) -> None:
     """Waits for something that takes its time."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while not await holds():
             await asyncio.sleep(0.05)
 
@@ -38,16 +38,16 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
     ],
 )
 async def test_some_addresses_need_no_key(
-    stranger: httpx.AsyncClient, path: str, content_type: str
+    anonymous: httpx.AsyncClient, path: str, content_type: str
 ) -> None:
-    response = await stranger.get(path, headers={"Accept": "text/html"})
+    response = await anonymous.get(path, headers={"Accept": "text/html"})
     assert response.headers["content-type"] == content_type
     assert response.status_code in (200, 503 if content_type.startswith("text/html") else 200)
 
 
-async def test_every_response_has_the_id_of_its_request(stranger: httpx.AsyncClient) -> None:
+async def test_every_response_has_the_id_of_its_request(anonymous: httpx.AsyncClient) -> None:
     for path in ("/health/live", "/v1/units", "/graphql", "/nothing"):
-        response = await stranger.get(path, headers={"X-Request-Id": "abc-1"})
+        response = await anonymous.get(path, headers={"X-Request-Id": "abc-1"})
         assert response.headers["x-request-id"] == "abc-1"
 
 
@@ -67,16 +67,16 @@ async def test_without_mongodb_rest_and_graphql_are_unavailable_until_it_is_back
     async with contextlib.AsyncExitStack() as stack:
         mongod = stack.enter_context(contextlib.ExitStack())
         url = mongod.enter_context(embedded_mongo.run_embedded_mongo(tmp_path))
-        world = await create(url, "floorgate", tmp_path / "bundle.json")
+        world = await create_world(url, "floorgate", tmp_path / "bundle.json")
         settings = world.settings(mongo_driver=driver)
-        client = await stack.enter_async_context(serving(settings, world.keys.full))
+        client = await stack.enter_async_context(gateway_client(settings, world.keys.full))
         assert (await client.get("/v1/units")).status_code == 200
 
         mongod.close()
-        await until(lambda: is_closed(url))
-        await until(
+        await wait_until(lambda: is_closed(url))
+        await wait_until(
             lambda: is_unavailable(client, "/v1/units")
-        )  # what is kept lives a little longer
+        )  # the cached response lives a little longer
         for path in ("/v1/units", "/v1/units/none", "/graphql?query={units{data{id}}}"):
             response = await client.get(path)
             assert response.status_code == 503
@@ -86,8 +86,8 @@ async def test_without_mongodb_rest_and_graphql_are_unavailable_until_it_is_back
         assert (await client.get("/health/live")).status_code == 200
 
         assert stack.enter_context(embedded_mongo.run_embedded_mongo(tmp_path)) == url
-        await until(lambda: is_served(client, "/v1/units"))
-        await until(lambda: is_served(client, "/health/ready"))
+        await wait_until(lambda: is_served(client, "/v1/units"))
+        await wait_until(lambda: is_served(client, "/health/ready"))
 
 
 async def is_unavailable(client: httpx.AsyncClient, path: str) -> bool:

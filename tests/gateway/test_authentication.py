@@ -11,8 +11,16 @@ import pytest
 from pymongo import MongoClient
 
 from storage import api_keys
-from tests.gateway.log_lines import LogLines, kept_lines
-from tests.world import SEEN, World, connected, make_key, running, serving, speaking
+from tests.fixtures import (
+    SEEN,
+    World,
+    gateway_client,
+    make_key,
+    open_client,
+    open_database,
+    run_gateway,
+)
+from tests.gateway.log_lines import LogLines, capture_log_lines
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +65,7 @@ def message(response: httpx.Response) -> str:
     ],
 )
 async def test_a_request_without_one_key_is_challenged(
-    stranger: httpx.AsyncClient,
+    anonymous: httpx.AsyncClient,
     world: World,
     endpoint: str,
     headers: Pairs,
@@ -68,7 +76,7 @@ async def test_a_request_without_one_key_is_challenged(
         [(name, value.format(key=world.keys.full)) for name, value in pairs]
         for pairs in (headers, query)
     ]
-    response = await answer(stranger, endpoint, *filled)
+    response = await answer(anonymous, endpoint, *filled)
     assert response.status_code == 401
     assert message(response) == expected
     assert response.headers["www-authenticate"] == 'Key realm="floorgate"'
@@ -76,7 +84,7 @@ async def test_a_request_without_one_key_is_challenged(
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 async def test_a_key_is_taken_from_the_header_or_the_query(
-    stranger: httpx.AsyncClient, world: World, endpoint: str
+    anonymous: httpx.AsyncClient, world: World, endpoint: str
 ) -> None:
     key = world.keys.full
     for headers, query in (
@@ -86,21 +94,21 @@ async def test_a_key_is_taken_from_the_header_or_the_query(
         ([("API-Key", "")], [("api-key", key)]),  # an empty key is no key
         ([("API-Key", key)], [("api-key", "fgk_unknown")]),  # the header counts
     ):
-        assert (await answer(stranger, endpoint, headers, query)).status_code == 200
+        assert (await answer(anonymous, endpoint, headers, query)).status_code == 200
 
 
 async def test_a_percent_encoded_parameter_is_the_same_parameter(
-    stranger: httpx.AsyncClient, world: World
+    anonymous: httpx.AsyncClient, world: World
 ) -> None:
     encoded = "".join(f"%{ord(letter):02x}" for letter in world.keys.full)
-    assert (await stranger.get(f"{REST}?api%2Dkey={encoded}")).status_code == 200
-    twice = await stranger.get(f"{REST}?api%2Dkey={encoded}&api-key={encoded}")
+    assert (await anonymous.get(f"{REST}?api%2Dkey={encoded}")).status_code == 200
+    twice = await anonymous.get(f"{REST}?api%2Dkey={encoded}&api-key={encoded}")
     assert message(twice) == DUPLICATE
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 async def test_an_invalid_key_is_rejected_without_a_reason(
-    stranger: httpx.AsyncClient, world: World, endpoint: str
+    anonymous: httpx.AsyncClient, world: World, endpoint: str
 ) -> None:
     answers = []
     for key in (
@@ -114,7 +122,7 @@ async def test_an_invalid_key_is_rejected_without_a_reason(
         world.keys.revoked,
         world.keys.expired,
     ):
-        response = await answer(stranger, endpoint, [], [("api-key", key)])
+        response = await answer(anonymous, endpoint, [], [("api-key", key)])
         assert response.status_code == 403
         assert message(response) == INVALID
         answers.append(response.content)
@@ -122,26 +130,26 @@ async def test_an_invalid_key_is_rejected_without_a_reason(
 
 
 async def test_the_header_wins_even_when_only_the_parameter_is_right(
-    stranger: httpx.AsyncClient, world: World
+    anonymous: httpx.AsyncClient, world: World
 ) -> None:
     response = await answer(
-        stranger, REST, [("API-Key", api_keys.generate_key())], [("api-key", world.keys.full)]
+        anonymous, REST, [("API-Key", api_keys.generate_key())], [("api-key", world.keys.full)]
     )
     assert response.status_code == 403
 
 
-async def test_an_unknown_address_needs_no_key_to_be_unknown(stranger: httpx.AsyncClient) -> None:
-    assert (await stranger.get("/v1/nothing")).status_code == 404
-    assert (await stranger.delete(REST)).status_code == 405
-    assert (await stranger.get("/v1/units/none?page=x")).status_code == 401
+async def test_an_unknown_address_needs_no_key_to_be_unknown(anonymous: httpx.AsyncClient) -> None:
+    assert (await anonymous.get("/v1/nothing")).status_code == 404
+    assert (await anonymous.delete(REST)).status_code == 405
+    assert (await anonymous.get("/v1/units/none?page=x")).status_code == 401
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-async def test_a_key_beyond_its_rate_is_told_when_to_come_back(world: World, endpoint: str) -> None:
+async def test_a_key_beyond_its_rate_gets_a_retry_after(world: World, endpoint: str) -> None:
     settings = world.settings(rate_limit=1, rate_burst=3)
-    async with serving(settings, world.keys.full) as client:
+    async with gateway_client(settings, world.keys.full) as client:
         answers = [await client.get(endpoint) for _ in range(4)]
-        other = await client.get(endpoint, headers={"API-Key": world.keys.narrow})
+        other = await client.get(endpoint, headers={"API-Key": world.keys.restricted})
     assert [each.status_code for each in answers] == [200, 200, 200, 429]
     assert message(answers[-1]) == "API rate limit exceeded"
     assert answers[-1].headers["retry-after"] == "1"
@@ -150,12 +158,12 @@ async def test_a_key_beyond_its_rate_is_told_when_to_come_back(world: World, end
 
 async def test_a_key_ends_when_it_expires_though_it_is_held_in_memory(own_world: World) -> None:
     async with (
-        connected(own_world) as database,
-        running(own_world.settings()) as gateway,
+        open_database(own_world) as database,
+        run_gateway(own_world.settings()) as gateway,
     ):
         ends = datetime.now(UTC) + timedelta(seconds=1.5)
         _, key = await make_key(database, "short", expires_at=ends)
-        async with speaking(gateway, key) as client:
+        async with open_client(gateway, key) as client:
             assert (await client.get(REST)).status_code == 200
             while datetime.now(UTC) < ends:
                 await asyncio.sleep(0.05)
@@ -165,15 +173,15 @@ async def test_a_key_ends_when_it_expires_though_it_is_held_in_memory(own_world:
 async def test_a_revoked_key_ends_on_every_gateway_within_a_second(own_world: World) -> None:
     loop = asyncio.get_running_loop()
     async with (
-        connected(own_world) as database,
-        running(own_world.settings()) as one,
-        running(own_world.settings(mongo_driver="pymongo")) as other,
+        open_database(own_world) as database,
+        run_gateway(own_world.settings()) as one,
+        run_gateway(own_world.settings(mongo_driver="pymongo")) as other,
     ):
         key_id, key = await make_key(database, "short")
-        async with speaking(one, key) as here, speaking(other, key) as there:
+        async with open_client(one, key) as here, open_client(other, key) as there:
             for client in (here, there):
                 assert (await client.get(REST)).status_code == 200
-            async with speaking(one, own_world.keys.full) as operator:
+            async with open_client(one, own_world.keys.full) as operator:
                 await operator.post(
                     "/graphql",
                     json={"query": f'mutation {{ revokeApiKey(id: "{key_id}") }}'},
@@ -186,8 +194,8 @@ async def test_a_revoked_key_ends_on_every_gateway_within_a_second(own_world: Wo
 
 async def test_a_new_key_opens_at_once_though_it_was_asked_for_before(own_world: World) -> None:
     async with (
-        connected(own_world) as database,
-        serving(own_world.settings()) as client,
+        open_database(own_world) as database,
+        gateway_client(own_world.settings()) as client,
     ):
         key = api_keys.generate_key()
         headers = {"API-Key": key}
@@ -209,12 +217,12 @@ async def test_a_new_key_opens_at_once_though_it_was_asked_for_before(own_world:
 @pytest.fixture
 def lines() -> Iterator[LogLines]:
     """Every line that is logged, at the lowest level."""
-    with kept_lines(logging.getLogger(), logging.DEBUG) as lines:
+    with capture_log_lines(logging.getLogger(), logging.DEBUG) as lines:
         yield lines
 
 
 async def test_no_key_is_ever_stored_or_logged(own_world: World, lines: LogLines) -> None:
-    async with serving(own_world.settings()) as client:
+    async with gateway_client(own_world.settings()) as client:
         sent = [own_world.keys.full, own_world.keys.revoked, api_keys.generate_key()]
         for key in sent:
             await client.get(REST, headers={"API-Key": key})
@@ -239,21 +247,21 @@ async def test_no_key_is_ever_stored_or_logged(own_world: World, lines: LogLines
 
 
 async def test_only_an_administrator_makes_lists_and_ends_keys(
-    client: httpx.AsyncClient, narrow: httpx.AsyncClient
+    client: httpx.AsyncClient, restricted: httpx.AsyncClient
 ) -> None:
     for query in (
         "{ apiKeys { data { id } } }",
         'mutation { createApiKey(name: "mine") { key } }',
         'mutation { revokeApiKey(id: "any") }',
     ):
-        response = await narrow.post("/graphql", json={"query": query})
+        response = await restricted.post("/graphql", json={"query": query})
         (error,) = response.json()["errors"]
         assert error["message"] == "Access denied: this key lacks the permission service.admin"
         assert error["extensions"]["code"] == "PERMISSION_REQUIRED"
 
 
 async def test_a_key_made_through_the_api_sees_what_it_was_given(own_world: World) -> None:
-    async with serving(own_world.settings()) as client:
+    async with gateway_client(own_world.settings()) as client:
         made = await client.post(
             "/graphql",
             json={

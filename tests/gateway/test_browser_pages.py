@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from gateway import browser_pages
 from gateway.server.server import security_headers
 from tests.gateway import browser
-from tests.gateway.directory import APP, KEY
+from tests.gateway.fake_service import APP, KEY
 
 WEB = Path(browser_pages.__file__).parent / "web"
 AS_BROWSER = {"Accept": "text/html,application/xhtml+xml"}
@@ -32,7 +32,7 @@ needs_chromium = pytest.mark.skipif(
 
 
 @contextmanager
-def serving(app: Starlette) -> Iterator[str]:
+def serve_pages(app: Starlette) -> Iterator[str]:
     """Serve the application on a free port of this machine for as long as the context lasts."""
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(
@@ -51,7 +51,7 @@ def serving(app: Starlette) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def base_url() -> Iterator[str]:
-    with serving(APP) as url:
+    with serve_pages(APP) as url:
         yield url
 
 
@@ -186,7 +186,7 @@ def test_without_a_build_an_asset_is_not_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(browser_pages, "DIST_DIR", tmp_path / "none")
-    with serving(Starlette(routes=browser_pages.static_file_routes())) as url:
+    with serve_pages(Starlette(routes=browser_pages.static_file_routes())) as url:
         assert httpx.get(f"{url}/pages/icon.svg").status_code == 404
 
 
@@ -222,7 +222,7 @@ def test_graphiql_asks_for_a_key_instead_of_failing(base_url: str) -> None:
         browser.expect_key_state(seen, "Needed to read data")
         assert "Type your API key" in browser.execute_query(seen, "API")
         assert not [request for request in seen.requests if request.method == "POST"]
-        assert seen.all_complaints() == []
+        assert seen.all_errors() == []
 
 
 @needs_build

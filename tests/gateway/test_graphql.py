@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from resolvers.request.context import Context
-from tests.world import SEEN, UNIT, ask, data_of
+from tests.fixtures import SEEN, UNIT, data_of, post_graphql
 
 pytestmark = pytest.mark.anyio
 
@@ -110,9 +110,9 @@ async def test_other_methods_are_rejected(client: httpx.AsyncClient) -> None:
     assert response.json() == {"message": "Method not allowed"}
 
 
-async def test_a_browser_gets_graphiql_without_a_key(stranger: httpx.AsyncClient) -> None:
+async def test_a_browser_gets_graphiql_without_a_key(anonymous: httpx.AsyncClient) -> None:
     headers = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-    response = await stranger.get("/graphql", headers=headers)
+    response = await anonymous.get("/graphql", headers=headers)
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     assert response.headers["cache-control"] == "no-store"
 
@@ -196,7 +196,7 @@ async def test_malformed_json_is_reported_with_line_and_column(client: httpx.Asy
 async def test_an_invalid_document_is_rejected_with_a_message(
     client: httpx.AsyncClient, document: str
 ) -> None:
-    body = await ask(client, document)
+    body = await post_graphql(client, document)
     assert body.get("data") is None
     for error in body["errors"]:
         assert error["extensions"]["code"] != "SERVER_ERROR"
@@ -214,7 +214,7 @@ def chain(levels: int) -> str:
 async def test_a_long_chain_of_fragments_runs_or_is_rejected(
     client: httpx.AsyncClient, levels: int
 ) -> None:
-    body = await ask(client, chain(levels))
+    body = await post_graphql(client, chain(levels))
     assert body.get("data") == {"__typename": "Query"} or codes(body) == ["LIMIT_EXCEEDED"]
 
 
@@ -233,17 +233,17 @@ async def test_no_message_suggests_names(client: httpx.AsyncClient) -> None:
         "{ ...F } fragment F on Querry { __typename }",
         "{ units @inclood(if: true) { data { id } } }",
     ):
-        body = await ask(client, query)
+        body = await post_graphql(client, query)
         assert body["errors"]
         assert "did you mean" not in json.dumps(body).lower()
 
 
 async def test_only_a_key_opens_introspection(
-    stranger: httpx.AsyncClient, narrow: httpx.AsyncClient
+    anonymous: httpx.AsyncClient, restricted: httpx.AsyncClient
 ) -> None:
     query = "{ __schema { queryType { name } } }"
-    assert (await stranger.post("/graphql", json={"query": query})).status_code == 401
-    assert await data_of(narrow, query) == {"__schema": {"queryType": {"name": "Query"}}}
+    assert (await anonymous.post("/graphql", json={"query": query})).status_code == 401
+    assert await data_of(restricted, query) == {"__schema": {"queryType": {"name": "Query"}}}
 
 
 async def test_an_internal_error_is_masked_and_logged(
@@ -254,7 +254,7 @@ async def test_an_internal_error_is_masked_and_logged(
 
     monkeypatch.setattr(Context, "list_page", fail)
     with caplog.at_level(logging.ERROR, "floorgate.graphql"):
-        body = await ask(client, "{ units(perPage: 7777) { data { id } } }")
+        body = await post_graphql(client, "{ units(perPage: 7777) { data { id } } }")
         rest = await client.get("/v1/units?per-page=7777")
     assert body["data"] is None
     assert [error["message"] for error in body["errors"]] == ["Server error"]
@@ -271,7 +271,7 @@ async def test_an_internal_error_in_one_field_leaves_the_others(
         raise ZeroDivisionError
 
     monkeypatch.setattr(Context, "load_pages", fail)
-    body = await ask(
+    body = await post_graphql(
         client,
         '{ asset(id: "north") { name } floors: asset(id: "north") { floors { data { id } } } }',
     )
@@ -279,6 +279,8 @@ async def test_an_internal_error_in_one_field_leaves_the_others(
     assert codes(body) == ["SERVER_ERROR"]
 
 
-async def test_what_a_key_may_not_see_is_null_without_an_error(narrow: httpx.AsyncClient) -> None:
-    assert await data_of(narrow, '{ unit(id: "unit-s") { id } }') == {"unit": None}
-    assert await data_of(narrow, '{ unit(id: "none") { id } }') == {"unit": None}
+async def test_what_a_key_may_not_see_is_null_without_an_error(
+    restricted: httpx.AsyncClient,
+) -> None:
+    assert await data_of(restricted, '{ unit(id: "unit-s") { id } }') == {"unit": None}
+    assert await data_of(restricted, '{ unit(id: "none") { id } }') == {"unit": None}

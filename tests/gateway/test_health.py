@@ -6,7 +6,7 @@ from starlette.requests import Request
 from gateway.health import HealthEndpoints
 from storage.mongo.connection import ConnectionSettings
 from storage.setup.database import open_database
-from tests.world import World
+from tests.fixtures import World
 
 pytestmark = pytest.mark.anyio
 

@@ -35,7 +35,7 @@ def test_no_window_holds_more_than_burst_and_rate(
 
 
 @given(RATES, BURSTS, PAUSES)
-def test_a_client_that_waits_as_told_is_let_in(
+def test_a_client_that_waits_for_retry_after_is_let_in(
     per_second: float, burst: int, pauses: list[float]
 ) -> None:
     limiter = RateLimiter(per_second, burst)
@@ -70,7 +70,7 @@ def test_the_least_recently_used_keys_are_evicted() -> None:
     assert [limiter.check("b", 0), limiter.check("b", 0)] == [None, None]
 
 
-def test_a_rate_of_zero_is_none() -> None:
+def test_a_rate_of_zero_means_no_limit() -> None:
     limiter = RateLimiter(per_second=0, burst=1)
     assert all(limiter.check("key", 0) is None for _ in range(100))
 

@@ -21,11 +21,11 @@ from storage.catalog import RECORD_TYPES
 from storage.records.visibility import ALL_ASSETS
 from storage.units import UNITS
 from tests.drivers import EACH_DRIVER
-from tests.gateway.log_lines import kept_lines
+from tests.gateway.log_lines import capture_log_lines
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 
 
 @pytest.fixture(params=EACH_DRIVER)
@@ -33,7 +33,7 @@ def settings(mongo_url: str, database_name: str, request: pytest.FixtureRequest)
     return Settings(mongo_url=mongo_url, database=database_name, mongo_driver=request.param)
 
 
-def opening(settings: Settings, counter: WriteCounter | None = None) -> Any:
+def open_gateway_state(settings: Settings, counter: WriteCounter | None = None) -> Any:
     """The context in which the state exists."""
     return open_state(
         settings, counter or WriteCounter.for_single_process(), RateLimiter(per_second=0, burst=1)
@@ -41,13 +41,13 @@ def opening(settings: Settings, counter: WriteCounter | None = None) -> Any:
 
 
 async def wait_until_followed(opened: GatewayState) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while opened.change_feed.take_snapshot() is None:
             await asyncio.sleep(0.01)
 
 
 async def test_the_database_is_prepared_and_followed_while_it_is_open(settings: Settings) -> None:
-    async with opening(settings) as opened:
+    async with open_gateway_state(settings) as opened:
         collections = await opened.store.database.list_collection_names()
         assert {kind.name for kind in RECORD_TYPES} <= {*collections}
         assert await opened.store.find_record(UNITS, ALL_ASSETS, {"_id": "none"}) is None
@@ -61,9 +61,9 @@ async def test_no_task_is_left_and_no_error_logged_however_it_closes(
 ) -> None:
     """The change stream ends before its connection does, else it would log an error."""
     before = asyncio.all_tasks()
-    with kept_lines(logging.getLogger("floorgate"), logging.WARNING) as lines:
+    with capture_log_lines(logging.getLogger("floorgate"), logging.WARNING) as lines:
         try:
-            async with opening(settings) as opened:
+            async with open_gateway_state(settings) as opened:
                 await wait_until_followed(opened)
                 assert len(asyncio.all_tasks() - before) >= 3  # feed, report, imports
                 if fails:
@@ -79,7 +79,7 @@ async def test_the_writes_of_other_processes_are_seen_through_the_shared_counter
 ) -> None:
     memory = bytearray(16)
     ours, theirs = WriteCounter(memory, 0), WriteCounter(memory, 1)
-    async with opening(settings, ours) as opened:
+    async with open_gateway_state(settings, ours) as opened:
         await wait_until_followed(opened)
         before = opened.change_feed.take_snapshot()
         theirs.increment()
@@ -90,7 +90,7 @@ async def test_the_writes_of_other_processes_are_seen_through_the_shared_counter
 
 @pytest.mark.parametrize("cache_mb", [0, 1])
 async def test_records_are_cached_unless_caching_is_off(settings: Settings, cache_mb: int) -> None:
-    async with opening(replace(settings, cache_mb=cache_mb)) as opened:
+    async with open_gateway_state(replace(settings, cache_mb=cache_mb)) as opened:
         assert (opened.record_cache is None) == (cache_mb == 0)
 
 
@@ -100,7 +100,7 @@ async def test_a_mongodb_that_does_not_answer_is_explained_with_its_setting() ->
     settings = Settings(mongo_url="mongodb://127.0.0.1:1/")
     sentence = "^MongoDB cannot be reached: is it running, and is --mongo-url right\\?$"
     with pytest.raises(StartError, match=sentence):
-        async with opening(settings):
+        async with open_gateway_state(settings):
             pytest.fail("it does not open")
     assert not asyncio.all_tasks() - before
 
@@ -109,7 +109,7 @@ async def test_a_data_directory_that_cannot_be_used_is_named(tmp_path: Path) -> 
     file = tmp_path / "file"
     file.touch()
     with pytest.raises(StartError, match=f"^{file}.*: Not a directory; the data directory must"):
-        async with opening(Settings(data_dir=file)):
+        async with open_gateway_state(Settings(data_dir=file)):
             pytest.fail("it does not open")
 
 
@@ -118,17 +118,17 @@ async def test_an_import_that_died_is_cleaned_up_in_the_background_once_its_leas
 ) -> None:
     """While another process holds the lease, the import may just be slow."""
     monkeypatch.setattr(state, "IMPORT_RETRY_SECONDS", 0.01)
-    async with opening(settings) as opened:
+    async with open_gateway_state(settings) as opened:
         database = opened.store.database
         dead = ImportLease(database)
-        assert await dead.acquire(PATIENCE_SECONDS)  # the gateway's own look at it is over
+        assert await dead.acquire(TIMEOUT_SECONDS)  # the gateway's own look at it is over
         await dead.begin_staging()
         staged = f"{STAGING_PREFIX}{dead.import_id}.units"
         await database[staged].insert_one({"_id": 0})
-        async with opening(settings) as other:
+        async with open_gateway_state(settings) as other:
             await wait_until_followed(other)
             assert staged in await database.list_collection_names()
             await dead.release()
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 while staged in await database.list_collection_names():
                     await asyncio.sleep(0.01)

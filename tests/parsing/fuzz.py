@@ -1,7 +1,7 @@
 """Fuzz the parser: `.venv/bin/python -m tests.parsing.fuzz --minutes 10`.
 
 With atheris installed the run is guided by coverage, else it is hypothesis at random. Inputs
-that break a law are written to `tests/parsing/found/`, where the suite keeps trying them.
+that break a property are written to `tests/parsing/found/`, where the suite keeps trying them.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.parsing import laws
+from tests.parsing import properties
 from tests.parsing.sources import MADE
 from tests.parsing.strategies import broken_drawings, drawings
 
@@ -42,10 +42,10 @@ def spliced_drawings(draw: st.DrawFn) -> bytes:
 )
 @given(drawings() | broken_drawings() | spliced_drawings() | st.binary())
 def try_one(svg: bytes) -> None:
-    """Check one input, and keep it when it breaks a law."""
+    """Check one input, and keep it when it breaks a property."""
     started = time.process_time()
     try:
-        laws.check(svg)
+        properties.check_properties(svg)
         assert time.process_time() - started < 10, "took over ten seconds"
     except Exception:
         FOLDER.mkdir(exist_ok=True)

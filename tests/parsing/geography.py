@@ -16,7 +16,7 @@ Tags = Mapping[str, str]
 Metres = tuple[float, float]
 
 
-def place(metres: Metres) -> tuple[float, float]:
+def lon_lat(metres: Metres) -> tuple[float, float]:
     """Longitude and latitude of about so many metres east and north of a corner in Aarhus."""
     return round(10 + metres[0] * METRE_DEGREES / 0.5592, 7), round(
         56 + metres[1] * METRE_DEGREES, 7
@@ -27,7 +27,7 @@ def box(west: float, south: float, east: float, north: float) -> list[Metres]:
     return [(west, south), (east, south), (east, north), (west, north), (west, south)]
 
 
-class Sketchbook:
+class OsmPlanBuilder:
     """Ways and nodes, in metres."""
 
     def __init__(self) -> None:
@@ -35,21 +35,21 @@ class Sketchbook:
         self._tagged: dict[int, Tags] = {}
         self._ways: list[tuple[list[int], Tags]] = []
 
-    def node(self, at: Metres, **tags: str) -> str:
+    def add_node(self, at: Metres, **tags: str) -> str:
         number = self._node(at)
         self._tagged[number] = tags
         return f"node/{number}"
 
-    def way(self, line: list[Metres], **tags: str) -> str:
+    def add_way(self, line: list[Metres], **tags: str) -> str:
         self._ways.append(([self._node(at) for at in line], tags))
         return f"way/{len(self._ways)}"
 
     def _node(self, at: Metres) -> int:
         return self._places.setdefault(at, len(self._places) + 1)
 
-    def osm(self, more: str = "") -> bytes:
+    def to_osm(self, more: str = "") -> bytes:
         nodes = "".join(
-            f"<node id='{number}' lon='{place(at)[0]}' lat='{place(at)[1]}'>"
+            f"<node id='{number}' lon='{lon_lat(at)[0]}' lat='{lon_lat(at)[1]}'>"
             f"{_tags(self._tagged.get(number, {}))}</node>\n"
             for at, number in self._places.items()
         )
@@ -61,8 +61,8 @@ class Sketchbook:
         )
         return f"<osm version='0.6'>\n{nodes}{ways}{more}</osm>\n".encode()
 
-    def geojson(self) -> bytes:
-        at = {number: place(metres) for metres, number in self._places.items()}
+    def to_geojson(self) -> bytes:
+        at = {number: lon_lat(metres) for metres, number in self._places.items()}
         points = [
             _feature(f"node/{number}", tags, "Point", at[number])
             for number, tags in self._tagged.items()

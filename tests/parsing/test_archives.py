@@ -46,7 +46,7 @@ def test_an_archive_of_too_many_members_is_rejected(monkeypatch: pytest.MonkeyPa
 
 
 def encrypted() -> bytes:
-    """An archive whose headers say that its member is encrypted."""
+    """An archive with headers that say that its member is encrypted."""
     plain = bytearray(zipped(("a", b"secret")))
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         plain[plain.index(signature) + offset] |= 1

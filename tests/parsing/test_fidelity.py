@@ -16,8 +16,8 @@ from parsing.svg.viewports import root_frame
 from tests.parsing.browser import CHROMIUM, Sheet, differing_share, draw, is_blank
 from tests.parsing.sources import DEMO, MADE, REAL, REAL_FOLDER, cad_export, without_text
 
-LARGEST_SHARE = 0.001
-LARGEST_SIDE_PX = 1_200
+MAX_DIFFERING_SHARE = 0.001
+MAX_SIDE_PX = 1_200
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
@@ -45,24 +45,24 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pair]]
 def test_the_parsed_map_draws_the_same_picture(path: Path, pairs: dict[str, Pair]) -> None:
     source, round_trip = pairs[path.stem]
     assert not is_blank(source)
-    assert differing_share(source, round_trip) < LARGEST_SHARE
+    assert differing_share(source, round_trip) < MAX_DIFFERING_SHARE
 
 
 def test_a_cad_export_draws_the_same_picture(pairs: dict[str, Pair]) -> None:
     source, round_trip = pairs["cad-export"]
     assert not is_blank(source)
-    assert differing_share(source, round_trip) < LARGEST_SHARE
+    assert differing_share(source, round_trip) < MAX_DIFFERING_SHARE
 
 
 @pytest.mark.skipif(not REAL, reason=f"no real drawings at {REAL_FOLDER}")
 def test_real_drawings_draw_the_same_picture(pairs: dict[str, Pair]) -> None:
     for path in REAL:
-        assert differing_share(*pairs[path.stem]) < LARGEST_SHARE, path.name
+        assert differing_share(*pairs[path.stem]) < MAX_DIFFERING_SHARE, path.name
 
 
 def test_a_picture_that_differs_is_noticed(pairs: dict[str, Pair]) -> None:
     shapes, transforms = pairs["shapes"].source, pairs["transforms"].source
-    assert differing_share(shapes, transforms) > LARGEST_SHARE
+    assert differing_share(shapes, transforms) > MAX_DIFFERING_SHARE
 
 
 def _source_sheet(svg: bytes) -> Sheet:
@@ -77,5 +77,5 @@ def _round_trip_sheet(svg: bytes) -> Sheet:
 
 
 def _sheet(svg: bytes, size: Viewport) -> Sheet:
-    scale = min(1, LARGEST_SIDE_PX / max(size))
+    scale = min(1, MAX_SIDE_PX / max(size))
     return Sheet(svg, math.ceil(size.width * scale), math.ceil(size.height * scale))

@@ -6,7 +6,7 @@ from parsing import plans
 from parsing.errors import DocumentRejectedError, InvalidPlanError, NotWellFormedError, ParsingError
 from parsing.plans import PlanFormat
 from samples.venue import make_archive, make_venue
-from tests.parsing.geography import Sketchbook, box
+from tests.parsing.geography import OsmPlanBuilder, box
 
 SVG = (
     b'<svg xmlns="http://www.w3.org/2000/svg"><rect width="9" height="9" data-tags="indoor=room"/>'
@@ -14,9 +14,9 @@ SVG = (
 )
 
 
-def book() -> Sketchbook:
-    drawn = Sketchbook()
-    drawn.way(box(0, 0, 5, 5), indoor="room", level="0")
+def builder() -> OsmPlanBuilder:
+    drawn = OsmPlanBuilder()
+    drawn.add_way(box(0, 0, 5, 5), indoor="room", level="0")
     return drawn
 
 
@@ -27,10 +27,10 @@ def book() -> Sketchbook:
         ({"a": b"<?xml version='1.0'?><!DOCTYPE svg><!-- a < b -->\n<svg:svg/>"}, "svg"),
         ({"a.svg": b"\xef\xbb\xbf" + SVG}, "svg"),
         ({"a.svg": SVG.decode().encode("utf-16")}, "svg"),
-        ({"a.osm": book().osm()}, "osm"),
+        ({"a.osm": builder().to_osm()}, "osm"),
         ({"a.xml": b"<osm></osm>"}, "osm"),
-        ({"a.json": book().geojson()}, "geojson"),
-        ({"0.geojson": book().geojson(), "1.geojson": book().geojson()}, "geojson"),
+        ({"a.json": builder().to_geojson()}, "geojson"),
+        ({"0.geojson": builder().to_geojson(), "1.geojson": builder().to_geojson()}, "geojson"),
         ({"a.zip": make_archive(make_venue())}, "imdf"),
         ({f"hall/{name}": content for name, content in make_venue().items()}, "imdf"),
     ],
@@ -60,8 +60,8 @@ def test_an_unknown_format_is_an_error_that_lists_the_known_ones(
     ("files", "id_key"),
     [
         ({"a.svg": SVG}, None),
-        ({"a.osm": book().osm()}, "osm:id"),
-        ({"a.geojson": book().geojson()}, "osm:id"),
+        ({"a.osm": builder().to_osm()}, "osm:id"),
+        ({"a.geojson": builder().to_geojson()}, "osm:id"),
         ({"a.zip": make_archive(make_venue())}, "imdf:id"),
         (make_venue(), "imdf:id"),
     ],

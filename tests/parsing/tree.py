@@ -32,8 +32,8 @@ def elements_of(parent: Members) -> Iterator[Members]:
         yield from elements_of(element)
 
 
-def uid_faults(parsed: Members) -> list[Members]:
-    """Elements whose uid is not `u` and their position, or that have one they should not."""
+def find_bad_uids(parsed: Members) -> list[Members]:
+    """Elements with a uid other than `u` and their position, or that have one they should not."""
     with_uid = {"Georeference", "Level", "HitArea", "Unit"}
     return [
         element

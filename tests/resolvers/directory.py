@@ -14,7 +14,7 @@ from schema.root import GRAPHQL_SCHEMA
 from storage.mongo import driver
 from storage.records.visibility import AssetScope
 from storage.store import Store
-from tests.world import BASE_URL, World
+from tests.fixtures import BASE_URL, World
 
 READING = {"find", "aggregate", "getMore", "count", "distinct"}
 

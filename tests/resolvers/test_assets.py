@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.fixtures import FLOOR, HIDDEN, MAP, SEEN, UNIT
 from tests.resolvers.directory import Directory
-from tests.world import FLOOR, HIDDEN, MAP, SEEN, UNIT
 
 pytestmark = pytest.mark.anyio
 

@@ -6,19 +6,19 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from tests.resolvers.directory import Directory
-from tests.world import (
+from tests.fixtures import (
     ALL_FLAGS,
     HIDDEN,
     SEEN,
     UNIT,
     World,
-    ask,
-    connected,
     data_of,
+    gateway_client,
     make_key,
-    serving,
+    open_database,
+    post_graphql,
 )
+from tests.resolvers.directory import Directory
 
 pytestmark = pytest.mark.anyio
 
@@ -28,11 +28,13 @@ VIEW = f"{GROUPS}/view/assignments"
 FITTINGS = f"{GROUPS}/{quote('fit/out %', safe='')}/assignments"
 
 
-def giving(attribute: str, unit: str = UNIT, group: str = "view", asset: str = SEEN) -> Any:
+def build_assignment(
+    attribute: str, unit: str = UNIT, group: str = "view", asset: str = SEEN
+) -> Any:
     return {"group_id": group, "attribute_id": attribute, "asset_id": asset, "unit_id": unit}
 
 
-async def held(client: httpx.AsyncClient, path: str = VIEW) -> list[tuple[str, str]]:
+async def list_assignments(client: httpx.AsyncClient, path: str = VIEW) -> list[tuple[str, str]]:
     found = (await client.get(path, headers=FLAG)).json()["data"]
     return [(each["unit_id"], each["attribute_id"]) for each in found]
 
@@ -71,88 +73,96 @@ async def test_groups_come_with_their_attributes(client: httpx.AsyncClient) -> N
 
 
 async def test_assignments_are_paged_and_filtered_by_asset(client: httpx.AsyncClient) -> None:
-    assert await held(client) == [("a/b", "yard"), (UNIT, "sea"), ("unit-s", "sea")]
-    assert await held(client, f"{VIEW}?asset={quote(HIDDEN, safe='')}") == [("unit-s", "sea")]
+    assert await list_assignments(client) == [("a/b", "yard"), (UNIT, "sea"), ("unit-s", "sea")]
+    assert await list_assignments(client, f"{VIEW}?asset={quote(HIDDEN, safe='')}") == [
+        ("unit-s", "sea")
+    ]
     page = (await client.get(f"{VIEW}?per-page=1&page=2", headers=FLAG)).json()
     assert [each["unit_id"] for each in page["data"]] == [UNIT]
     assert page["paging"]["per_page"] == 1
 
 
 async def test_assigning_replaces_where_a_unit_has_one_and_echoes(own_world: World) -> None:
-    async with serving(own_world.settings(), own_world.keys.full) as client:
-        response = await put(client, giving("yard"), giving("sea", "a+b"))
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        response = await put(client, build_assignment("yard"), build_assignment("sea", "a+b"))
         assert response.status_code == 200
-        assert response.json() == {"data": [giving("yard"), giving("sea", "a+b")]}
-        assert await held(client, f"{VIEW}?asset={SEEN}") == [
+        assert response.json() == {
+            "data": [build_assignment("yard"), build_assignment("sea", "a+b")]
+        }
+        assert await list_assignments(client, f"{VIEW}?asset={SEEN}") == [
             ("a+b", "sea"),
             ("a/b", "yard"),
             (UNIT, "yard"),
         ]
-        assert (await put(client, giving("yard"))).status_code == 200
-        assert len(await held(client)) == 4
+        assert (await put(client, build_assignment("yard"))).status_code == 200
+        assert len(await list_assignments(client)) == 4
 
 
 async def test_unassigning_answers_204_whether_it_was_assigned_or_not(own_world: World) -> None:
-    async with serving(own_world.settings(), own_world.keys.full) as client:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         for _ in range(2):
-            response = await remove(client, giving("sea"), giving("sea", "a/b"))
+            response = await remove(client, build_assignment("sea"), build_assignment("sea", "a/b"))
             assert (response.status_code, response.content) == (204, b"")
-            assert await held(client) == [("a/b", "yard"), ("unit-s", "sea")]
+            assert await list_assignments(client) == [("a/b", "yard"), ("unit-s", "sea")]
 
 
 async def test_all_that_a_unit_may_have_can_be_unassigned_at_once(own_world: World) -> None:
-    async with serving(own_world.settings(), own_world.keys.full) as client:
-        assert (await remove(client, giving("sea"), giving("yard"))).status_code == 204
-        assert UNIT not in [unit for unit, _ in await held(client)]
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        assert (
+            await remove(client, build_assignment("sea"), build_assignment("yard"))
+        ).status_code == 204
+        assert UNIT not in [unit for unit, _ in await list_assignments(client)]
 
 
 async def test_a_group_with_any_id_can_be_written(own_world: World) -> None:
-    async with serving(own_world.settings(), own_world.keys.full) as client:
-        assignment = giving("oven", "/", group="fit/out %")
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        assignment = build_assignment("oven", "/", group="fit/out %")
         assert (await put(client, assignment, path=FITTINGS)).status_code == 200
-        assert await held(client, FITTINGS) == [("/", "oven")]
+        assert await list_assignments(client, FITTINGS) == [("/", "oven")]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [
-        (giving("nope"), "attribute_id"),
-        (giving("oven"), "attribute_id"),  # of another group
-        (giving("sea", "nope"), "unit_id"),
-        (giving("sea", "unit-s"), "asset_id"),  # of another asset
-        (giving("sea", "a+b", asset="nope"), "asset_id"),
-        (giving("sea", group="fit/out %"), "group_id"),
-        (giving("sea", ""), "unit_id"),
-        (giving("sea", "u\0"), "unit_id"),
-        (giving("sea", "u" * 256), "unit_id"),
-        ({**giving("sea"), "unit_id": 7}, "unit_id"),
-        ({**giving("sea"), "unit_id": {"$gt": ""}}, "unit_id"),
+        (build_assignment("nope"), "attribute_id"),
+        (build_assignment("oven"), "attribute_id"),  # of another group
+        (build_assignment("sea", "nope"), "unit_id"),
+        (build_assignment("sea", "unit-s"), "asset_id"),  # of another asset
+        (build_assignment("sea", "a+b", asset="nope"), "asset_id"),
+        (build_assignment("sea", group="fit/out %"), "group_id"),
+        (build_assignment("sea", ""), "unit_id"),
+        (build_assignment("sea", "u\0"), "unit_id"),
+        (build_assignment("sea", "u" * 256), "unit_id"),
+        ({**build_assignment("sea"), "unit_id": 7}, "unit_id"),
+        ({**build_assignment("sea"), "unit_id": {"$gt": ""}}, "unit_id"),
     ],
 )
 @pytest.mark.parametrize("write", [put, remove])
 async def test_one_wrong_assignment_is_named_and_stops_them_all(
     own_world: World, write: Any, wrong: Any, field: str
 ) -> None:
-    async with serving(own_world.settings(), own_world.keys.full) as client:
-        before = await held(client)
-        response = await write(client, giving("yard"), giving("sea", "a/b"), wrong)
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        before = await list_assignments(client)
+        response = await write(
+            client, build_assignment("yard"), build_assignment("sea", "a/b"), wrong
+        )
         assert response.status_code == 422
         assert list(response.json()["fields"]) == [f"data[2].{field}"]
-        assert await held(client) == before
+        assert await list_assignments(client) == before
 
 
 async def test_a_unit_that_the_key_does_not_see_is_as_unknown_as_any(own_world: World) -> None:
-    async with connected(own_world) as database:
+    async with open_database(own_world) as database:
         _, key = await make_key(
             database,
             "writer",
             permissions=("service.unit-attributes.write", "service.unit-attributes.read"),
             asset_ids=[SEEN],
         )
-    async with serving(own_world.settings(), key) as client:
-        hidden = await put(client, giving("sea", "unit-s", asset=HIDDEN))
-        unknown = await put(client, giving("sea", "nowhere", asset=HIDDEN))
+    async with gateway_client(own_world.settings(), key) as client:
+        hidden = await put(client, build_assignment("sea", "unit-s", asset=HIDDEN))
+        unknown = await put(client, build_assignment("sea", "nowhere", asset=HIDDEN))
         assert hidden.status_code == 422
         assert hidden.content == unknown.content
 
@@ -190,16 +200,18 @@ async def test_bodies_with_the_wrong_members_are_rejected(
 async def test_an_unknown_group_is_not_found(client: httpx.AsyncClient) -> None:
     path = f"{GROUPS}/nope/assignments"
     assert (await client.get(path, headers=FLAG)).status_code == 404
-    assert (await put(client, giving("sea", group="nope"), path=path)).status_code == 404
-    assert (await remove(client, giving("sea", group="nope"), path=path)).status_code == 404
+    assert (await put(client, build_assignment("sea", group="nope"), path=path)).status_code == 404
+    assert (
+        await remove(client, build_assignment("sea", group="nope"), path=path)
+    ).status_code == 404
 
 
-async def test_flag_then_permission(narrow: httpx.AsyncClient) -> None:
+async def test_flag_then_permission(restricted: httpx.AsyncClient) -> None:
     for method, path in (("GET", GROUPS), ("GET", VIEW), ("PUT", VIEW), ("POST", f"{VIEW}/remove")):
-        response = await narrow.request(method, path)
+        response = await restricted.request(method, path)
         assert response.status_code == 400
         assert response.json()["message"].endswith("must include unit-attributes-resource")
-        response = await narrow.request(method, path, headers=ALL_FLAGS)
+        response = await restricted.request(method, path, headers=ALL_FLAGS)
         assert response.status_code == 403
         right = "read" if method == "GET" else "write"
         assert response.json()["message"].endswith(f"service.unit-attributes.{right}")
@@ -212,7 +224,7 @@ async def test_the_same_through_graphql(own_world: World) -> None:
         }
     }"""
     given = {"groupId": "view", "attributeId": "yard", "assetId": SEEN, "unitId": UNIT}
-    async with serving(own_world.settings(), own_world.keys.full) as client:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         data = await data_of(client, mutation, {"data": [given]})
         assert data["assignUnitAttributes"] == [
             {
@@ -221,7 +233,7 @@ async def test_the_same_through_graphql(own_world: World) -> None:
                 "unit": {"id": UNIT, "attributes": {"data": [{"attributeId": "yard"}]}},
             }
         ]
-        body = await ask(client, mutation, {"data": [given | {"unitId": "nope"}]})
+        body = await post_graphql(client, mutation, {"data": [given | {"unitId": "nope"}]})
         assert body["errors"][0]["extensions"] == {
             "code": "INVALID_INPUT",
             "fields": {"data[0].unit_id": ["names no unit visible to this key"]},
@@ -229,7 +241,7 @@ async def test_the_same_through_graphql(own_world: World) -> None:
         removal = mutation.replace("assignUnit", "unassignUnit").split("{\n")[0]
         removal += '{ unassignUnitAttributes(groupId: "view", data: $data) }'
         assert await data_of(client, removal, {"data": [given]}) == {"unassignUnitAttributes": True}
-        assert (UNIT, "yard") not in await held(client)
+        assert (UNIT, "yard") not in await list_assignments(client)
 
 
 ASSIGNMENTS = """query ($group: ID!, $asset: ID, $page: Int, $perPage: Int) {
@@ -242,7 +254,9 @@ ASSIGNMENTS = """query ($group: ID!, $asset: ID, $page: Int, $perPage: Int) {
 ALL_ASSIGNED = [("a/b", "yard"), (UNIT, "sea"), ("unit-s", "sea")]
 
 
-async def assigned(directory: Directory, assets: list[str] | None = None, **given: Any) -> Any:
+async def run_assign_mutation(
+    directory: Directory, assets: list[str] | None = None, **given: Any
+) -> Any:
     group = (await directory.read(ASSIGNMENTS, assets, **given))["attributeGroup"]
     return [(each["unitId"], each["attributeId"]) for each in group["assignments"]["data"]]
 
@@ -263,16 +277,16 @@ async def assigned(directory: Directory, assets: list[str] | None = None, **give
 async def test_the_assignments_of_a_group_are_ordered_by_unit(
     directory: Directory, filters: dict[str, Any], found: list[tuple[str, str]]
 ) -> None:
-    assert await assigned(directory, group="view", **filters) == found
+    assert await run_assign_mutation(directory, group="view", **filters) == found
 
 
 async def test_groups_are_for_every_key_but_assignments_for_those_that_see_the_unit(
     directory: Directory,
 ) -> None:
-    assert await assigned(directory, [SEEN], group="view") == ALL_ASSIGNED[:2]
-    assert await assigned(directory, [SEEN], group="view", asset=HIDDEN) == []
-    assert await assigned(directory, [], group="view") == []
-    assert await assigned(directory, group="fit/out %") == []
+    assert await run_assign_mutation(directory, [SEEN], group="view") == ALL_ASSIGNED[:2]
+    assert await run_assign_mutation(directory, [SEEN], group="view", asset=HIDDEN) == []
+    assert await run_assign_mutation(directory, [], group="view") == []
+    assert await run_assign_mutation(directory, group="fit/out %") == []
 
 
 async def test_an_unknown_group_is_null(directory: Directory) -> None:
@@ -295,8 +309,8 @@ async def test_the_groups_of_all_assigned_attributes_are_read_at_once(
 
 async def test_an_attribute_that_left_its_group_is_null(own_world: World) -> None:
     query = '{ attributeGroup(id: "view") { assignments { data { attribute { attributeId } } } } }'
-    async with serving(own_world.settings(), own_world.keys.full) as client:
-        async with connected(own_world) as database:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        async with open_database(own_world) as database:
             await database["attribute_groups"].update_one(
                 {"_id": "view"}, {"$pull": {"attributes": {"attribute_id": "sea"}}}
             )

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.fixtures import BACKGROUND, HIDDEN_MAP, MAP, OTHER_MAP, SEEN
 from tests.resolvers.directory import Directory
-from tests.world import BACKGROUND, HIDDEN_MAP, MAP, OTHER_MAP, SEEN
 
 pytestmark = pytest.mark.anyio
 

@@ -7,6 +7,7 @@ import pytest
 
 from resolvers.processing.pipeline import is_processed
 from storage import networks
+from tests.fixtures import World, gateway_client
 from tests.resolvers.tower import (
     CATALOG,
     FLAGS,
@@ -16,7 +17,6 @@ from tests.resolvers.tower import (
     tower,
     unit_locations,
 )
-from tests.world import World, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -74,13 +74,13 @@ async def test_a_location_as_it_is_listed_is_that_location(
 ) -> None:
     async with processed(own_world, tmp_path) as client:
         listed = (await client.get("/v1/maps/tower/locations")).json()["data"]
-        whole = [{**each, "floor_id": each["floors"][0]["id"]} for each in listed]
+        objects = [{**each, "floor_id": each["floors"][0]["id"]} for each in listed]
         by_id = [{"id": each["id"]} for each in listed]
-        told = await ask_matrix(client, sources=whole, targets=whole)
-        assert told.json() == (await ask_matrix(client, sources=by_id, targets=by_id)).json()
+        response = await ask_matrix(client, sources=objects, targets=objects)
+        assert response.json() == (await ask_matrix(client, sources=by_id, targets=by_id)).json()
 
 
-async def test_an_id_of_the_clients_own_is_echoed_beside_coordinates(
+async def test_an_id_of_the_clients_own_is_echoed_with_coordinates(
     own_world: World, tmp_path: Path
 ) -> None:
     async with processed(own_world, tmp_path) as client:
@@ -127,7 +127,7 @@ async def test_a_network_of_another_version_is_as_good_as_none(
             store.database, "tower", b"another version", "foot_routing", {}, []
         )
         assert not await is_processed(store, "tower")
-    async with serving(own_world.settings(cache_mb=0), own_world.keys.full) as client:
+    async with gateway_client(own_world.settings(cache_mb=0), own_world.keys.full) as client:
         client.headers.update(FLAGS)
         for _ in range(2):
             answer = await ask_matrix(client, sources=[PLACE], targets=[{"id": "gym"}])
@@ -149,7 +149,7 @@ async def test_a_location_is_on_its_own_floors_only(own_world: World, tmp_path: 
     ["nearest?from=a&limit=101", "nearest?from=a&mode=car", "route?from=a&to=b&mode=car", "route"],
 )
 async def test_input_is_checked_before_existence(own_world: World, path: str) -> None:
-    async with serving(own_world.settings(), own_world.keys.full) as client:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         assert (await client.get(f"/v1/maps/nope/{path}", headers=FLAGS)).status_code == 422
         refused = await client.post(
             "/v1/maps/nope/distance-matrix",
@@ -225,7 +225,7 @@ async def test_invalid_input_is_rejected(
 ) -> None:
     async with tower(own_world, tmp_path):
         pass
-    async with serving(own_world.settings(), own_world.keys.full) as client:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         client.headers.update(FLAGS)
         response = await ask_matrix(client, **{"sources": [PLACE], "targets": [PLACE], **data})
         assert response.status_code == 422, response.text
@@ -247,7 +247,7 @@ async def test_rest_and_graphql_use_their_own_argument_names_in_errors(
 async def test_infinite_numbers_are_rejected(own_world: World, tmp_path: Path) -> None:
     async with tower(own_world, tmp_path):
         pass
-    async with serving(own_world.settings(), own_world.keys.full) as client:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         body = '{"data": {"sources": [{"x": 1e999, "y": 0, "floor_id": "lower"}], "targets": []}}'
         response = await client.post(
             "/v1/maps/tower/distance-matrix",

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.fixtures import FLOOR, HIDDEN, SEEN, UNIT, UNIT_IDS
 from tests.resolvers.directory import Directory
-from tests.world import FLOOR, HIDDEN, SEEN, UNIT, UNIT_IDS
 
 pytestmark = pytest.mark.anyio
 

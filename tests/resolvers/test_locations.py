@@ -15,9 +15,9 @@ from resolvers.locations import LocationTags
 from resolvers.request.input_checks import read_annotation
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.records import location_filter
+from tests.fixtures import FLOOR, HIDDEN_MAP, MAP, OTHER_MAP, SEEN, UNIT, data_of, post_graphql
 from tests.resolvers.directory import Directory, open_directory
 from tests.storage.catalogs import write_arrays
-from tests.world import FLOOR, HIDDEN_MAP, MAP, OTHER_MAP, SEEN, UNIT, ask, data_of
 
 pytestmark = pytest.mark.anyio
 
@@ -89,7 +89,7 @@ async def test_rest_and_graphql_quote_malformed_terms(client: httpx.AsyncClient,
     query = """query ($map: ID!, $tags: String) {
         map(id: $map) { locations(tags: $tags) { data { id } } }
     }"""
-    body = await ask(client, query, {"map": MAP, "tags": tags})
+    body = await post_graphql(client, query, {"map": MAP, "tags": tags})
     assert body["errors"][0]["extensions"]["fields"] == response.json()["fields"]
 
 
@@ -99,9 +99,9 @@ async def test_the_flag_is_needed(client: httpx.AsyncClient) -> None:
     assert response.json()["message"].endswith("must include locations-resource")
 
 
-async def test_a_map_that_the_key_does_not_see_is_not_found(narrow: httpx.AsyncClient) -> None:
-    hidden = await narrow.get("/v1/unitmaps/south-plan/locations", headers=FLAG)
-    unknown = await narrow.get("/v1/unitmaps/nope/locations", headers=FLAG)
+async def test_a_map_that_the_key_does_not_see_is_not_found(restricted: httpx.AsyncClient) -> None:
+    hidden = await restricted.get("/v1/unitmaps/south-plan/locations", headers=FLAG)
+    unknown = await restricted.get("/v1/unitmaps/nope/locations", headers=FLAG)
     assert hidden.status_code == unknown.status_code == 404
     assert hidden.content == unknown.content
 

@@ -9,17 +9,8 @@ from hypothesis import strategies as st
 
 from resolvers.maps import MapTags
 from resolvers.request.input_checks import read_annotation
+from tests.fixtures import BACKGROUND, HIDDEN, HIDDEN_MAP, MAP, OTHER_MAP, SEEN, UNIT, UNIT_IDS
 from tests.resolvers.directory import Directory
-from tests.world import (
-    BACKGROUND,
-    HIDDEN,
-    HIDDEN_MAP,
-    MAP,
-    OTHER_MAP,
-    SEEN,
-    UNIT,
-    UNIT_IDS,
-)
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.fixtures import World, data_of, gateway_client, post_graphql
 from tests.resolvers.tower import SVG, tower
-from tests.world import World, ask, data_of, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -20,7 +20,10 @@ ONE_WAY_IN = SVG.replace('x="8" y="19"', 'x="8" y="5"')
 @pytest.fixture
 async def operator(own_world: World, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A client with all permissions, of a gateway whose tower was not processed yet."""
-    async with tower(own_world, tmp_path), serving(own_world.settings(), own_world.keys.full) as it:
+    async with (
+        tower(own_world, tmp_path),
+        gateway_client(own_world.settings(), own_world.keys.full) as it,
+    ):
         yield it
 
 
@@ -77,12 +80,12 @@ async def test_what_cannot_be_processed_is_an_error(operator: httpx.AsyncClient)
         ({"id": ""}, "INVALID_INPUT", ["id"]),
         ({"id": "tower", "plan": "<svg><"}, "REFUSED_DOCUMENT", []),
     ):
-        (error,) = (await ask(operator, mutation(**arguments)))["errors"]
+        (error,) = (await post_graphql(operator, mutation(**arguments)))["errors"]
         assert error["extensions"]["code"] == code
         assert [*error["extensions"].get("fields", ())] == fields
 
 
 async def test_other_callers_may_not_process(own_world: World) -> None:
-    async with serving(own_world.settings(), own_world.keys.narrow) as client:
-        (error,) = (await ask(client, mutation(id="plan/one")))["errors"]
+    async with gateway_client(own_world.settings(), own_world.keys.restricted) as client:
+        (error,) = (await post_graphql(client, mutation(id="plan/one")))["errors"]
     assert "service.admin" in error["message"]

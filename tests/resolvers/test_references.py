@@ -5,18 +5,18 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.resolvers.directory import Directory
-from tests.world import (
+from tests.fixtures import (
     ALL_FLAGS,
     HIDDEN,
     SEEN,
     UNIT,
     World,
-    connected,
     data_of,
+    gateway_client,
     make_key,
-    serving,
+    open_database,
 )
+from tests.resolvers.directory import Directory
 
 pytestmark = pytest.mark.anyio
 
@@ -67,20 +67,22 @@ async def test_a_key_that_does_not_match_its_pattern_is_rejected(
 
 async def test_a_list_holds_only_what_the_key_may_access(world: World) -> None:
     permissions = ("service.asset-references.read", "service.unit-references.read")
-    async with connected(world) as database:
+    async with open_database(world) as database:
         _, key = await make_key(database, "reader", permissions=permissions, asset_ids=[SEEN])
-    async with serving(world.settings(), key) as client:
+    async with gateway_client(world.settings(), key) as client:
         assert await listed(client, "/v1/assets/references") == [(SEEN, "crm"), (SEEN, "erp")]
         assert ("unit-s", "crm") not in await listed(client, "/v1/units/references")
         assert await listed(client, "/v1/units/references?asset=south%2F%20%25") == []
 
 
 @pytest.mark.parametrize("path", ["/v1/assets/references", "/v1/units/references"])
-async def test_the_flag_comes_before_the_permission(narrow: httpx.AsyncClient, path: str) -> None:
-    response = await narrow.get(path)
+async def test_the_flag_comes_before_the_permission(
+    restricted: httpx.AsyncClient, path: str
+) -> None:
+    response = await restricted.get(path)
     assert response.status_code == 400
     assert response.json() == {"message": "Experimental-Flags header must include references"}
-    response = await narrow.get(path, headers=ALL_FLAGS)
+    response = await restricted.get(path, headers=ALL_FLAGS)
     assert response.status_code == 403
     kind = path.split("/")[2].removesuffix("s")
     assert response.json() == {

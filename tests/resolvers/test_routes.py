@@ -12,8 +12,8 @@ from resolvers import routes
 from resolvers.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from storage.store import Store
+from tests.fixtures import create_world, data_of, drop_world, gateway_client, open_database
 from tests.resolvers.tower import CATALOG, FLAGS, SVG, ask_matrix, import_more, unit_locations
-from tests.world import connected, create, data_of, drop, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -27,11 +27,11 @@ async def client(
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a gateway in which the tower is routable, at two scales."""
     directory = tmp_path_factory.mktemp("routes")
-    world = await create(mongo_url, uuid.uuid4().hex, directory / "world.json")
+    world = await create_world(mongo_url, uuid.uuid4().hex, directory / "world.json")
     bundle = directory / "tower.json"
     bundle.write_text(json.dumps({**CATALOG, "maps": [*CATALOG["maps"], LARGE]}))
     (directory / "tower.svg").write_text(SVG)
-    async with connected(world) as database:
+    async with open_database(world) as database:
         await import_catalog(database, [bundle])
         for map_id in ("tower", "large"):
             request = ProcessingRequest(map_id, {})
@@ -40,10 +40,10 @@ async def client(
         # after processing: the network does not know it
         desk = {**CATALOG["locations"][0], "id": "desk", "name": "Desk", "tags": []}
         await import_more(world, directory, locations=[desk])
-    async with serving(world.settings(), world.keys.full) as client:
+    async with gateway_client(world.settings(), world.keys.full) as client:
         client.headers.update(FLAGS)
         yield client
-    drop(world)
+    drop_world(world)
 
 
 ROUTE = """query ($map: ID!, $from: WaypointInput!, $to: WaypointInput!, $mode: String) {
@@ -82,7 +82,7 @@ async def invalid_fields(client: httpx.AsyncClient, query: str, **given: Any) ->
     return error["extensions"]["fields"]
 
 
-async def test_the_way_is_told_leg_by_leg(client: httpx.AsyncClient) -> None:
+async def test_a_route_is_described_leg_by_leg(client: httpx.AsyncClient) -> None:
     located = await unit_locations(client)
     path = f"/v1/maps/tower/route?from=gym&to={located['upper-west']}"
     way = (await client.get(path)).json()["data"]

@@ -12,19 +12,19 @@ from parsing.svg.unit_map import parse_unit_map
 from resolvers import unit_maps
 from resolvers.catalog import import_catalog
 from storage.errors import BundleError
-from tests.resolvers.directory import Directory
-from tests.world import (
+from tests.fixtures import (
     BASE_URL,
     HIDDEN_MAP,
     MAP,
     OTHER_MAP,
     SEEN,
     World,
-    ask,
-    connected,
     data_of,
-    serving,
+    gateway_client,
+    open_database,
+    post_graphql,
 )
+from tests.resolvers.directory import Directory
 
 pytestmark = pytest.mark.anyio
 
@@ -72,7 +72,7 @@ async def test_rest_and_graphql_reject_bad_drawings_with_line_and_column(
     assert response.status_code == status
     assert said in response.json()["message"]
     query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) }"
-    body = await ask(client, query, {"svg": content.decode()})
+    body = await post_graphql(client, query, {"svg": content.decode()})
     assert body["errors"][0]["message"] == response.json()["message"]
 
 
@@ -90,8 +90,8 @@ async def test_a_drawing_over_20_mb_is_not_even_read(client: httpx.AsyncClient) 
     assert "20971520" in response.json()["message"]
 
 
-async def test_the_permission_is_needed(narrow: httpx.AsyncClient) -> None:
-    response = await narrow.post("/v1/maps/parse", content=SVG, headers=XML)
+async def test_the_permission_is_needed(restricted: httpx.AsyncClient) -> None:
+    response = await restricted.post("/v1/maps/parse", content=SVG, headers=XML)
     assert response.status_code == 403
     assert response.json()["message"].endswith("service.unit-maps.parse")
 
@@ -111,10 +111,10 @@ def drawn(directory: Path, svg: str = SVG) -> Path:
 async def test_a_map_with_a_drawing_carries_its_parse_and_its_address(
     own_world: World, tmp_path: Path
 ) -> None:
-    async with connected(own_world) as database:
+    async with open_database(own_world) as database:
         summary = await import_catalog(database, [drawn(tmp_path)])
     assert summary.notes == []
-    async with serving(own_world.settings(), own_world.keys.full) as client:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         url = (await client.get("/v1/maps/drawn%2F1")).json()["url"]
         assert url == f"{BASE_URL}/v1/maps/drawn%2F1/parsed"
         response = await client.get(url)
@@ -133,7 +133,7 @@ async def test_a_map_with_a_drawing_carries_its_parse_and_its_address(
 async def test_drawn_units_that_there_are_not_are_reported(
     own_world: World, tmp_path: Path
 ) -> None:
-    async with connected(own_world) as database:
+    async with open_database(own_world) as database:
         summary = await import_catalog(
             database, [drawn(tmp_path, SVG.replace("unit-1", "unknown"))]
         )
@@ -141,7 +141,7 @@ async def test_drawn_units_that_there_are_not_are_reported(
 
 
 async def test_a_broken_drawing_stops_the_import(own_world: World, tmp_path: Path) -> None:
-    async with connected(own_world) as database:
+    async with open_database(own_world) as database:
         with pytest.raises(BundleError, match=r"drawn\.json.*maps\[0\]\.source.*line 2"):
             await import_catalog(database, [drawn(tmp_path, "<svg>\n<")])
         assert await database["maps"].find_one({"_id": "drawn/1"}) is None

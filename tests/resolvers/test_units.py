@@ -4,18 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.fixtures import FLOOR, HIDDEN, HIDDEN_MAP, MAP, ODD_IDS, OTHER_MAP, SEEN, UNIT, UNIT_IDS
 from tests.resolvers.directory import Directory
-from tests.world import (
-    FLOOR,
-    HIDDEN,
-    HIDDEN_MAP,
-    MAP,
-    ODD_IDS,
-    OTHER_MAP,
-    SEEN,
-    UNIT,
-    UNIT_IDS,
-)
 
 pytestmark = pytest.mark.anyio
 

@@ -23,7 +23,7 @@ from storage.maps import Map
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
-from tests.routing.world import process_drawing
+from tests.routing.ascii_plans import process_drawing
 from tests.storage.catalogs import SMALL, write_arrays
 
 MAP = Map(id="am", asset_id="a", name="Plates", feet_per_unit=2.0)

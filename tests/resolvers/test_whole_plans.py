@@ -23,7 +23,7 @@ from routing.costing import Costing, TravelMode
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.matrix import TravelMatrix
 from routing.space.doors import DEFAULT_DOOR_FEET
-from tests.parsing.geography import Metres, Sketchbook, box
+from tests.parsing.geography import Metres, OsmPlanBuilder, box
 
 METRE_FEET = 1 / 0.3048
 DOOR_METRES = DEFAULT_DOOR_FEET / METRE_FEET
@@ -40,14 +40,14 @@ BEND: list[Metres] = [(0, 0), (20, 0), (20, 16), (18, 16), (18, 2), (0, 2), (0, 
 """A corridor in the shape of an L, around the rooms."""
 
 
-def of_osm(book: Sketchbook) -> tuple[TranslatedPlan, ProcessedPlan]:
-    reading = translate_plan(plans.read_plan({"plan.osm": book.osm()}), "m")
-    return reading, process_plan(reading.plan)
+def process_osm(builder: OsmPlanBuilder) -> tuple[TranslatedPlan, ProcessedPlan]:
+    translated = translate_plan(plans.read_plan({"plan.osm": builder.to_osm()}), "m")
+    return translated, process_plan(translated.plan)
 
 
-def draw_rooms(book: Sketchbook, level: str = "0") -> None:
+def draw_rooms(builder: OsmPlanBuilder, level: str = "0") -> None:
     for name, outline in ROOMS.items():
-        book.way(outline, indoor="room", level=level, name=name)
+        builder.add_way(outline, indoor="room", level=level, name=name)
 
 
 def doorway(at: Metres, width: float = DOOR_METRES, depth: float = 0.1) -> Polygon:
@@ -67,14 +67,14 @@ def walkable(
 
 
 def check(
-    reading: TranslatedPlan, found: TravelMatrix, truth: BaseGeometry, corners: list[Metres]
+    translated: TranslatedPlan, found: TravelMatrix, truth: BaseGeometry, corners: list[Metres]
 ) -> None:
     """Whether all walks between the plan's places are as long as they are in `truth`, in metres."""
     west, north = min(x for x, _ in corners), max(y for _, y in corners)
     east, south = max(x for x, _ in corners), min(y for _, y in corners)
-    bounds = reading.drawing.bounds
+    bounds = translated.drawing.bounds
     scale = np.array(((bounds.east - bounds.west) / (east - west), bounds.south / (north - south)))
-    feet = np.array([(place.x, place.y) for place in reading.candidates])
+    feet = np.array([(place.x, place.y) for place in translated.candidates])
     metres = feet / scale
     points = [(west + x, north - y) for x, y in metres.tolist()]
     exact = geodesic_feet(truth, points) * scale.mean()
@@ -89,83 +89,83 @@ def check(
 
 
 def matrix(
-    processed: ProcessedPlan, reading: TranslatedPlan, mode: TravelMode = TravelMode.FOOT
+    processed: ProcessedPlan, translated: TranslatedPlan, mode: TravelMode = TravelMode.FOOT
 ) -> TravelMatrix:
-    ids = [place.id for place in reading.candidates]
+    ids = [place.id for place in translated.candidates]
     return processed.router.matrix(ids, ids, mode)
 
 
 def test_without_a_drawn_corridor_what_the_rooms_leave_of_the_level_is_walkable() -> None:
-    book = Sketchbook()
+    builder = OsmPlanBuilder()
     outline = box(0, 0, 20, 16)
-    book.way(outline, indoor="level", level="0")
-    draw_rooms(book)
+    builder.add_way(outline, indoor="level", level="0")
+    draw_rooms(builder)
     doors: list[Metres] = [(3, 2), (9, 2), (18, 5), (18, 12)]
     for at in doors:
-        book.node(at, door="yes", level="0")
-    reading, processed = of_osm(book)
+        builder.add_node(at, door="yes", level="0")
+    translated, processed = process_osm(builder)
     (level,) = processed.report.levels
     assert (level.doors_as_drawn, level.doors_inferred) == (4, 0)
     truth = walkable(list(ROOMS.values()), BEND, [doorway(at) for at in doors])
-    check(reading, matrix(processed, reading), truth, outline)
+    check(translated, matrix(processed, translated), truth, outline)
 
 
 def test_a_plan_without_any_door_has_one_in_the_longest_edge_of_each_room() -> None:
-    book = Sketchbook()
-    book.way(BEND, indoor="corridor", level="0")
-    draw_rooms(book)
-    reading, processed = of_osm(book)
+    builder = OsmPlanBuilder()
+    builder.add_way(BEND, indoor="corridor", level="0")
+    draw_rooms(builder)
+    translated, processed = process_osm(builder)
     (level,) = processed.report.levels
     assert (level.doors_drawn, level.doors_inferred) == (0, 4)
     doors: list[Metres] = [(3, 2), (9, 2), (18, 5.5), (18, 12.5)]
     truth = walkable(list(ROOMS.values()), BEND, [doorway(at) for at in doors])
-    check(reading, matrix(processed, reading), truth, box(0, 0, 20, 16))
+    check(translated, matrix(processed, translated), truth, box(0, 0, 20, 16))
 
 
 @pytest.mark.parametrize("wall_metres", [0.1, 0.3, 0.6])
 def test_doors_in_the_middle_of_thick_walls_are_extended_to_both_sides(wall_metres: float) -> None:
-    book = Sketchbook()
+    builder = OsmPlanBuilder()
     corridor = box(0, 0, 20, 2)
     rooms = [box(x, 2 + wall_metres, x + 6, 9) for x in (0.0, 6.5, 13.0)]
     doors: list[Metres] = [(x + 2, 2 + wall_metres / 2) for x in (0.0, 6.5, 13.0)]
-    book.way(corridor, indoor="corridor", level="0")
+    builder.add_way(corridor, indoor="corridor", level="0")
     for number, room in enumerate(rooms):
-        book.way(room, indoor="room", level="0", name=str(number))
+        builder.add_way(room, indoor="room", level="0", name=str(number))
     for at in doors:
-        book.node(at, door="yes", level="0", width="1")
-    reading, processed = of_osm(book)
+        builder.add_node(at, door="yes", level="0", width="1")
+    translated, processed = process_osm(builder)
     (level,) = processed.report.levels
     assert level.doors_as_drawn + level.doors_repaired == 3
     openings = [doorway(at, 1.0, wall_metres / 2 + 0.1) for at in doors]
     corners = list(chain(corridor, *rooms))
-    check(reading, matrix(processed, reading), walkable(rooms, corridor, openings), corners)
+    check(translated, matrix(processed, translated), walkable(rooms, corridor, openings), corners)
 
 
-def draw_towers() -> Sketchbook:
+def draw_towers() -> OsmPlanBuilder:
     """Two towers of three storeys, joined on the ground; a stair in one, a lift in the other."""
-    book = Sketchbook()
-    book.way(box(0, 0, 10, 2), indoor="corridor", level="0-2")
-    book.way(box(20, 0, 30, 2), indoor="corridor", level="0;1;2")
-    book.way(box(10, 0, 20, 2), indoor="corridor", level="0")
-    book.way(box(0, 0, 1, 2), indoor="area", stairs="yes", level="0", repeat_on="1;2")
-    book.node((29, 1), highway="elevator", level="0", repeat_on="1-2")
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 10, 2), indoor="corridor", level="0-2")
+    builder.add_way(box(20, 0, 30, 2), indoor="corridor", level="0;1;2")
+    builder.add_way(box(10, 0, 20, 2), indoor="corridor", level="0")
+    builder.add_way(box(0, 0, 1, 2), indoor="area", stairs="yes", level="0", repeat_on="1;2")
+    builder.add_node((29, 1), highway="elevator", level="0", repeat_on="1-2")
     for level in ("0", "1", "2"):
-        book.way(box(2, 2, 6, 6), indoor="room", level=level, name=f"west {level}")
-        book.way(box(24, 2, 28, 6), indoor="room", level=level, name=f"east {level}")
+        builder.add_way(box(2, 2, 6, 6), indoor="room", level=level, name=f"west {level}")
+        builder.add_way(box(24, 2, 28, 6), indoor="room", level=level, name=f"east {level}")
     for at in ((4.0, 2.0), (26.0, 2.0)):
-        book.node(at, door="yes", level="0", repeat_on="1-2")
-    return book
+        builder.add_node(at, door="yes", level="0", repeat_on="1-2")
+    return builder
 
 
 def test_levels_are_read_from_ranges_lists_and_repetitions() -> None:
-    reading, processed = of_osm(draw_towers())
-    assert [level.ordinal for level in reading.plan.levels] == [0, 1, 2]
-    assert {c.kind.value: len(c.entrances) for c in reading.plan.connectors} == {
+    translated, processed = process_osm(draw_towers())
+    assert [level.ordinal for level in translated.plan.levels] == [0, 1, 2]
+    assert {c.kind.value: len(c.entrances) for c in translated.plan.connectors} == {
         "steps": 3,
         "elevator": 3,
     }
     assert [level.doors_as_drawn for level in processed.report.levels] == [2, 2, 2]
-    names = {place.name: place.id for place in reading.candidates}
+    names = {place.name: place.id for place in translated.candidates}
     start, end = names["west 2"], names["east 2"]
     found = processed.router.matrix([start], [end])
     west = walkable([box(2, 2, 6, 6)], box(0, 0, 10, 2), [doorway((4, 2))])
@@ -179,8 +179,8 @@ def test_levels_are_read_from_ranges_lists_and_repetitions() -> None:
 
 
 def test_a_tower_without_a_lift_is_out_of_reach_of_wheelchairs() -> None:
-    reading, processed = of_osm(draw_towers())
-    names = {place.name: place.id for place in reading.candidates}
+    translated, processed = process_osm(draw_towers())
+    names = {place.name: place.id for place in translated.candidates}
     order = [names[f"{side} {level}"] for side in ("west", "east") for level in range(3)]
     found = processed.router.matrix([names["east 2"]], order, TravelMode.WHEELCHAIR)
     assert np.isfinite(found.feet[0]).tolist() == [True, False, False, True, True, True]

@@ -11,7 +11,7 @@ import httpx
 from resolvers.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from storage.store import Store
-from tests.world import World, connected, serving
+from tests.fixtures import World, gateway_client, open_database
 
 FLAGS = {"Experimental-Flags": "distances,locations-resource"}
 
@@ -96,7 +96,7 @@ def write(directory: Path, svg: str = SVG) -> Path:
 @asynccontextmanager
 async def tower(world: World, directory: Path, svg: str = SVG) -> AsyncIterator[Store]:
     """A store with the tower in it."""
-    async with connected(world) as database:
+    async with open_database(world) as database:
         await import_catalog(database, [write(directory, svg)])
         yield Store(database.client, database.name)
 
@@ -107,7 +107,7 @@ async def processed(world: World, directory: Path) -> AsyncIterator[httpx.AsyncC
     async with tower(world, directory) as store:
         outcome = await process_and_publish(store, ProcessingRequest("tower", {}))
         assert outcome.published, outcome.report
-    async with serving(world.settings(), world.keys.full) as client:
+    async with gateway_client(world.settings(), world.keys.full) as client:
         client.headers.update(FLAGS)
         yield client
 
@@ -115,7 +115,7 @@ async def processed(world: World, directory: Path) -> AsyncIterator[httpx.AsyncC
 async def import_more(world: World, directory: Path, **members: list[dict[str, Any]]) -> None:
     bundle = directory / "more.json"
     bundle.write_text(json.dumps(members))
-    async with connected(world) as database:
+    async with open_database(world) as database:
         await import_catalog(database, [bundle])
 
 

@@ -1,4 +1,4 @@
-"""The service as a stranger starts it, with the demo property: a process of its own, over HTTPS."""
+"""The service as a new user starts it, with the demo property: a process of its own, over HTTPS."""
 
 import re
 import subprocess

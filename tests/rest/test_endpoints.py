@@ -22,8 +22,8 @@ from schema.execution import Caller, Context, Executor, InvalidOperationError
 from schema.root import GRAPHQL_SCHEMA
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.store import Store
+from tests.fixtures import BASE_URL, HIDDEN, MAP, SEEN
 from tests.resolvers.directory import Directory
-from tests.world import BASE_URL, HIDDEN, MAP, SEEN
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +36,7 @@ MATRIX = f"/v1/maps/{PLAN}/distance-matrix"
 
 @dataclass
 class Endpoints:
-    """The endpoints on the shared world, for whichever caller is set."""
+    """The endpoints on the shared world, for the caller that is set."""
 
     store: Store
     caller: Caller | None = ANYBODY
@@ -193,11 +193,11 @@ async def test_other_requests_do_not(endpoints: Endpoints, one: str, other: str)
 
 
 async def test_callers_share_a_response_if_they_see_the_same(endpoints: Endpoints) -> None:
-    whole = await endpoints.key_of("/v1/units")
+    key = await endpoints.key_of("/v1/units")
     endpoints.caller = replace(ANYBODY, key_id="other", permissions=frozenset(), flags=frozenset())
-    assert await endpoints.key_of("/v1/units") == whole
+    assert await endpoints.key_of("/v1/units") == key
     endpoints.caller = replace(ANYBODY, scope=AssetScope(frozenset({SEEN, HIDDEN})))
-    assert await endpoints.key_of("/v1/units") != whole
+    assert await endpoints.key_of("/v1/units") != key
 
 
 async def test_a_response_is_not_shared_between_addresses(endpoints: Endpoints) -> None:

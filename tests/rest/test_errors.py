@@ -13,13 +13,13 @@ from rest.endpoint_table import ENDPOINTS
 from rest.errors import STATUS_BY_CODE, HttpError, from_graphql_error
 from rest.path_routing import PathRoute
 from schema.execution import RequestError
-from tests.world import ALL_FLAGS, MAP, World, running, serving, speaking
+from tests.fixtures import ALL_FLAGS, MAP, World, gateway_client, open_client, run_gateway
 
 pytestmark = pytest.mark.anyio
 
 
 def assert_is_error(response: httpx.Response, status: int, message: str | None = None) -> None:
-    """The one shape: `message`, and `fields` beside it where the input is at fault."""
+    """Every error has a `message`, and `fields` too if the input is invalid."""
     assert response.status_code == status
     assert response.headers["content-type"] == "application/json"
     body: dict[str, Any] = response.json()
@@ -34,30 +34,30 @@ def assert_is_error(response: httpx.Response, status: int, message: str | None =
     "path",
     ["/", "/v1", "/v1/", "/v2/units", "/v1/nothing", "/graphql/", "/pages/none.js", "/pages"],
 )
-async def test_an_unknown_address_is_not_found(stranger: httpx.AsyncClient, path: str) -> None:
+async def test_an_unknown_address_is_not_found(anonymous: httpx.AsyncClient, path: str) -> None:
     for method in ("GET", "POST", "DELETE"):
         if path.startswith("/pages") and method != "GET":
             continue
-        assert_is_error(await stranger.request(method, path), 404, "Not found")
+        assert_is_error(await anonymous.request(method, path), 404, "Not found")
 
 
 @pytest.mark.parametrize("path", sorted({row.path for row in ENDPOINTS}))
-async def test_a_wrong_method_is_told_the_right_ones(
-    stranger: httpx.AsyncClient, path: str
+async def test_a_wrong_method_is_rejected_with_the_allowed_ones(
+    anonymous: httpx.AsyncClient, path: str
 ) -> None:
     methods = {row.method for row in ENDPOINTS if row.path == path}
     allowed = methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set())
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} - allowed:
-        response = await stranger.request(method, path)
+        response = await anonymous.request(method, path)
         assert_is_error(response, 405, "Method not allowed")
         assert response.headers["allow"] == ", ".join(sorted(allowed))
-    options = await stranger.options(path)
+    options = await anonymous.options(path)
     assert (options.status_code, options.content) == (204, b"")
     assert options.headers["allow"] == ", ".join(sorted(allowed))
 
 
-async def test_assets_of_the_pages_are_read_only(stranger: httpx.AsyncClient) -> None:
-    response = await stranger.post("/pages/none.js")
+async def test_assets_of_the_pages_are_read_only(anonymous: httpx.AsyncClient) -> None:
+    response = await anonymous.post("/pages/none.js")
     assert_is_error(response, 405, "Method not allowed")
     assert response.headers["allow"] == "GET, HEAD"
 
@@ -66,7 +66,7 @@ ASSIGN = "/v1/units/attribute-groups/view/assignments"
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/xml", "application/jsonx", ""])
-async def test_another_content_type_is_told_the_right_one(
+async def test_another_content_type_is_rejected_with_the_right_one(
     client: httpx.AsyncClient, content_type: str
 ) -> None:
     headers = {**ALL_FLAGS, "Content-Type": content_type}
@@ -79,7 +79,7 @@ async def test_another_content_type_is_told_the_right_one(
     [b"", b"{", b"\xff", b"[" * 50_000, b'{"data": ' + b"9" * 5000 + b"}", b'{"data":"\\ud800"}'],
     ids=lambda content: repr(content[:20]),
 )
-async def test_a_body_that_is_no_json_is_told_where(
+async def test_a_body_that_is_no_json_is_rejected_with_the_position(
     client: httpx.AsyncClient, content: bytes
 ) -> None:
     headers = {**ALL_FLAGS, "Content-Type": "application/json"}
@@ -92,7 +92,7 @@ async def test_a_body_that_is_no_json_is_told_where(
     "content",
     [b"1", b"null", b"[]", b"{}", b'{"data": []}', b'{"data": {}}', b'{"data": [{}]}'],
 )
-async def test_a_body_of_another_shape_is_told_what_is_wrong(
+async def test_a_body_of_another_shape_is_rejected_with_the_fields(
     client: httpx.AsyncClient, content: bytes
 ) -> None:
     headers = {**ALL_FLAGS, "Content-Type": "application/json"}
@@ -102,7 +102,7 @@ async def test_a_body_of_another_shape_is_told_what_is_wrong(
 
 
 @pytest.mark.parametrize(
-    ("asked", "field", "complaint"),
+    ("asked", "field", "message"),
     [
         ({"targets": []}, "data.sources", "must be given"),
         ({"sources": [], "targets": [], "unit": "m"}, "data.unit", "unknown field"),
@@ -114,26 +114,26 @@ async def test_a_body_of_another_shape_is_told_what_is_wrong(
     ],
 )
 async def test_a_member_that_is_wrong_is_named(
-    client: httpx.AsyncClient, asked: dict[str, Any], field: str, complaint: str
+    client: httpx.AsyncClient, asked: dict[str, Any], field: str, message: str
 ) -> None:
     response = await client.post(
         f"/v1/maps/{quote(MAP, safe='')}/distance-matrix", json={"data": asked}, headers=ALL_FLAGS
     )
-    assert_is_error(response, 422, f"{field}: {complaint}")
-    assert response.json()["fields"] == {field: [complaint]}
+    assert_is_error(response, 422, f"{field}: {message}")
+    assert response.json()["fields"] == {field: [message]}
 
 
-async def test_a_body_over_its_limit_is_told_the_limit(client: httpx.AsyncClient) -> None:
+async def test_a_body_over_its_limit_is_rejected_with_the_limit(client: httpx.AsyncClient) -> None:
     headers = {**ALL_FLAGS, "Content-Type": "application/json"}
     response = await client.put(ASSIGN, content=b" " * 8_000_001, headers=headers)
     assert_is_error(response, 413)
     assert "8000000 bytes" in response.json()["message"]
 
 
-async def test_what_is_beyond_the_bound_of_requests_in_flight_is_shed(world: World) -> None:
-    async with running(world.settings(requests_in_flight=1)) as gateway:
+async def test_requests_over_the_maximum_in_flight_are_shed(world: World) -> None:
+    async with run_gateway(world.settings(requests_in_flight=1)) as gateway:
         app = gateway.build_app()
-        async with speaking(gateway, world.keys.full) as client:
+        async with open_client(gateway, world.keys.full) as client:
             assert (await client.get("/v1/units")).status_code == 200
         admission = app
         while not hasattr(admission, "in_flight"):
@@ -148,7 +148,7 @@ async def test_what_is_beyond_the_bound_of_requests_in_flight_is_shed(world: Wor
 
 
 async def test_behind_a_proxy_only_https_is_served(world: World) -> None:
-    async with serving(world.settings(behind_proxy=True), world.keys.full) as client:
+    async with gateway_client(world.settings(behind_proxy=True), world.keys.full) as client:
         for headers in ({}, {"X-Forwarded-Proto": "http"}, {"X-Forwarded-Proto": "https, http"}):
             response = await client.get("/v1/units", headers=headers)
             assert_is_error(response, 403)
@@ -158,7 +158,7 @@ async def test_behind_a_proxy_only_https_is_served(world: World) -> None:
 
 async def test_behind_a_proxy_addresses_are_https_ones(world: World) -> None:
     settings = world.settings(behind_proxy=True, base_url=None)
-    async with running(settings) as gateway:
+    async with run_gateway(settings) as gateway:
         transport = httpx.ASGITransport(gateway.build_app())
         headers = {"API-Key": world.keys.full, "X-Forwarded-Proto": "https"}
         async with httpx.AsyncClient(
@@ -196,7 +196,7 @@ def test_an_unknown_code_is_an_internal_error() -> None:
     assert from_graphql_error(Failure("detail")).status == 500
 
 
-def test_arguments_are_told_by_their_names_in_rest() -> None:
+def test_errors_have_the_rest_names_of_arguments() -> None:
     failure = RequestError("perPage: must be less", fields={"perPage": ["must be less"]})
     error = from_graphql_error(failure, {"perPage": "per-page"}.__getitem__)
     assert error.fields == {"per-page": ["must be less"]}

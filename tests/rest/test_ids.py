@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rest.path_routing import decode_segment
-from tests.world import HIDDEN, ODD_IDS, SEEN
+from tests.fixtures import HIDDEN, ODD_IDS, SEEN
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +62,7 @@ async def test_what_names_nothing_is_not_found(client: httpx.AsyncClient, path: 
 
 
 def raw(client: httpx.AsyncClient, path: str) -> httpx.Request:
-    """A request whose path is sent as it stands; httpx would mend it."""
+    """A request with a path that is sent unchanged; httpx would normalize it."""
     request = client.build_request("GET", "/")
     request.url = RawUrl(request.url, path.encode())
     return request

@@ -15,7 +15,7 @@ from rest.parameters import QueryParameter, parse_query
 from schema.execution import Executor
 from schema.operation_inputs import OperationInputs
 from schema.root import GRAPHQL_SCHEMA
-from tests.world import BASE_URL, MAP, UNIT_IDS, World, connected, serving
+from tests.fixtures import BASE_URL, MAP, UNIT_IDS, World, gateway_client, open_database
 
 pytestmark = pytest.mark.anyio
 
@@ -119,20 +119,20 @@ async def test_urls_start_with_the_base_url_and_not_the_host_header(
 async def test_without_a_base_url_they_start_with_the_host_of_the_request(
     world: World,
 ) -> None:
-    async with serving(world.settings(base_url=None), world.keys.full) as client:
+    async with gateway_client(world.settings(base_url=None), world.keys.full) as client:
         page = (await client.get("/v1/units?per-page=1", headers={"Host": "maps.example"})).json()
     assert page["paging"]["next_url"].startswith("https://maps.example/v1/units?")
 
 
 async def test_a_base_url_may_have_a_path(world: World) -> None:
     settings = world.settings(base_url="https://maps.example/directory")
-    async with serving(settings, world.keys.full) as client:
+    async with gateway_client(settings, world.keys.full) as client:
         page = (await client.get("/v1/units?per-page=1")).json()
     assert page["paging"]["next_url"].startswith("https://maps.example/directory/v1/units?")
 
 
-async def test_urls_never_contain_the_key(stranger: httpx.AsyncClient, world: World) -> None:
-    response = await stranger.get(f"/v1/units?per-page=1&page=2&api-key={world.keys.full}")
+async def test_urls_never_contain_the_key(anonymous: httpx.AsyncClient, world: World) -> None:
+    response = await anonymous.get(f"/v1/units?per-page=1&page=2&api-key={world.keys.full}")
     assert response.status_code == 200
     assert world.keys.full not in response.text + str(response.headers)
     assert "api-key" not in response.text
@@ -194,8 +194,8 @@ async def test_a_known_parameter_cannot_be_repeated(
 ) -> None:
     response = await client.get(f"/v1/maps?{repeated}")
     assert response.status_code == 422
-    (complaint,) = response.json()["fields"].values()
-    assert complaint == ["must be given once, not 2 times"]
+    (error,) = response.json()["fields"].values()
+    assert error == ["must be given once, not 2 times"]
 
 
 async def test_every_invalid_parameter_is_reported(client: httpx.AsyncClient) -> None:
@@ -259,28 +259,28 @@ async def test_maps_are_filtered_by_asset_and_by_every_tag(
 
 
 async def test_filtering_by_a_hidden_asset_finds_nothing(
-    narrow: httpx.AsyncClient,
+    restricted: httpx.AsyncClient,
 ) -> None:
     hidden, unknown = [
-        (await narrow.get("/v1/maps", params={"asset": asset})).content
+        (await restricted.get("/v1/maps", params={"asset": asset})).content
         for asset in ("south/ %", "none")
     ]
     assert hidden == unknown
 
 
-async def test_a_key_pages_only_through_what_it_sees(narrow: httpx.AsyncClient) -> None:
-    pages = await walk(narrow, "/v1/units?per-page=4")
+async def test_a_key_pages_only_through_what_it_sees(restricted: httpx.AsyncClient) -> None:
+    pages = await walk(restricted, "/v1/units?per-page=4")
     assert ids(pages) == UNIT_IDS
     assert [len(page["data"]) for page in pages[:-1]] == [4] * (len(pages) - 1)
 
 
 async def test_a_cursor_of_another_key_shows_nothing_more(
-    client: httpx.AsyncClient, narrow: httpx.AsyncClient
+    client: httpx.AsyncClient, restricted: httpx.AsyncClient
 ) -> None:
-    # The first page of everything ends with a unit that the narrow key may not see.
+    # The first page of everything ends with a unit that the restricted key may not see.
     page = (await client.get("/v1/units?per-page=1")).json()
     assert ids([page]) == ["!unit-s"]
-    assert ids(await walk(narrow, page["paging"]["next_url"])) == UNIT_IDS
+    assert ids(await walk(restricted, page["paging"]["next_url"])) == UNIT_IDS
 
 
 async def test_a_cursor_counts_only_for_its_own_page(client: httpx.AsyncClient) -> None:
@@ -323,8 +323,8 @@ async def test_inserts_and_deletes_while_paging_neither_skip_nor_repeat_other_re
     own_world: World,
 ) -> None:
     async with (
-        connected(own_world) as database,
-        serving(own_world.settings(), own_world.keys.full) as client,
+        open_database(own_world) as database,
+        gateway_client(own_world.settings(), own_world.keys.full) as client,
     ):
         first = (await client.get("/v1/units?per-page=5")).json()
         await database["units"].delete_one({"_id": first["data"][0]["id"]})

@@ -39,7 +39,7 @@ def test_a_query_becomes_variables(pairs: list[tuple[str, str]], variables: dict
     assert filters == [pair for pair in pairs if pair[0] in ("tags", "asset")]
 
 
-def test_every_error_of_a_query_is_told() -> None:
+def test_every_error_of_a_query_is_reported() -> None:
     pairs = [("page", "x"), ("per-page", "0"), ("asset", "a"), ("asset", "b"), ("tags", ",")]
     with pytest.raises(HttpError) as caught:
         parse_query(inputs_of("/v1/maps").query, pairs)

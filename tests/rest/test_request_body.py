@@ -29,7 +29,7 @@ def body(*chunks: bytes) -> list[Message]:
 
 
 @given(st.lists(st.binary(max_size=20), min_size=1))
-def test_a_body_within_the_limit_arrives_whole(chunks: list[bytes]) -> None:
+def test_a_body_within_the_limit_is_received(chunks: list[bytes]) -> None:
     whole = b"".join(chunks)
     assert asyncio.run(receive_body(receiving(body(*chunks)), len(whole))) == whole
 
@@ -61,7 +61,7 @@ def test_reading_stops_at_the_first_byte_over_the_limit() -> None:
     assert next(messages)["body"] == b"never read"
 
 
-def test_a_client_that_leaves_early_is_told_apart() -> None:
+def test_a_client_that_disconnects_early_is_an_error_of_its_own() -> None:
     messages = [*body(b"half", b"other half")[:1], {"type": "http.disconnect"}]
     with pytest.raises(ClientDisconnectedError):
         asyncio.run(receive_body(receiving(messages), 100))

@@ -19,34 +19,34 @@ from routing.space.plan_repair import extract_polygons, make_valid, to_polygonal
 from tests.routing.random_plans import moved, turned
 
 Floats = NDArray[np.float64]
-Shaky = Callable[[Floats], Floats]
+Jitter = Callable[[Floats], Floats]
 """Moves each of some coordinates (n, 2) a little."""
-Walls = Callable[[Shaky], list[Polygon]]
+Walls = Callable[[Jitter], list[Polygon]]
 
 HALL = box(0, 0, 120, 80)
 JITTERS_FEET = (0.0, 1e-12, 1e-9, 1e-7, 4e-6, 3e-5, 1e-3)
 
 
-def shaky_by(jitter_feet: float, random: np.random.Generator) -> Shaky:
+def jitter_by(jitter_feet: float, random: np.random.Generator) -> Jitter:
     return lambda xy: xy + random.uniform(-jitter_feet, jitter_feet, xy.shape)
 
 
-def boxes(shaky: Shaky, corners: Sequence[tuple[float, float, float, float]]) -> list[Polygon]:
+def boxes(shaky: Jitter, corners: Sequence[tuple[float, float, float, float]]) -> list[Polygon]:
     return [Polygon(shaky(shapely.get_coordinates(box(*corner))[:-1])) for corner in corners]
 
 
-def teeth(shaky: Shaky) -> list[Polygon]:
+def teeth(shaky: Jitter) -> list[Polygon]:
     """Door posts of one wall: all of them see one another along it."""
     posts = [(float(x), 40.0, x + 3.0, 60.0) for x in range(15, 105, 8)]
     return [*boxes(shaky, posts), *boxes(shaky, [(10, 55, 110, 65)])]
 
 
-def pillars(shaky: Shaky) -> list[Polygon]:
+def pillars(shaky: Jitter) -> list[Polygon]:
     """A grid, with corners in a line in many directions."""
     return boxes(shaky, [(x, y, x + 6, y + 6) for x in range(12, 108, 16) for y in (14, 36, 58)])
 
 
-def arc(shaky: Shaky) -> list[Polygon]:
+def arc(shaky: Jitter) -> list[Polygon]:
     """A curved wall of sixty points a side."""
     at = np.linspace(0.2, np.pi - 0.2, 60)
     round_about = np.stack((np.cos(at), np.sin(at)), axis=1)
@@ -55,7 +55,7 @@ def arc(shaky: Shaky) -> list[Polygon]:
     return [Polygon(shaky(np.concatenate((outer, inner))))]
 
 
-def bulge(shaky: Shaky) -> list[Polygon]:
+def bulge(shaky: Jitter) -> list[Polygon]:
     """A wall that is straight but for two thousandths of a foot."""
     x = np.linspace(15, 105, 31)
     y = 30 - 0.002 * (1 - ((x - 60) / 45) ** 2)
@@ -63,20 +63,20 @@ def bulge(shaky: Shaky) -> list[Polygon]:
     return [Polygon(shaky(np.concatenate((np.stack((x, y), axis=1), far))))]
 
 
-def run(shaky: Shaky) -> list[Polygon]:
+def run(shaky: Jitter) -> list[Polygon]:
     """A straight wall of many points, and a second one in its line."""
     x = np.linspace(15, 60, 25)
     wall = np.concatenate((np.stack((x, np.full(25, 30.0)), axis=1), [(60.0, 70.0), (15.0, 70.0)]))
     return [Polygon(shaky(wall)), *boxes(shaky, [(70, 30, 105, 50)])]
 
 
-def stairs(shaky: Shaky) -> list[Polygon]:
+def stairs(shaky: Jitter) -> list[Polygon]:
     """Steps with all corners on one slanting line."""
     steps = [(10.0 + 9 * at, 10.0 + 6 * at, 100.0, 18.0 + 6 * at) for at in range(9)]
     return boxes(shaky, steps)
 
 
-def neighbours(shaky: Shaky) -> list[Polygon]:
+def neighbours(shaky: Jitter) -> list[Polygon]:
     """Walls that share corners and sides."""
     row = [(20, 20, 40, 40), (40, 25, 60, 40), (60, 20, 80, 40), (60, 40, 80, 55), (80, 20, 90, 24)]
     return boxes(shaky, row)
@@ -87,7 +87,7 @@ WALLS = (teeth, pillars, arc, bulge, run, stairs, neighbours)
 
 def build_area(walls: Walls, jitter_feet: float, degrees: float, offset_feet: float) -> Polygonal:
     """The hall without these walls, shaken, turned and moved."""
-    shaky = shaky_by(jitter_feet, np.random.default_rng(7))
+    shaky = jitter_by(jitter_feet, np.random.default_rng(7))
     standing = shapely.union_all([make_valid(wall) for wall in walls(shaky)])
     turned = rotate(HALL.difference(standing), degrees, origin=(0, 0))
     return to_polygonal(extract_polygons(translate(turned, offset_feet, -offset_feet / 3)))
@@ -99,7 +99,7 @@ def build_plan(walls: Walls, jitter_feet: float, degrees: float, offset_feet: fl
     Each has a door at a corner: in line with its side wall, or right across the corner.
     """
     random = np.random.default_rng(7)
-    shaky = shaky_by(jitter_feet, random)
+    shaky = jitter_by(jitter_feet, random)
     rooms = boxes(shaky, [(x, 80, x + 20, 96) for x in range(0, 120, 20)])
     doors = boxes(shaky, [(x + x % 3, 79, x + x % 3 + 3.5, 81) for x in range(0, 120, 20)])
     spots = [(x + 10.0, 90.0) for x in range(0, 120, 20)]

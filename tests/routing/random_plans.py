@@ -29,14 +29,14 @@ SIDES_FEET = st.integers(12, 40)
 
 
 @st.composite
-def plans(draw: st.DrawFn, least_levels: int = 1, most_levels: int = 2) -> Plan:
+def plans(draw: st.DrawFn, min_levels: int = 1, max_levels: int = 2) -> Plan:
     """Up to twelve rooms a level, each with a location and a door that is drawn.
 
     Nothing stands in a pillar, whose nearest floor may be on either side of it.
     """
     columns = edges(draw(st.lists(SIDES_FEET, min_size=2, max_size=4)))
     rows = edges(draw(st.lists(SIDES_FEET, min_size=2, max_size=3)))
-    levels = draw(st.integers(least_levels, most_levels))
+    levels = draw(st.integers(min_levels, max_levels))
     built = [draw(storeys(str(at), columns, rows)) for at in range(levels)]
     spaces, barriers, doors, locations = zip(*built, strict=True)
     lifts = draw(connectors(levels, columns, rows))

@@ -8,8 +8,8 @@ import pytest
 from bench.accuracy import compare_levels
 from routing.costing import TravelMode
 from routing.network.network import Network
+from tests.routing.ascii_plans import process_drawing
 from tests.routing.buildings import process_caserne, process_demo
-from tests.routing.world import process_drawing
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ import pytest
 
 from routing.costing import Costing, TravelMode
 from routing.plan import Connector, ConnectorKind
-from tests.routing.world import CELL_FEET, process_drawing
+from tests.routing.ascii_plans import CELL_FEET, process_drawing
 
 COSTING = Costing()
 WALK = COSTING.feet_per_second(TravelMode.FOOT)

@@ -18,7 +18,7 @@ from routing.plan import (
     SpaceKind,
 )
 from routing.processing import process_plan
-from tests.routing.world import draw_plan
+from tests.routing.ascii_plans import draw_plan
 
 GROUND = Level("0", 0)
 HALL = Space("hall", "0", box(0, 0, 60, 20), SpaceKind.CORRIDOR)

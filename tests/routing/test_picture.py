@@ -9,7 +9,7 @@ from routing.picture import CUT_OFF_FILL, DOOR_FILLS, draw_level
 from routing.plan import Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import process_plan
 from routing.space.doors import DoorOrigin
-from tests.routing.world import process_drawing
+from tests.routing.ascii_plans import process_drawing
 
 PROCESSED = process_drawing(
     """

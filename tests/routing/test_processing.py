@@ -15,7 +15,7 @@ from routing.plan import Door, Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import process_plan
 from routing.search.router import Position
 from routing.serialization import serialize_router
-from tests.routing.world import draw_plan
+from tests.routing.ascii_plans import draw_plan
 
 TOWER = draw_plan("A.n,,e#C", "B.+,,e##")
 IDS = [*"ABC"]

@@ -13,7 +13,7 @@ from routing.plan import Connector, ConnectorKind, Plan
 from routing.processing import process_plan
 from routing.report import Reachability
 from routing.search.router import Position
-from tests.routing.world import draw_plan, process_drawing
+from tests.routing.ascii_plans import draw_plan, process_drawing
 
 OFFICE = """
     ###########

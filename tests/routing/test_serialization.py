@@ -19,7 +19,7 @@ from routing.serialization import (
     serialize_network,
     serialize_table,
 )
-from tests.routing.world import process_drawing
+from tests.routing.ascii_plans import process_drawing
 
 PROCESSED = process_drawing("A.+,,e", "B.+,,e", "###")
 IDS = ["A", "B"]

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from storage.embedded.embedded_mongo import run_embedded_mongo
-from tests.schema.both_ways import CALLERS, STORES, BothWays, both_ways
-from tests.schema.operations import Drawn, operations
+from tests.schema.executor_comparison import CALLERS, STORES, ExecutorComparison, open_comparison
+from tests.schema.operations import DrawnOperation, operations
 
 
-def compare(ways: BothWays, number: int) -> None:
+def compare(comparison: ExecutorComparison, number: int) -> None:
     """Compares a thousand operations, which `number` picks. Raises AssertionError."""
 
     @seed(number)
@@ -29,14 +29,14 @@ def compare(ways: BothWays, number: int) -> None:
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
     )
-    def check(drawn: Drawn, caller: str, store: str) -> None:
-        ways.check(drawn, caller, store)
+    def check(drawn: DrawnOperation, caller: str, store: str) -> None:
+        comparison.check(drawn, caller, store)
 
     check()
 
 
 def main() -> None:
-    """Runs for the minutes that are asked for."""
+    """Run for the given number of minutes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=5)
     end = time.monotonic() + parser.parse_args().minutes * 60
@@ -44,14 +44,14 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         run_embedded_mongo(Path(folder)) as mongo_url,
-        both_ways(mongo_url, Path(folder)) as ways,
+        open_comparison(mongo_url, Path(folder)) as comparison,
     ):
         number = time.time_ns()
         while time.monotonic() < end:
-            compare(ways, number)
+            compare(comparison, number)
             number += 1
-            print(ways.told, flush=True)  # noqa: T201
-        ways.require_shares()
+            print(comparison.summary, flush=True)  # noqa: T201
+        comparison.require_shares()
 
 
 if __name__ == "__main__":

@@ -23,12 +23,22 @@ from graphql import (
 from hypothesis import strategies as st
 
 from schema.root import GRAPHQL_SCHEMA
-from tests.world import BACKGROUND, FLOOR, HIDDEN, HIDDEN_MAP, MAP, OTHER_MAP, SEEN, UNIT, UNIT_IDS
+from tests.fixtures import (
+    BACKGROUND,
+    FLOOR,
+    HIDDEN,
+    HIDDEN_MAP,
+    MAP,
+    OTHER_MAP,
+    SEEN,
+    UNIT,
+    UNIT_IDS,
+)
 
 TYPENAME = "__typename"
 LEFT_OUT = {"parsedUnitMap"}
 """Fields that take long: it parses in another process."""
-MOST_DEPTH = 7
+MAX_DEPTH = 7
 
 ODD_TEXTS = ["", "none", "x" * 256, "\x00", "%"]
 IDS = {
@@ -59,7 +69,7 @@ WRONG = [True, "text", 1.5, [], {}, 2**31, None, [None], {"id": 1}]
 """Values of variables that seldom fit."""
 
 
-class Drawn(NamedTuple):
+class DrawnOperation(NamedTuple):
     """An operation with the variables of one request."""
 
     text: str
@@ -67,16 +77,16 @@ class Drawn(NamedTuple):
 
 
 @st.composite
-def operations(draw: st.DrawFn) -> Drawn:
+def operations(draw: st.DrawFn) -> DrawnOperation:
     """An operation of the schema; nearly always valid."""
     fields, is_careless = draw(st.integers(1, 40)), draw(st.integers(0, 2)) == 0
     writer = _Writer(draw, fields, is_careless)
     root = GRAPHQL_SCHEMA.query_type
     assert root is not None
-    body = writer.selection(root, MOST_DEPTH)
+    body = writer.selection(root, MAX_DEPTH)
     declared = ", ".join(writer.declared.values())
     head = f"query Drawn({declared}) " if declared else "query "
-    return Drawn("\n".join([head + body, *writer.fragments.values()]), writer.values)
+    return DrawnOperation("\n".join([head + body, *writer.fragments.values()]), writer.values)
 
 
 @dataclass(slots=True)

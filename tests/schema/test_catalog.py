@@ -6,7 +6,7 @@ import json
 import httpx
 import pytest
 
-from tests.world import SEEN, World, ask, data_of, serving
+from tests.fixtures import SEEN, World, data_of, gateway_client, post_graphql
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -28,7 +28,7 @@ def inlined(svg: str) -> str:
 
 
 async def test_a_bundle_is_imported_with_its_drawings(own_world: World) -> None:
-    async with serving(own_world.settings(), own_world.keys.full) as client:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         text = bundle(m=inlined(SVG))
         planned = await data_of(client, IMPORT, {"bundle": text, "dryRun": True})
         assert await data_of(client, '{ asset(id: "new") { id } }') == {"asset": None}
@@ -44,8 +44,8 @@ async def test_a_bundle_is_imported_with_its_drawings(own_world: World) -> None:
 
 @pytest.mark.parametrize("source", ["/etc/passwd", "../bundle.json", "drawing.svg"])
 async def test_no_file_of_the_server_is_read(own_world: World, source: str) -> None:
-    async with serving(own_world.settings(), own_world.keys.full) as client:
-        body = await ask(client, IMPORT, {"bundle": bundle(m=source), "dryRun": False})
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        body = await post_graphql(client, IMPORT, {"bundle": bundle(m=source), "dryRun": False})
         assert body["errors"][0]["extensions"]["code"] == "REFUSED_DOCUMENT"
         assert body["errors"][0]["message"] == (
             "bundle: $.maps[0].source: must be a data URL, because the bundle is not a file"
@@ -53,6 +53,6 @@ async def test_no_file_of_the_server_is_read(own_world: World, source: str) -> N
         assert await data_of(client, '{ asset(id: "new") { id } }') == {"asset": None}
 
 
-async def test_only_operators_may_import(narrow: httpx.AsyncClient) -> None:
-    body = await ask(narrow, IMPORT, {"bundle": "{}", "dryRun": True})
+async def test_only_operators_may_import(restricted: httpx.AsyncClient) -> None:
+    body = await post_graphql(restricted, IMPORT, {"bundle": "{}", "dryRun": True})
     assert body["errors"][0]["message"].endswith("lacks the permission service.admin")

@@ -20,8 +20,8 @@ from schema.execution import (
 from schema.permissions import Requirement, requirement_of
 from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
-from tests.schema.both_ways import RIGHTS, BothWays, both_ways
-from tests.world import MAP, SEEN, UNIT, ask
+from tests.fixtures import MAP, SEEN, UNIT, post_graphql
+from tests.schema.executor_comparison import RIGHTS, ExecutorComparison, open_comparison
 
 pytestmark = pytest.mark.anyio
 
@@ -71,9 +71,11 @@ def conversions(monkeypatch: pytest.MonkeyPatch) -> Conversions:
 
 
 @pytest.fixture(scope="module")
-def ways(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothWays]:
-    with both_ways(mongo_url, tmp_path_factory.mktemp("ways")) as ways:
-        yield ways
+def comparison(
+    mongo_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ExecutorComparison]:
+    with open_comparison(mongo_url, tmp_path_factory.mktemp("comparison")) as comparison:
+        yield comparison
 
 
 def codes(body: dict[str, Any]) -> list[str]:
@@ -105,7 +107,7 @@ def codes(body: dict[str, Any]) -> list[str]:
         ),
     ],
 )
-@pytest.mark.parametrize("name", ["full", "narrow"])
+@pytest.mark.parametrize("name", ["full", "restricted"])
 async def test_too_long_lists_are_rejected_before_they_are_coerced(
     conversions: Conversions,
     clients: dict[str, httpx.AsyncClient],
@@ -114,7 +116,7 @@ async def test_too_long_lists_are_rejected_before_they_are_coerced(
     variables: dict[str, Any],
     limit: str,
 ) -> None:
-    body = await ask(clients[name], document, variables)
+    body = await post_graphql(clients[name], document, variables)
     assert codes(body) == ["LIMIT_EXCEEDED"]
     assert limit in body["errors"][0]["message"]
     assert "data" not in body
@@ -122,10 +124,10 @@ async def test_too_long_lists_are_rejected_before_they_are_coerced(
 
 
 async def test_a_denied_field_converts_no_argument_and_does_not_affect_its_siblings(
-    conversions: Conversions, narrow: httpx.AsyncClient
+    conversions: Conversions, restricted: httpx.AsyncClient
 ) -> None:
     document = aliased(29).replace("{ map", '{ asset(id: "north") { id } map', 1)
-    body = await ask(narrow, document, {"s": [WAYPOINT] * 30})
+    body = await post_graphql(restricted, document, {"s": [WAYPOINT] * 30})
     assert body["data"] == {"asset": {"id": SEEN}, "map": None}
     [error, *_] = body["errors"]
     assert error["extensions"]["code"] == "PERMISSION_REQUIRED"
@@ -136,9 +138,9 @@ async def test_a_denied_field_converts_no_argument_and_does_not_affect_its_sibli
 
 @pytest.mark.parametrize("count", [MAX_ITEMS_WHEN_DENIED + 1, 10_000])
 async def test_a_caller_without_permission_is_denied_before_long_lists_are_read(
-    conversions: Conversions, narrow: httpx.AsyncClient, count: int
+    conversions: Conversions, restricted: httpx.AsyncClient, count: int
 ) -> None:
-    body = await ask(narrow, ASSIGN, {"data": [ASSIGNMENT] * count})
+    body = await post_graphql(restricted, ASSIGN, {"data": [ASSIGNMENT] * count})
     assert codes(body) == ["PERMISSION_REQUIRED"]
     assert "data" not in body
     assert (conversions.coerced, conversions.converted) == (0, 0)
@@ -200,16 +202,18 @@ def test_counting_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rest_has_no_refusal_worded_by_a_second_run(
-    ways: BothWays, monkeypatch: pytest.MonkeyPatch
+    comparison: ExecutorComparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor, text = Executor(GRAPHQL_SCHEMA), '{ asset(id: "") { id } }'
     monkeypatch.setattr(graphql, "execute", lambda *_, **__: pytest.fail("a second run"))
     operation = executor.prepare(text, needs_error_paths=False)
 
     async def run() -> OperationResult:
-        return await executor.run(operation, {}, Context(RIGHTS["full"], ways.stores["sound"]))
+        return await executor.run(
+            operation, {}, Context(RIGHTS["full"], comparison.stores["sound"])
+        )
 
-    [error] = ways.runner.run(run()).errors
+    [error] = comparison.runner.run(run()).errors
     assert (error.extensions or {})["code"] == "INVALID_INPUT"
     assert list((error.extensions or {})["fields"]) == ["id"]
 

@@ -27,7 +27,7 @@ def test_an_operation_is_chosen_by_name() -> None:
         (TWO, "C", "OPERATION_RESOLUTION_FAILURE"),
     ],
 )
-def test_what_cannot_be_run_has_a_code(text: str, name: str | None, code: str) -> None:
+def test_an_operation_that_cannot_be_run_has_a_code(text: str, name: str | None, code: str) -> None:
     with pytest.raises(InvalidOperationError) as caught:
         parse_operation(GRAPHQL_SCHEMA, text, name)
     assert code_of(caught.value) == code

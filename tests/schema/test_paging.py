@@ -8,8 +8,8 @@ from graphql import GraphQLField, GraphQLObjectType
 from schema.root import GRAPHQL_SCHEMA
 from storage.records.fields import MAX_INT32
 from storage.records.paging import MAX_PER_PAGE, Page, Paging
+from tests.fixtures import SEEN, UNIT_IDS
 from tests.resolvers.directory import Directory
-from tests.world import SEEN, UNIT_IDS
 
 QUERY = """query ($page: Int, $perPage: Int, $after: String) {
     units(page: $page, perPage: $perPage, after: $after) {

@@ -13,7 +13,7 @@ from schema.execution import Executor, InvalidOperationError
 from schema.query_limits import QueryLimits
 from schema.query_size import QuerySize
 from schema.root import GRAPHQL_SCHEMA
-from tests.world import World, ask, serving
+from tests.fixtures import World, gateway_client, post_graphql
 
 pytestmark = pytest.mark.anyio
 
@@ -79,7 +79,7 @@ async def test_nested_fragments_are_rejected_before_they_run(
     client: httpx.AsyncClient, levels: int
 ) -> None:
     for make in (nested_fragments, flat_fragments):
-        body = await ask(client, make(levels))
+        body = await post_graphql(client, make(levels))
         assert "data" not in body
         assert body["errors"][0]["extensions"]["code"] == "LIMIT_EXCEEDED"
 
@@ -151,7 +151,7 @@ PHRASES = {
 
 
 @pytest.mark.parametrize("limit", REFUSED)
-def test_an_operation_over_a_limit_is_told_which_and_how_much(limit: str) -> None:
+def test_an_operation_over_a_limit_is_rejected_with_the_limit_and_its_size(limit: str) -> None:
     bounds = QueryLimits(**{limit: getattr(SMALL, limit)})
     with pytest.raises(InvalidOperationError) as raised:
         Executor(GRAPHQL_SCHEMA, bounds).get_client_operation(REFUSED[limit], None, {})
@@ -162,8 +162,8 @@ def test_an_operation_over_a_limit_is_told_which_and_how_much(limit: str) -> Non
 @pytest.mark.parametrize("limit", ["depth", "aliases", "tokens", "breadth", "cost"])
 async def test_the_limits_are_settings(world: World, limit: str) -> None:
     settings = world.settings(**{f"graphql_{limit}": getattr(SMALL, limit)})
-    async with serving(settings, world.keys.full) as client:
-        body = await ask(client, REFUSED[limit])
+    async with gateway_client(settings, world.keys.full) as client:
+        body = await post_graphql(client, REFUSED[limit])
     assert "data" not in body
     assert PHRASES[limit] in body["errors"][0]["message"]
 
@@ -188,7 +188,7 @@ async def test_a_list_longer_than_was_estimated_is_cut_off_by_the_request_itself
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("resolvers.request.read_log.MAX_RECORDS_PER_REQUEST", 20)
-    body = await ask(client, '{ asset(id: "north") { units { data { id } } } }')
+    body = await post_graphql(client, '{ asset(id: "north") { units { data { id } } } }')
     assert body["errors"][0]["extensions"]["code"] == "LIMIT_EXCEEDED"
     assert "perPage" in body["errors"][0]["message"]
 

@@ -16,7 +16,7 @@ from tests.storage.mongo.replica_set_of_three import Member, find_free_ports, st
 async def client(
     mongo_url: str, anyio_backend: str, request: pytest.FixtureRequest
 ) -> AsyncIterator[Any]:
-    """A client of each driver: what a test says holds for both."""
+    """A client of each driver: every test runs with both."""
     client = driver.connect(mongo_url, request.param, timeout_seconds=30)
     yield client
     await driver.close(client)

@@ -95,7 +95,7 @@ async def test_a_key_is_found_by_its_digest_as_it_was_made(database: Any) -> Non
     assert await api_keys.find_api_key(database, api_keys.hash_key(api_keys.generate_key())) is None
 
 
-async def test_all_assets_and_no_assets_are_told_apart(database: Any) -> None:
+async def test_all_assets_and_no_assets_are_different_scopes(database: Any) -> None:
     (_, every), (_, none) = (
         await create(database, asset_ids=None),
         await create(database, asset_ids=[]),
@@ -147,7 +147,7 @@ async def test_the_last_use_never_goes_back(database: Any) -> None:
     assert listed.last_used_at == later
 
 
-async def test_all_keys_are_listed_ended_ones_included(database: Any) -> None:
+async def test_all_keys_are_listed_with_expired_and_revoked_ones(database: Any) -> None:
     made = [(await create(database, name=name))[0] for name in ("a", "b", "c")]
     await api_keys.revoke_api_key(database, made[1].id)
     listed = await api_keys.list_api_keys(database)

@@ -60,46 +60,54 @@ def fill(mongo_url: str, database_name: str) -> None:
         )
 
 
-def giving(attribute: str, unit: str = "u0", group: str = "one", asset: str = "a") -> Assignment:
+def build_assignment(
+    attribute: str, unit: str = "u0", group: str = "one", asset: str = "a"
+) -> Assignment:
     return Assignment(group_id=group, attribute_id=attribute, asset_id=asset, unit_id=unit)
 
 
-async def held(database: driver.Database, group: str) -> set[tuple[str, str]]:
+async def list_assignments(database: driver.Database, group: str) -> set[tuple[str, str]]:
     found = await database["attribute_assignments"].find({"group_id": group}).to_list(None)
     return {(document["unit_id"], document["attribute_id"]) for document in found}
 
 
 async def test_a_group_of_one_per_unit_replaces(database: driver.Database) -> None:
-    await assign_attributes(database, ALL_ASSETS, "one", [giving("a"), giving("b", "u1")])
-    await assign_attributes(database, ALL_ASSETS, "one", [giving("c")])
-    assert await held(database, "one") == {("u0", "c"), ("u1", "b")}
+    await assign_attributes(
+        database, ALL_ASSETS, "one", [build_assignment("a"), build_assignment("b", "u1")]
+    )
+    await assign_attributes(database, ALL_ASSETS, "one", [build_assignment("c")])
+    assert await list_assignments(database, "one") == {("u0", "c"), ("u1", "b")}
 
 
 async def test_other_groups_add_and_assigning_twice_changes_nothing(
     database: driver.Database,
 ) -> None:
     for attribute in "aab":
-        await assign_attributes(database, ALL_ASSETS, "many", [giving(attribute, group="many")])
-    assert await held(database, "many") == {("u0", "a"), ("u0", "b")}
+        await assign_attributes(
+            database, ALL_ASSETS, "many", [build_assignment(attribute, group="many")]
+        )
+    assert await list_assignments(database, "many") == {("u0", "a"), ("u0", "b")}
 
 
 async def test_unassigning_takes_only_what_is_named(database: driver.Database) -> None:
-    await assign_attributes(database, ALL_ASSETS, "one", [giving("a")])
-    await unassign_attributes(database, ALL_ASSETS, "one", [giving("b"), giving("a", "u1")])
-    assert await held(database, "one") == {("u0", "a")}
-    await unassign_attributes(database, ALL_ASSETS, "one", [giving("a")])
-    assert await held(database, "one") == set()
+    await assign_attributes(database, ALL_ASSETS, "one", [build_assignment("a")])
+    await unassign_attributes(
+        database, ALL_ASSETS, "one", [build_assignment("b"), build_assignment("a", "u1")]
+    )
+    assert await list_assignments(database, "one") == {("u0", "a")}
+    await unassign_attributes(database, ALL_ASSETS, "one", [build_assignment("a")])
+    assert await list_assignments(database, "one") == set()
 
 
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [
-        (giving("nope", "u2"), "attribute_id"),
-        (giving("a", "nope"), "unit_id"),
-        (giving("a", "elsewhere", asset="b"), "unit_id"),  # there, but not for this key
-        (giving("a", asset="b"), "asset_id"),
-        (giving("a", group="many"), "group_id"),
-        (giving("b"), "attribute_id"),  # the second of one unit in one request
+        (build_assignment("nope", "u2"), "attribute_id"),
+        (build_assignment("a", "nope"), "unit_id"),
+        (build_assignment("a", "elsewhere", asset="b"), "unit_id"),  # there, but not for this key
+        (build_assignment("a", asset="b"), "asset_id"),
+        (build_assignment("a", group="many"), "group_id"),
+        (build_assignment("b"), "attribute_id"),  # the second of one unit in one request
     ],
 )
 async def test_one_wrong_assignment_stops_them_all(
@@ -107,14 +115,16 @@ async def test_one_wrong_assignment_stops_them_all(
 ) -> None:
     scope = AssetScope(frozenset({"a"}))
     with pytest.raises(InvalidAssignmentsError) as caught:
-        await assign_attributes(database, scope, "one", [giving("a"), giving("a", "u1"), wrong])
+        await assign_attributes(
+            database, scope, "one", [build_assignment("a"), build_assignment("a", "u1"), wrong]
+        )
     assert [(fault.position, fault.field) for fault in caught.value.violations] == [(2, field)]
-    assert await held(database, "one") == set()
+    assert await list_assignments(database, "one") == set()
 
 
-async def test_an_unknown_group_is_told_apart(database: driver.Database) -> None:
+async def test_an_unknown_group_is_an_error_of_its_own(database: driver.Database) -> None:
     with pytest.raises(AttributeGroupNotFoundError):
-        await assign_attributes(database, ALL_ASSETS, "nope", [giving("a", group="nope")])
+        await assign_attributes(database, ALL_ASSETS, "nope", [build_assignment("a", group="nope")])
 
 
 def write_often(url: str, name: str, driver_name: DriverName, first: int, rounds: int) -> None:
@@ -124,7 +134,7 @@ def write_often(url: str, name: str, driver_name: DriverName, first: int, rounds
         client = driver.connect(url, driver_name, timeout_seconds=30)
         for round in range(rounds):
             attribute = "abcd"[(first + round) % 4]
-            batch = [giving(attribute, unit) for unit in UNITS]
+            batch = [build_assignment(attribute, unit) for unit in UNITS]
             await assign_attributes(client[name], ALL_ASSETS, "one", batch)
         await driver.close(client)
 
@@ -134,7 +144,7 @@ def write_often(url: str, name: str, driver_name: DriverName, first: int, rounds
 async def test_racing_gateways_never_give_a_unit_two_attributes(
     mongo_url: str, database_name: str
 ) -> None:
-    """Four processes write at once; every state between them is that of one whole request."""
+    """Four processes write at once; every state between them is that of one complete request."""
     client = driver.connect(mongo_url, "pymongo")
     database = client[database_name]
     await prepare_database(database)

@@ -50,13 +50,13 @@ async def store(client: Any, database_name: str) -> Store:
     return store
 
 
-async def fill(store: Store, kind: RecordType[Any], records: list[Any], **lent: Any) -> None:
+async def fill(store: Store, kind: RecordType[Any], records: list[Any], **copied: Any) -> None:
     await store.database[kind.name].insert_many(
-        [kind.to_document(record) | lent for record in records]
+        [kind.to_document(record) | copied for record in records]
     )
 
 
-async def profiled(store: Store, work: Any) -> list[dict[str, Any]]:
+async def profile(store: Store, work: Any) -> list[dict[str, Any]]:
     """What MongoDB noted of the commands that the work makes."""
     await store.database.command("profile", 2)
     await work
@@ -65,13 +65,13 @@ async def profiled(store: Store, work: Any) -> list[dict[str, Any]]:
     return [note for note in await notes.to_list(None) if note["op"] in ("query", "command")]
 
 
-async def test_a_record_is_got_by_its_key(store: Store) -> None:
+async def test_a_record_is_read_by_its_key(store: Store) -> None:
     await fill(store, ASSETS, [asset("a"), asset("b")])
     assert await store.find_record(ASSETS, ALL_ASSETS, {"_id": "a"}) == asset("a")
     assert await store.find_record(ASSETS, ALL_ASSETS, {"_id": "A"}) is None
 
 
-async def test_nested_records_are_got_whole(store: Store) -> None:
+async def test_nested_records_are_read_completely(store: Store) -> None:
     value = LevelTagValue(name="First", value="f", created_at=NOW, updated_at=NOW)
     tag = LevelTag(
         map_id="m", key="floor", name="Floor", values=[value], created_at=NOW, updated_at=NOW
@@ -107,7 +107,7 @@ async def test_what_a_caller_cannot_see_is_not_there(store: Store) -> None:
     assert [page.data for page in both] == [[floor("a1", "a")], []]
 
 
-async def test_attribute_groups_are_for_everybody(store: Store) -> None:
+async def test_attribute_groups_are_visible_to_every_key(store: Store) -> None:
     group = AttributeGroup(group_id="g", group_name="Group")
     await fill(store, ATTRIBUTE_GROUPS, [group])
     assert (await store.list_page(ATTRIBUTE_GROUPS, NOTHING, {}, PageRequest(1, 10))).data == [
@@ -115,10 +115,10 @@ async def test_attribute_groups_are_for_everybody(store: Store) -> None:
     ]
 
 
-async def test_many_records_are_got_in_one_command(store: Store) -> None:
+async def test_many_records_are_read_in_one_command(store: Store) -> None:
     await fill(store, ASSETS, [asset(f"a{number:03}") for number in range(300)])
     wanted = [f"a{number:03}" for number in range(250)]
-    (note,) = await profiled(
+    (note,) = await profile(
         store, store.load_records(ASSETS, ALL_ASSETS, [*wanted, *wanted, "none"])
     )
     assert note["nreturned"] == 250
@@ -204,9 +204,7 @@ async def test_a_page_reads_no_more_than_it_holds(store: Store) -> None:
     await fill_in_bulk(store)
     for kind, where in WHERES:
         await store.database["system.profile"].drop()
-        (note,) = await profiled(
-            store, store.list_page(kind, ALL_ASSETS, where, PageRequest(1, 10))
-        )
+        (note,) = await profile(store, store.list_page(kind, ALL_ASSETS, where, PageRequest(1, 10)))
         assert not re.search("COLLSCAN", note["planSummary"]), (kind.name, where)
         assert not note.get("hasSortStage"), (kind.name, where)
         assert note["docsExamined"] <= 12, (kind.name, where, note["planSummary"])
@@ -217,7 +215,7 @@ async def test_a_deep_page_by_cursor_costs_what_the_first_does(store: Store) -> 
     slice = PageRequest(40, 10, after_key="u0790")
     for where in ({}, {"asset_id": "a"}, {"floor_id": "a1"}):
         await store.database["system.profile"].drop()
-        (note,) = await profiled(store, store.list_page(UNITS, ALL_ASSETS, where, slice))
+        (note,) = await profile(store, store.list_page(UNITS, ALL_ASSETS, where, slice))
         assert note["keysExamined"] <= 12
         assert note["docsExamined"] <= 12
 
@@ -229,7 +227,7 @@ async def test_pages_of_many_owners_come_in_one_command(store: Store) -> None:
     assert pages == [
         await store.list_page(UNITS, ALL_ASSETS, where, PageRequest(2, 5)) for where in wheres
     ]
-    notes = await profiled(store, store.load_pages(UNITS, ALL_ASSETS, wheres, PageRequest(1, 5)))
+    notes = await profile(store, store.load_pages(UNITS, ALL_ASSETS, wheres, PageRequest(1, 5)))
     assert sum(note["command"].get("aggregate") == "units" for note in notes) == 1
     assert max(note["docsExamined"] for note in notes) <= 4 * 6
 
@@ -240,19 +238,19 @@ async def test_short_lists_of_many_owners_come_in_one_plain_query(store: Store) 
     for slice in (PageRequest(1, 3), PageRequest(1, 2), PageRequest(2, 2), PageRequest(1, 1)):
         expected = [await store.list_page(FLOORS, ALL_ASSETS, where, slice) for where in wheres]
         assert await store.load_pages(FLOORS, ALL_ASSETS, wheres, slice) == expected
-    [note] = await profiled(store, store.load_pages(FLOORS, ALL_ASSETS, wheres, PageRequest(1, 3)))
+    [note] = await profile(store, store.load_pages(FLOORS, ALL_ASSETS, wheres, PageRequest(1, 3)))
     assert note["op"] == "query"
     assert note["docsExamined"] == 6
 
 
-async def test_long_lists_are_tried_to_be_read_whole_but_once(store: Store) -> None:
+async def test_long_lists_are_tried_in_one_read_only_once(store: Store) -> None:
     await fill_in_bulk(store)
     wheres = [{"asset_id": "a"}, {"asset_id": "b"}]
     pages = await store.load_pages(UNITS, ALL_ASSETS, wheres, PageRequest(1, 5))
     assert pages == [
         await store.list_page(UNITS, ALL_ASSETS, where, PageRequest(1, 5)) for where in wheres
     ]
-    notes = await profiled(store, store.load_pages(UNITS, ALL_ASSETS, wheres, PageRequest(1, 5)))
+    notes = await profile(store, store.load_pages(UNITS, ALL_ASSETS, wheres, PageRequest(1, 5)))
     assert not any("find" in note["command"] for note in notes)
 
 
@@ -264,7 +262,7 @@ async def test_owners_beyond_one_command_are_answered_too(store: Store) -> None:
     assert [page.data[0].asset_id for page in pages] == owners
 
 
-async def test_a_mongodb_that_is_away_is_told_so(anyio_backend: str) -> None:
+async def test_an_unreachable_mongodb_is_a_storage_error(anyio_backend: str) -> None:
     drivers: tuple[DriverName, ...] = ("motor", "pymongo")
     for name in drivers:
         client = driver.connect("mongodb://127.0.0.1:9", name, timeout_seconds=0.2)

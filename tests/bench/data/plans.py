@@ -37,7 +37,7 @@ def assert_spaces_apart(plan: Plan, overlap_square_feet: float = 0.01) -> None:
 
 
 def spaces_at(plan: Plan, level_id: str, x: float, y: float) -> list[Space]:
-    """The spaces of a level whose inside has this point."""
+    """The spaces of a level that contain this point."""
     return [
         space for space in spaces_by_level(plan)[level_id] if space.polygon.contains(Point(x, y))
     ]

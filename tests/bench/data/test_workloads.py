@@ -38,7 +38,7 @@ every_workload = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workl
 BY_NAME = {workload.name: workload for workload in WORKLOADS}
 
 
-def test_workloads_are_told_apart_by_name_and_by_title() -> None:
+def test_workloads_have_different_names_and_titles() -> None:
     assert len({workload.name for workload in WORKLOADS}) == len(WORKLOADS)
     assert len({workload.title for workload in WORKLOADS}) == len(WORKLOADS)
 

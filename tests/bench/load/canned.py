@@ -1,4 +1,4 @@
-"""A peer and a load whose figures are known, so that what is computed from them can be checked."""
+"""A peer and a load with known figures, so that what is computed from them can be checked."""
 
 import http.client
 import os
@@ -51,7 +51,7 @@ class CannedLoad(LoadGenerator):
 
 
 def build_outcome(seconds: float, answered: int, refused: int = 0) -> LoadOutcome:
-    """An outcome with latencies that can be told apart."""
+    """An outcome with distinct latencies."""
     return LoadOutcome(
         seconds=seconds,
         answered=LatencySummary(requests=answered, p50_ms=1.0 + answered, p99_ms=2.0 + answered),

@@ -1,4 +1,4 @@
-"""The load generator sends what it is told, and counts only the answers that it expects."""
+"""The load generator sends the requests of its order, and counts only the expected answers."""
 
 import asyncio
 import threading
@@ -62,7 +62,7 @@ class Server:
 
 
 @contextmanager
-def serving(*statuses: int) -> Iterator[Server]:
+def run_server(*statuses: int) -> Iterator[Server]:
     """A server in a thread of this process."""
     server, loop = Server([*statuses]), asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
@@ -110,7 +110,7 @@ def order(server: Server, **given: object) -> LoadOrder:
 
 
 def test_every_answer_is_counted(load: LoadGenerator) -> None:
-    with serving(200) as server:
+    with run_server(200) as server:
         outcome = load.run(order(server, connections=3))
     assert outcome.answered.requests == len(server.received) > 0
     assert outcome.refused == LatencySummary(requests=0)
@@ -119,14 +119,14 @@ def test_every_answer_is_counted(load: LoadGenerator) -> None:
 
 
 def test_latencies_are_within_the_time_of_the_load(load: LoadGenerator) -> None:
-    with serving(200) as server:
+    with run_server(200) as server:
         outcome = load.run(order(server))
     assert 0 < outcome.answered.p50_ms <= outcome.answered.p99_ms <= outcome.seconds * 1000
 
 
 def test_requests_are_sent_in_turn_as_they_are(load: LoadGenerator) -> None:
     post = LoadRequest("/b?c=%20", "POST", b'{"d": 1}', {"Content-Type": "application/json"})
-    with serving(200) as server:
+    with run_server(200) as server:
         load.run(order(server, requests=[LoadRequest("/a"), post], connections=1))
     host = b"Host: 127.0.0.1:%d\r\nAPI-Key: k\r\n" % server.port
     assert len(server.received) > 2
@@ -142,7 +142,7 @@ def test_requests_are_sent_in_turn_as_they_are(load: LoadGenerator) -> None:
 
 def test_an_unexpected_status_fails_the_order(load: LoadGenerator) -> None:
     """Errors are quick to send: counted as answers, they would make a server look fast."""
-    with serving(200, 200, 500) as server, pytest.raises(LoadError) as raised:
+    with run_server(200, 200, 500) as server, pytest.raises(LoadError) as raised:
         load.run(order(server))
     assert str(raised.value) == "/a: the server answered 500"
 
@@ -151,54 +151,54 @@ def test_an_unexpected_status_fails_the_order(load: LoadGenerator) -> None:
 def test_a_304_is_an_answer_only_where_one_is_expected(
     load: LoadGenerator, expected: int, other: int
 ) -> None:
-    with serving(expected) as server:
+    with run_server(expected) as server:
         outcome = load.run(order(server, status=expected))
         assert outcome.answered.requests == len(server.received)
-    with serving(other) as server, pytest.raises(LoadError, match=f"answered {other}"):
+    with run_server(other) as server, pytest.raises(LoadError, match=f"answered {other}"):
         load.run(order(server, status=expected))
 
 
 def test_refusals_are_counted_apart_where_they_are_allowed(load: LoadGenerator) -> None:
-    with serving(200, 503, 503) as server:
+    with run_server(200, 503, 503) as server:
         outcome = load.run(order(server, connections=1, may_refuse=True))
     total = len(server.received)
     assert outcome.refused.requests == total * 2 // 3
     assert outcome.answered.requests == total - outcome.refused.requests
     assert outcome.refused.p99_ms > 0
-    with serving(200, 503) as server, pytest.raises(LoadError, match="answered 503"):
+    with run_server(200, 503) as server, pytest.raises(LoadError, match="answered 503"):
         load.run(order(server))
-    with serving(200, 429) as server, pytest.raises(LoadError, match="answered 429"):
+    with run_server(200, 429) as server, pytest.raises(LoadError, match="answered 429"):
         load.run(order(server, may_refuse=True))
 
 
 def test_a_server_that_hangs_up_fails_the_order(load: LoadGenerator) -> None:
-    with serving(200, 0) as server, pytest.raises(LoadError, match="closed a connection"):
+    with run_server(200, 0) as server, pytest.raises(LoadError, match="closed a connection"):
         load.run(order(server))
 
 
 def test_a_server_that_is_not_there_fails_the_order(load: LoadGenerator) -> None:
-    with serving(200) as server:
+    with run_server(200) as server:
         pass
     with pytest.raises(LoadError, match="Connection refused"):
         load.run(order(server))
 
 
 def test_the_process_goes_on_after_an_order_that_failed(load: LoadGenerator) -> None:
-    with serving(500) as server, pytest.raises(LoadError):
+    with run_server(500) as server, pytest.raises(LoadError):
         load.run(order(server))
-    with serving(200) as server:
+    with run_server(200) as server:
         assert load.run(order(server)).answered.requests == len(server.received)
 
 
 def test_with_a_rate_as_many_requests_are_sent_as_fall_due(load: LoadGenerator) -> None:
-    with serving(200) as server:
+    with run_server(200) as server:
         outcome = load.run(order(server, rate=400.0))
     due = len([*due_times(400.0, SECONDS)])
     assert outcome.answered.requests == len(server.received) == due
 
 
 def test_a_process_that_died_is_an_error_of_the_load() -> None:
-    with start_load_generator() as own, serving(200) as server:
+    with start_load_generator() as own, run_server(200) as server:
         own._process.kill()
         own._process.wait()
         with pytest.raises(LoadError, match="/a: the load's process has died"):

@@ -18,7 +18,7 @@ TICK = 1 / machine.TICKS_PER_SECOND
 
 
 @contextmanager
-def running(program: str) -> Iterator[tuple[int, str]]:
+def run_program(program: str) -> Iterator[tuple[int, str]]:
     """A Python process that has printed a line and waits: its id, and the line."""
     waiting = f"import os, subprocess, sys, time\n{program}\nsys.stdin.read()"
     with subprocess.Popen(
@@ -47,7 +47,7 @@ def test_cpu_time_includes_all_threads() -> None:
         "[each.start() for each in them]; [each.join() for each in them]\n"
         "print(time.process_time(), flush=True)"
     )
-    with running(threads) as (pid, own):
+    with run_program(threads) as (pid, own):
         assert machine.cpu_seconds(pid) == pytest.approx(float(own), abs=3 * TICK)
         assert float(own) >= 0.2
 
@@ -55,13 +55,13 @@ def test_cpu_time_includes_all_threads() -> None:
 @pytest.mark.parametrize("name", ["a b", "a) R 1 (", "(("])
 def test_a_process_may_have_any_name(name: str) -> None:
     renamed = f"open('/proc/self/comm', 'w').write({name!r}); print(flush=True)"
-    with running(renamed) as (pid, _):
+    with run_program(renamed) as (pid, _):
         assert f"({name})" in Path(f"/proc/{pid}/stat").read_text()
         assert 0 < machine.cpu_seconds(pid) < 60
 
 
 def test_a_process_that_ended_has_no_cpu_time() -> None:
-    with running("print(flush=True)") as (pid, _):
+    with run_program("print(flush=True)") as (pid, _):
         pass
     with pytest.raises(OSError):
         machine.cpu_seconds(pid)
@@ -80,7 +80,7 @@ def test_the_tree_of_a_process_has_its_children_and_theirs_from_any_thread() -> 
         "    time.sleep(60)\n"
         "threading.Thread(target=start, daemon=True).start()"
     )
-    with running(parent) as (pid, line):
+    with run_program(parent) as (pid, line):
         descendants = [int(word) for word in line.split()]
         try:
             assert sorted(machine.list_process_tree(pid)) == sorted([pid, *descendants])
@@ -91,7 +91,7 @@ def test_the_tree_of_a_process_has_its_children_and_theirs_from_any_thread() -> 
 
 
 def test_memory_is_what_the_kernel_shows_of_a_process_at_rest() -> None:
-    with running("kept = bytearray(50_000_000); print(flush=True)") as (pid, _):
+    with run_program("kept = bytearray(50_000_000); print(flush=True)") as (pid, _):
         memory = machine.memory_mb(pid)
         [line] = [
             line
@@ -106,7 +106,7 @@ def test_a_process_is_pinned_with_those_that_it_starts_and_then_let_go() -> None
     core = machine.CORES[-1]
     with machine.pin_to_cores(core):
         assert os.sched_getaffinity(0) == {core}
-        with running("print(os.sched_getaffinity(0), flush=True)") as (_, printed):
+        with run_program("print(os.sched_getaffinity(0), flush=True)") as (_, printed):
             assert printed == str({core})
     assert os.sched_getaffinity(0) == {*machine.CORES}
     with pytest.raises(LookupError), machine.pin_to_cores(core):

@@ -18,31 +18,31 @@ from gateway.server.config import ServerConfig
 from gateway.settings import Settings
 from storage import api_keys
 from storage.cache import change_feed
-from tests.world import HIDDEN, SEEN, World, connected, make_key
+from tests.fixtures import HIDDEN, SEEN, World, make_key, open_database
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 PATHS = ("/v1/units", "/v1/units/unit-1", "/v1/units?per-page=2&page=2", "/v1/maps/plan%2Fone")
 VOLATILE = ("x-request-id", "date")
 
 
 @dataclass
-class Answer:
-    """A response as it came over the wire."""
+class WireResponse:
+    """A response as it came over the connection."""
 
     status: int
     headers: dict[str, str]
     body: bytes
 
     @property
-    def lasting(self) -> tuple[int, dict[str, str], bytes]:
+    def repeatable(self) -> tuple[int, dict[str, str], bytes]:
         """What an identical request gets too."""
         headers = {name: text for name, text in self.headers.items() if name not in VOLATILE}
         return self.status, headers, self.body
 
 
-class Wire:
+class Connection:
     """A connection to a gateway."""
 
     def __init__(
@@ -62,23 +62,23 @@ class Wire:
         ]
         self.writer.write("\r\n".join([*lines, "", ""]).encode())
 
-    async def receive(self, method: str = "GET") -> Answer:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+    async def receive(self, method: str = "GET") -> WireResponse:
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             head = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
             fields = (line.partition(": ") for line in head[1:-2])
             headers = {name.lower(): text for name, _, text in fields}
             length = 0 if method == "HEAD" else int(headers.get("content-length", "0"))
             status = int(head[0].split()[1])
             body = await self.reader.readexactly(0 if status == 304 else length)
-        return Answer(status, headers, body)
+        return WireResponse(status, headers, body)
 
-    async def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
+    async def request(self, path: str, method: str = "GET", **headers: str) -> WireResponse:
         self.send(path, method, **headers)
         return await self.receive(method)
 
 
 @dataclass
-class Served:
+class FastPathServer:
     """A gateway behind a real socket; `found` has the status of each fast response."""
 
     gateway: Gateway
@@ -86,28 +86,34 @@ class Served:
     found: list[int]
 
     @contextlib.asynccontextmanager
-    async def wire(self, key: str | None) -> AsyncIterator[Wire]:
+    async def connect(self, key: str | None) -> AsyncIterator[Connection]:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 20)
         try:
-            yield Wire(reader, writer, key)
+            yield Connection(reader, writer, key)
         finally:
             writer.close()
 
-    async def taken(self, wire: Wire, path: str) -> None:
+    async def wait_for_fast_path(self, connection: Connection, path: str) -> None:
         """Send requests until the fast path responds: creating a key invalidates entries too."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while not self.found:
-                assert (await wire.ask(path)).status == 200
+                assert (await connection.request(path)).status == 200
 
 
 @pytest.fixture
-async def served(own_world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
-    async with serving(own_world.settings(rate_limit=1, rate_burst=1000), monkeypatch) as served:
+async def served(
+    own_world: World, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[FastPathServer]:
+    async with serve_with_fast_path(
+        own_world.settings(rate_limit=1, rate_burst=1000), monkeypatch
+    ) as served:
         yield served
 
 
 @contextlib.asynccontextmanager
-async def serving(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
+async def serve_with_fast_path(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[FastPathServer]:
     """A gateway that uses its caches however slow this machine is."""
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
     found = []
@@ -128,10 +134,10 @@ async def serving(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncI
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.create_task(server._serve([listener]))
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while gateway.state is None or gateway.state.change_feed.take_snapshot() is None:
                 await asyncio.sleep(0.01)
-        yield Served(gateway, listener.getsockname()[1], found)
+        yield FastPathServer(gateway, listener.getsockname()[1], found)
         server.should_exit = True
         await serving
 
@@ -139,23 +145,25 @@ async def serving(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncI
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("coding", ["identity", "gzip", "zstd", "*;q=0.5, gzip;q=0"])
 async def test_the_fast_path_sends_what_the_pipeline_does(
-    served: Served, own_world: World, path: str, coding: str
+    served: FastPathServer, own_world: World, path: str, coding: str
 ) -> None:
-    async with served.wire(own_world.keys.full) as wire:
-        made = await wire.ask(path, Accept_Encoding=coding)
-        assert made.status == 200
+    async with served.connect(own_world.keys.full) as connection:
+        uncached = await connection.request(path, Accept_Encoding=coding)
+        assert uncached.status == 200
         assert not served.found
-        kept = await wire.ask(path, Accept_Encoding=coding)
+        fast = await connection.request(path, Accept_Encoding=coding)
         assert served.found == [200]
-        assert kept.lasting == made.lasting
-        assert kept.headers["x-request-id"] != made.headers["x-request-id"]
-        held = await wire.ask(path, Accept_Encoding=coding, If_None_Match=made.headers["etag"])
-        assert (held.status, held.body, served.found) == (304, b"", [200, 304])
-        assert held.headers["etag"] == made.headers["etag"]
-        long_way = await wire.ask(
-            path, Accept_Encoding=coding, If_None_Match=made.headers["etag"], Content_Length="0"
+        assert fast.repeatable == uncached.repeatable
+        assert fast.headers["x-request-id"] != uncached.headers["x-request-id"]
+        not_modified = await connection.request(
+            path, Accept_Encoding=coding, If_None_Match=uncached.headers["etag"]
         )
-        assert held.lasting == long_way.lasting
+        assert (not_modified.status, not_modified.body, served.found) == (304, b"", [200, 304])
+        assert not_modified.headers["etag"] == uncached.headers["etag"]
+        full_pipeline = await connection.request(
+            path, Accept_Encoding=coding, If_None_Match=uncached.headers["etag"], Content_Length="0"
+        )
+        assert not_modified.repeatable == full_pipeline.repeatable
 
 
 @pytest.mark.parametrize(
@@ -173,24 +181,26 @@ async def test_the_fast_path_sends_what_the_pipeline_does(
     ],
 )
 async def test_unusual_requests_take_the_pipeline(
-    served: Served, own_world: World, method: str, headers: dict[str, str]
+    served: FastPathServer, own_world: World, method: str, headers: dict[str, str]
 ) -> None:
-    async with served.wire(own_world.keys.full) as wire:
+    async with served.connect(own_world.keys.full) as connection:
         for _ in range(2):
-            await wire.ask("/v1/units")
+            await connection.request("/v1/units")
         assert served.found == [200]
-        wire.send("/v1/units", method, **headers)
-        await wire.receive(method)
+        connection.send("/v1/units", method, **headers)
+        await connection.receive(method)
         assert served.found == [200]
 
 
-async def test_pipelined_requests_are_answered_in_order(served: Served, own_world: World) -> None:
-    async with served.wire(own_world.keys.full) as wire:
+async def test_pipelined_requests_are_answered_in_order(
+    served: FastPathServer, own_world: World
+) -> None:
+    async with served.connect(own_world.keys.full) as connection:
         for path in PATHS[:2]:
-            await wire.ask(path)
+            await connection.request(path)
         for path in ("/v1/units/unit-1", "/v1/units/unit-2", "/v1/units/unit-1", "/v1/units"):
-            wire.send(path)
-        answers = [json.loads((await wire.receive()).body) for _ in range(4)]
+            connection.send(path)
+        answers = [json.loads((await connection.receive()).body) for _ in range(4)]
         assert [answer.get("id", "a list") for answer in answers] == [
             "unit-1",
             "unit-2",
@@ -199,90 +209,102 @@ async def test_pipelined_requests_are_answered_in_order(served: Served, own_worl
         ]
 
 
-async def test_a_revoked_key_is_rejected(served: Served, own_world: World) -> None:
-    async with connected(own_world) as database:
+async def test_a_revoked_key_is_rejected(served: FastPathServer, own_world: World) -> None:
+    async with open_database(own_world) as database:
         key_id, key = await make_key(database, "short-lived", asset_ids=[SEEN])
-        async with served.wire(key) as wire:
-            await served.taken(wire, "/v1/units")
+        async with served.connect(key) as connection:
+            await served.wait_for_fast_path(connection, "/v1/units")
             await api_keys.revoke_api_key(database, key_id)
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while (await wire.ask("/v1/units")).status != 403:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                while (await connection.request("/v1/units")).status != 403:
                     await asyncio.sleep(0.01)
 
 
 async def test_a_key_with_changed_permissions_gets_no_earlier_entry(
-    served: Served, own_world: World
+    served: FastPathServer, own_world: World
 ) -> None:
-    async with connected(own_world) as database:
+    async with open_database(own_world) as database:
         key_id, key = await make_key(database, "narrowed", asset_ids=[SEEN, HIDDEN])
-        async with served.wire(key) as wire:
-            await served.taken(wire, "/v1/units/unit-s")
+        async with served.connect(key) as connection:
+            await served.wait_for_fast_path(connection, "/v1/units/unit-s")
             rights = {"$set": {"asset_ids": [SEEN]}}
             await database[api_keys.KEYS_COLLECTION].update_one({"_id": key_id}, rights)
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while len(json.loads((await wire.ask("/v1/assets")).body)["data"]) > 1:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                while len(json.loads((await connection.request("/v1/assets")).body)["data"]) > 1:
                     await asyncio.sleep(0.01)
-            assert (await wire.ask("/v1/units/unit-s")).status == 404
+            assert (await connection.request("/v1/units/unit-s")).status == 404
 
 
-async def test_keys_do_not_share_entries(served: Served, own_world: World) -> None:
-    async with served.wire(own_world.keys.full) as full, served.wire(None) as stranger:
+async def test_keys_do_not_share_entries(served: FastPathServer, own_world: World) -> None:
+    async with served.connect(own_world.keys.full) as full, served.connect(None) as other:
         for _ in range(2):
-            await full.ask("/v1/units/unit-s")
+            await full.request("/v1/units/unit-s")
         assert served.found == [200]
-        assert (await stranger.ask("/v1/units/unit-s")).status == 401
-        stranger.key = own_world.keys.narrow
-        assert (await stranger.ask("/v1/units/unit-s")).status == 404
+        assert (await other.request("/v1/units/unit-s")).status == 401
+        other.key = own_world.keys.restricted
+        assert (await other.request("/v1/units/unit-s")).status == 404
         assert served.found == [200]
 
 
-async def test_a_change_invalidates_the_fast_path_too(served: Served, own_world: World) -> None:
-    async with served.wire(own_world.keys.full) as wire, connected(own_world) as database:
+async def test_a_change_invalidates_the_fast_path_too(
+    served: FastPathServer, own_world: World
+) -> None:
+    async with (
+        served.connect(own_world.keys.full) as connection,
+        open_database(own_world) as database,
+    ):
         for _ in range(2):
-            await wire.ask("/v1/units/unit-1")
+            await connection.request("/v1/units/unit-1")
         await database["units"].update_one({"_id": "unit-1"}, {"$set": {"name": "Elsewhere"}})
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while json.loads((await wire.ask("/v1/units/unit-1")).body)["name"] != "Elsewhere":
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while (
+                json.loads((await connection.request("/v1/units/unit-1")).body)["name"]
+                != "Elsewhere"
+            ):
                 await asyncio.sleep(0.01)
 
 
 async def test_the_fast_path_counts_towards_the_rate_limit(
-    served: Served, own_world: World
+    served: FastPathServer, own_world: World
 ) -> None:
     served.gateway.rate_limiter._tolerance_seconds = 2.0  # of one request a second
-    async with served.wire(own_world.keys.full) as wire:
-        statuses = [(await wire.ask("/v1/units")).status for _ in range(5)]
+    async with served.connect(own_world.keys.full) as connection:
+        statuses = [(await connection.request("/v1/units")).status for _ in range(5)]
         assert statuses == [200, 200, 200, 429, 429]
         assert served.found == [200, 200]
 
 
 async def test_fast_responses_are_logged_like_others(
-    served: Served, own_world: World, caplog: pytest.LogCaptureFixture
+    served: FastPathServer, own_world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with served.wire(own_world.keys.full) as wire:
-        await wire.ask("/v1/units")
+    async with served.connect(own_world.keys.full) as connection:
+        await connection.request("/v1/units")
         with caplog.at_level(logging.INFO, "floorgate.access"):
-            kept = await wire.ask("/v1/units", X_Request_Id="mine")
-    assert kept.headers["x-request-id"] == "mine"
+            response = await connection.request("/v1/units", X_Request_Id="mine")
+    assert response.headers["x-request-id"] == "mine"
     logged = [record.__dict__["fields"] for record in caplog.records]
     (fields,) = [each for each in logged if each["request_id"] == "mine"]
     assert (fields["route"], fields["status"]) == ("/v1/units", 200)
-    assert fields["bytes"] == len(kept.body)
+    assert fields["bytes"] == len(response.body)
     assert fields["key_id"]
     assert own_world.keys.full not in str(fields)
 
 
-async def test_a_key_in_the_query_takes_the_pipeline(served: Served, own_world: World) -> None:
-    async with served.wire(None) as wire:
+async def test_a_key_in_the_query_takes_the_pipeline(
+    served: FastPathServer, own_world: World
+) -> None:
+    async with served.connect(None) as connection:
         for _ in range(3):
-            assert (await wire.ask(f"/v1/units?api-key={own_world.keys.full}")).status == 200
+            assert (
+                await connection.request(f"/v1/units?api-key={own_world.keys.full}")
+            ).status == 200
         assert not served.found
 
 
-async def test_a_long_url_gets_no_entry(served: Served, own_world: World) -> None:
-    async with served.wire(own_world.keys.full) as wire:
+async def test_a_long_url_gets_no_entry(served: FastPathServer, own_world: World) -> None:
+    async with served.connect(own_world.keys.full) as connection:
         for _ in range(2):
-            assert (await wire.ask(f"/v1/units?unknown={'x' * 1000}")).status == 200
+            assert (await connection.request(f"/v1/units?unknown={'x' * 1000}")).status == 200
     assert not served.found
 
 
@@ -291,15 +313,15 @@ async def test_vary_names_the_origin_on_both_paths(
 ) -> None:
     settings = own_world.settings(cors_origins="https://elsewhere.test")
     async with (
-        serving(settings, monkeypatch) as served,
-        served.wire(own_world.keys.full) as wire,
+        serve_with_fast_path(settings, monkeypatch) as served,
+        served.connect(own_world.keys.full) as connection,
     ):
         for _ in range(2):
-            wire.send("/v1/units")
-            head = await wire.reader.readuntil(b"\r\n\r\n")
+            connection.send("/v1/units")
+            head = await connection.reader.readuntil(b"\r\n\r\n")
             lines = [line.lower() for line in head.decode().split("\r\n")]
             vary = ", ".join(line[6:] for line in lines if line.startswith("vary: "))
             assert vary == "api-key, experimental-flags, accept-encoding, origin"
             [length] = [int(line[16:]) for line in lines if line.startswith("content-length: ")]
-            await wire.reader.readexactly(length)
+            await connection.reader.readexactly(length)
         assert served.found == [200]

@@ -19,21 +19,21 @@ from gateway.app import Gateway
 from gateway.cache import response_cache
 from gateway.cache.response_cache import ResponseCache
 from storage.cache import change_feed
-from tests.world import (
+from tests.fixtures import (
     ALL_FLAGS,
     HIDDEN,
     SEEN,
     World,
-    connected,
     data_of,
     make_key,
-    running,
-    speaking,
+    open_client,
+    open_database,
+    run_gateway,
 )
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 STALE_SECONDS = change_feed.CONFIRMATION_TTL_SECONDS + 0.4
 """After this time no older response may be sent, however busy this machine is."""
 
@@ -43,7 +43,7 @@ RENAME = "mutation ($bundle: String!) { importCatalog(bundle: $bundle) { notes }
 
 
 @dataclass
-class Running:
+class RunningGateway:
     """A gateway and a client of each of its keys."""
 
     gateway: Gateway
@@ -58,42 +58,42 @@ class Running:
     def full(self) -> httpx.AsyncClient:
         return self.clients["full"]
 
-    async def trusting(self) -> "Running":
+    async def wait_for_change_feed(self) -> "RunningGateway":
         """Wait until the change feed runs."""
         assert self.gateway.state is not None
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while self.gateway.state.change_feed.take_snapshot() is None:
                 await asyncio.sleep(0.01)
         return self
 
 
 @asynccontextmanager
-async def gateways(
+async def run_gateways(
     world: World, keys: dict[str, str], count: int = 1
-) -> AsyncIterator[list[Running]]:
+) -> AsyncIterator[list[RunningGateway]]:
     async with AsyncExitStack() as stack:
-        made = []
+        started = []
         for _ in range(count):
-            gateway = await stack.enter_async_context(running(world.settings()))
+            gateway = await stack.enter_async_context(run_gateway(world.settings()))
             clients = {
-                name: await stack.enter_async_context(speaking(gateway, key))
+                name: await stack.enter_async_context(open_client(gateway, key))
                 for name, key in keys.items()
             }
-            made.append(await Running(gateway, clients).trusting())
-        yield made
+            started.append(await RunningGateway(gateway, clients).wait_for_change_feed())
+        yield started
 
 
 @pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def never_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gateways use their caches however slow this machine is."""
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
 
 
 @pytest.fixture
-async def one(patient: None, own_world: World) -> AsyncIterator[Running]:
+async def running_gateway(never_expire: None, own_world: World) -> AsyncIterator[RunningGateway]:
     """A gateway and its clients."""
-    named = {"full": own_world.keys.full, "narrow": own_world.keys.narrow}
-    async with gateways(own_world, named) as (gateway,):
+    named = {"full": own_world.keys.full, "restricted": own_world.keys.restricted}
+    async with run_gateways(own_world, named) as (gateway,):
         yield gateway
 
 
@@ -107,91 +107,110 @@ async def rename(client: httpx.AsyncClient, unit: str, name: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/v1/units", "/v1/units/unit-1", "/graphql?query={units{data{id}}}"]
 )
-async def test_the_second_identical_request_is_a_hit(one: Running, path: str) -> None:
-    miss = await one.full.get(path)
-    hit = await one.full.get(path)
+async def test_the_second_identical_request_is_a_hit(
+    running_gateway: RunningGateway, path: str
+) -> None:
+    miss = await running_gateway.full.get(path)
+    hit = await running_gateway.full.get(path)
     assert (hit.content, hit.headers["etag"]) == (miss.content, miss.headers["etag"])
-    assert (one.cache.counters.misses, one.cache.counters.hits) == (1, 1)
+    assert (running_gateway.cache.counters.misses, running_gateway.cache.counters.hits) == (1, 1)
 
 
-@pytest.mark.usefixtures("patient")
+@pytest.mark.usefixtures("never_expire")
 async def test_callers_who_may_see_the_same_share_an_entry(own_world: World) -> None:
-    async with connected(own_world) as database:
+    async with open_database(own_world) as database:
         _, first = await make_key(database, "first", asset_ids=[SEEN, HIDDEN])
         _, second = await make_key(database, "second", asset_ids=[HIDDEN, SEEN])
-    async with gateways(own_world, {"first": first, "second": second}) as (one,):
-        await one.clients["first"].get("/v1/units")
-        await one.clients["second"].get("/v1/units")
-        assert one.cache.counters.hits == 1
+    async with run_gateways(own_world, {"first": first, "second": second}) as (running_gateway,):
+        await running_gateway.clients["first"].get("/v1/units")
+        await running_gateway.clients["second"].get("/v1/units")
+        assert running_gateway.cache.counters.hits == 1
 
 
-async def test_callers_who_may_see_less_do_not_share_it(one: Running) -> None:
-    everything = await one.full.get("/v1/units/unit-s")
+async def test_callers_who_may_see_less_do_not_share_it(running_gateway: RunningGateway) -> None:
+    everything = await running_gateway.full.get("/v1/units/unit-s")
     assert everything.status_code == 200
-    assert (await one.clients["narrow"].get("/v1/units/unit-s")).status_code == 404
+    assert (await running_gateway.clients["restricted"].get("/v1/units/unit-s")).status_code == 404
 
 
-async def test_flags_and_permissions_are_checked_before_the_cache(one: Running) -> None:
-    assert (await one.full.get("/v1/assets/references", headers=ALL_FLAGS)).status_code == 200
-    assert (await one.full.get("/v1/assets/references")).status_code == 400
+async def test_flags_and_permissions_are_checked_before_the_cache(
+    running_gateway: RunningGateway,
+) -> None:
+    assert (
+        await running_gateway.full.get("/v1/assets/references", headers=ALL_FLAGS)
+    ).status_code == 200
+    assert (await running_gateway.full.get("/v1/assets/references")).status_code == 400
     query = "/graphql?query={assetReferences{data{id}}}"
-    assert "errors" not in (await one.full.get(query, headers=ALL_FLAGS)).json()
-    assert "errors" in (await one.full.get(query)).json()
-    assert "errors" in (await one.clients["narrow"].get(query, headers=ALL_FLAGS)).json()
+    assert "errors" not in (await running_gateway.full.get(query, headers=ALL_FLAGS)).json()
+    assert "errors" in (await running_gateway.full.get(query)).json()
+    assert (
+        "errors"
+        in (await running_gateway.clients["restricted"].get(query, headers=ALL_FLAGS)).json()
+    )
 
 
-async def test_a_hit_is_a_304_if_the_client_has_the_etag(one: Running) -> None:
-    tag = (await one.full.get("/v1/units")).headers["etag"]
-    again = await one.full.get("/v1/units", headers={"If-None-Match": tag})
+async def test_a_hit_is_a_304_if_the_client_has_the_etag(running_gateway: RunningGateway) -> None:
+    tag = (await running_gateway.full.get("/v1/units")).headers["etag"]
+    again = await running_gateway.full.get("/v1/units", headers={"If-None-Match": tag})
     assert (again.status_code, again.content) == (304, b"")
-    assert one.cache.counters.hits == 1
+    assert running_gateway.cache.counters.hits == 1
 
 
-async def test_a_compressed_body_is_cached_with_the_plain_one(one: Running) -> None:
-    plain = await one.full.get("/v1/units")
-    before = one.cache.counters.size_bytes
-    compressed = await one.full.get("/v1/units", headers={"Accept-Encoding": "gzip"})
+async def test_a_compressed_body_is_cached_with_the_plain_one(
+    running_gateway: RunningGateway,
+) -> None:
+    plain = await running_gateway.full.get("/v1/units")
+    before = running_gateway.cache.counters.size_bytes
+    compressed = await running_gateway.full.get("/v1/units", headers={"Accept-Encoding": "gzip"})
     assert compressed.content == plain.content
     assert compressed.headers["content-encoding"] == "gzip"
-    assert one.cache.counters.size_bytes > before
+    assert running_gateway.cache.counters.size_bytes > before
 
 
 async def test_a_write_through_the_gateway_invalidates_at_once(
-    one: Running, monkeypatch: pytest.MonkeyPatch
+    running_gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change_feed.ChangeFeed, "_bump_versions", lambda *_: None)  # no events
     for number in range(5):
-        await rename(one.full, "unit-1", f"Suite {number}")
+        await rename(running_gateway.full, "unit-1", f"Suite {number}")
         for _ in range(2):
-            assert (await one.full.get("/v1/units/unit-1")).json()["name"] == f"Suite {number}"
-    assert one.cache.counters.hits == 5
+            assert (await running_gateway.full.get("/v1/units/unit-1")).json()[
+                "name"
+            ] == f"Suite {number}"
+    assert running_gateway.cache.counters.hits == 5
 
 
-async def test_unknown_flags_share_an_entry(one: Running) -> None:
+async def test_unknown_flags_share_an_entry(running_gateway: RunningGateway) -> None:
     for flag in ("none", "nothing", "references-of-old"):
-        await one.full.get("/graphql?query={units{data{id}}}", headers={"Experimental-Flags": flag})
-    assert one.cache.counters.entries == 1
+        await running_gateway.full.get(
+            "/graphql?query={units{data{id}}}", headers={"Experimental-Flags": flag}
+        )
+    assert running_gateway.cache.counters.entries == 1
 
 
 async def test_a_change_invalidates_only_what_was_read_from_its_collection(
-    one: Running, own_world: World
+    running_gateway: RunningGateway, own_world: World
 ) -> None:
-    await one.full.get("/v1/units/unit-1")
-    await one.full.get("/v1/assets")
-    async with connected(own_world) as database:
+    await running_gateway.full.get("/v1/units/unit-1")
+    await running_gateway.full.get("/v1/assets")
+    async with open_database(own_world) as database:
         await database["units"].update_one({"_id": "unit-1"}, {"$set": {"name": "Elsewhere"}})
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while (await one.full.get("/v1/units/unit-1")).json()["name"] != "Elsewhere":
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        while (await running_gateway.full.get("/v1/units/unit-1")).json()["name"] != "Elsewhere":
             await asyncio.sleep(0.01)
-    misses = one.cache.counters.misses
-    await one.full.get("/v1/assets")
-    assert one.cache.counters.misses == misses
+    misses = running_gateway.cache.counters.misses
+    await running_gateway.full.get("/v1/assets")
+    assert running_gateway.cache.counters.misses == misses
 
 
-async def test_a_response_with_an_incomplete_read_log_is_not_cached(one: Running) -> None:
+async def test_a_response_with_an_incomplete_read_log_is_not_cached(
+    running_gateway: RunningGateway,
+) -> None:
     for _ in range(2):
-        await data_of(one.full, "{ apiKeys { data { id lastUsedAt } } assets { data { id } } }")
-    assert one.cache.counters.entries == 0
+        await data_of(
+            running_gateway.full, "{ apiKeys { data { id lastUsedAt } } assets { data { id } } }"
+        )
+    assert running_gateway.cache.counters.entries == 0
 
 
 @pytest.mark.parametrize(
@@ -202,53 +221,61 @@ async def test_a_response_with_an_incomplete_read_log_is_not_cached(one: Running
         "/graphql?query={units{data{id}}assetReferences{data{id}}}",
     ],
 )
-async def test_errors_are_not_cached(one: Running, path: str) -> None:
-    await one.full.get(path)
-    assert one.cache.counters.entries == 0
+async def test_errors_are_not_cached(running_gateway: RunningGateway, path: str) -> None:
+    await running_gateway.full.get(path)
+    assert running_gateway.cache.counters.entries == 0
 
 
-@pytest.mark.usefixtures("patient")
+@pytest.mark.usefixtures("never_expire")
 async def test_the_cache_is_bounded_in_bytes(own_world: World) -> None:
     named = {"full": own_world.keys.full}
     async with AsyncExitStack() as stack:
-        gateway = await stack.enter_async_context(running(own_world.settings(cache_mb=1)))
-        client = await stack.enter_async_context(speaking(gateway, named["full"]))
-        one = await Running(gateway, {"full": client}).trusting()
+        gateway = await stack.enter_async_context(run_gateway(own_world.settings(cache_mb=1)))
+        client = await stack.enter_async_context(open_client(gateway, named["full"]))
+        running_gateway = await RunningGateway(gateway, {"full": client}).wait_for_change_feed()
         for page in range(1, 500):
             await client.get(f"/v1/units?page={page}")
-        counters = one.cache.counters
+        counters = running_gateway.cache.counters
         assert counters.evictions > 0
         assert counters.entries + counters.evictions == counters.misses
         assert counters.size_bytes <= 1_000_000
 
 
-async def test_a_response_larger_than_the_cache_evicts_nothing(one: Running) -> None:
-    one.cache._responses.max_bytes = 5_000
-    await one.full.get("/v1/assets")
-    await one.full.get("/v1/units")
-    assert (one.cache.counters.entries, one.cache.counters.evictions) == (1, 0)
+async def test_a_response_larger_than_the_cache_evicts_nothing(
+    running_gateway: RunningGateway,
+) -> None:
+    running_gateway.cache._responses.max_bytes = 5_000
+    await running_gateway.full.get("/v1/assets")
+    await running_gateway.full.get("/v1/units")
+    assert (running_gateway.cache.counters.entries, running_gateway.cache.counters.evictions) == (
+        1,
+        0,
+    )
 
 
 async def test_a_size_of_0_turns_the_cache_off(own_world: World) -> None:
     async with AsyncExitStack() as stack:
-        gateway = await stack.enter_async_context(running(own_world.settings(cache_mb=0)))
-        client = await stack.enter_async_context(speaking(gateway, own_world.keys.full))
-        one = await Running(gateway, {"full": client}).trusting()
+        gateway = await stack.enter_async_context(run_gateway(own_world.settings(cache_mb=0)))
+        client = await stack.enter_async_context(open_client(gateway, own_world.keys.full))
+        running_gateway = await RunningGateway(gateway, {"full": client}).wait_for_change_feed()
         for _ in range(3):
             await client.get("/v1/units")
-        assert (one.cache.counters.entries, one.cache.counters.hits) == (0, 0)
+        assert (running_gateway.cache.counters.entries, running_gateway.cache.counters.hits) == (
+            0,
+            0,
+        )
 
 
-@pytest.mark.usefixtures("patient")
+@pytest.mark.usefixtures("never_expire")
 async def test_the_counters_are_logged_when_they_have_changed(
     own_world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(response_cache, "REPORT_INTERVAL_SECONDS", 0.01)
     with caplog.at_level(logging.INFO, "floorgate.cache"):
-        async with gateways(own_world, {"full": own_world.keys.full}) as (one,):
-            await one.full.get("/v1/units")
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while one.cache.counters.entries == 0 or not caplog.records:
+        async with run_gateways(own_world, {"full": own_world.keys.full}) as (running_gateway,):
+            await running_gateway.full.get("/v1/units")
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                while running_gateway.cache.counters.entries == 0 or not caplog.records:
                     await asyncio.sleep(0.01)
             await asyncio.sleep(0.1)
     reports = [record.__dict__["fields"] for record in caplog.records]
@@ -258,20 +285,20 @@ async def test_the_counters_are_logged_when_they_have_changed(
 
 @dataclass
 class History:
-    """The names of the units, state by state, and which gateway made each state when."""
+    """The names of the units, state by state, and which gateway wrote each state when."""
 
     states: list[dict[str, str]]
-    made: list[tuple[int, float]] = field(default_factory=lambda: [(-1, float("-inf"))])
+    written: list[tuple[int, float]] = field(default_factory=lambda: [(-1, float("-inf"))])
 
     def write(self, gateway: int, unit: str, name: str) -> None:
         self.states.append(self.states[-1] | {unit: name})
-        self.made.append((gateway, time.monotonic()))
+        self.written.append((gateway, time.monotonic()))
 
     def allowed(self, gateway: int, asked_at: float) -> list[dict[str, str]]:
         """The states a gateway may show: none before its own last write, or before the bound."""
         oldest = max(
             number
-            for number, (writer, at) in enumerate(self.made)
+            for number, (writer, at) in enumerate(self.written)
             if writer == gateway or at < asked_at - STALE_SECONDS
         )
         return self.states[oldest:]
@@ -291,7 +318,7 @@ STEPS = st.lists(
 SCOPES = {"all": {SEEN, HIDDEN}, "north": {SEEN}, "south": {HIDDEN}, "none": set()}
 
 
-async def shown(client: httpx.AsyncClient) -> list[dict[str, str]]:
+async def read_unit_names(client: httpx.AsyncClient) -> list[dict[str, str]]:
     """The units' names as REST lists, GraphQL lists and single reads show them."""
     listed = (await client.get("/v1/units?per-page=1000")).json()["data"]
     asked = await data_of(client, "{ units(perPage: 1000) { data { id name } } }")
@@ -317,22 +344,26 @@ async def test_every_response_is_current_and_visible_to_its_caller(
 ) -> None:
     """Random writes, readers and pauses, through two gateways on one database."""
     keys = {"full": own_world.keys.full}
-    async with connected(own_world) as database:
+    async with open_database(own_world) as database:
         for name, assets in SCOPES.items():
             _, keys[name] = await make_key(database, name, asset_ids=sorted(assets))
         found = await database["units"].find({"_id": {"$in": sorted(UNITS)}}).to_list(None)
     history = History([{unit["_id"]: unit["name"] for unit in found}])
-    async with gateways(own_world, keys, count=2) as both:
-        for number, (what, which, whose) in enumerate(steps):
+    async with run_gateways(own_world, keys, count=2) as both:
+        for number, (what, which, target) in enumerate(steps):
             if what == "wait":
                 await asyncio.sleep(which / 1000)
             elif what == "write":
-                await rename(both[which].full, whose, f"Name {number}")
-                history.write(which, whose, f"Name {number}")
+                await rename(both[which].full, target, f"Name {number}")
+                history.write(which, target, f"Name {number}")
             else:
                 asked_at = time.monotonic()
-                for names in await shown(both[which].clients[whose]):
+                for names in await read_unit_names(both[which].clients[target]):
                     assert names in [
-                        {unit: name for unit, name in state.items() if UNITS[unit] in SCOPES[whose]}
+                        {
+                            unit: name
+                            for unit, name in state.items()
+                            if UNITS[unit] in SCOPES[target]
+                        }
                         for state in history.allowed(which, asked_at)
                     ]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway import served
+from tests.fixtures import CATALOG
+from tests.gateway import floorgate_process
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
-from tests.world import CATALOG
 
 pytestmark = pytest.mark.slow
 
@@ -105,7 +105,7 @@ def test_a_map_that_is_not_there_is_named(storage: list[str]) -> None:
     assert_explains(run, 1, "there is no map 'nowhere'", "SOURCE")
 
 
-def test_pictures_that_cannot_be_written_are_told_of(storage: list[str], tmp_path: Path) -> None:
+def test_pictures_that_cannot_be_written_are_reported(storage: list[str], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     pictures = tmp_path / "file" / "pictures"
     run = floorgate("maps", "process", "nowhere", "--picture", pictures, *storage)
@@ -126,7 +126,7 @@ def test_a_process_ends_with_the_status_and_sentence_of_its_command(tmp_path: Pa
         (["serve", "--port", "0", *nowhere], 1, "Error: MongoDB cannot be reached"),
         (["keys", "create"], 2, "Error: Missing option '--name'"),
     ):
-        run = served.floorgate(*arguments)
+        run = floorgate_process.floorgate(*arguments)
         assert run.returncode == status
         assert sentence in run.stderr
         assert bool(run.stdout) == (status == 0)

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from gateway.cli.maps import print_report
-from tests.gateway.served import PATIENCE_SECONDS, floorgate, serving
+from tests.gateway.floorgate_process import TIMEOUT_SECONDS, floorgate, run_serve_command
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ class Operator:
         found: dict[str, Any] = self.client.get("/v1/maps/tower").json()
         return found
 
-    def ask(self, mode: str, target: dict[str, Any], method: str = "default") -> Any:
+    def measure(self, mode: str, target: dict[str, Any], method: str = "default") -> Any:
         """The method used, and distance and time from the lower room."""
         data = {
             "sources": [{"id": "tower-room-1"}],
@@ -62,20 +62,20 @@ class Operator:
             "costing_options": {"pedestrian": {"mode": mode}},
             "distance_method": method,
         }
-        told = self.client.post("/v1/unitmaps/tower/distance-matrix", json={"data": data})
-        [answer] = told.json()["data"]["sources"][0]["targets"]
-        return told.json()["data"]["distance_method"], answer["distance"], answer["time"]
+        response = self.client.post("/v1/unitmaps/tower/distance-matrix", json={"data": data})
+        [answer] = response.json()["data"]["sources"][0]["targets"]
+        return response.json()["data"]["distance_method"], answer["distance"], answer["time"]
 
     def wait_for_tier(self, tier: str) -> None:
         """Until the gateway has heard of what another process has written."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while self.map().get("routing_tier") != tier:
             assert time.monotonic() < deadline
 
 
 @contextmanager
-def operating(data_dir: Path) -> Iterator[Operator]:
-    with serving(data_dir) as server:
+def run_operator(data_dir: Path) -> Iterator[Operator]:
+    with run_serve_command(data_dir) as server:
         made = floorgate(
             "keys",
             "create",
@@ -97,12 +97,12 @@ BESIDE = {"x": 300, "y": 50, "floor_id": "tower-level-storey-1"}
 
 
 def test_a_lift_that_breaks_is_no_longer_offered_to_wheelchairs(tmp_path: Path) -> None:
-    with operating(tmp_path / "data") as operator:
+    with run_operator(tmp_path / "data") as operator:
         works = operator.process(draw(tmp_path / "works.svg", lift="works"))
         assert works.returncode == 0, works.stderr
         assert "published: routable by foot and wheelchair" in works.stdout
         operator.wait_for_tier("wheelchair_routing")
-        method, distance, _ = operator.ask("wheelchair", ABOVE)
+        method, distance, _ = operator.measure("wheelchair", ABOVE)
         assert (method, distance > 300) == ("pathfinding", True)
 
         broken = draw(tmp_path / "broken.svg", lift="broken")
@@ -110,7 +110,7 @@ def test_a_lift_that_breaks_is_no_longer_offered_to_wheelchairs(tmp_path: Path) 
         assert refused.returncode == 1
         assert "1 of 2 locations reach each other by wheelchair" in refused.stdout
         assert "nothing was changed" in refused.stdout
-        assert operator.ask("wheelchair", ABOVE)[1] == distance
+        assert operator.measure("wheelchair", ABOVE)[1] == distance
 
         published = operator.process(broken)
         assert published.returncode == 0, published.stderr
@@ -118,22 +118,22 @@ def test_a_lift_that_breaks_is_no_longer_offered_to_wheelchairs(tmp_path: Path) 
         assert "unroutable-location: tower-room-2: wheelchair:" in published.stdout
         operator.wait_for_tier("foot_routing")
         assert operator.map()["tags"] == ["pathfinding"]
-        assert operator.ask("foot", ABOVE)[1] > 300
+        assert operator.measure("foot", ABOVE)[1] > 300
         for given in ("default", "pathfinding"):
-            assert operator.ask("wheelchair", ABOVE, given) == ("pathfinding", None, None)
+            assert operator.measure("wheelchair", ABOVE, given) == ("pathfinding", None, None)
         route = "/v1/maps/tower/route?from=tower-room-1&to=tower-room-2&mode=wheelchair"
         assert operator.client.get(route).json() == {"data": None}
 
 
 def test_a_building_without_a_lift_is_routed_on_foot_and_on_each_floor(tmp_path: Path) -> None:
-    with operating(tmp_path / "data") as operator:
+    with run_operator(tmp_path / "data") as operator:
         walk_up = operator.process(draw(tmp_path / "walk-up.svg", lift=None))
         assert walk_up.returncode == 0, walk_up.stderr
         assert "not by wheelchair: no two locations reach each other" in walk_up.stdout
         operator.wait_for_tier("foot_routing")
-        assert operator.ask("foot", ABOVE)[1] > 300
-        assert operator.ask("wheelchair", ABOVE) == ("pathfinding", None, None)
-        method, distance, seconds = operator.ask("wheelchair", BESIDE)
+        assert operator.measure("foot", ABOVE)[1] > 300
+        assert operator.measure("wheelchair", ABOVE) == ("pathfinding", None, None)
+        method, distance, seconds = operator.measure("wheelchair", BESIDE)
         assert method == "pathfinding"
         assert 125 < distance < 140  # from (50, 20) down to the door, and along the corridor
         assert seconds > 0

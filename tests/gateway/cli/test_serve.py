@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.served import Server, floorgate, serving
+from tests.gateway.floorgate_process import Server, floorgate, run_serve_command
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +22,7 @@ def test_a_directory_is_served_filled_killed_and_served_again(tmp_path: Path) ->
     storage = ("--data-dir", str(tmp_path / "data"))
     bundle = tmp_path / "bundle.json"
     bundle.write_text(json.dumps(BUNDLE))
-    with serving(tmp_path / "data") as server:
+    with run_serve_command(tmp_path / "data") as server:
         assert server.address.startswith("https://127.0.0.1:")
         made = floorgate("keys", "create", "--name", "n", "--all-assets", "--json", *storage)
         key = json.loads(made.stdout)["key"]
@@ -34,7 +34,7 @@ def test_a_directory_is_served_filled_killed_and_served_again(tmp_path: Path) ->
         status, _, errors = server.end(signal.SIGKILL)
         assert status == -signal.SIGKILL
         assert key[4:] not in errors
-    with serving(tmp_path / "data") as server:
+    with run_serve_command(tmp_path / "data") as server:
         with server.client(key) as client:
             assert client.get("/v1/units/new-101").json()["name"] == "101"
             query = {"query": "{ assets { data { name units { data { name } } } } }"}
@@ -53,7 +53,7 @@ def test_a_directory_is_served_filled_killed_and_served_again(tmp_path: Path) ->
 
 
 def test_the_demo_is_ready_to_be_pasted(tmp_path: Path) -> None:
-    with serving(tmp_path, "--demo") as server:
+    with run_serve_command(tmp_path, "--demo") as server:
         assert server.process.stdout is not None
         printed = ""
         while "curl" not in printed:
@@ -77,26 +77,29 @@ def test_the_demo_is_ready_to_be_pasted(tmp_path: Path) -> None:
 
 
 def test_the_demo_is_routable_from_the_start_and_made_so_once(tmp_path: Path) -> None:
-    told = []
+    reported = []
     for _ in range(2):
-        with serving(tmp_path, "--demo") as server:
+        with run_serve_command(tmp_path, "--demo") as server:
             with server.client(demo_key(server)) as client:
                 client.headers["Experimental-Flags"] = "distances,locations-resource"
                 [map] = client.get("/v1/maps?tags=pathfinding").json()["data"]
                 address = f"/v1/maps/{map['id']}/locations?per-page=2"
                 first, second = client.get(address).json()["data"]
                 ends = {"sources": [{"id": first["id"]}], "targets": [{"id": second["id"]}]}
-                asked = client.post(f"/v1/maps/{map['id']}/distance-matrix", json={"data": ends})
-                assert asked.json()["data"]["distance_method"] == "pathfinding"
-            told.append(server.end()[2].count("Making the demo map routable"))
-    assert told == [1, 0]
+                response = client.post(f"/v1/maps/{map['id']}/distance-matrix", json={"data": ends})
+                assert response.json()["data"]["distance_method"] == "pathfinding"
+            reported.append(server.end()[2].count("Making the demo map routable"))
+    assert reported == [1, 0]
 
 
 def test_what_is_written_to_the_demo_is_there_after_a_restart(tmp_path: Path) -> None:
     finish = "/v1/units/attribute-groups/finish-package/assignments"
     held = []
     for changes in (True, False):
-        with serving(tmp_path, "--demo") as server, server.client(demo_key(server)) as client:
+        with (
+            run_serve_command(tmp_path, "--demo") as server,
+            server.client(demo_key(server)) as client,
+        ):
             client.headers["Experimental-Flags"] = "unit-attributes-resource"
             if changes:
                 first, *_ = client.get(finish).json()["data"]

@@ -14,7 +14,7 @@ from gateway.exchange import SCOPE_KEY_ID
 from gateway.middleware.access_log import CLIENT_CLOSED_REQUEST, AccessLogMiddleware
 from rest.path_routing import SCOPE_ROUTE
 from rest.request_body import ClientDisconnectedError, receive_body
-from tests.gateway.log_lines import LogLines, kept_lines
+from tests.gateway.log_lines import LogLines, capture_log_lines
 
 KEY = "fgk_" + "0aZ9" * 12
 Headers = list[tuple[bytes, bytes]]
@@ -22,7 +22,7 @@ Headers = list[tuple[bytes, bytes]]
 
 @pytest.fixture
 def lines() -> Iterator[LogLines]:
-    with kept_lines(logging.getLogger("floorgate.access"), logging.INFO) as lines:
+    with capture_log_lines(logging.getLogger("floorgate.access"), logging.INFO) as lines:
         yield lines
 
 
@@ -48,7 +48,7 @@ def request(
     return sent
 
 
-def answering(status: int = 200, body: bytes = b"{}") -> ASGIApp:
+def responding_app(status: int = 200, body: bytes = b"{}") -> ASGIApp:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         scope[SCOPE_ROUTE] = "/v1/assets/{asset}"
         scope[SCOPE_KEY_ID] = "key-1"
@@ -58,7 +58,7 @@ def answering(status: int = 200, body: bytes = b"{}") -> ASGIApp:
     return app
 
 
-def raising(error: BaseException) -> ASGIApp:
+def raising_app(error: BaseException) -> ASGIApp:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         raise error
 
@@ -72,7 +72,7 @@ def id_of(sent: list[Message]) -> str:
 
 @pytest.mark.parametrize("given_id", ["a", "7f3c-11", "Root=1-67891233-abcdef", "a" * 36])
 def test_a_safe_request_id_of_the_client_is_used(given_id: str, lines: LogLines) -> None:
-    assert id_of(request(answering(), [(b"x-request-id", given_id.encode())])) == given_id
+    assert id_of(request(responding_app(), [(b"x-request-id", given_id.encode())])) == given_id
     assert lines.last()["request_id"] == given_id
 
 
@@ -80,7 +80,7 @@ def test_a_safe_request_id_of_the_client_is_used(given_id: str, lines: LogLines)
     "given_id", [b"", b" a", b"a b", b"a\n", b'"', b"\xe9", b"-a", b"a" * 65, KEY.encode()]
 )
 def test_any_other_request_id_is_replaced(given_id: bytes, lines: LogLines) -> None:
-    identifier = id_of(request(answering(), [(b"x-request-id", given_id)]))
+    identifier = id_of(request(responding_app(), [(b"x-request-id", given_id)]))
     assert len(identifier) == 32
     assert lines.last()["request_id"] == identifier
 
@@ -90,13 +90,13 @@ def test_the_application_finds_the_id_in_its_state() -> None:
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         seen.append(scope["state"]["request_id"])
-        await answering()(scope, receive, send)
+        await responding_app()(scope, receive, send)
 
     assert [id_of(request(app))] == seen
 
 
 def test_a_request_is_one_line(lines: LogLines) -> None:
-    request(answering(200, b"12345"), path="/v1/assets/secret", query_string=b"page=2")
+    request(responding_app(200, b"12345"), path="/v1/assets/secret", query_string=b"page=2")
     line = lines.last()
     assert len(lines.texts) == 1
     assert line.pop("duration_ms") >= 0
@@ -112,18 +112,18 @@ def test_a_request_is_one_line(lines: LogLines) -> None:
 
 
 def test_a_head_request_counts_no_bytes(lines: LogLines) -> None:
-    request(answering(200, b"12345"), method="HEAD")
+    request(responding_app(200, b"12345"), method="HEAD")
     assert lines.last()["bytes"] == 0
 
 
 @pytest.mark.parametrize(("status", "level"), [(200, "info"), (404, "info"), (503, "warning")])
 def test_the_level_follows_the_status(status: int, level: str, lines: LogLines) -> None:
-    request(answering(status))
+    request(responding_app(status))
     assert lines.last()["level"] == level
 
 
 def test_an_unexpected_exception_is_masked_and_its_traceback_logged(lines: LogLines) -> None:
-    sent = request(raising(ValueError(f"{KEY} is odd")))
+    sent = request(raising_app(ValueError(f"{KEY} is odd")))
     assert sent[0]["status"] == 500
     assert sent[1]["body"] == b'{"message":"Server error"}'
     assert dict(sent[0]["headers"])[b"content-type"] == b"application/json"
@@ -149,13 +149,13 @@ def test_an_application_that_sends_no_response_is_an_error() -> None:
 
 
 def test_a_client_that_left_is_logged_and_not_answered(lines: LogLines) -> None:
-    assert request(raising(ClientDisconnectedError())) == []
+    assert request(raising_app(ClientDisconnectedError())) == []
     assert lines.last()["status"] == CLIENT_CLOSED_REQUEST
     assert lines.last()["level"] == "info"
 
 
 def test_a_request_cut_off_by_the_end_of_draining_is_unavailable(lines: LogLines) -> None:
-    sent = request(raising(asyncio.CancelledError()))
+    sent = request(raising_app(asyncio.CancelledError()))
     assert sent[0]["status"] == 503
     assert b"retry-after" in dict(sent[0]["headers"])
     assert lines.last()["status"] == 503

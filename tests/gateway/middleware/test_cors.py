@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.world import World, serving
+from tests.fixtures import World, gateway_client
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,7 @@ async def test_other_origins_are_not_allowed_by_default(client: httpx.AsyncClien
 
 async def test_pages_of_configured_origins_may_call(world: World) -> None:
     settings = world.settings(cors_origins="https://app.example, https://other.example")
-    async with serving(settings) as client:
+    async with gateway_client(settings) as client:
         preflight = await client.options("/v1/units", headers=PREFLIGHT)
         assert preflight.status_code == 204
         assert preflight.headers["access-control-allow-origin"] == "https://app.example"
@@ -38,7 +38,7 @@ async def test_pages_of_configured_origins_may_call(world: World) -> None:
 
 
 async def test_other_origins_get_the_usual_error_response(world: World) -> None:
-    async with serving(world.settings(cors_origins="https://app.example")) as client:
+    async with gateway_client(world.settings(cors_origins="https://app.example")) as client:
         for changed in (
             {"Origin": "https://evil.example"},
             {"Access-Control-Request-Method": "DELETE"},
@@ -51,6 +51,6 @@ async def test_other_origins_get_the_usual_error_response(world: World) -> None:
 
 
 async def test_every_origin_may_be_let_in(world: World) -> None:
-    async with serving(world.settings(cors_origins="*")) as client:
+    async with gateway_client(world.settings(cors_origins="*")) as client:
         response = await client.options("/v1/units", headers=PREFLIGHT)
     assert response.headers["access-control-allow-origin"] == "*"

@@ -7,7 +7,7 @@ import pytest
 import zstandard
 
 from gateway.app import Gateway
-from tests.world import World, connected, serving, speaking
+from tests.fixtures import World, gateway_client, open_client, open_database
 
 pytestmark = pytest.mark.anyio
 
@@ -111,9 +111,9 @@ async def test_an_error_says_that_no_shared_cache_may_keep_it(client: httpx.Asyn
 
 
 async def test_two_keys_that_see_different_things_get_different_tags(
-    client: httpx.AsyncClient, narrow: httpx.AsyncClient
+    client: httpx.AsyncClient, restricted: httpx.AsyncClient
 ) -> None:
-    tags = {(await each.get("/v1/units")).headers["etag"] for each in (client, narrow)}
+    tags = {(await each.get("/v1/units")).headers["etag"] for each in (client, restricted)}
     assert len(tags) == 2
 
 
@@ -121,7 +121,7 @@ async def test_two_keys_that_see_different_things_get_different_tags(
 async def test_a_response_travels_in_the_coding_that_was_asked_for(
     gateway: Gateway, world: World, coding: str
 ) -> None:
-    async with speaking(gateway, world.keys.full) as client:
+    async with open_client(gateway, world.keys.full) as client:
         plain = await client.get("/v1/units")
         async with client.stream(
             "GET", "/v1/units", headers={"Accept-Encoding": coding}
@@ -167,8 +167,8 @@ async def test_a_304_repeats_the_link_to_the_next_page(client: httpx.AsyncClient
 
 async def test_a_tag_changes_with_the_data(own_world: World) -> None:
     async with (
-        serving(own_world.settings(), own_world.keys.full) as client,
-        connected(own_world) as database,
+        gateway_client(own_world.settings(), own_world.keys.full) as client,
+        open_database(own_world) as database,
     ):
         tag = (await client.get("/v1/units/unit-1")).headers["etag"]
         await database["units"].update_one({"_id": "unit-1"}, {"$set": {"name": "Renamed"}})

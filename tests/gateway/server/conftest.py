@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.server.processes import Running, Start
+from tests.gateway.server.processes import ServerProcess, Start
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
     with contextlib.ExitStack() as stack:
 
-        def run(application: str = "create", **given: Any) -> Running:
-            running = Running(application, **given)
+        def run(application: str = "create", **given: Any) -> ServerProcess:
+            running = ServerProcess(application, **given)
             stack.callback(running.kill)
             return running
 

@@ -19,7 +19,7 @@ from gateway.server.worker import EventLoop
 HOST = b"Host: localhost\r\n"
 GET = b"GET / HTTP/1.1\r\n" + HOST + b"\r\n"
 LAST_GET = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
-PATIENCE_SECONDS = 20
+TIMEOUT_SECONDS = 20
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -42,7 +42,7 @@ class Listener:
 
 
 @asynccontextmanager
-async def serving(
+async def listen(
     app: ASGIApp,
     limits: ConnectionLimits,
     context: ssl.SSLContext | None = None,
@@ -74,24 +74,24 @@ async def serving(
     finally:
         server.close()
         for protocol in listener.protocols:
-            protocol.transport.abort()  # what waits for a client ends with it
+            protocol.transport.abort()  # tasks that wait for a client end with it
         for task in list(listener.state.tasks):
             await asyncio.wait([task])
 
 
-def run(scene: Coroutine[Any, Any, None]) -> None:
-    """Runs a scene on the event loop that workers use."""
+def run(scenario: Coroutine[Any, Any, None]) -> None:
+    """Run a scenario on the event loop that workers use."""
 
     async def bounded() -> None:
-        await asyncio.wait_for(scene, PATIENCE_SECONDS)
+        await asyncio.wait_for(scenario, TIMEOUT_SECONDS)
 
     with asyncio.Runner(loop_factory=EventLoop) as runner:
         runner.run(bounded())
 
 
-async def until(is_so: Callable[[], bool]) -> None:
-    """Waits for what the server comes to by itself; `run` bounds the wait."""
-    while not is_so():
+async def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait until the condition holds; `run` bounds the wait."""
+    while not condition():
         await asyncio.sleep(0.01)
 
 

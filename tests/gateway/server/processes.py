@@ -1,4 +1,4 @@
-"""A server in processes of its own, and what is seen of them from outside."""
+"""A server in separate processes, and helpers that observe it from outside."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ import httpx
 import orjson
 
 CHECKOUT = Path(__file__).parents[3]
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 PROGRAM = """
 import orjson, sys
 from gateway.server.server import serve
@@ -30,7 +30,7 @@ sys.exit(serve(ServerConfig(create_application, **service), **options))
 """
 
 
-class Running:
+class ServerProcess:
     """A server process, and the one line that it printed."""
 
     def __init__(
@@ -52,32 +52,32 @@ class Running:
     def address(self) -> str:
         """Waits for the `ready` line."""
         assert self.process.stdout is not None
-        assert select.select([self.process.stdout], [], [], PATIENCE_SECONDS)[0]
+        assert select.select([self.process.stdout], [], [], TIMEOUT_SECONDS)[0]
         line = self.process.stdout.readline().decode()
         assert line.startswith("ready ")
         return line.removeprefix("ready ").strip()
 
-    def ended(self) -> tuple[int, str, str]:
+    def wait_for_exit(self) -> tuple[int, str, str]:
         """Exit status, and the rest of standard output and error."""
-        output, errors = self.process.communicate(timeout=PATIENCE_SECONDS)
+        output, errors = self.process.communicate(timeout=TIMEOUT_SECONDS)
         return self.process.returncode, output.decode(), errors.decode()
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         self.process.send_signal(number)
-        return self.ended()
+        return self.wait_for_exit()
 
     def kill(self) -> None:
-        """Ends it at once, if it still runs."""
+        """Kill it, if it still runs."""
         self.process.kill()
         self.process.communicate()
 
 
-Start: TypeAlias = Callable[..., Running]
+Start: TypeAlias = Callable[..., ServerProcess]
 
 
 def get(url: str) -> httpx.Response:
     """On a fresh connection; not verifying spares the reading of all authorities."""
-    return httpx.get(url, verify=False, timeout=PATIENCE_SECONDS)
+    return httpx.get(url, verify=False, timeout=TIMEOUT_SECONDS)
 
 
 def pid(address: str) -> int:
@@ -90,9 +90,9 @@ def pids(address: str) -> set[int]:
     return {pid(address) for _ in range(20)}
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Waits for what must come."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait until the condition holds, and fail after the timeout."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.05)
@@ -103,7 +103,7 @@ def is_in_flight(address: str) -> bool:
     return bool(get(f"{address}/pid").json()["sleeping"])
 
 
-def refuses(address: str) -> bool:
+def refuses_connections(address: str) -> bool:
     """Whether no connection can be opened any more."""
     try:
         get(f"{address}/pid")

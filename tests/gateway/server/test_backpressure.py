@@ -10,17 +10,17 @@ from starlette.types import Receive, Scope, Send
 from gateway.cache.fast_path import FastResponse
 from gateway.server import tls
 from gateway.server.config import ConnectionLimits
+from tests.fixtures import World, run_gateway
 from tests.gateway.server.connections import (
     GET,
     HOST,
     LAST_GET,
     Listener,
     Streams,
+    listen,
     run,
-    serving,
-    until,
+    wait_until,
 )
-from tests.world import World, running
 
 LIMITS = ConnectionLimits()
 BIG = bytes(16_000_000)
@@ -31,13 +31,13 @@ LAST_DESCRIPTION = b"GET /v1/openapi.yaml HTTP/1.1\r\n" + HOST + b"Connection: c
 SLOTS = 2
 
 
-def counted(received: bytes) -> int:
+def count_ok_responses(received: bytes) -> int:
     """How many responses were 200; all must be."""
     assert received.count(b"HTTP/1.1 ") == received.count(b"HTTP/1.1 200 OK\r\n")
     return received.count(b"HTTP/1.1 ")
 
 
-async def ask(connect: Listener, request: bytes = LAST_GET) -> bytes:
+async def fetch(connect: Listener, request: bytes = LAST_GET) -> bytes:
     """The whole response to another client; its connection closes after it."""
     reader, writer = await connect()
     writer.write(request)
@@ -46,7 +46,7 @@ async def ask(connect: Listener, request: bytes = LAST_GET) -> bytes:
     return received
 
 
-async def unread(connect: Listener, raw: bytes) -> Streams:
+async def send_without_reading(connect: Listener, raw: bytes) -> Streams:
     """A client that sends these requests and reads nothing."""
     reader, writer = await connect()
     writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -54,12 +54,12 @@ async def unread(connect: Listener, raw: bytes) -> Streams:
     return reader, writer
 
 
-def all_unread(connect: Listener, clients: int) -> bool:
+def all_writes_paused(connect: Listener, clients: int) -> bool:
     """Whether the server waits for that many clients to read."""
     return sum(each.flow.write_paused for each in connect.protocols) == clients
 
 
-class Answering:
+class CountingApp:
     """An application that counts the requests it is given and answers all alike."""
 
     def __init__(self, body: bytes) -> None:
@@ -84,21 +84,23 @@ LAST_SMALL = LAST_GET.replace(b" / ", b" /small ")
 
 
 def test_slow_readers_of_a_route_without_a_key_hold_no_slot(world: World, tmp_path: Path) -> None:
-    async def scene() -> None:
+    async def scenario() -> None:
         context = tls.create_ssl_context(*tls.ensure_certificate(tmp_path))
         async with AsyncExitStack() as stack:
             gateway = await stack.enter_async_context(
-                running(world.settings(requests_in_flight=SLOTS))
+                run_gateway(world.settings(requests_in_flight=SLOTS))
             )
-            connect = await stack.enter_async_context(serving(gateway.build_app(), LIMITS, context))
-            readers = [await unread(connect, DESCRIPTION * 200) for _ in range(3 * SLOTS)]
-            await until(lambda: all_unread(connect, len(readers)))
+            connect = await stack.enter_async_context(listen(gateway.build_app(), LIMITS, context))
+            readers = [
+                await send_without_reading(connect, DESCRIPTION * 200) for _ in range(3 * SLOTS)
+            ]
+            await wait_until(lambda: all_writes_paused(connect, len(readers)))
             for _ in range(3):
-                assert counted(await ask(connect, LAST_DESCRIPTION)) == 1
+                assert count_ok_responses(await fetch(connect, LAST_DESCRIPTION)) == 1
             for _, writer in readers:
                 writer.transport.abort()
 
-    run(scene())
+    run(scenario())
 
 
 def test_bodies_that_never_end_hold_no_slot(world: World) -> None:
@@ -106,25 +108,25 @@ def test_bodies_that_never_end_hold_no_slot(world: World) -> None:
     head = (
         b"POST /graphql HTTP/1.1\r\n" + HOST + b"API-Key: %b\r\nExpect: 100-continue\r\n"
         b"Content-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
-    ) % (world.keys.narrow.encode(), len(body))
+    ) % (world.keys.restricted.encode(), len(body))
 
-    async def scene() -> None:
+    async def scenario() -> None:
         async with (
-            running(world.settings(requests_in_flight=SLOTS)) as gateway,
-            serving(gateway.build_app(), LIMITS) as connect,
+            run_gateway(world.settings(requests_in_flight=SLOTS)) as gateway,
+            listen(gateway.build_app(), LIMITS) as connect,
         ):
             dripping = [await connect() for _ in range(3 * SLOTS)]
             for reader, writer in dripping:
                 writer.write(head)
                 assert b"100 Continue" in await reader.readuntil(b"\r\n\r\n")  # has begun to read
                 writer.write(body[:1])
-                assert counted(await ask(connect, LAST_DESCRIPTION)) == 1
+                assert count_ok_responses(await fetch(connect, LAST_DESCRIPTION)) == 1
             for reader, writer in dripping:
                 writer.write(body[1:])
-                assert counted(await reader.read()) == 1
+                assert count_ok_responses(await reader.read()) == 1
                 writer.close()
 
-    run(scene())
+    run(scenario())
 
 
 # Memory
@@ -134,13 +136,13 @@ def test_bodies_that_never_end_hold_no_slot(world: World) -> None:
 def test_no_request_starts_before_the_response_to_the_last_is_read(
     secure: bool, tmp_path: Path
 ) -> None:
-    async def scene() -> None:
-        app = Answering(BIG)
+    async def scenario() -> None:
+        app = CountingApp(BIG)
         context = tls.create_ssl_context(*tls.ensure_certificate(tmp_path)) if secure else None
-        async with serving(app, LIMITS, context) as connect:
-            reader, writer = await unread(connect, GET * 4 + LAST_GET)
-            await until(lambda: all_unread(connect, 1))
-            assert counted(await ask(connect, LAST_SMALL)) == 1
+        async with listen(app, LIMITS, context) as connect:
+            reader, writer = await send_without_reading(connect, GET * 4 + LAST_GET)
+            await wait_until(lambda: all_writes_paused(connect, 1))
+            assert count_ok_responses(await fetch(connect, LAST_SMALL)) == 1
             assert app.started <= 1 + secure  # TLS takes one more than the connection below it
             writer.transport.resume_reading()  # type: ignore[attr-defined]
             size = 0
@@ -150,47 +152,47 @@ def test_no_request_starts_before_the_response_to_the_last_is_read(
             assert app.started == 5
             writer.close()
 
-    run(scene())
+    run(scenario())
 
 
 def test_a_request_that_waits_for_its_client_is_dropped_with_it() -> None:
-    async def scene() -> None:
-        app = Answering(BIG)
-        async with serving(app, LIMITS) as connect:
-            _, writer = await unread(connect, GET * 2)
-            await until(lambda: all_unread(connect, 1))
+    async def scenario() -> None:
+        app = CountingApp(BIG)
+        async with listen(app, LIMITS) as connect:
+            _, writer = await send_without_reading(connect, GET * 2)
+            await wait_until(lambda: all_writes_paused(connect, 1))
             writer.transport.abort()
-            await until(lambda: not connect.protocols)
-            assert counted(await ask(connect, LAST_SMALL)) == 1
+            await wait_until(lambda: not connect.protocols)
+            assert count_ok_responses(await fetch(connect, LAST_SMALL)) == 1
             assert app.started == 1
 
-    run(scene())
+    run(scenario())
 
 
 def test_pipelined_requests_wait_unparsed_and_are_all_answered() -> None:
     count, queued = 3000, list[int]()
 
-    async def scene() -> None:
-        door = Answering(b"")
-        door.open.clear()
+    async def scenario() -> None:
+        blocking = CountingApp(b"")
+        blocking.open.clear()
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            await door(scope, receive, send)
+            await blocking(scope, receive, send)
             queued.extend(len(each.pipeline) for each in connect.protocols)
 
-        async with serving(app, LIMITS) as connect:
+        async with listen(app, LIMITS) as connect:
             reader, writer = await connect()
             writer.write(GET * (count - 1) + LAST_GET)
-            await until(lambda: any(each.flow.read_paused for each in connect.protocols))
-            door.open.set()
-            assert counted(await reader.read()) == count
+            await wait_until(lambda: any(each.flow.read_paused for each in connect.protocols))
+            blocking.open.set()
+            assert count_ok_responses(await reader.read()) == count
             writer.close()
 
-    run(scene())
+    run(scenario())
     assert 0 < max(queued) <= MAX_QUEUED
 
 
-def test_a_body_behind_a_pipelined_request_arrives_whole() -> None:
+def test_a_body_after_a_pipelined_request_arrives_complete() -> None:
     body = b"x" * 300_000
     post = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: %d\r\n\r\n" % len(body) + body
     sizes = list[int]()
@@ -202,33 +204,33 @@ def test_a_body_behind_a_pipelined_request_arrives_whole() -> None:
             size += len(message["body"])
             more = message["more_body"]
         sizes.append(size)
-        await Answering(b"")(scope, receive, send)
+        await CountingApp(b"")(scope, receive, send)
 
-    async def scene() -> None:
-        async with serving(app, LIMITS) as connect:
-            assert counted(await ask(connect, GET + post + GET + post + LAST_GET)) == 5
+    async def scenario() -> None:
+        async with listen(app, LIMITS) as connect:
+            assert count_ok_responses(await fetch(connect, GET + post + GET + post + LAST_GET)) == 5
 
-    run(scene())
+    run(scenario())
     assert sizes == [0, len(body), 0, len(body), 0]
 
 
-def test_answers_of_the_shortcut_wait_for_their_reader_too() -> None:
+def test_fast_path_responses_wait_for_a_slow_reader() -> None:
     found = FastResponse(200, b"content-length: 1000000\r\n", bytes(1_000_000), "/", "key")
-    count, asked = 60, list[bytes]()
+    count, looked_up = 60, list[bytes]()
 
     def fast_path(target: bytes, headers: list[tuple[bytes, bytes]]) -> FastResponse | None:
-        asked.append(target)
+        looked_up.append(target)
         return found if target == b"/" else None
 
-    async def scene() -> None:
-        app = Answering(found.body)
-        async with serving(app, LIMITS, fast_path=fast_path) as connect:
-            reader, writer = await unread(connect, GET * (count - 1) + LAST_GET)
-            await until(lambda: all_unread(connect, 1))
-            assert counted(await ask(connect, LAST_SMALL)) == 1
-            assert len(asked) + app.started < count / 2
+    async def scenario() -> None:
+        app = CountingApp(found.body)
+        async with listen(app, LIMITS, fast_path=fast_path) as connect:
+            reader, writer = await send_without_reading(connect, GET * (count - 1) + LAST_GET)
+            await wait_until(lambda: all_writes_paused(connect, 1))
+            assert count_ok_responses(await fetch(connect, LAST_SMALL)) == 1
+            assert len(looked_up) + app.started < count / 2
             writer.transport.resume_reading()  # type: ignore[attr-defined]
-            assert counted(await reader.read()) == count
+            assert count_ok_responses(await reader.read()) == count
             writer.close()
 
-    run(scene())
+    run(scenario())

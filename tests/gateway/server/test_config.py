@@ -1,4 +1,4 @@
-"""What a serving process is told can be sent to other processes, and its limits fit together."""
+"""A server's configuration can be sent to other processes, and its limits fit together."""
 
 import pickle
 from dataclasses import FrozenInstanceError, fields
@@ -56,7 +56,7 @@ def test_a_configuration_cannot_be_changed_while_it_is_served() -> None:
         ConnectionLimits().max_headers = 1  # type: ignore[misc]
 
 
-def test_idle_connections_outlast_the_patience_of_proxies() -> None:
+def test_idle_connections_outlast_the_timeouts_of_proxies() -> None:
     assert ConnectionLimits().keep_alive_seconds > PROXY_IDLE_SECONDS
 
 

@@ -15,7 +15,7 @@ from gateway.server.worker import EventLoop
 from rest.openapi.description import build_description
 from rest.request_body import receive_body
 from schema.root import GRAPHQL_SCHEMA
-from tests.gateway.server.connections import GET, HOST, LAST_GET, run, serving, statuses
+from tests.gateway.server.connections import GET, HOST, LAST_GET, listen, run, statuses
 
 SHORT = ConnectionLimits(
     header_seconds=0.2,
@@ -35,22 +35,22 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def refusing(scope: Scope, receive: Receive, send: Send) -> None:
+async def reject(scope: Scope, receive: Receive, send: Send) -> None:
     """Answers without a look at the body."""
     headers = [(b"content-length", b"0")]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
     await send({"type": "http.response.body"})
 
 
-def answer(
+def exchange(
     raw: bytes, app: ASGIApp = echo, limits: ConnectionLimits = SHORT, *more: bytes
 ) -> bytes:
     """All that the server sends until it closes; `more` is sent piece by piece, with pauses."""
     received = b""
 
-    async def scene() -> None:
+    async def scenario() -> None:
         nonlocal received
-        async with serving(app, limits) as connect:
+        async with listen(app, limits) as connect:
             reader, writer = await connect()
             writer.write(raw)
             reading = asyncio.create_task(reader.read())
@@ -61,7 +61,7 @@ def answer(
             received = await reading
             writer.close()
 
-    run(scene())
+    run(scenario())
     return received
 
 
@@ -78,23 +78,23 @@ def message(received: bytes) -> str:
 
 
 def test_requests_follow_one_another_on_a_connection() -> None:
-    received = answer(GET, echo, SHORT, GET, LAST_GET)
+    received = exchange(GET, echo, SHORT, GET, LAST_GET)
     assert statuses(received) == [200, 200, 200]
 
 
 def test_pipelined_requests_are_answered_in_order() -> None:
     paths = [b"/a", b"/b", b"/c"]
     raw = b"".join(GET.replace(b" / ", b" %b " % path) for path in paths) + LAST_GET
-    received = answer(raw)
+    received = exchange(raw)
     assert statuses(received) == [200] * 4
     assert [part.split(b"\r\n\r\n")[1] for part in received.split(b"HTTP/1.1 ")[1:]] == [
         b"/a ", b"/b ", b"/c ", b"/ ",
     ]  # fmt: skip
 
 
-def test_chunked_bodies_arrive_whole_and_trailers_are_ignored() -> None:
+def test_chunked_bodies_arrive_complete_and_trailers_are_ignored() -> None:
     raw = b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
-    received = answer(
+    received = exchange(
         raw, echo, SHORT, b"3\r\nabc\r\n2;x=y\r\nde\r\n", b"0\r\nA: b\r\n\r\n", LAST_GET
     )
     assert b"/ abcde" in received
@@ -102,46 +102,46 @@ def test_chunked_bodies_arrive_whole_and_trailers_are_ignored() -> None:
 
 
 def test_http_1_0_is_served_without_a_host_and_closed() -> None:
-    received = answer(b"GET / HTTP/1.0\r\n\r\n")
+    received = exchange(b"GET / HTTP/1.0\r\n\r\n")
     assert statuses(received) == [200]
     assert b"connection: close" in received
 
 
 def test_a_client_that_asks_first_is_told_to_continue() -> None:
     head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n"
-    received = answer(head, echo, SHORT, b"abc", LAST_GET)
+    received = exchange(head, echo, SHORT, b"abc", LAST_GET)
     assert statuses(received) == [100, 200, 200]
 
 
 def test_a_rejected_client_that_expects_100_continue_sends_no_body() -> None:
     head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n"
-    assert statuses(answer(head, refusing)) == [413]
+    assert statuses(exchange(head, reject)) == [413]
 
 
 def test_an_answer_before_the_end_of_the_body_reaches_the_client() -> None:
     head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 9000000\r\n\r\n"
-    assert statuses(answer(head + b"x" * 500_000, refusing)) == [413]
+    assert statuses(exchange(head + b"x" * 500_000, reject)) == [413]
 
 
 def test_a_connection_goes_on_when_the_body_ends_after_its_answer() -> None:
     head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 6\r\n\r\n"
     limits = ConnectionLimits(linger_seconds=5, keep_alive_seconds=1)
-    assert statuses(answer(head + b"abc", refusing, limits, b"def", LAST_GET)) == [413, 413]
+    assert statuses(exchange(head + b"abc", reject, limits, b"def", LAST_GET)) == [413, 413]
 
 
 def test_an_upgrade_is_declined_by_an_ordinary_answer() -> None:
     raw = GET[:-2] + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n"
-    received = answer(raw)
+    received = exchange(raw)
     assert statuses(received) == [200]
     assert b"connection: close" in received
 
 
 def test_an_idle_connection_is_closed() -> None:
-    assert statuses(answer(GET)) == [200]
+    assert statuses(exchange(GET)) == [200]
 
 
 def test_empty_lines_do_not_keep_an_idle_connection_open() -> None:
-    assert statuses(answer(GET, echo, SHORT, b"\r\n")) == [200]
+    assert statuses(exchange(GET, echo, SHORT, b"\r\n")) == [200]
 
 
 # What is rejected
@@ -176,7 +176,7 @@ def test_empty_lines_do_not_keep_an_idle_connection_open() -> None:
     ],
 )
 def test_a_bad_request_is_rejected_with_the_limit(raw: bytes, status: int, names: str) -> None:
-    received = answer(raw)
+    received = exchange(raw)
     assert statuses(received) == [status]
     assert names in message(received)
 
@@ -190,13 +190,13 @@ def test_a_bad_request_is_rejected_with_the_limit(raw: bytes, status: int, names
 )
 def test_the_messages_are_examples_in_the_openapi_description(raw: bytes) -> None:
     description = orjson.dumps(build_description(GRAPHQL_SCHEMA, None)).decode()
-    assert f'"{message(answer(raw))}"' in description
+    assert f'"{message(exchange(raw))}"' in description
 
 
 @pytest.mark.parametrize("endless", [b"1;" + b"x" * 60_000, b"0\r\nT: " + b"x" * 60_000])
 def test_chunk_extensions_and_trailers_count_as_headers(endless: bytes) -> None:
     head = GET[:-2] + b"Transfer-Encoding: chunked\r\n\r\n"
-    assert "32768 bytes" in message(answer(head, echo, SHORT, endless, b"x"))
+    assert "32768 bytes" in message(exchange(head, echo, SHORT, endless, b"x"))
 
 
 @pytest.mark.parametrize(
@@ -207,14 +207,14 @@ def test_chunk_extensions_and_trailers_count_as_headers(endless: bytes) -> None:
     ],
 )
 def test_a_request_that_does_not_arrive_is_given_up(raw: bytes, names: str) -> None:
-    received = answer(raw)
+    received = exchange(raw)
     assert statuses(received) == [408]
     assert names in message(received)
 
 
-def test_a_body_in_drops_is_given_up() -> None:
-    async def scene() -> None:
-        async with serving(echo, replace(SHORT, linger_seconds=10)) as connect:
+def test_a_body_that_arrives_too_slowly_is_given_up() -> None:
+    async def scenario() -> None:
+        async with listen(echo, replace(SHORT, linger_seconds=10)) as connect:
             reader, writer = await connect()
             writer.write(GET[:-2] + b"Content-Length: 999\r\n\r\n")
             answering = asyncio.create_task(reader.readuntil(b"}"))
@@ -224,11 +224,11 @@ def test_a_body_in_drops_is_given_up() -> None:
             assert "0.6 seconds" in message(await answering)
             writer.close()
 
-    run(scene())
+    run(scenario())
 
 
-def test_a_silent_connection_is_closed_without_a_word() -> None:
-    assert answer(b"") == b""
+def test_a_silent_connection_is_closed_without_a_response() -> None:
+    assert exchange(b"") == b""
 
 
 def test_a_bad_request_does_not_cut_into_the_answer_before_it() -> None:
@@ -238,23 +238,23 @@ def test_a_bad_request_does_not_cut_into_the_answer_before_it() -> None:
         await asyncio.sleep(0.3)
         await send({"type": "http.response.body", "body": b"second"})
 
-    received = answer(GET, slow, SHORT, b"\x00nonsense")
+    received = exchange(GET, slow, SHORT, b"\x00nonsense")
     assert statuses(received) == [200]
     assert received.endswith(b"second\r\n0\r\n\r\n")
 
 
 def test_a_body_that_breaks_off_ends_the_application() -> None:
-    ended: list[type[BaseException]] = []
+    errors: list[type[BaseException]] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await echo(scope, receive, send)
         except Exception as error:
-            ended.append(type(error))
+            errors.append(type(error))
             raise
 
-    answer(GET[:-2] + b"Content-Length: 9\r\n\r\nabc", app)
-    assert [each.__name__ for each in ended] == ["ClientDisconnectedError"]
+    exchange(GET[:-2] + b"Content-Length: 9\r\n\r\nabc", app)
+    assert [each.__name__ for each in errors] == ["ClientDisconnectedError"]
 
 
 async def endless(scope: Scope, receive: Receive, send: Send) -> None:
@@ -270,8 +270,8 @@ def _context(directory: Path) -> ssl.SSLContext:
 
 @pytest.mark.parametrize("secure", [False, True])
 def test_a_client_that_leaves_its_answer_unread_is_dropped(secure: bool, tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with serving(endless, SHORT, _context(tmp_path) if secure else None) as connect:
+    async def scenario() -> None:
+        async with listen(endless, SHORT, _context(tmp_path) if secure else None) as connect:
             reader, writer = await connect()
             writer.transport.pause_reading()  # type: ignore[attr-defined]
             writer.write(GET)
@@ -286,12 +286,12 @@ def test_a_client_that_leaves_its_answer_unread_is_dropped(secure: bool, tmp_pat
             assert len(received) < 24_000_000
             writer.close()
 
-    run(scene())
+    run(scenario())
 
 
 def test_a_slow_client_that_does_read_gets_everything() -> None:
-    async def scene() -> None:
-        async with serving(endless, replace(SHORT, body_idle_seconds=1)) as connect:
+    async def scenario() -> None:
+        async with listen(endless, replace(SHORT, body_idle_seconds=1)) as connect:
             reader, writer = await connect()
             writer.write(LAST_GET)
             size = 0
@@ -301,26 +301,26 @@ def test_a_slow_client_that_does_read_gets_everything() -> None:
             assert size > 24_000_000
             writer.close()
 
-    run(scene())
+    run(scenario())
 
 
 def test_deadlines_hold_over_tls_too(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with serving(echo, SHORT, _context(tmp_path)) as connect:
+    async def scenario() -> None:
+        async with listen(echo, SHORT, _context(tmp_path)) as connect:
             reader, writer = await connect()
             writer.write(GET + GET[:-2])
             received = await reader.read()
             assert statuses(received) == [200, 408]
             writer.close()
 
-    run(scene())
+    run(scenario())
 
 
 def test_a_handshake_has_a_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EventLoop, "handshake_seconds", 0.2)
 
-    async def scene() -> None:
-        async with serving(echo, SHORT, _context(tmp_path)) as connect:
+    async def scenario() -> None:
+        async with listen(echo, SHORT, _context(tmp_path)) as connect:
             _, client = await connect()
             port = client.get_extra_info("peername")[1]
             client.close()
@@ -328,4 +328,4 @@ def test_a_handshake_has_a_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             assert await reader.read() == b""
             writer.close()
 
-    run(scene())
+    run(scenario())

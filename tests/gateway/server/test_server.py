@@ -14,7 +14,14 @@ from gateway.errors import StartError
 from gateway.server import tls
 from gateway.server.server import open_listeners, security_headers
 from gateway.server.worker import EXIT_FORCED
-from tests.gateway.server.processes import Start, get, is_in_flight, pid, refuses, until
+from tests.gateway.server.processes import (
+    Start,
+    get,
+    is_in_flight,
+    pid,
+    refuses_connections,
+    wait_until,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +38,7 @@ def test_one_line_says_that_requests_are_served(workers: int, start: Start) -> N
 def test_headers_of_the_service_are_in_every_response(start: Start) -> None:
     headers = security_headers(use_hsts=True)
     address = start(service={"headers": headers}).address()
-    until(lambda: "strict-transport-security" in get(f"{address}/pid").headers)
+    wait_until(lambda: "strict-transport-security" in get(f"{address}/pid").headers)
     assert get(f"{address}/pid").headers["x-content-type-options"] == "nosniff"
     with socket.create_connection(("127.0.0.1", httpx.URL(address).port or 0)) as connection:
         connection.sendall(b"nonsense\r\n\r\n")
@@ -76,11 +83,11 @@ def test_a_signal_lets_requests_in_flight_end(workers: int, number: int, start: 
     address = running.address()
     with ThreadPoolExecutor() as pool:
         slow = pool.submit(get, f"{address}/sleep/1.5")
-        until(lambda: is_in_flight(address))
+        wait_until(lambda: is_in_flight(address))
         running.process.send_signal(number)
-        until(lambda: refuses(address))
+        wait_until(lambda: refuses_connections(address))
         assert slow.result().status_code == 200
-    assert running.ended()[0] == 0
+    assert running.wait_for_exit()[0] == 0
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -89,7 +96,7 @@ def test_what_does_not_end_in_time_is_cut_off(workers: int, start: Start) -> Non
     address = running.address()
     with ThreadPoolExecutor() as pool:
         slow = pool.submit(get, f"{address}/sleep/300")
-        until(lambda: is_in_flight(address))
+        wait_until(lambda: is_in_flight(address))
         assert running.stop()[0] == 0
         assert slow.result().status_code == 503
 
@@ -100,9 +107,9 @@ def test_a_second_interrupt_does_not_wait(workers: int, start: Start) -> None:
     address = running.address()
     with ThreadPoolExecutor() as pool:
         slow = pool.submit(get, f"{address}/sleep/300")
-        until(lambda: is_in_flight(address))
+        wait_until(lambda: is_in_flight(address))
         running.process.send_signal(signal.SIGINT)
-        until(lambda: refuses(address))
+        wait_until(lambda: refuses_connections(address))
         assert running.stop(signal.SIGINT)[0] == EXIT_FORCED
         with contextlib.suppress(httpx.TransportError):
             slow.result()
@@ -113,7 +120,7 @@ def test_a_signal_during_the_start_ends_it(workers: int, start: Start, tmp_path:
     starting = tmp_path / "starting"
     waiting = {"SMALL_APP_START_SECONDS": "300", "SMALL_APP_STARTING": str(starting)}
     running = start(workers=workers, environment=waiting)
-    until(starting.exists)
+    wait_until(starting.exists)
     status, output, errors = running.stop()
     assert (status, output) == (0, "")
     assert "Traceback" not in errors
@@ -121,7 +128,7 @@ def test_a_signal_during_the_start_ends_it(workers: int, start: Start, tmp_path:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_application_that_cannot_start_is_one_sentence(workers: int, start: Start) -> None:
-    status, output, errors = start("create_expected_failure", workers=workers).ended()
+    status, output, errors = start("create_expected_failure", workers=workers).wait_for_exit()
     assert (status, output) == (1, "")
     assert errors.splitlines()[-1] == "Error: MongoDB is not there: give another --mongo-url"
     assert "Traceback" not in errors
@@ -129,7 +136,7 @@ def test_an_application_that_cannot_start_is_one_sentence(workers: int, start: S
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_at_startup_ends_the_service(workers: int, start: Start) -> None:
-    status, output, errors = start("create_fault", workers=workers).ended()
+    status, output, errors = start("create_fault", workers=workers).wait_for_exit()
     assert (status, output) == (1, "")
     assert errors.splitlines()[-1] == (
         "Error: The service cannot start: RuntimeError: a fault of ours"
@@ -141,7 +148,7 @@ def test_a_port_in_use_is_one_sentence(start: Start) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        status, output, errors = start(port=port).ended()
+        status, output, errors = start(port=port).wait_for_exit()
     assert (status, output) == (1, "")
     assert errors == (
         f"Error: Cannot listen on 127.0.0.1:{port}: the port is in use; "

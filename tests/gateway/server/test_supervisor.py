@@ -20,8 +20,8 @@ from gateway.server.supervisor import Supervisor
 from gateway.server.worker import EXIT_FORCED
 from tests.gateway import small_app
 from tests.gateway.server.processes import (
-    PATIENCE_SECONDS,
-    Running,
+    TIMEOUT_SECONDS,
+    ServerProcess,
     Start,
     exit_worker,
     get,
@@ -29,26 +29,26 @@ from tests.gateway.server.processes import (
     is_in_flight,
     pid,
     pids,
-    refuses,
-    until,
+    refuses_connections,
+    wait_until,
 )
 
 pytestmark = pytest.mark.slow
 
 
-def two_workers(running: Running) -> tuple[str, set[int]]:
+def two_workers(running: ServerProcess) -> tuple[str, set[int]]:
     """The address, and the processes that serve it."""
     address = running.address()
-    return address, wait_for_two(address)
+    return address, wait_for_two_workers(address)
 
 
-def wait_for_two(address: str, besides: Collection[int] = ()) -> set[int]:
-    """Two processes that live and have answered, besides others."""
+def wait_for_two_workers(address: str, excluding: Collection[int] = ()) -> set[int]:
+    """Wait for two live processes that have answered, and are not among `excluding`."""
     seen: set[int] = set()
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while len(seen) < 2:
         assert time.monotonic() < deadline, f"only {seen} answer"
-        seen = {each for each in {*seen, pid(address)} - {*besides} if is_alive(each)}
+        seen = {each for each in {*seen, pid(address)} - {*excluding} if is_alive(each)}
     return seen
 
 
@@ -65,7 +65,7 @@ def test_a_worker_that_dies_is_replaced(start: Start) -> None:
     running = start(workers=2)
     address, before = two_workers(running)
     exit_worker(address)
-    assert len(wait_for_two(address) & before) == 1
+    assert len(wait_for_two_workers(address) & before) == 1
     assert running.stop()[0] == 0
 
 
@@ -73,7 +73,7 @@ def test_no_worker_outlives_a_killed_parent(start: Start) -> None:
     running = start(workers=2)
     _, workers = two_workers(running)
     assert running.stop(signal.SIGKILL)[0] == -signal.SIGKILL
-    until(lambda: not any(is_alive(worker) for worker in workers))
+    wait_until(lambda: not any(is_alive(worker) for worker in workers))
 
 
 def test_each_death_is_logged_with_its_exit_status(start: Start) -> None:
@@ -82,7 +82,7 @@ def test_each_death_is_logged_with_its_exit_status(start: Start) -> None:
     exit_worker(address)
     killed = next(iter(before & pids(address)))
     os.kill(killed, signal.SIGKILL)
-    wait_for_two(address, besides=before)
+    wait_for_two_workers(address, excluding=before)
     lines = [orjson.loads(line) for line in running.stop()[2].splitlines() if line[0] == "{"]
     deaths = [line for line in lines if line["message"] == "A worker died and is replaced"]
     assert [line["exit_status"] for line in deaths] == [7, -signal.SIGKILL]
@@ -97,10 +97,10 @@ def test_a_replacement_that_cannot_start_is_tried_again_while_another_serves(
     address, before = two_workers(running)
     broken.touch()
     exit_worker(address)
-    until(lambda: broken.stat().st_size >= 2)
+    wait_until(lambda: broken.stat().st_size >= 2)
     assert len(pids(address)) == 1
     broken.unlink()
-    assert len(wait_for_two(address) & before) == 1
+    assert len(wait_for_two_workers(address) & before) == 1
     assert running.stop()[0] == 0
 
 
@@ -113,13 +113,13 @@ def test_the_service_ends_when_no_worker_serves_and_none_can_start(
     broken.touch()
     for worker in workers:
         os.kill(worker, signal.SIGKILL)
-    status, output, errors = running.ended()
+    status, output, errors = running.wait_for_exit()
     assert (status, output) == (1, "")
     assert errors.splitlines()[-1] == "Error: the application is broken"
 
 
 def test_a_worker_that_dies_before_it_serves_ends_the_start(start: Start) -> None:
-    status, output, errors = start("create_exit", workers=2).ended()
+    status, output, errors = start("create_exit", workers=2).wait_for_exit()
     assert (status, output) == (1, "")
     assert errors.splitlines()[-1] == "Error: A worker exited with status 7 before it served"
 
@@ -135,11 +135,11 @@ def test_no_worker_is_left_when_the_service_has_ended(
     address, workers = two_workers(running)
     with ThreadPoolExecutor() as pool:
         slow = pool.submit(get, f"{address}/sleep/{1 if status == 0 else 300}")
-        until(lambda: is_in_flight(address))
+        wait_until(lambda: is_in_flight(address))
         for number in signals:
             running.process.send_signal(number)
-            until(lambda: refuses(address))
-        assert running.process.wait(PATIENCE_SECONDS) == status
+            wait_until(lambda: refuses_connections(address))
+        assert running.process.wait(TIMEOUT_SECONDS) == status
         assert not any(is_alive(worker) for worker in workers)
         with contextlib.suppress(httpx.TransportError):
             slow.result()
@@ -151,7 +151,7 @@ def test_no_worker_is_left_of_a_start_that_failed(start: Start, tmp_path: Path) 
     started.mkdir()
     waiting = {"SMALL_APP_START_SECONDS": "300", "SMALL_APP_PIDS": str(started)}
     running = start("create_second_fails", workers=2, environment=waiting)
-    assert running.process.wait(PATIENCE_SECONDS) == 1
+    assert running.process.wait(TIMEOUT_SECONDS) == 1
     workers = [int(path.name) for path in started.iterdir()]
     assert len(workers) == 2
     assert not any(is_alive(worker) for worker in workers)

@@ -22,7 +22,7 @@ from gateway.server.server import open_listeners
 from gateway.server.worker import EXIT_FORCED, build_uvicorn_config, run_worker
 from storage.cache.write_counter import WriteCounter
 from tests.gateway import small_app
-from tests.gateway.log_lines import kept_lines
+from tests.gateway.log_lines import capture_log_lines
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -156,7 +156,7 @@ def test_a_certificate_that_cannot_be_read_prevents_the_start(
 def test_an_application_that_stops_with_an_error_is_logged(
     listener: socket.socket, app: ASGIApp
 ) -> None:
-    with kept_lines(logging.getLogger("floorgate.server"), logging.ERROR) as lines:
+    with capture_log_lines(logging.getLogger("floorgate.server"), logging.ERROR) as lines:
         assert run(listener, app) == 0
     [_] = lines.texts
     assert lines.last()["message"] == "The application did not stop cleanly"

@@ -6,7 +6,7 @@ import pytest
 from parsing.errors import DocumentRejectedError, InvalidPlanError, NotWellFormedError, ParsingError
 from parsing.geo import geojson as geo_geojson
 from parsing.osm import geojson, osm_xml
-from tests.parsing.geography import Sketchbook, box, collection, read_caserne
+from tests.parsing.geography import OsmPlanBuilder, box, collection, read_caserne
 
 
 def room(**changes: Any) -> dict[str, Any]:
@@ -26,15 +26,15 @@ def shape(kind: str, coordinates: Any) -> dict[str, Any]:
 
 
 def test_the_same_plan_in_both_formats_is_the_same_drawing() -> None:
-    book = Sketchbook()
-    book.way([(0, 0), (9, 0), (9, 2), (9, 5), (0, 5), (0, 0)], indoor="room", level="0-1")
-    book.way(box(9, 0, 12, 30), indoor="corridor", level="0;1")
-    book.way(box(0, 5, 9, 9), indoor="wall", level="0")
-    book.way([(10, 20), (10, 29)], highway="steps", level="0;1")
-    book.node((9, 2), door="yes")
-    book.node((11, 1), highway="elevator", level="0;1")
-    assert geojson.read_geojson({"plan.geojson": book.geojson()}) == osm_xml.read_osm_xml(
-        book.osm()
+    builder = OsmPlanBuilder()
+    builder.add_way([(0, 0), (9, 0), (9, 2), (9, 5), (0, 5), (0, 0)], indoor="room", level="0-1")
+    builder.add_way(box(9, 0, 12, 30), indoor="corridor", level="0;1")
+    builder.add_way(box(0, 5, 9, 9), indoor="wall", level="0")
+    builder.add_way([(10, 20), (10, 29)], highway="steps", level="0;1")
+    builder.add_node((9, 2), door="yes")
+    builder.add_node((11, 1), highway="elevator", level="0;1")
+    assert geojson.read_geojson({"plan.geojson": builder.to_geojson()}) == osm_xml.read_osm_xml(
+        builder.to_osm()
     )
 
 

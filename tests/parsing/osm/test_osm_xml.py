@@ -10,7 +10,7 @@ from parsing.errors import (
 )
 from parsing.limits import DocumentLimits
 from parsing.osm import osm_xml
-from tests.parsing.geography import Sketchbook, box, read_caserne
+from tests.parsing.geography import OsmPlanBuilder, box, read_caserne
 
 
 def features_of(drawing: Drawing) -> dict[str, Feature]:
@@ -18,10 +18,10 @@ def features_of(drawing: Drawing) -> dict[str, Feature]:
 
 
 def test_ways_and_nodes_become_features_in_feet_from_the_north_west_corner() -> None:
-    book = Sketchbook()
-    room = book.way(box(0, 0, 10, 20), indoor="room", level="0", name="Hall")
-    door = book.node((10, 5), door="yes", level="0")
-    drawing = osm_xml.read_osm_xml(book.osm())
+    builder = OsmPlanBuilder()
+    room = builder.add_way(box(0, 0, 10, 20), indoor="room", level="0", name="Hall")
+    door = builder.add_node((10, 5), door="yes", level="0")
+    drawing = osm_xml.read_osm_xml(builder.to_osm())
     found = features_of(drawing)
     assert isinstance(found[room].geometry, AreaGeometry)
     on_wall = found[door].geometry
@@ -34,10 +34,10 @@ def test_ways_and_nodes_become_features_in_feet_from_the_north_west_corner() -> 
 
 
 def test_levels_come_from_level_and_repeat_on() -> None:
-    book = Sketchbook()
-    room = book.way(box(0, 0, 5, 5), indoor="room", level="0", repeat_on="2-3")
-    lift = book.node((2, 2), highway="elevator", level="-1;0")
-    drawing = osm_xml.read_osm_xml(book.osm())
+    builder = OsmPlanBuilder()
+    room = builder.add_way(box(0, 0, 5, 5), indoor="room", level="0", repeat_on="2-3")
+    lift = builder.add_node((2, 2), highway="elevator", level="-1;0")
+    drawing = osm_xml.read_osm_xml(builder.to_osm())
     assert [(level.id, level.ordinal) for level in drawing.levels] == [
         ("-1", -1), ("0", 0), ("2", 2), ("3", 3),
     ]  # fmt: skip
@@ -46,35 +46,35 @@ def test_levels_come_from_level_and_repeat_on() -> None:
 
 
 def test_min_and_max_level_stand_in_for_a_missing_level() -> None:
-    book = Sketchbook()
-    shaft = book.way(box(0, 0, 5, 5), indoor="room", min_level="0", max_level="2")
-    assert features_of(osm_xml.read_osm_xml(book.osm()))[shaft].levels == ("0", "1", "2")
+    builder = OsmPlanBuilder()
+    shaft = builder.add_way(box(0, 0, 5, 5), indoor="room", min_level="0", max_level="2")
+    assert features_of(osm_xml.read_osm_xml(builder.to_osm()))[shaft].levels == ("0", "1", "2")
 
 
 def test_a_range_skips_the_levels_that_a_building_does_not_have() -> None:
-    book = Sketchbook()
-    book.way(box(-1, -1, 6, 6), building="yes", non_existent_levels="13")
-    shaft = book.way(box(0, 0, 5, 5), indoor="room", level="12-14")
-    assert features_of(osm_xml.read_osm_xml(book.osm()))[shaft].levels == ("12", "14")
+    builder = OsmPlanBuilder()
+    builder.add_way(box(-1, -1, 6, 6), building="yes", non_existent_levels="13")
+    shaft = builder.add_way(box(0, 0, 5, 5), indoor="room", level="12-14")
+    assert features_of(osm_xml.read_osm_xml(builder.to_osm()))[shaft].levels == ("12", "14")
 
 
 def test_a_level_is_named_by_its_outline() -> None:
-    book = Sketchbook()
-    book.way(box(0, 0, 5, 5), indoor="level", level="1", name="Gallery")
-    assert [level.name for level in osm_xml.read_osm_xml(book.osm()).levels] == ["Gallery"]
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 5, 5), indoor="level", level="1", name="Gallery")
+    assert [level.name for level in osm_xml.read_osm_xml(builder.to_osm()).levels] == ["Gallery"]
 
 
 def test_a_door_without_level_is_on_the_levels_of_the_room_whose_outline_it_is_on() -> None:
-    book = Sketchbook()
-    book.way([(0, 0), (5, 0), (5, 2), (5, 5), (0, 5), (0, 0)], indoor="room", level="3")
-    door = book.node((5, 2), door="yes")
-    assert features_of(osm_xml.read_osm_xml(book.osm()))[door].levels == ("3",)
+    builder = OsmPlanBuilder()
+    builder.add_way([(0, 0), (5, 0), (5, 2), (5, 5), (0, 5), (0, 0)], indoor="room", level="3")
+    door = builder.add_node((5, 2), door="yes")
+    assert features_of(osm_xml.read_osm_xml(builder.to_osm()))[door].levels == ("3",)
 
 
 def test_a_room_without_level_is_taken_to_be_on_level_0_and_noted() -> None:
-    book = Sketchbook()
-    room = book.way(box(0, 0, 5, 5), indoor="room")
-    drawing = osm_xml.read_osm_xml(book.osm())
+    builder = OsmPlanBuilder()
+    room = builder.add_way(box(0, 0, 5, 5), indoor="room")
+    drawing = osm_xml.read_osm_xml(builder.to_osm())
     assert features_of(drawing)[room].levels == ("0",)
     assert [str(note) for note in drawing.notes] == [
         f"no level, assumed to be on level 0: 1 ({room})"
@@ -82,10 +82,10 @@ def test_a_room_without_level_is_taken_to_be_on_level_0_and_noted() -> None:
 
 
 def test_a_multipolygon_is_joined_from_its_ways_with_its_holes() -> None:
-    book = Sketchbook()
-    book.way([(0, 0), (10, 0), (10, 10)])
-    book.way([(0, 0), (0, 10), (10, 10)])
-    book.way(box(4, 4, 6, 6))
+    builder = OsmPlanBuilder()
+    builder.add_way([(0, 0), (10, 0), (10, 10)])
+    builder.add_way([(0, 0), (0, 10), (10, 10)])
+    builder.add_way(box(4, 4, 6, 6))
     relation = (
         "<relation id='7'><member type='way' ref='1' role='outer'/>"
         "<member type='way' ref='2' role='outer'/><member type='way' ref='3' role='inner'/>"
@@ -93,21 +93,21 @@ def test_a_multipolygon_is_joined_from_its_ways_with_its_holes() -> None:
         "<tag k='type' v='multipolygon'/><tag k='indoor' v='corridor'/><tag k='level' v='0'/>"
         "</relation>"
     )
-    (corridor,) = osm_xml.read_osm_xml(book.osm(relation)).features
+    (corridor,) = osm_xml.read_osm_xml(builder.to_osm(relation)).features
     assert corridor.id == "relation/7"
     assert isinstance(corridor.geometry, AreaGeometry)
     assert sorted(len(ring) for ring in corridor.geometry.rings) == [4, 4]
 
 
 def test_outdoor_features_are_counted_by_main_tag() -> None:
-    book = Sketchbook()
-    book.way(box(0, 0, 5, 5), indoor="room", level="0")
-    book.way(box(-9, -9, 50, 50), building="yes")
-    book.way([(60, 60), (70, 70)], highway="residential")
-    book.node((80, 80), amenity="bench")
-    book.node((81, 80), ele="12")
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 5, 5), indoor="room", level="0")
+    builder.add_way(box(-9, -9, 50, 50), building="yes")
+    builder.add_way([(60, 60), (70, 70)], highway="residential")
+    builder.add_node((80, 80), amenity="bench")
+    builder.add_node((81, 80), ele="12")
     relation = "<relation id='7'><tag k='type' v='route'/></relation>"
-    drawing = osm_xml.read_osm_xml(book.osm(relation))
+    drawing = osm_xml.read_osm_xml(builder.to_osm(relation))
     assert {note.message: note.count for note in drawing.notes} == {
         "not indoors: amenity": 1,
         "not indoors: other tags": 1,
@@ -120,29 +120,29 @@ def test_outdoor_features_are_counted_by_main_tag() -> None:
 
 
 def test_a_site_around_the_rooms_is_read_with_its_buildings_onto_level_0() -> None:
-    book = Sketchbook()
-    book.way(box(0, 0, 5, 5), indoor="room", level="0")
-    mall = book.way(box(-9, -9, 50, 50), shop="mall")
-    kiosk = book.way(box(20, 20, 22, 22), building="yes")
-    book.way(box(200, 200, 202, 202), building="yes")
-    drawing = osm_xml.read_osm_xml(book.osm())
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 5, 5), indoor="room", level="0")
+    mall = builder.add_way(box(-9, -9, 50, 50), shop="mall")
+    kiosk = builder.add_way(box(20, 20, 22, 22), building="yes")
+    builder.add_way(box(200, 200, 202, 202), building="yes")
+    drawing = osm_xml.read_osm_xml(builder.to_osm())
     found = features_of(drawing)
     assert (found[mall].levels, found[kiosk].levels) == (("0",), ("0",))
     assert [str(note) for note in drawing.notes] == ["not indoors: building: 1"]
 
 
 def test_a_site_is_not_read_where_no_room_is_on_the_ground() -> None:
-    book = Sketchbook()
-    book.way(box(0, 0, 5, 5), indoor="room", level="1")
-    book.way(box(-9, -9, 50, 50), shop="mall")
-    assert [level.id for level in osm_xml.read_osm_xml(book.osm()).levels] == ["1"]
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 5, 5), indoor="room", level="1")
+    builder.add_way(box(-9, -9, 50, 50), shop="mall")
+    assert [level.id for level in osm_xml.read_osm_xml(builder.to_osm()).levels] == ["1"]
 
 
 def test_an_unreadable_level_leaves_out_that_feature_with_its_id() -> None:
-    book = Sketchbook()
-    book.way(box(0, 0, 5, 5), indoor="room", level="0")
-    lost = book.way(box(5, 0, 9, 5), indoor="room", level="ground")
-    drawing = osm_xml.read_osm_xml(book.osm())
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 5, 5), indoor="room", level="0")
+    lost = builder.add_way(box(5, 0, 9, 5), indoor="room", level="ground")
+    drawing = osm_xml.read_osm_xml(builder.to_osm())
     assert len(drawing.features) == 1
     (note,) = drawing.notes
     assert note.message.startswith("not read, level=ground; expected numbers")
@@ -150,27 +150,27 @@ def test_an_unreadable_level_leaves_out_that_feature_with_its_id() -> None:
 
 
 def test_a_file_without_any_readable_level_says_what_it_has_instead() -> None:
-    book = Sketchbook()
-    lost = book.way(box(0, 0, 5, 5), indoor="room", level="ground")
+    builder = OsmPlanBuilder()
+    lost = builder.add_way(box(0, 0, 5, 5), indoor="room", level="ground")
     with pytest.raises(InvalidPlanError, match=f"Found instead: not read, level=ground.*{lost}"):
-        osm_xml.read_osm_xml(book.osm())
+        osm_xml.read_osm_xml(builder.to_osm())
 
 
 def test_a_file_that_was_cut_off_says_so() -> None:
-    book = Sketchbook()
-    book.way(box(0, 0, 5, 5), indoor="room", level="0")
-    whole = book.osm()
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 5, 5), indoor="room", level="0")
+    whole = builder.to_osm()
     for size in range(len(whole) // 2, len(whole) - 10, 50):
         with pytest.raises(NotWellFormedError, match=r"line .* may be cut off"):
             osm_xml.read_osm_xml(whole[:size])
 
 
 def test_a_wall_is_a_line_even_when_closed_and_an_open_room_is_closed() -> None:
-    book = Sketchbook()
-    wall = book.way(box(0, 0, 5, 5), indoor="wall", level="0")
-    room = book.way([(0, 0), (5, 0), (5, 5)], indoor="room", level="0")
-    line = book.way([(0, 0), (5, 0)], indoor="room", level="0")
-    drawing = osm_xml.read_osm_xml(book.osm())
+    builder = OsmPlanBuilder()
+    wall = builder.add_way(box(0, 0, 5, 5), indoor="wall", level="0")
+    room = builder.add_way([(0, 0), (5, 0), (5, 5)], indoor="room", level="0")
+    line = builder.add_way([(0, 0), (5, 0)], indoor="room", level="0")
+    drawing = osm_xml.read_osm_xml(builder.to_osm())
     found = features_of(drawing)
     assert isinstance(found[wall].geometry, LinesGeometry)
     assert isinstance(found[room].geometry, AreaGeometry)
@@ -182,10 +182,10 @@ def test_a_wall_is_a_line_even_when_closed_and_an_open_room_is_closed() -> None:
 
 
 def test_deleted_elements_of_an_editor_are_not_there() -> None:
-    book = Sketchbook()
-    book.way(box(0, 0, 5, 5), indoor="room", level="0")
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 5, 5), indoor="room", level="0")
     deleted = "<way id='9' action='delete'><tag k='indoor' v='room'/></way>"
-    assert len(osm_xml.read_osm_xml(book.osm(deleted)).features) == 1
+    assert len(osm_xml.read_osm_xml(builder.to_osm(deleted)).features) == 1
 
 
 ROOM = "<way id='1'>{nodes}<tag k='indoor' v='room'/><tag k='level' v='0'/></way>"

@@ -11,7 +11,7 @@ import pytest
 from parsing.errors import InvalidMarkupError
 from parsing.svg.unit_map import ParsedUnitMap, parse_unit_map
 from tests.parsing.sources import MADE
-from tests.parsing.tree import parse_content, parse_drawing, parse_shapes, uid_faults
+from tests.parsing.tree import find_bad_uids, parse_content, parse_drawing, parse_shapes
 
 UNIT_MAP = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">
   <g data-type="Georeference" data-latitude="41.5" data-longitude="-87" data-zoom="18"/>
@@ -53,7 +53,7 @@ def test_a_level_without_id_and_tags_has_neither() -> None:
 
 @pytest.mark.parametrize("path", MADE, ids=lambda path: path.stem)
 def test_uids_number_all_elements_parents_first(path: Path) -> None:
-    assert uid_faults(parse_unit_map(path.read_bytes()).to_dict()) == []
+    assert find_bad_uids(parse_unit_map(path.read_bytes()).to_dict()) == []
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from routing.archive import pack_archive
 from routing.errors import ArchiveError
 from routing.serialization import serialize_router
 from storage.locations import Location, LocationFloor
-from tests.routing.world import process_drawing
+from tests.routing.ascii_plans import process_drawing
 
 PLACEMENTS = [
     Placement("A", "Gym", 2.0, 2.5, ("0", "1")),

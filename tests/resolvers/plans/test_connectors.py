@@ -7,12 +7,12 @@ from parsing import plans
 from resolvers.plans.translation import TranslatedPlan, translate_plan
 from resolvers.request.errors import InvalidInputError
 from routing.plan import Connector, ConnectorKind, Direction
-from tests.parsing.geography import Metres, Sketchbook, box
-from tests.resolvers.sketches import described, of_osm, of_svg, rect
+from tests.parsing.geography import Metres, OsmPlanBuilder, box
+from tests.resolvers.small_plans import notes_of, rect, translate_osm, translate_svg
 
 
-def only_connector(reading: TranslatedPlan) -> Connector:
-    (connector,) = reading.plan.connectors
+def only_connector(translated: TranslatedPlan) -> Connector:
+    (connector,) = translated.plan.connectors
     return connector
 
 
@@ -32,7 +32,7 @@ def only_connector(reading: TranslatedPlan) -> Connector:
 )
 def test_shapes_of_one_ref_are_one_connector_on_every_level(tags: str, kind: str) -> None:
     shape = rect(0, 0, 4, 4, f"{tags};ref=a;name=North")
-    connector = only_connector(of_svg(shape, rect(40, 40, 4, 4, f"{tags};ref=a")))
+    connector = only_connector(translate_svg(shape, rect(40, 40, 4, 4, f"{tags};ref=a")))
     assert (connector.kind, connector.name) == (kind, "North")
     assert {level: place.bounds[0] for level, place in connector.entrances.items()} == {
         "f1": 0,
@@ -42,43 +42,43 @@ def test_shapes_of_one_ref_are_one_connector_on_every_level(tags: str, kind: str
 
 def test_shapes_of_different_refs_are_different_connectors() -> None:
     lifts = [rect(x, 0, 4, 4, f"highway=elevator;ref={x}") for x in (0, 4)]
-    reading = of_svg("".join(lifts), "".join(lifts))
-    assert len(reading.plan.connectors) == 2
+    translated = translate_svg("".join(lifts), "".join(lifts))
+    assert len(translated.plan.connectors) == 2
 
 
 def test_shapes_without_ref_are_one_where_they_stand_above_one_another() -> None:
     lift = rect(0, 0, 4, 4, "highway=elevator")
     apart = rect(40, 0, 4, 4, "highway=elevator")
-    reading = of_svg(lift + apart, lift)
-    assert sorted(len(c.entrances) for c in reading.plan.connectors) == [1, 2]
-    assert described(reading) == ["connectors joined by their position: 1 (f2#1)"]
+    translated = translate_svg(lift + apart, lift)
+    assert sorted(len(c.entrances) for c in translated.plan.connectors) == [1, 2]
+    assert notes_of(translated) == ["connectors joined by their position: 1 (f2#1)"]
 
 
 def test_a_lift_drawn_as_shaft_and_as_node_is_one_lift() -> None:
-    book = Sketchbook()
-    book.way(box(0, 0, 2, 2), indoor="room", elevator="yes", level="-1;0", wheelchair="no")
-    book.node((1, 1), highway="elevator", level="-1;0")
-    connector = only_connector(of_osm(book))
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 2, 2), indoor="room", elevator="yes", level="-1;0", wheelchair="no")
+    builder.add_node((1, 1), highway="elevator", level="-1;0")
+    connector = only_connector(translate_osm(builder))
     assert {place.geom_type for place in connector.entrances.values()} == {"Polygon"}
     assert connector.wheelchair is False
 
 
 def test_refs_of_two_towers_do_not_join_their_lifts() -> None:
-    book = Sketchbook()
-    book.node((1, 1), highway="elevator", level="0;1", ref="1")
-    book.node((90, 1), highway="elevator", level="0;1", ref="1")
-    book.node((1, 1.5), highway="elevator", level="2", ref="1")
-    plan = of_osm(book).plan
+    builder = OsmPlanBuilder()
+    builder.add_node((1, 1), highway="elevator", level="0;1", ref="1")
+    builder.add_node((90, 1), highway="elevator", level="0;1", ref="1")
+    builder.add_node((1, 1.5), highway="elevator", level="2", ref="1")
+    plan = translate_osm(builder).plan
     assert sorted(len(connector.entrances) for connector in plan.connectors) == [2, 3]
 
 
 def stairs_between(start: Metres, end: Metres, **tags: str) -> Connector:
     """A flight drawn from start to end; the ground floor lies west, the upper one east."""
-    book = Sketchbook()
-    book.way(box(0, 0, 10, 10), indoor="corridor", level="0")
-    book.way(box(20, 0, 30, 10), indoor="corridor", level="1")
-    book.way([start, (15, 5), end], **{"highway": "steps", "level": "0;1", **tags})
-    return only_connector(of_osm(book))
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 10, 10), indoor="corridor", level="0")
+    builder.add_way(box(20, 0, 30, 10), indoor="corridor", level="1")
+    builder.add_way([start, (15, 5), end], **{"highway": "steps", "level": "0;1", **tags})
+    return only_connector(translate_osm(builder))
 
 
 WEST, EAST = (9.0, 5.0), (21.0, 5.0)
@@ -125,17 +125,17 @@ def test_an_escalator_moves_the_way_that_it_is_drawn(
 
 def test_a_footway_between_levels_is_a_ramp_and_a_moving_walkway_on_one_is_none() -> None:
     assert stairs_between(WEST, EAST, highway="footway").kind is ConnectorKind.RAMP
-    book = Sketchbook()
-    book.way([(0, 0), (9, 0)], highway="footway", conveying="forward", level="0")
-    assert of_osm(book).plan.connectors == ()
+    builder = OsmPlanBuilder()
+    builder.add_way([(0, 0), (9, 0)], highway="footway", conveying="forward", level="0")
+    assert translate_osm(builder).plan.connectors == ()
 
 
 @pytest.mark.parametrize("fault", ["access=no", "disused=yes", "operational_status=out_of_order"])
 def test_a_lift_out_of_order_is_out_of_service(fault: str) -> None:
     lift = rect(0, 0, 4, 4, "highway=elevator;ref=a")
     broken = rect(0, 0, 4, 4, f"highway=elevator;ref=a;{fault}")
-    assert only_connector(of_svg(lift, lift)).is_in_service
-    assert not only_connector(of_svg(lift, broken)).is_in_service
+    assert only_connector(translate_svg(lift, lift)).is_in_service
+    assert not only_connector(translate_svg(lift, broken)).is_in_service
 
 
 # Floors
@@ -143,15 +143,15 @@ def test_a_lift_out_of_order_is_out_of_service(fault: str) -> None:
 
 def test_the_sort_of_the_floors_orders_the_levels_and_counts_storeys() -> None:
     lift = rect(0, 0, 4, 4, "highway=elevator;ref=a")
-    reading = of_svg(lift, lift, floors={"f1": 30, "f2": -7, "f3": 4})
-    assert [(level.id, level.ordinal) for level in reading.plan.levels] == [("f2", 0), ("f1", 2)]
+    translated = translate_svg(lift, lift, floors={"f1": 30, "f2": -7, "f3": 4})
+    assert [(level.id, level.ordinal) for level in translated.plan.levels] == [("f2", 0), ("f1", 2)]
 
 
 def test_a_level_of_no_floor_is_an_error_that_lists_the_floors() -> None:
     with pytest.raises(
         InvalidInputError, match="names the floor 'f1', which the asset does not have"
     ):
-        of_svg(rect(0, 0, 4, 4, "indoor=room"), floors={"a": 0, "b": 1})
+        translate_svg(rect(0, 0, 4, 4, "indoor=room"), floors={"a": 0, "b": 1})
     nameless = (
         b'<svg><g data-type="Level"><rect width="1" height="1" data-tags="indoor=room"/></g></svg>'
     )
@@ -166,6 +166,6 @@ def test_a_lift_between_floors_of_equal_height_is_an_error() -> None:
     with pytest.raises(
         InvalidInputError, match="Lift joins the floors 'f1' and 'f2', which both have"
     ):
-        of_svg(lift, lift, floors={"f1": 0, "f2": 0})
+        translate_svg(lift, lift, floors={"f1": 0, "f2": 0})
     apart = rect(0, 0, 4, 4, "indoor=room")
-    assert of_svg(apart, apart, floors={"f1": 0, "f2": 0}).plan.spaces
+    assert translate_svg(apart, apart, floors={"f1": 0, "f2": 0}).plan.spaces

@@ -2,7 +2,7 @@
 
 from resolvers.plans.location_matching import ExistingLocation, match_existing_locations
 from resolvers.plans.translation import TranslatedPlan
-from tests.resolvers.sketches import of_svg, rect
+from tests.resolvers.small_plans import rect, translate_svg
 
 UNIT = '<g data-type="UnitLayer"><rect id="u1" x="0" y="0" width="20" height="20"/></g>'
 LOUNGE = rect(20, 0, 60, 40, "indoor=area;amenity=lounge;name=Lounge")
@@ -10,7 +10,7 @@ BAR = rect(30, 10, 10, 10, "indoor=area;amenity=bar;name=Bar")
 
 
 def plan() -> TranslatedPlan:
-    return of_svg(UNIT + LOUNGE + BAR, floors={"f1": 1})
+    return translate_svg(UNIT + LOUNGE + BAR, floors={"f1": 1})
 
 
 def existing(

@@ -1,7 +1,13 @@
 """Units and points of interest become locations, where a label would stand."""
 
-from tests.parsing.geography import Sketchbook, box
-from tests.resolvers.sketches import described, of_osm, of_svg, place_of, rect
+from tests.parsing.geography import OsmPlanBuilder, box
+from tests.resolvers.small_plans import (
+    candidate_named,
+    notes_of,
+    rect,
+    translate_osm,
+    translate_svg,
+)
 
 
 def unit(id: str, x: float) -> str:
@@ -9,52 +15,52 @@ def unit(id: str, x: float) -> str:
 
 
 def test_a_unit_stands_in_the_middle_of_its_shape() -> None:
-    (location,) = of_svg(unit("u1", 40), floors={"f1": 1}).candidates
+    (location,) = translate_svg(unit("u1", 40), floors={"f1": 1}).candidates
     assert (location.unit_id, location.x, location.y, location.level) == ("u1", 50, 10, "f1")
     assert location.tags["svc:type"] == "unit"
 
 
 def test_a_unit_that_is_drawn_twice_has_one_location_and_a_note() -> None:
-    reading = of_svg(unit("u1", 0), unit("u1", 0))
-    assert [location.unit_id for location in reading.candidates] == ["u1"]
-    assert described(reading) == ["unit drawn more than once, located at its first shape: 1 (u1)"]
+    translated = translate_svg(unit("u1", 0), unit("u1", 0))
+    assert [location.unit_id for location in translated.candidates] == ["u1"]
+    assert notes_of(translated) == ["unit drawn more than once, located at its first shape: 1 (u1)"]
 
 
 def test_an_amenity_is_tagged_so_and_has_its_own_tags() -> None:
     gym = rect(0, 0, 10, 10, "indoor=room;leisure=fitness_centre;name=Gym")
-    location = place_of(of_svg(gym, floors={"f1": 1}), "Gym")
+    location = candidate_named(translate_svg(gym, floors={"f1": 1}), "Gym")
     assert (location.unit_id, location.tags["svc:amenity"]) == (None, "yes")
     assert location.tags["leisure"] == "fitness_centre"
     assert "name" not in location.tags
 
 
 def test_a_room_of_openstreetmap_is_a_unit_with_the_id_of_its_feature() -> None:
-    book = Sketchbook()
-    book.way(box(0, 0, 9, 9), indoor="room", level="0", name="Shop")
-    location = place_of(of_osm(book), "Shop")
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 9, 9), indoor="room", level="0", name="Shop")
+    location = candidate_named(translate_osm(builder), "Shop")
     assert (location.id, location.unit_id) == ("m-way-1", "m-way-1")
     assert location.tags["osm:id"] == "way/1"
 
 
 def test_a_location_on_several_levels_stands_on_the_one_nearest_to_the_ground() -> None:
-    book = Sketchbook()
-    book.way(box(0, 0, 9, 9), indoor="room", level="-2;1;2", amenity="cinema", name="Cinema")
-    book.way(box(9, 0, 20, 9), indoor="corridor", level="-2;0;1;2")
-    assert place_of(of_osm(book), "Cinema").level.endswith("-level-1")
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 9, 9), indoor="room", level="-2;1;2", amenity="cinema", name="Cinema")
+    builder.add_way(box(9, 0, 20, 9), indoor="corridor", level="-2;0;1;2")
+    assert candidate_named(translate_osm(builder), "Cinema").level.endswith("-level-1")
 
 
 def test_a_point_of_interest_far_from_the_plan_is_noted_and_left_out() -> None:
-    book = Sketchbook()
-    book.way(box(0, 0, 9, 9), indoor="room", level="0", name="Shop")
-    book.node((5, 12), amenity="bench", level="0", name="Near")
-    book.node((5, 90), amenity="bench", level="0", name="Far")
-    reading = of_osm(book)
-    assert {location.name for location in reading.candidates} == {"Shop", "Near"}
-    assert any("point of interest outside the plan: 1" in note for note in described(reading))
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 9, 9), indoor="room", level="0", name="Shop")
+    builder.add_node((5, 12), amenity="bench", level="0", name="Near")
+    builder.add_node((5, 90), amenity="bench", level="0", name="Far")
+    translated = translate_osm(builder)
+    assert {location.name for location in translated.candidates} == {"Shop", "Near"}
+    assert any("point of interest outside the plan: 1" in note for note in notes_of(translated))
 
 
 def test_a_location_does_not_stand_in_an_obstacle() -> None:
     pool = rect(10, 10, 20, 20, "indoor=wall")
     lounge = rect(0, 0, 40, 40, "indoor=area;amenity=lounge;name=Lounge")
-    location = place_of(of_svg(lounge + pool, floors={"f1": 1}), "Lounge")
+    location = candidate_named(translate_svg(lounge + pool, floors={"f1": 1}), "Lounge")
     assert not (10 < location.x < 30 and 10 < location.y < 30)

@@ -13,18 +13,18 @@ from storage.locations import Location
 from storage.maps import Map
 from storage.records.fields import Record
 from storage.units import Unit
-from tests.parsing.geography import Sketchbook, box, read_caserne
+from tests.parsing.geography import OsmPlanBuilder, box, read_caserne
 
 
-def reading_of(*levels: str) -> TranslatedPlan:
-    book = Sketchbook()
+def translate_levels(*levels: str) -> TranslatedPlan:
+    builder = OsmPlanBuilder()
     for number, level in enumerate(levels):
-        book.way(box(0, 0, 9, 9), indoor="room", level=level, name=f"Room {number}")
-    return translate_plan(plans.read_plan({"plan.osm": book.osm()}), "mall")
+        builder.add_way(box(0, 0, 9, 9), indoor="room", level=level, name=f"Room {number}")
+    return translate_plan(plans.read_plan({"plan.osm": builder.to_osm()}), "mall")
 
 
 def test_each_level_becomes_a_floor_and_each_room_a_unit() -> None:
-    directory = build_directory(reading_of("-1", "0"), "centre")
+    directory = build_directory(translate_levels("-1", "0"), "centre")
     assert [(floor["id"], floor["name"], floor["sort"]) for floor in directory["floors"]] == [
         ("mall-level--1", "Level -1", -1),
         ("mall-level-0", "Level 0", 0),
@@ -40,12 +40,12 @@ def test_each_level_becomes_a_floor_and_each_room_a_unit() -> None:
 
 
 def test_half_levels_are_sorted_by_their_order() -> None:
-    floors = build_directory(reading_of("0", "0.5", "1"), "a")["floors"]
+    floors = build_directory(translate_levels("0", "0.5", "1"), "a")["floors"]
     assert [floor["sort"] for floor in floors] == [0, 1, 2]
 
 
 def test_a_location_names_its_unit_its_floors_and_its_feature() -> None:
-    (location,) = build_location_records(reading_of("0;1"), "a")
+    (location,) = build_location_records(translate_levels("0;1"), "a")
     assert location["floors"] == [{"id": "mall-level-0"}, {"id": "mall-level-1"}]
     assert {tag["key"]: tag["value"] for tag in location["tags"]} == {
         "svc:id": "mall-way-1", "svc:type": "unit", "indoor": "room", "osm:id": "way/1",
@@ -67,10 +67,10 @@ def files_of(source: str) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("source", ["imdf", "osm"])
 def test_every_member_is_one_that_a_bundle_may_have(source: str) -> None:
-    reading = translate_plan(plans.read_plan(files_of(source)), "map")
+    translated = translate_plan(plans.read_plan(files_of(source)), "map")
     members: dict[str, list[dict[str, Any]]] = {
-        **build_directory(reading, "asset"),
-        "locations": build_location_records(reading, "asset"),
+        **build_directory(translated, "asset"),
+        "locations": build_location_records(translated, "asset"),
     }
     assert members.keys() == RECORDS.keys()
     for kind, made in members.items():

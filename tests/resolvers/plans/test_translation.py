@@ -9,21 +9,27 @@ from parsing import plans
 from resolvers.plans.translation import TranslatedPlan, translate_plan
 from routing.plan import ConnectorKind, Direction, SpaceKind
 from samples.venue import feature_id, make_venue
-from tests.parsing.geography import Sketchbook, box, read_caserne
-from tests.resolvers.sketches import described, of_osm, of_svg, place_of, rect
+from tests.parsing.geography import OsmPlanBuilder, box, read_caserne
+from tests.resolvers.small_plans import (
+    candidate_named,
+    notes_of,
+    rect,
+    translate_osm,
+    translate_svg,
+)
 
 DEMO = Path(__file__).parents[3] / "samples/demo"
 # Spaces, barriers, doors
 
 
 def test_rooms_corridors_areas_and_outlines_are_in_feet_on_their_floor() -> None:
-    reading = of_svg(
+    translated = translate_svg(
         rect(0, 0, 20, 10, "indoor=room;name=Gym", 'id="gym"')
         + rect(0, 10, 20, 4, "indoor=corridor")
         + rect(0, 14, 20, 4, "indoor=area")
         + rect(0, 0, 50, 50, "indoor=level")
     )
-    plan = reading.plan
+    plan = translated.plan
     assert [space.kind for space in plan.spaces] == [
         SpaceKind.ROOM,
         SpaceKind.CORRIDOR,
@@ -38,10 +44,10 @@ def test_rooms_corridors_areas_and_outlines_are_in_feet_on_their_floor() -> None
 
 def test_a_ring_in_a_path_is_a_hole_by_either_fill_rule() -> None:
     ring = 'd="M0 0h30v30h-30z M10 10v10h10v-10z" data-tags="indoor=corridor"'
-    (space,) = of_svg(f"<path {ring}/>", feet_per_unit=1.0).plan.spaces
+    (space,) = translate_svg(f"<path {ring}/>", feet_per_unit=1.0).plan.spaces
     assert space.polygon.area == 800
     same_way = 'd="M0 0h30v30h-30z M10 10h10v10h-10z" data-tags="indoor=corridor"'
-    nonzero, evenodd = of_svg(
+    nonzero, evenodd = translate_svg(
         f'<path {same_way}/><path fill-rule="evenodd" {same_way}/>', feet_per_unit=1.0
     ).plan.spaces
     assert (nonzero.polygon.area, evenodd.polygon.area) == (900, 800)
@@ -50,21 +56,21 @@ def test_a_ring_in_a_path_is_a_hole_by_either_fill_rule() -> None:
 def test_rings_that_leave_nothing_between_them_are_noted() -> None:
     ring = "M0 0h9v9h-9z"
     nothing = f'<path d="{ring} {ring}" fill-rule="evenodd" data-tags="indoor=area;amenity=bar"/>'
-    reading = of_svg(nothing + rect(0, 0, 9, 9, "indoor=room"))
-    assert len(reading.plan.spaces) == 1
-    assert described(reading) == ["outline that encloses nothing: 1 (f1#1)"]
+    translated = translate_svg(nothing + rect(0, 0, 9, 9, "indoor=room"))
+    assert len(translated.plan.spaces) == 1
+    assert notes_of(translated) == ["outline that encloses nothing: 1 (f1#1)"]
 
 
 def test_several_shapes_of_a_unit_are_one_space_and_one_location() -> None:
     units = '<g data-type="UnitLayer"><rect id="u1" width="10" height="10"/>'
-    reading = of_svg(units + '<rect data-id="u1" x="10" width="10" height="4"/></g>')
-    (space,) = reading.plan.spaces
+    translated = translate_svg(units + '<rect data-id="u1" x="10" width="10" height="4"/></g>')
+    (space,) = translated.plan.spaces
     assert (space.id, space.polygon.area) == ("u1", 35)
-    assert [place.unit_id for place in reading.candidates] == ["u1"]
+    assert [place.unit_id for place in translated.candidates] == ["u1"]
 
 
 def test_walls_columns_kiosks_and_pools_are_barriers_but_a_gate_is_not() -> None:
-    reading = of_svg(
+    translated = translate_svg(
         '<line x2="9" data-tags="indoor=wall"/>'
         + rect(0, 0, 1, 1, "indoor=column")
         + rect(3, 0, 1, 1, "barrier=kiosk")
@@ -72,10 +78,10 @@ def test_walls_columns_kiosks_and_pools_are_barriers_but_a_gate_is_not() -> None
         + rect(8, 0, 1, 1, "barrier=gate")
         + rect(9, 0, 1, 1, "indoor=area;barrier=no")
     )
-    assert [barrier.geometry.geom_type for barrier in reading.plan.barriers] == [
+    assert [barrier.geometry.geom_type for barrier in translated.plan.barriers] == [
         "LineString", "Polygon", "Polygon", "Polygon",
     ]  # fmt: skip
-    assert described(reading) == ["not used, barrier=gate: 1 (f1#5)"]
+    assert notes_of(translated) == ["not used, barrier=gate: 1 (f1#5)"]
 
 
 @pytest.mark.parametrize(
@@ -95,22 +101,24 @@ def test_walls_columns_kiosks_and_pools_are_barriers_but_a_gate_is_not() -> None
 def test_doors_have_width_access_and_whether_wheelchairs_pass(
     tags: dict[str, str], width_feet: float | None, wheelchair: bool | None, locked: bool
 ) -> None:
-    (door,) = of_svg(rect(0, 0, 2, 2, ";".join(f"{k}={v}" for k, v in tags.items()))).plan.doors
+    (door,) = translate_svg(
+        rect(0, 0, 2, 2, ";".join(f"{k}={v}" for k, v in tags.items()))
+    ).plan.doors
     expected = None if width_feet is None else pytest.approx(width_feet)
     assert (door.width_feet, door.wheelchair, door.is_locked) == (expected, wheelchair, locked)
 
 
 def test_a_door_drawn_along_its_wall_is_as_wide_as_it_is_long() -> None:
-    (door,) = of_svg('<line x1="1" x2="7" data-tags="door=yes"/>').plan.doors
+    (door,) = translate_svg('<line x1="1" x2="7" data-tags="door=yes"/>').plan.doors
     assert door.width_feet == 3.0
 
 
 def test_a_feature_on_two_levels_is_a_part_of_each() -> None:
-    book = Sketchbook()
-    shop = book.way(box(0, 0, 9, 9), indoor="room", level="0;2", shop="clothes")
-    door = book.node((9, 5), door="yes", level="0-2")
-    book.way(box(20, 0, 29, 9), indoor="room", level="1")
-    plan = of_osm(book).plan
+    builder = OsmPlanBuilder()
+    shop = builder.add_way(box(0, 0, 9, 9), indoor="room", level="0;2", shop="clothes")
+    door = builder.add_node((9, 5), door="yes", level="0-2")
+    builder.add_way(box(20, 0, 29, 9), indoor="room", level="1")
+    plan = translate_osm(builder).plan
     assert [level.id for level in plan.levels] == ["m-level-0", "m-level-1", "m-level-2"]
     assert [(s.id, s.level_id) for s in plan.spaces if s.id.startswith(shop)] == [
         (f"{shop}@m-level-0", "m-level-0"),
@@ -120,58 +128,58 @@ def test_a_feature_on_two_levels_is_a_part_of_each() -> None:
 
 
 def test_a_footway_drawn_as_a_line_is_as_wide_as_it_says() -> None:
-    book = Sketchbook()
-    book.way([(0, 0), (30, 0)], highway="footway", indoor="yes", level="0", width="2")
-    (path,) = of_osm(book).plan.spaces
+    builder = OsmPlanBuilder()
+    builder.add_way([(0, 0), (30, 0)], highway="footway", indoor="yes", level="0", width="2")
+    (path,) = translate_osm(builder).plan.spaces
     assert path.kind is SpaceKind.AREA
     assert path.polygon.area == pytest.approx(60 / 0.3048**2, rel=0.01)
 
 
-def mall(**tags: str) -> Sketchbook:
+def mall(**tags: str) -> OsmPlanBuilder:
     """Two buildings with a room each on grounds of 60 by 20 metres, a kiosk and a roof between."""
-    book = Sketchbook()
+    builder = OsmPlanBuilder()
     for west in (0, 40):
-        book.way(box(west, 0, west + 20, 20), building="retail")
-        book.way(box(west, 0, west + 20, 20), indoor="room", level="0")
-    book.way(box(24, 8, 28, 12), building="kiosk", amenity="cafe", name="Kiosk")
-    book.way(box(30, 0, 32, 20), building="roof")
-    book.way(box(0, 0, 60, 20), name="Mall", **tags)
-    return book
+        builder.add_way(box(west, 0, west + 20, 20), building="retail")
+        builder.add_way(box(west, 0, west + 20, 20), indoor="room", level="0")
+    builder.add_way(box(24, 8, 28, 12), building="kiosk", amenity="cafe", name="Kiosk")
+    builder.add_way(box(30, 0, 32, 20), building="roof")
+    builder.add_way(box(0, 0, 60, 20), name="Mall", **tags)
+    return builder
 
 
 @pytest.mark.parametrize("tags", [{"shop": "mall"}, {"amenity": "hospital"}, {"place": "square"}])
 def test_the_grounds_between_the_buildings_of_a_site_can_be_walked_on(tags: dict[str, str]) -> None:
-    reading = of_osm(mall(**tags))
-    (grounds,) = [space for space in reading.plan.spaces if space.kind is SpaceKind.AREA]
+    translated = translate_osm(mall(**tags))
+    (grounds,) = [space for space in translated.plan.spaces if space.kind is SpaceKind.AREA]
     assert (grounds.level_id, grounds.name) == ("m-level-0", "Mall")
     square_metres = grounds.polygon.area * 0.3048**2
     assert square_metres == pytest.approx(20 * 20 - 4 * 4, rel=0.01)
-    kiosk = place_of(reading, "Kiosk")
+    kiosk = candidate_named(translated, "Kiosk")
     assert kiosk.unit_id is None
     assert kiosk.tags["amenity"] == "cafe"
-    assert "Mall" not in {place.name for place in reading.candidates}
+    assert "Mall" not in {place.name for place in translated.candidates}
 
 
 @pytest.mark.parametrize("tags", [{"landuse": "retail"}, {"shop": "mall", "building": "yes"}])
 def test_what_is_no_site_adds_no_grounds(tags: dict[str, str]) -> None:
-    kinds = {space.kind for space in of_osm(mall(**tags)).plan.spaces}
+    kinds = {space.kind for space in translate_osm(mall(**tags)).plan.spaces}
     assert kinds == {SpaceKind.ROOM}
 
 
 def test_a_site_elsewhere_adds_no_grounds_and_is_noted() -> None:
-    book = Sketchbook()
-    book.way([(0, 0), (30, 0), (30, 30), (0, 0)], indoor="room", level="0")
-    square = book.way([(0, 10), (0, 30), (10, 30), (0, 10)], place="square")
-    reading = of_osm(book)
-    assert len(reading.plan.spaces) == 1
-    assert described(reading) == [f"grounds on which no room lies: 1 ({square})"]
+    builder = OsmPlanBuilder()
+    builder.add_way([(0, 0), (30, 0), (30, 30), (0, 0)], indoor="room", level="0")
+    square = builder.add_way([(0, 10), (0, 30), (10, 30), (0, 10)], place="square")
+    translated = translate_osm(builder)
+    assert len(translated.plan.spaces) == 1
+    assert notes_of(translated) == [f"grounds on which no room lies: 1 ({square})"]
 
 
 def test_a_footway_does_not_keep_the_floor_between_rooms_from_being_walked_on() -> None:
-    book = Sketchbook()
-    book.way(box(0, 0, 50, 50), indoor="level", level="0")
-    book.way([(0, 9), (30, 9)], highway="footway", level="0")
-    assert of_osm(book).plan.spaces == ()
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 50, 50), indoor="level", level="0")
+    builder.add_way([(0, 9), (30, 9)], highway="footway", level="0")
+    assert translate_osm(builder).plan.spaces == ()
 
 
 # Locations
@@ -179,7 +187,7 @@ def test_a_footway_does_not_keep_the_floor_between_rooms_from_being_walked_on() 
 
 def test_a_unit_is_a_location_inside_its_shape_in_the_units_of_the_map() -> None:
     hook = '<g data-type="UnitLayer"><path id="u1" d="M0 0h40v4h-36v36h-4z"/></g>'
-    (place,) = of_svg(hook).candidates
+    (place,) = translate_svg(hook).candidates
     assert place.tags == {"svc:id": "u1", "svc:type": "unit", "indoor": "room"}
     assert (place.id, place.unit_id, place.levels) == ("m-u1", "u1", ("f1",))
     assert place.x <= 4 or place.y <= 4
@@ -187,40 +195,40 @@ def test_a_unit_is_a_location_inside_its_shape_in_the_units_of_the_map() -> None
 
 
 def test_amenities_are_locations_with_their_own_tags_and_other_rooms_are_none() -> None:
-    reading = of_svg(
+    translated = translate_svg(
         rect(0, 0, 10, 4, "indoor=room;name=Gym;leisure=fitness_centre")
         + rect(0, 4, 10, 4, "indoor=room;room=technical")
         + rect(0, 8, 10, 4, "indoor=area;amenity=lounge")
         + rect(0, 0, 1, 1, "door=yes;amenity=no")
     )
-    gym, lounge = reading.candidates
+    gym, lounge = translated.candidates
     assert gym.tags == {"svc:amenity": "yes", "indoor": "room", "leisure": "fitness_centre"}
     assert (gym.name, gym.x, gym.y, gym.unit_id) == ("Gym", 5, 2, None)
     assert lounge.name == "lounge"
 
 
 def test_the_location_of_a_plan_is_the_place_in_feet_and_in_its_space() -> None:
-    reading = of_svg(rect(10, 10, 10, 10, "indoor=room;amenity=gym", 'id="gym"'))
-    (location,) = reading.plan.locations
+    translated = translate_svg(rect(10, 10, 10, 10, "indoor=room;amenity=gym", 'id="gym"'))
+    (location,) = translated.plan.locations
     assert (location.id, location.space_id, location.level_id) == ("m-gym", "gym", "f1")
     assert (location.x, location.y) == (7.5, 7.5)
 
 
 def test_a_location_stands_clear_of_what_is_in_its_room() -> None:
     pillar = rect(40, 0, 20, 10, "indoor=wall")
-    (place,) = of_svg(rect(0, 0, 100, 10, "indoor=area;amenity=bar") + pillar).candidates
+    (place,) = translate_svg(rect(0, 0, 100, 10, "indoor=area;amenity=bar") + pillar).candidates
     assert not 40 <= place.x <= 60
 
 
 def test_of_geographic_plans_every_room_but_lifts_and_stairs_is_a_unit() -> None:
-    book = Sketchbook()
-    shop = book.way(box(0, 0, 9, 9), indoor="room", level="0;1", shop="tea", name="Tea")
-    book.way(box(9, 0, 12, 9), indoor="room", level="0;1", stairs="yes")
-    book.way(box(0, 9, 12, 12), indoor="corridor", level="0")
-    cash = book.node((3, 10), amenity="atm", level="0")
-    reading = of_osm(book)
-    tea, machine = place_of(reading, "Tea"), place_of(reading, "atm")
-    assert len(reading.candidates) == 2
+    builder = OsmPlanBuilder()
+    shop = builder.add_way(box(0, 0, 9, 9), indoor="room", level="0;1", shop="tea", name="Tea")
+    builder.add_way(box(9, 0, 12, 9), indoor="room", level="0;1", stairs="yes")
+    builder.add_way(box(0, 9, 12, 12), indoor="corridor", level="0")
+    cash = builder.add_node((3, 10), amenity="atm", level="0")
+    translated = translate_osm(builder)
+    tea, machine = candidate_named(translated, "Tea"), candidate_named(translated, "atm")
+    assert len(translated.candidates) == 2
     assert tea.tags == {
         "svc:id": "m-way-1", "svc:type": "unit", "indoor": "room", "svc:amenity": "yes",
         "osm:id": shop, "shop": "tea",
@@ -242,20 +250,20 @@ def test_of_geographic_plans_every_room_but_lifts_and_stairs_is_a_unit() -> None
 def test_a_vacant_shop_is_a_room_without_anything_of_interest(
     tags: dict[str, str], name: str, is_of_interest: bool
 ) -> None:
-    book = Sketchbook()
-    book.way(box(0, 0, 9, 9), indoor="room", level="0", **tags)
-    (place,) = of_osm(book).candidates
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 9, 9), indoor="room", level="0", **tags)
+    (place,) = translate_osm(builder).candidates
     assert place.name.startswith(name)
     assert ("svc:amenity" in place.tags) is is_of_interest
 
 
 def test_a_point_of_interest_far_from_the_plan_is_noted_and_left_out() -> None:
-    book = Sketchbook()
-    book.way(box(0, 0, 9, 9), indoor="room", level="0")
-    far = book.node((90, 0), shop="kiosk", level="0")
-    reading = of_osm(book)
-    assert len(reading.candidates) == 1
-    assert described(reading) == [f"point of interest outside the plan: 1 ({far})"]
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 9, 9), indoor="room", level="0")
+    far = builder.add_node((90, 0), shop="kiosk", level="0")
+    translated = translate_osm(builder)
+    assert len(translated.candidates) == 1
+    assert notes_of(translated) == [f"point of interest outside the plan: 1 ({far})"]
 
 
 # Whole plans
@@ -269,8 +277,8 @@ def demo() -> tuple[TranslatedPlan, dict[str, list[Any]]]:
 
 
 def test_the_demo_property_has_every_room_door_connector_and_amenity() -> None:
-    reading, bundle = demo()
-    plan = reading.plan
+    translated, bundle = demo()
+    plan = translated.plan
     assert [level.ordinal for level in plan.levels] == [0, 1, 2, 3, 4]
     assert Counter(space.kind for space in plan.spaces) == {
         SpaceKind.ROOM: 140,
@@ -285,8 +293,8 @@ def test_the_demo_property_has_every_room_door_connector_and_amenity() -> None:
         (ConnectorKind.STEPS, "Stair B", 5),
     ]
     units = {unit["id"] for unit in bundle["units"] if unit["asset_id"] == "alder-court"}
-    assert {place.unit_id for place in reading.candidates} - {None} == units
-    amenities = Counter(place.name for place in reading.candidates if place.unit_id is None)
+    assert {place.unit_id for place in translated.candidates} - {None} == units
+    amenities = Counter(place.name for place in translated.candidates if place.unit_id is None)
     drawn = [tag for location in bundle["locations"] for tag in location["tags"]]
     assert amenities.total() == sum(tag["key"] == "svc:amenity" for tag in drawn)
 
@@ -308,12 +316,12 @@ def test_the_venue_has_a_lift_stairs_and_an_escalator_that_only_goes_up() -> Non
 
 
 def test_the_shopping_centre_has_its_lifts_and_stairs() -> None:
-    reading = translate_plan(plans.read_plan({"c.osm": read_caserne("osm")}), "c")
-    plan = reading.plan
+    translated = translate_plan(plans.read_plan({"c.osm": read_caserne("osm")}), "c")
+    plan = translated.plan
     assert [level.ordinal for level in plan.levels] == [-1, 0, 1, 2]
     served = Counter((connector.kind, len(connector.entrances)) for connector in plan.connectors)
     assert served == {(ConnectorKind.ELEVATOR, 2): 3, (ConnectorKind.STEPS, 2): 3}
     assert len(plan.doors) == 10
     (street,) = [space for space in plan.spaces if space.kind is SpaceKind.AREA]
     assert street.name == "Caserne de Bonne"
-    assert "not used, highway=service: 3" in " ".join(described(reading))
+    assert "not used, highway=service: 3" in " ".join(notes_of(translated))

@@ -10,8 +10,8 @@ from resolvers.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
 from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDocumentError
 from storage.store import Store
+from tests.fixtures import World, gateway_client
 from tests.resolvers.tower import FLAGS, SVG, ask_matrix, processed, tower, unit_locations
-from tests.world import World, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -77,10 +77,10 @@ async def test_processing_again_changes_nothing_and_importing_keeps_it(
         assert await everything(store) == before
         summary = await import_catalog(store.database, [tmp_path / "tower.json"])
         assert summary.total.written == 0
-        kept = await store.database["maps"].find_one({"_id": "tower"})
-        assert kept is not None
-        assert kept["tags"] == ["ils", "pathfinding"]
-        assert kept["routing_tier"] == "wheelchair_routing"
+        stored = await store.database["maps"].find_one({"_id": "tower"})
+        assert stored is not None
+        assert stored["tags"] == ["ils", "pathfinding"]
+        assert stored["routing_tier"] == "wheelchair_routing"
 
 
 DOORLESS = SVG.replace('x="8" y="19"', 'x="8" y="5"')
@@ -132,7 +132,7 @@ async def test_a_lift_that_breaks_is_no_longer_offered(own_world: World, tmp_pat
         assert (await up_the_tower(client, **WHEELCHAIR))[1] is not None
         broken = LIFT_BROKEN.replace("</g>\n</g>", f"{WITH_STAIRS}</g>\n</g>")
         assert (await process_and_publish(store, given(broken))).published
-    async with serving(own_world.settings(), own_world.keys.full) as client:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         client.headers.update(FLAGS)
         assert (await up_the_tower(client))[1] is not None
         for method in ("default", "pathfinding"):
@@ -169,12 +169,14 @@ async def test_a_plan_without_reachable_locations_withdraws_the_network(
         assert await updated_at(store) > LONG_AGO
         assert not await is_processed(store, "tower")
         assert await store.database["locations"].find({}).to_list(None) == located
-    async with serving(own_world.settings(), own_world.keys.full) as client:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         client.headers.update(FLAGS)
         assert await up_the_tower(client) == ("euclidean", 0)
         asked = [{"id": "gym"}]
-        told = await ask_matrix(client, sources=asked, targets=asked, distance_method="pathfinding")
-        assert told.status_code == 422
+        response = await ask_matrix(
+            client, sources=asked, targets=asked, distance_method="pathfinding"
+        )
+        assert response.status_code == 422
 
 
 async def test_below_the_required_share_nothing_changes(own_world: World, tmp_path: Path) -> None:
@@ -214,7 +216,7 @@ async def test_what_cannot_be_processed_says_why(own_world: World, tmp_path: Pat
             await process_and_publish(store, ProcessingRequest("new", {"plan.osm": b"<osm><"}))
 
 
-async def test_a_level_that_names_no_floor_is_told_from_the_worker_process(
+async def test_a_level_that_names_no_floor_is_reported_from_the_worker_process(
     own_world: World, tmp_path: Path
 ) -> None:
     lost = SVG.replace("floor=upper", "storey=upper")

@@ -10,8 +10,8 @@ import pytest
 from pymongo import monitoring
 
 from storage.mongo import driver
+from tests.fixtures import World, create_world, open_client, post_graphql, run_gateway
 from tests.resolvers.directory import Commands
-from tests.world import World, ask, create, running, speaking
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -99,12 +99,12 @@ async def counted(
         for each in (2, 8):
             name = uuid.uuid4().hex
             bundle = tmp_path_factory.mktemp("commands") / "bundle.json"
-            world = await create(mongo_url, name, bundle, catalog(each))
+            world = await create_world(mongo_url, name, bundle, catalog(each))
             stack.push_async_callback(_drop, world)
             commands = Commands(name)
             monitoring.register(commands)  # for the clients that are made from here on
-            gateway = await stack.enter_async_context(running(world.settings(cache_mb=0)))
-            client = await stack.enter_async_context(speaking(gateway, world.keys.full))
+            gateway = await stack.enter_async_context(run_gateway(world.settings(cache_mb=0)))
+            client = await stack.enter_async_context(open_client(gateway, world.keys.full))
             made.append((each, commands, client))
         yield made
 
@@ -121,9 +121,11 @@ async def test_the_number_of_commands_does_not_grow_with_the_number_of_records(
 ) -> None:
     numbers = []
     for each, commands, client in counted:
-        assert "errors" not in await ask(client, query)  # the key is in memory from here on
+        assert "errors" not in await post_graphql(
+            client, query
+        )  # the key is in memory from here on
         commands.sent.clear()
-        body = await ask(client, query)
+        body = await post_graphql(client, query)
         assert "errors" not in body
         assert repr(body).count("{") >= each
         numbers.append(len(commands.sent))

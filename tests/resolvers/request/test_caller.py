@@ -1,4 +1,4 @@
-"""Callers: equal in their rights wherever a response may be shared, and told apart otherwise."""
+"""Callers: equal in their rights wherever a response may be shared, and distinguished otherwise."""
 
 from typing import Any
 

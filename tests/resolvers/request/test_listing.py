@@ -13,8 +13,8 @@ from schema.execution import Executor
 from schema.fields import resolver_field
 from schema.paging import Page
 from storage.units import UNITS
+from tests.fixtures import FLOOR, HIDDEN, SEEN, UNIT_IDS
 from tests.resolvers.directory import Directory
-from tests.world import FLOOR, HIDDEN, SEEN, UNIT_IDS
 
 pytestmark = pytest.mark.anyio
 

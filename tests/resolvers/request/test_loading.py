@@ -10,7 +10,7 @@ from resolvers.request.loading import DataLoader
 pytestmark = pytest.mark.anyio
 
 
-class Reading:
+class RecordingLoader:
     """Double numbers, record the calls, and fail at negative ones."""
 
     def __init__(self, max_keys: int = 100) -> None:
@@ -26,46 +26,48 @@ class Reading:
 
 
 async def test_concurrent_callers_share_one_call() -> None:
-    reading = Reading()
-    answers = await asyncio.gather(*(reading.loader.load(keys) for keys in ([3, 1], [1, 1, 2])))
+    recording = RecordingLoader()
+    answers = await asyncio.gather(*(recording.loader.load(keys) for keys in ([3, 1], [1, 1, 2])))
     assert answers == [[6, 2], [2, 2, 4]]
-    assert reading.calls == [[3, 1, 2]]
+    assert recording.calls == [[3, 1, 2]]
 
 
 async def test_one_key_is_read_with_those_of_others() -> None:
-    reading = Reading()
-    values, value = await asyncio.gather(reading.loader.load([1, 2]), reading.loader.load_one(3))
+    recording = RecordingLoader()
+    values, value = await asyncio.gather(
+        recording.loader.load([1, 2]), recording.loader.load_one(3)
+    )
     assert (values, value) == ([2, 4], 6)
-    assert await reading.loader.load_one(2) == 4
-    assert reading.calls == [[1, 2, 3]]
+    assert await recording.loader.load_one(2) == 4
+    assert recording.calls == [[1, 2, 3]]
 
 
 async def test_nothing_is_read_twice() -> None:
-    reading = Reading()
-    await reading.loader.load([1, 2])
-    assert await reading.loader.load([2, 3, 1]) == [4, 6, 2]
-    assert await reading.loader.load([]) == []
-    assert reading.calls == [[1, 2], [3]]
+    recording = RecordingLoader()
+    await recording.loader.load([1, 2])
+    assert await recording.loader.load([2, 3, 1]) == [4, 6, 2]
+    assert await recording.loader.load([]) == []
+    assert recording.calls == [[1, 2], [3]]
 
 
 async def test_the_keys_of_a_call_are_bounded() -> None:
-    reading = Reading(max_keys=2)
-    assert await reading.loader.load([1, 2, 3]) == [2, 4, 6]
-    assert reading.calls == [[1, 2], [3]]
+    recording = RecordingLoader(max_keys=2)
+    assert await recording.loader.load([1, 2, 3]) == [2, 4, 6]
+    assert recording.calls == [[1, 2], [3]]
 
 
 async def test_an_error_is_raised_to_all_callers() -> None:
-    reading = Reading()
+    recording = RecordingLoader()
     failed = await asyncio.gather(
-        reading.loader.load([1]), reading.loader.load([-1]), return_exceptions=True
+        recording.loader.load([1]), recording.loader.load([-1]), return_exceptions=True
     )
     assert [str(error) for error in failed] == ["negative", "negative"]
 
 
 async def test_a_cancelled_caller_does_not_cancel_others() -> None:
-    reading = Reading()
-    impatient = asyncio.create_task(reading.loader.load([1]))
-    patient = asyncio.create_task(reading.loader.load([1, 2]))
+    recording = RecordingLoader()
+    cancelled = asyncio.create_task(recording.loader.load([1]))
+    other = asyncio.create_task(recording.loader.load([1, 2]))
     await asyncio.sleep(0)
-    impatient.cancel()
-    assert await patient == [2, 4]
+    cancelled.cancel()
+    assert await other == [2, 4]

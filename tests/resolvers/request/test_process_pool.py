@@ -11,7 +11,7 @@ from resolvers.request.process_pool import run_in_process_pool
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 SHORT_SECONDS = 0.2
 
 
@@ -29,7 +29,7 @@ def write_pid_and_wait(path: Path) -> None:
 
 
 async def pool_pid() -> int:
-    return await run_in_process_pool(os.getpid, PATIENCE_SECONDS)
+    return await run_in_process_pool(os.getpid, TIMEOUT_SECONDS)
 
 
 async def test_work_is_done_in_another_process_that_is_used_again() -> None:
@@ -39,9 +39,9 @@ async def test_work_is_done_in_another_process_that_is_used_again() -> None:
 
 
 async def test_results_and_errors_come_from_the_process() -> None:
-    assert await run_in_process_pool(divide, PATIENCE_SECONDS, 7, 2) == 3.5
+    assert await run_in_process_pool(divide, TIMEOUT_SECONDS, 7, 2) == 3.5
     with pytest.raises(ZeroDivisionError):
-        await run_in_process_pool(divide, PATIENCE_SECONDS, 7, 0)
+        await run_in_process_pool(divide, TIMEOUT_SECONDS, 7, 0)
 
 
 async def test_the_process_is_killed_at_the_deadline(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ async def test_the_process_is_killed_at_the_deadline(tmp_path: Path) -> None:
 async def test_cancelling_kills_the_process(tmp_path: Path) -> None:
     path = tmp_path / "pid"
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run_in_process_pool, write_pid_and_wait, PATIENCE_SECONDS, path)
+        tasks.start_soon(run_in_process_pool, write_pid_and_wait, TIMEOUT_SECONDS, path)
         while not path.exists() or not path.read_text():
             await anyio.sleep(0.01)
         tasks.cancel_scope.cancel()
@@ -72,5 +72,5 @@ async def test_an_idle_process_that_was_killed_is_replaced() -> None:
 
 async def test_work_that_kills_its_process_is_an_error() -> None:
     with pytest.raises(anyio.BrokenWorkerProcess):
-        await run_in_process_pool(die, PATIENCE_SECONDS)
-    assert await run_in_process_pool(divide, PATIENCE_SECONDS, 4, 2) == 2
+        await run_in_process_pool(die, TIMEOUT_SECONDS)
+    assert await run_in_process_pool(divide, TIMEOUT_SECONDS, 4, 2) == 2

@@ -33,9 +33,9 @@ def resolved(part: dict[str, Any]) -> dict[str, Any]:
     return dict(target)
 
 
-def complaints(schema: dict[str, Any], value: object) -> list[str]:
-    whole = {**schema, "components": DESCRIPTION["components"]}
-    validator = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+def schema_errors(schema: dict[str, Any], value: object) -> list[str]:
+    complete = {**schema, "components": DESCRIPTION["components"]}
+    validator = jsonschema_rs.Draft202012Validator(complete, validate_formats=True)
     return [error.message for error in validator.iter_errors(value)]
 
 
@@ -73,7 +73,7 @@ def test_every_example_fits_its_schema(operation: dict[str, Any]) -> None:
     for content in media(operation):
         assert examples_of(content)
         for example in examples_of(content):
-            assert complaints(content["schema"], example) == []
+            assert schema_errors(content["schema"], example) == []
 
 
 @each_operation
@@ -81,7 +81,7 @@ def test_every_parameter_is_described_and_its_example_fits(operation: dict[str, 
     for parameter in map(resolved, operation["parameters"]):
         assert parameter["description"]
         for example in examples_of(parameter):
-            assert complaints(parameter["schema"], example) == []
+            assert schema_errors(parameter["schema"], example) == []
 
 
 @each_operation
@@ -91,7 +91,7 @@ def test_every_header_of_a_response_is_described_and_its_example_fits(
     for response in map(resolved, operation["responses"].values()):
         assert "X-Request-Id" in response["headers"]
         for header in map(resolved, response["headers"].values()):
-            assert complaints(header["schema"], header["example"]) == []
+            assert schema_errors(header["schema"], header["example"]) == []
 
 
 @pytest.mark.parametrize("row", ENDPOINTS, ids=NAMES)
@@ -159,9 +159,9 @@ def test_a_flag_is_a_required_header() -> None:
     (flag,) = (item for item in parameters if item.get("name") == "Experimental-Flags")
     assert flag["required"]
     for good in ("references", "distances, references", "references ,x,,", ",references"):
-        assert complaints(flag["schema"], good) == []
+        assert schema_errors(flag["schema"], good) == []
     for bad in ("", "reference", "References", "references-2", "x references"):
-        assert complaints(flag["schema"], bad) != []
+        assert schema_errors(flag["schema"], bad) != []
 
 
 def test_a_body_is_described_with_its_limit_and_its_errors() -> None:

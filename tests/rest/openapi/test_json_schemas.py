@@ -117,7 +117,7 @@ def test_a_fragment_becomes_a_component_of_its_name() -> None:
     assert [*components["Entrance"]["properties"]] == ["id"]
 
 
-def test_a_component_that_may_be_null_says_so_beside_its_reference() -> None:
+def test_a_component_that_may_be_null_says_so_next_to_its_reference() -> None:
     selected = ResultSchemaReader(EXECUTOR.schema, EXECUTOR.prepare(FRAGMENTS))
     room = hoist_titled(selected.read_schema(["room"]), {})
     assert room["properties"]["main"]["anyOf"] == [

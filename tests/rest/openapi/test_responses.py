@@ -12,7 +12,7 @@ from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.server.config import ConnectionLimits
 from rest.openapi.responses import ERROR_RESPONSES
 from rest.path_routing import PathRoute
-from tests.world import ALL_FLAGS, MAP, World, serving
+from tests.fixtures import ALL_FLAGS, MAP, World, gateway_client
 
 pytestmark = pytest.mark.anyio
 
@@ -64,9 +64,9 @@ async def test_an_invalid_request_gets_the_documented_error(
 
 
 async def test_a_key_that_lacks_a_permission_gets_the_documented_error(
-    narrow: httpx.AsyncClient,
+    restricted: httpx.AsyncClient,
 ) -> None:
-    response = await narrow.post(MATRIX, json={}, headers=ALL_FLAGS)
+    response = await restricted.post(MATRIX, json={}, headers=ALL_FLAGS)
     assert (response.status_code, response.json()) == (403, documented(403, "permission"))
 
 
@@ -75,16 +75,16 @@ async def test_a_key_that_lacks_a_permission_gets_the_documented_error(
     [(401, "missing", []), (401, "duplicate", ["a", "b"]), (403, "key", ["fgk_none"])],
 )
 async def test_an_unauthenticated_request_gets_the_documented_error(
-    stranger: httpx.AsyncClient, status: int, name: str, keys: list[str]
+    anonymous: httpx.AsyncClient, status: int, name: str, keys: list[str]
 ) -> None:
-    response = await stranger.get("/v1/units", headers=[("API-Key", key) for key in keys])
+    response = await anonymous.get("/v1/units", headers=[("API-Key", key) for key in keys])
     assert (response.status_code, response.json()) == (status, documented(status, name))
     assert {*ERROR_RESPONSES[status].headers} <= {*_names(response)}
 
 
 async def test_requests_over_the_rate_limit_get_the_documented_error(world: World) -> None:
     settings = world.settings(rate_limit=1, rate_burst=1)
-    async with serving(settings, world.keys.full) as client:
+    async with gateway_client(settings, world.keys.full) as client:
         responses = [await client.get("/v1/units") for _ in range(3)]
     response = responses[-1]
     assert (response.status_code, response.json()) == (429, documented(429, "rate"))

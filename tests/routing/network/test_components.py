@@ -1,8 +1,8 @@
-"""Connected components: which locations reach one another, and which floor is cut off."""
+"""Connected components: which locations reach each other, and which floor is cut off."""
 
 from routing.costing import TravelMode
 from routing.network.components import find_components, find_cut_off_areas
-from tests.routing.world import process_drawing
+from tests.routing.ascii_plans import process_drawing
 
 
 def test_locations_without_a_path_are_in_different_components() -> None:

@@ -26,8 +26,8 @@ from routing.plan import (
 from routing.processing import process_plan
 from routing.search.matrix import compute_matrix
 from routing.space.walkable import build_walkable_levels
+from tests.routing.ascii_plans import draw_plan, process_drawing
 from tests.routing.random_plans import plans
-from tests.routing.world import draw_plan, process_drawing
 
 TOWER = process_drawing(
     """
@@ -177,7 +177,7 @@ def test_a_level_with_too_many_hubs_has_no_table_of_their_distances(
 
 
 @pytest.mark.slow
-@given(plans(least_levels=2))
+@given(plans(min_levels=2))
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_network_with_shared_levels_has_the_distances_of_one_without(plan: Plan) -> None:
     ids: Sequence[str] = [location.id for location in plan.locations]

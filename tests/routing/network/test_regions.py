@@ -27,9 +27,9 @@ from routing.processing import ProcessedPlan, process_plan
 from routing.search.route import WalkLeg
 from routing.search.router import Position
 from routing.space.walkable import WalkableLevel
+from tests.routing.ascii_plans import process_drawing
 from tests.routing.buildings import process_demo
 from tests.routing.random_plans import plans
-from tests.routing.world import process_drawing
 
 Floats = NDArray[np.float64]
 ROUNDING_FEET = 1e-6
@@ -61,8 +61,8 @@ def width_feet(door: Polygon) -> float:
     return float(np.linalg.norm(np.diff(corners[:3], axis=0), axis=1).max())
 
 
-def beside_doors(built: WalkableLevel, area: Polygonal) -> Floats:
-    """Places just beside the doors, where a detour to a point in the door is worst."""
+def points_next_to_doors(built: WalkableLevel, area: Polygonal) -> Floats:
+    """Places right next to the doors, where a detour to a point in the door is worst."""
     places = [
         (point.x, point.y)
         for opening in built.openings
@@ -98,11 +98,11 @@ def check_bound(processed: ProcessedPlan, places: Floats) -> None:
 
 
 @pytest.mark.slow
-@given(plans(most_levels=1))
+@given(plans(max_levels=1))
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_coarse_walk_is_at_most_half_a_width_longer_for_each_door(plan: Plan) -> None:
     processed = process_plan(plan)
-    beside = beside_doors(*build(processed))
+    beside = points_next_to_doors(*build(processed))
     places = [(place.x, place.y) for place in plan.locations]
     check_bound(processed, np.concatenate((places, beside[:: max(1, len(beside) // 30)])))
 
@@ -137,7 +137,7 @@ def test_the_bound_holds_for_a_door_that_is_blocked_or_askew(
     walls = tuple(Barrier("0", barrier) for barrier in barriers)
     processed = process_plan(Plan((Level("0", 0),), spaces, walls, (door,)))
     assert processed.walkable_levels[0].openings[0].door_id == "door"
-    check_bound(processed, beside_doors(*build(processed)))
+    check_bound(processed, points_next_to_doors(*build(processed)))
 
 
 def test_next_to_a_wide_door_the_bound_is_nearly_reached() -> None:

@@ -7,7 +7,7 @@ from routing.costing import TravelMode
 from routing.errors import WaypointError
 from routing.search.distance_table import build_distance_table
 from routing.search.matrix import compute_matrix
-from tests.routing.world import process_drawing
+from tests.routing.ascii_plans import process_drawing
 
 NETWORK = process_drawing("A,,e#C", "B,,e#,").networks[TravelMode.FOOT]
 TABLE = build_distance_table(NETWORK)

@@ -19,8 +19,8 @@ from routing.search import matrix as module
 from routing.search.matrix import compute_matrix
 from routing.search.route import find_route
 from routing.search.stops import Position, WaypointRef
+from tests.routing.ascii_plans import draw_plan, process_drawing
 from tests.routing.random_plans import plans
-from tests.routing.world import draw_plan, process_drawing
 
 TOWER = process_drawing("A,,e#C,", "Bs,e#m,", "Ds,##m,")
 FOOT, WHEELCHAIR = (TOWER.networks[mode] for mode in TravelMode)
@@ -48,7 +48,7 @@ def search_seconds(network: Network) -> NDArray[np.float64]:
 
 
 @pytest.mark.slow
-@given(plans(least_levels=2, most_levels=3), st.sampled_from(TravelMode))
+@given(plans(min_levels=2, max_levels=3), st.sampled_from(TravelMode))
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_seconds_are_those_of_the_fastest_route_in_the_building(
     plan: Plan, mode: TravelMode

@@ -6,7 +6,7 @@ import pytest
 from routing.errors import WaypointError
 from routing.search.route import ComputedRoute, ConnectorLeg, WalkLeg
 from routing.search.router import Position, Router
-from tests.routing.world import process_drawing
+from tests.routing.ascii_plans import process_drawing
 
 FLAT = process_drawing(
     """
@@ -63,15 +63,15 @@ def test_a_position_in_the_wall_belongs_to_the_room_it_is_in() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waypoint", "complaint"),
+    ("waypoint", "message"),
     [
         ("X", "no location 'X'"),
         (Position("0", float("nan"), 0), "give finite numbers"),
     ],
 )
-def test_unknown_waypoints_are_refused(waypoint: str | Position, complaint: str) -> None:
+def test_unknown_waypoints_are_refused(waypoint: str | Position, message: str) -> None:
     for router in (FLAT.router, Router(FLAT.networks)):
-        with pytest.raises(WaypointError, match=complaint):
+        with pytest.raises(WaypointError, match=message):
             router.matrix([waypoint], ["A"])
 
 

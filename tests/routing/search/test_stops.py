@@ -6,7 +6,7 @@ import pytest
 from routing.costing import TravelMode
 from routing.errors import WaypointError
 from routing.search.stops import Position, find_stop
-from tests.routing.world import process_drawing
+from tests.routing.ascii_plans import process_drawing
 
 NETWORK = process_drawing("A,,,").networks[TravelMode.FOOT]
 

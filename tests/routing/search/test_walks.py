@@ -20,8 +20,8 @@ from routing.processing import process_plan
 from routing.search.router import Position, Router
 from routing.search.stops import Stop, WaypointRef, find_stop
 from routing.search.walks import measure_walks
+from tests.routing.ascii_plans import process_drawing
 from tests.routing.random_plans import plans, spots
-from tests.routing.world import process_drawing
 
 PIECES = process_drawing(
     """
@@ -68,7 +68,7 @@ def test_walks_on_a_floor_of_several_pieces_are_exact(level: LevelNetwork) -> No
 
 
 @pytest.mark.slow
-@given(plans(most_levels=1), st.sampled_from(TravelMode), st.data())
+@given(plans(max_levels=1), st.sampled_from(TravelMode), st.data())
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_walks_between_places_of_a_random_plan_are_exact(
     plan: Plan, mode: TravelMode, data: st.DataObject

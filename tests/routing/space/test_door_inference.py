@@ -6,7 +6,7 @@ from routing.issues import IssueKind
 from routing.plan import Connector, ConnectorKind, Level, Plan, Space, SpaceKind
 from routing.space.doors import DoorOrigin
 from routing.space.walkable import build_walkable_levels
-from tests.routing.world import draw_plan
+from tests.routing.ascii_plans import draw_plan
 
 HALL = Space("hall", "0", box(0, 20, 60, 30), SpaceKind.CORRIDOR)
 SHOPS = [Space(f"shop {at}", "0", box(20 * at, 0, 20 * at + 20, 20)) for at in range(3)]

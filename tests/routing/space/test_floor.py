@@ -196,7 +196,7 @@ def test_pieces_near_a_shape_are_found_in_order() -> None:
 @st.composite
 def walled_plans(draw: st.DrawFn) -> Plan:
     """A plan with walls drawn as lines, anywhere."""
-    plan = draw(plans(most_levels=1))
+    plan = draw(plans(max_levels=1))
     left, top, right, bottom = shapely.total_bounds([space.polygon for space in plan.spaces])
     xs, ys = st.integers(int(left), int(right)), st.integers(int(top), int(bottom))
     point = st.tuples(xs, ys)

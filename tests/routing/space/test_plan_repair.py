@@ -10,7 +10,7 @@ from routing.issues import IssueKind
 from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import process_plan
 from routing.space.plan_repair import repair_plan
-from tests.routing.world import draw_plan
+from tests.routing.ascii_plans import draw_plan
 
 BOWTIE = Polygon([(0, 0), (20, 20), (20, 0), (0, 20)])
 HALL = Space("hall", "0", box(0, 0, 40, 10), SpaceKind.CORRIDOR)
@@ -22,7 +22,7 @@ def kinds(plan: Plan) -> list[IssueKind]:
 
 
 @pytest.mark.parametrize(
-    ("plan", "complaint"),
+    ("plan", "message"),
     [
         (Plan(()), "has no levels"),
         (Plan((GROUND, GROUND)), "2 levels have the id '0'"),
@@ -49,8 +49,8 @@ def kinds(plan: Plan) -> list[IssueKind]:
         ),
     ],
 )
-def test_a_plan_that_contradicts_itself_is_refused(plan: Plan, complaint: str) -> None:
-    with pytest.raises(PlanError, match=complaint):
+def test_a_plan_that_contradicts_itself_is_refused(plan: Plan, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
         repair_plan(plan)
 
 

@@ -5,7 +5,7 @@ import shapely
 from routing.costing import Costing, TravelMode
 from routing.issues import IssueKind
 from routing.space.walkable import WalkableLevel, build_walkable_levels
-from tests.routing.world import draw_plan
+from tests.routing.ascii_plans import draw_plan
 
 
 def parts(built: WalkableLevel, mode: TravelMode = TravelMode.FOOT) -> int:

@@ -1,4 +1,4 @@
-"""The bundle is whole: owners exist, ids are unique, and it says what the drawings show."""
+"""The bundle is complete: owners exist, ids are unique, and it says what the drawings show."""
 
 from __future__ import annotations
 

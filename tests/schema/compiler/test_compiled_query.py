@@ -13,16 +13,24 @@ from schema.execution import Executor, OperationResult
 from schema.root import GRAPHQL_SCHEMA
 from storage.mongo import driver
 from storage.store import Store
-from tests.schema.both_ways import CALLERS, RIGHTS, STORES, BothWays, both_ways
-from tests.schema.operations import Drawn, operations
+from tests.schema.executor_comparison import (
+    CALLERS,
+    RIGHTS,
+    STORES,
+    ExecutorComparison,
+    open_comparison,
+)
+from tests.schema.operations import DrawnOperation, operations
 
 UNIT = 'unit(id: "unit-1")'
 
 
 @pytest.fixture(scope="module")
-def ways(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothWays]:
-    with both_ways(mongo_url, tmp_path_factory.mktemp("ways")) as ways:
-        yield ways
+def comparison(
+    mongo_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ExecutorComparison]:
+    with open_comparison(mongo_url, tmp_path_factory.mktemp("comparison")) as comparison:
+        yield comparison
 
 
 COMPILED: list[tuple[str, dict[str, Any]]] = [
@@ -52,11 +60,11 @@ COMPILED: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("text", "variables"), COMPILED)
 def test_supported_queries_run_compiled(
-    ways: BothWays, text: str, variables: dict[str, Any]
+    comparison: ExecutorComparison, text: str, variables: dict[str, Any]
 ) -> None:
-    before = ways.compiled
-    ways.check(Drawn(text, variables))
-    assert ways.compiled == before + 1
+    before = comparison.compiled
+    comparison.check(DrawnOperation(text, variables))
+    assert comparison.compiled == before + 1
 
 
 INTERPRETED = [
@@ -72,10 +80,10 @@ INTERPRETED = [
 
 
 @pytest.mark.parametrize("text", INTERPRETED)
-def test_unsupported_queries_are_interpreted(ways: BothWays, text: str) -> None:
-    before = (ways.answered, ways.compiled)
-    ways.check(Drawn(text, {}))
-    assert (ways.answered, ways.compiled) == (before[0] + 1, before[1])
+def test_unsupported_queries_are_interpreted(comparison: ExecutorComparison, text: str) -> None:
+    before = (comparison.answered, comparison.compiled)
+    comparison.check(DrawnOperation(text, {}))
+    assert (comparison.answered, comparison.compiled) == (before[0] + 1, before[1])
 
 
 FAILING: list[tuple[str, dict[str, Any]]] = [
@@ -92,20 +100,22 @@ FAILING: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("text", "variables"), FAILING)
 def test_every_error_comes_from_graphql_core(
-    ways: BothWays, text: str, variables: dict[str, Any]
+    comparison: ExecutorComparison, text: str, variables: dict[str, Any]
 ) -> None:
-    before = (ways.answered, ways.compiled, ways.invalid)
-    ways.check(Drawn(text, variables), store="broken")
-    assert (ways.answered, ways.compiled) == before[:2]
+    before = (comparison.answered, comparison.compiled, comparison.invalid)
+    comparison.check(DrawnOperation(text, variables), store="broken")
+    assert (comparison.answered, comparison.compiled) == before[:2]
 
 
-def test_an_unmet_requirement_is_an_error_only_if_its_field_is_reached(ways: BothWays) -> None:
+def test_an_unmet_requirement_is_an_error_only_if_its_field_is_reached(
+    comparison: ExecutorComparison,
+) -> None:
     for id in ("unit-1", "none"):
         text = f'{{ unit(id: "{id}") {{ location {{ id }} }} }}'
-        ways.check(Drawn(text, {}), caller="plain")
+        comparison.check(DrawnOperation(text, {}), caller="plain")
 
 
-def test_an_unreachable_mongodb_is_waited_for_once(ways: BothWays) -> None:
+def test_an_unreachable_mongodb_is_waited_for_once(comparison: ExecutorComparison) -> None:
     async def run() -> OperationResult:
         client = driver.connect("mongodb://127.0.0.1:9", timeout_seconds=0.2)
         executor = Executor(GRAPHQL_SCHEMA)
@@ -114,24 +124,26 @@ def test_an_unreachable_mongodb_is_waited_for_once(ways: BothWays) -> None:
         await driver.close(client)
         return result
 
-    result = ways.runner.run(run())
+    result = comparison.runner.run(run())
     [error] = result.errors
     assert (result.data, error.message) == (None, "Service unavailable")
     assert error.extensions == {"code": "SERVICE_UNAVAILABLE"}
 
 
 @pytest.mark.slow
-def test_random_operations_have_the_same_result_and_most_of_them_compile(ways: BothWays) -> None:
+def test_random_operations_have_the_same_result_and_most_of_them_compile(
+    comparison: ExecutorComparison,
+) -> None:
     """A sample; `make fuzz` compares thousands."""
 
     @given(operations(), st.sampled_from(CALLERS), st.sampled_from(STORES))
     @settings(max_examples=100, suppress_health_check=list(HealthCheck))
-    def check(drawn: Drawn, caller: str, store: str) -> None:
-        ways.check(drawn, caller, store)
+    def check(drawn: DrawnOperation, caller: str, store: str) -> None:
+        comparison.check(drawn, caller, store)
 
-    ways.answered = ways.compiled = ways.failed = ways.invalid = 0
+    comparison.answered = comparison.compiled = comparison.failed = comparison.invalid = 0
     check()
-    ways.require_shares(answered=0.3, compiled=0.5)
+    comparison.require_shares(answered=0.3, compiled=0.5)
 
 
 def test_a_query_is_compiled_the_second_time_it_is_sent() -> None:

@@ -16,7 +16,7 @@ from storage.errors import UnavailableError
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 FOREVER_SECONDS = 3600.0
 
 
@@ -27,14 +27,14 @@ async def create(database: Any, **given: Any) -> tuple[str, str]:
 
 
 @asynccontextmanager
-async def following(database: Any) -> AsyncIterator[ApiKeyCache]:
+async def open_api_key_cache(database: Any) -> AsyncIterator[ApiKeyCache]:
     """A key cache that follows changes."""
     async with ChangeFeed(database).run() as known, ApiKeyCache(database, known).run() as cache:
         yield cache
 
 
-async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+async def wait_until(holds: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while not await holds():
             await asyncio.sleep(0.02)
 
@@ -64,8 +64,8 @@ async def test_a_cached_key_costs_no_read(
     # Cached however slow this machine is.
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     _, key = await create(database)
-    async with following(database) as cache:
-        await until(lambda: is_from_memory(cache, key, reads))
+    async with open_api_key_cache(database) as cache:
+        await wait_until(lambda: is_from_memory(cache, key, reads))
         before = reads.number
         for _ in range(100):
             assert await cache.get_authenticated_key(key)
@@ -83,9 +83,9 @@ async def test_an_unknown_key_is_cached_as_unknown(
     database: Any, reads: Reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
-    async with following(database) as cache:
+    async with open_api_key_cache(database) as cache:
         key = api_keys.generate_key()
-        await until(lambda: is_from_memory(cache, key, reads))
+        await wait_until(lambda: is_from_memory(cache, key, reads))
         assert await cache.get_authenticated_key(key) is None
 
 
@@ -112,14 +112,14 @@ async def test_a_revoked_key_is_rejected_once_the_change_is_reported(
     # Entries never time out, so only the change stream can invalidate them.
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     key_id, key = await create(database)
-    async with following(database) as cache:
+    async with open_api_key_cache(database) as cache:
         assert await cache.get_authenticated_key(key)
         await api_keys.revoke_api_key(database, key_id)
 
         async def is_refused() -> bool:
             return await cache.get_authenticated_key(key) is None
 
-        await until(is_refused)
+        await wait_until(is_refused)
 
 
 async def test_a_key_read_while_it_was_revoked_is_not_cached(
@@ -129,7 +129,7 @@ async def test_a_key_read_while_it_was_revoked_is_not_cached(
     _, key = await create(database)
     async with ChangeFeed(database).run() as followed:
         cache = ApiKeyCache(database, followed)
-        await until(lambda: is_from_memory(cache, key, reads))
+        await wait_until(lambda: is_from_memory(cache, key, reads))
         original = api_keys.find_api_key
 
         async def find_slowly(database: Any, digest: bytes) -> Any:
@@ -156,19 +156,19 @@ async def test_an_expired_key_is_rejected_from_the_cache(
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     ends = (datetime.now(UTC) + timedelta(seconds=1)).replace(microsecond=0)
     _, key = await create(database, expires_at=ends)
-    async with following(database) as cache:
+    async with open_api_key_cache(database) as cache:
 
         async def is_refused() -> bool:
             return await cache.get_authenticated_key(key) is None
 
-        await until(is_refused)
+        await wait_until(is_refused)
         assert datetime.now(UTC) >= ends
 
 
 async def test_the_last_use_is_written_when_the_cache_stops(database: Any) -> None:
     key_id, key = await create(database)
     began = datetime.now(UTC) - timedelta(milliseconds=1)
-    async with following(database) as cache:
+    async with open_api_key_cache(database) as cache:
         assert await cache.get_authenticated_key(key)
     (listed,) = await api_keys.list_api_keys(database)
     assert listed.id == key_id
@@ -202,8 +202,8 @@ async def test_the_key_cache_is_bounded(
     monkeypatch.setattr(api_key_cache, "MAX_KEYS", 3)
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     minted = [api_keys.generate_key() for _ in range(4)]
-    async with following(database) as cache:
-        await until(lambda: is_from_memory(cache, minted[0], reads))
+    async with open_api_key_cache(database) as cache:
+        await wait_until(lambda: is_from_memory(cache, minted[0], reads))
         for key in minted:
             await cache.get_authenticated_key(key)
             assert len(cache._records) <= 3

@@ -17,7 +17,7 @@ from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.setup import preparation
 from storage.store import Store
 from storage.units import UNITS, Unit
-from tests.storage.cache.test_change_feed import known, until
+from tests.storage.cache.test_change_feed import wait_for_snapshot, wait_until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -41,7 +41,7 @@ async def followed(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     await database["units"].insert_many([unit(number) for number in range(0, 400, 2)])
     await database["units"].insert_many([unit(number) for number in range(1, 200, 2)])
     async with ChangeFeed(database).run() as followed:
-        await known(followed)
+        await wait_for_snapshot(followed)
         yield followed
 
 
@@ -99,11 +99,11 @@ async def test_a_write_by_another_client_invalidates_the_bookmarks(
             slice = PageRequest(number + 1, 5)
             expected = await plain.list_page(UNITS, ALL_ASSETS, {}, slice)
             assert await store.list_page(UNITS, ALL_ASSETS, {}, slice) == expected
-        before, number = await known(followed), chosen.randrange(400)
+        before, number = await wait_for_snapshot(followed), chosen.randrange(400)
         written = unit(number)
         if not (await units.delete_one({"_id": written["_id"]})).deleted_count:
             await units.insert_one(written)
-        await until(followed, functools.partial(_differs, before))
+        await wait_until(followed, functools.partial(_differs, before))
 
 
 async def test_a_write_by_this_gateway_invalidates_them_at_once(

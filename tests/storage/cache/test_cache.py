@@ -9,7 +9,7 @@ from storage.cache import change_feed
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
 from storage.setup import preparation
-from tests.storage.cache.test_change_feed import known, until
+from tests.storage.cache.test_change_feed import wait_for_snapshot, wait_until
 
 pytestmark = pytest.mark.anyio
 
@@ -116,7 +116,7 @@ async def feed(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
     await preparation.prepare_database(database)
     async with ChangeFeed(database).run() as feed:
-        await known(feed)
+        await wait_for_snapshot(feed)
         yield feed
 
 
@@ -124,11 +124,11 @@ async def test_a_change_invalidates_what_was_read_from_its_collection(
     database: Any, feed: ChangeFeed
 ) -> None:
     cache = Cache[str, int](feed=feed)
-    before = await known(feed)
+    before = await wait_for_snapshot(feed)
     cache.put("asset", 1, before, ("assets",))
     cache.put("unit", 2, before, ("units", "floors"))
     await database["assets"].insert_one({"_id": "a", **ASSET})
-    await until(feed, lambda now: not is_unchanged_since(before, now, ["assets"]))
+    await wait_until(feed, lambda now: not is_unchanged_since(before, now, ["assets"]))
     assert (cache.get("asset"), cache.get("unit")) == (None, 2)
     assert cache.counters[:4] == (1, 1, 1, 0)
     assert len(cache) == 1
@@ -136,7 +136,7 @@ async def test_a_change_invalidates_what_was_read_from_its_collection(
 
 async def test_a_change_during_the_read_invalidates_it(feed: ChangeFeed) -> None:
     cache = Cache[str, int](feed=feed)
-    snapshot = await known(feed)
+    snapshot = await wait_for_snapshot(feed)
     feed.count_write()
     cache.put("a", 1, snapshot, ("assets",))
     assert cache.get("a") is None
@@ -146,7 +146,7 @@ async def test_nothing_is_cached_or_used_while_changes_might_go_unnoticed(
     feed: ChangeFeed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = Cache[str, int](feed=feed)
-    cache.put("a", 1, await known(feed), ("assets",))
+    cache.put("a", 1, await wait_for_snapshot(feed), ("assets",))
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 0.0)
     assert not cache.put("b", 2, feed.take_snapshot(), ("assets",))
     assert cache.get("a") is None

@@ -13,20 +13,20 @@ from storage.setup import preparation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 
 
-async def known(followed: ChangeFeed) -> VersionSnapshot:
+async def wait_for_snapshot(followed: ChangeFeed) -> VersionSnapshot:
     """Wait for a snapshot."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while (snapshot := followed.take_snapshot()) is None:
             await asyncio.sleep(0.01)
     return snapshot
 
 
-async def until(followed: ChangeFeed, holds: Callable[[VersionSnapshot], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not holds(await known(followed)):
+async def wait_until(followed: ChangeFeed, holds: Callable[[VersionSnapshot], bool]) -> None:
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        while not holds(await wait_for_snapshot(followed)):
             await asyncio.sleep(0.01)
 
 
@@ -36,45 +36,47 @@ async def followed(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
     await preparation.prepare_database(database)
     async with ChangeFeed(database).run() as followed:
-        await known(followed)
+        await wait_for_snapshot(followed)
         yield followed
 
 
 async def test_a_write_changes_the_version_of_its_collection_only(
     database: Any, followed: ChangeFeed
 ) -> None:
-    before = await known(followed)
+    before = await wait_for_snapshot(followed)
     await database["floors"].delete_one({"_id": "none"})
     await database["assets"].insert_one(
         {"_id": "a", "name": "A", "market": "m", "created_at": "x", "updated_at": "x"}
     )
-    await until(followed, lambda now: not is_unchanged_since(before, now, ["assets"]))
-    assert is_unchanged_since(before, await known(followed), ["floors", "units", "maps"])
+    await wait_until(followed, lambda now: not is_unchanged_since(before, now, ["assets"]))
+    assert is_unchanged_since(
+        before, await wait_for_snapshot(followed), ["floors", "units", "maps"]
+    )
 
 
 async def test_renaming_over_a_collection_changes_its_version(
     database: Any, followed: ChangeFeed
 ) -> None:
     await database["staged"].insert_one({"_id": "none"})
-    before = await known(followed)
+    before = await wait_for_snapshot(followed)
     await database["staged"].rename("floors", dropTarget=True)
-    await until(followed, lambda now: not is_unchanged_since(before, now, ["floors"]))
+    await wait_until(followed, lambda now: not is_unchanged_since(before, now, ["floors"]))
 
 
 async def test_collections_of_no_kind_are_not_followed(database: Any, followed: ChangeFeed) -> None:
-    before = await known(followed)
+    before = await wait_for_snapshot(followed)
     await database["api_key_uses"].insert_one({"_id": "k"})
     await database["api_keys"].insert_one({"_id": "k", "digest": b""})
-    await until(followed, lambda now: not is_unchanged_since(before, now, ["api_keys"]))
-    assert is_unchanged_since(before, await known(followed), ["assets", "units"])
+    await wait_until(followed, lambda now: not is_unchanged_since(before, now, ["api_keys"]))
+    assert is_unchanged_since(before, await wait_for_snapshot(followed), ["assets", "units"])
 
 
 async def test_dropping_the_database_changes_all_versions(
     database: Any, followed: ChangeFeed
 ) -> None:
-    before = await known(followed)
+    before = await wait_for_snapshot(followed)
     await database.client.drop_database(database.name)
-    await until(followed, lambda now: not is_unchanged_since(before, now, ["units"]))
+    await wait_until(followed, lambda now: not is_unchanged_since(before, now, ["units"]))
 
 
 async def test_there_is_no_snapshot_before_the_stream_begins(database: Any) -> None:
@@ -84,11 +86,11 @@ async def test_there_is_no_snapshot_before_the_stream_begins(database: Any) -> N
 async def test_a_lost_stream_changes_all_versions(
     database: Any, followed: ChangeFeed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = await known(followed)
+    before = await wait_for_snapshot(followed)
     monkeypatch.setattr(change_feed, "RETRY_SECONDS", 0.01)
     admin = database.client.admin
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while is_unchanged_since(before, await known(followed), ["units"]):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        while is_unchanged_since(before, await wait_for_snapshot(followed), ["units"]):
             await kill_streams(admin, database.name)
             await asyncio.sleep(0.05)
 
@@ -106,7 +108,7 @@ async def test_there_is_no_snapshot_without_a_recent_confirmation(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with ChangeFeed(database).run() as followed:
-        await known(followed)
+        await wait_for_snapshot(followed)
         monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 0.0)
         assert followed.take_snapshot() is None
 
@@ -124,14 +126,14 @@ async def test_there_is_no_snapshot_if_the_stream_cannot_be_opened(
 
 
 async def test_a_write_by_this_gateway_counts_at_once(followed: ChangeFeed) -> None:
-    before = await known(followed)
+    before = await wait_for_snapshot(followed)
     followed.count_write()
-    assert not is_unchanged_since(before, await known(followed), ["units"])
-    assert not is_unchanged_since(before, await known(followed), [])
+    assert not is_unchanged_since(before, await wait_for_snapshot(followed), ["units"])
+    assert not is_unchanged_since(before, await wait_for_snapshot(followed), [])
 
 
 async def test_a_snapshot_is_the_same_object_until_something_changes(followed: ChangeFeed) -> None:
-    before = await known(followed)
+    before = await wait_for_snapshot(followed)
     assert followed.take_snapshot() is before
     followed.count_write()
     assert followed.take_snapshot() is not before

@@ -12,7 +12,7 @@ from storage.cache.change_feed import ChangeFeed, is_unchanged_since
 from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.setup import preparation
-from tests.storage.cache.test_change_feed import known, until
+from tests.storage.cache.test_change_feed import wait_for_snapshot, wait_until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -48,10 +48,10 @@ class Directory:
 
 
 @asynccontextmanager
-async def following(database: Any) -> AsyncIterator[ChangeFeed]:
+async def open_change_feed(database: Any) -> AsyncIterator[ChangeFeed]:
     await preparation.prepare_database(database)
     async with ChangeFeed(database).run() as followed:
-        await known(followed)
+        await wait_for_snapshot(followed)
         yield followed
 
 
@@ -59,12 +59,12 @@ async def following(database: Any) -> AsyncIterator[ChangeFeed]:
 async def directory(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Directory]:
     """Two assets, cached however slow this machine is."""
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
-    async with following(database) as followed:
-        before = await known(followed)
+    async with open_change_feed(database) as followed:
+        before = await wait_for_snapshot(followed)
         await database[ASSETS.name].insert_many(
             [{"_id": key, "name": key.title(), "market": "m", **STAMPS} for key in ("oak", "elm")]
         )
-        await until(followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name]))
+        await wait_until(followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name]))
         yield Directory(database, RecordCache(followed))
 
 
@@ -90,9 +90,9 @@ async def test_scopes_do_not_share_entries(directory: Directory) -> None:
 async def test_a_change_by_another_client_invalidates(directory: Directory) -> None:
     await directory.name("oak")
     followed = directory.records._feed
-    before = await known(followed)
+    before = await wait_for_snapshot(followed)
     await directory.rename("oak", "Great Oak")
-    await until(followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name]))
+    await wait_until(followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name]))
     assert await directory.name("oak") == "Great Oak"
 
 
@@ -118,17 +118,17 @@ async def test_a_change_during_the_read_invalidates(directory: Directory) -> Non
 async def test_a_change_of_another_collection_does_not_invalidate(directory: Directory) -> None:
     followed = directory.records._feed
     await directory.name("oak")
-    before = await known(followed)
+    before = await wait_for_snapshot(followed)
     await directory.database["backgrounds"].insert_one(
         {"_id": "b", "asset_id": "oak", "unit_map_id": "m", "name": "B", **STAMPS}
     )
-    await until(followed, lambda now: not is_unchanged_since(before, now, ["backgrounds"]))
+    await wait_until(followed, lambda now: not is_unchanged_since(before, now, ["backgrounds"]))
     await directory.name("oak")
     assert directory.reads == 1
 
 
 async def test_nothing_is_cached_while_changes_might_go_unnoticed(database: Any) -> None:
-    async with following(database) as followed:
+    async with open_change_feed(database) as followed:
         pass
     directory = Directory(database, RecordCache(followed))
     await database[ASSETS.name].insert_one({"_id": "oak", "name": "Oak", "market": "m", **STAMPS})

@@ -24,7 +24,7 @@ from storage.errors import EmbeddedServerError
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 
 USER = """
 import sys
@@ -38,7 +38,7 @@ with run_embedded_mongo(Path(sys.argv[1])) as url:
 
 @contextmanager
 def user(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Another process that uses the server until it is told to leave or killed; the address."""
+    """Yield another process that uses the server until its input ends, and the address."""
     command = [sys.executable, "-c", USER, str(data_dir)]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -69,8 +69,8 @@ def supervisors(data_dir: Path) -> list[int]:
     return processes(data_dir, "/mongod_supervisor.py")
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -96,7 +96,7 @@ def data_dir(tmp_path: Path) -> Iterator[Path]:
     """A directory with a name that shells stumble over; no process may be left behind for it."""
     path = tmp_path / "my dätä 数据"
     yield path
-    until(lambda: nothing_left(path))
+    wait_until(lambda: nothing_left(path))
 
 
 def test_it_is_the_primary_of_a_replica_set_on_loopback(data_dir: Path) -> None:
@@ -118,7 +118,7 @@ def test_the_last_user_who_leaves_stops_it_and_the_data_stays(data_dir: Path) ->
             write(second, 1)
         write(first, 2)
         assert len(mongods(data_dir)) == 1
-    until(lambda: nothing_left(data_dir))
+    wait_until(lambda: nothing_left(data_dir))
     with run_embedded_mongo(data_dir) as again:
         assert again == first
         assert read(again) == [1, 2]
@@ -132,7 +132,7 @@ def test_who_starts_while_it_stops_gets_a_new_one(data_dir: Path) -> None:
 
 
 def test_starters_in_the_same_instant_end_with_one_server(data_dir: Path) -> None:
-    everybody = Barrier(8, timeout=PATIENCE_SECONDS)
+    everybody = Barrier(8, timeout=TIMEOUT_SECONDS)
 
     def start(_: int) -> tuple[str, list[int]]:
         with user(data_dir) as (_process, url):
@@ -153,7 +153,7 @@ def test_it_stops_when_its_only_user_is_killed(data_dir: Path) -> None:
     with user(data_dir) as (process, url):
         write(url, 1)
         process.kill()
-    until(lambda: nothing_left(data_dir))
+    wait_until(lambda: nothing_left(data_dir))
 
 
 @pytest.mark.parametrize("victim", [mongods, supervisors])
@@ -164,7 +164,7 @@ def test_a_user_brings_it_back_when_it_is_killed(
         write(url, 1)
         (before,) = mongods(data_dir)
         os.kill(victim(data_dir)[0], signal.SIGKILL)
-        until(lambda: mongods(data_dir) not in ([], [before]))
+        wait_until(lambda: mongods(data_dir) not in ([], [before]))
         with run_embedded_mongo(data_dir) as joined:  # waits until it is primary
             assert joined == url
         assert read(url) == [1]
@@ -185,7 +185,7 @@ def test_what_was_acknowledged_survives_the_death_of_everything(data_dir: Path) 
 def test_it_moves_to_another_port_when_its_own_is_taken(data_dir: Path) -> None:
     with run_embedded_mongo(data_dir) as first:
         write(first, 1)
-    until(lambda: nothing_left(data_dir))
+    wait_until(lambda: nothing_left(data_dir))
     with socket.socket() as other:
         other.bind(("127.0.0.1", int((data_dir / "mongod" / "port").read_text())))
         with run_embedded_mongo(data_dir) as moved:
@@ -195,10 +195,10 @@ def test_it_moves_to_another_port_when_its_own_is_taken(data_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["not a port", "22"])
-def test_a_spoilt_port_file_costs_no_data(data_dir: Path, content: str) -> None:
+def test_a_corrupt_port_file_loses_no_data(data_dir: Path, content: str) -> None:
     with run_embedded_mongo(data_dir) as url:
         write(url, 1)
-    until(lambda: nothing_left(data_dir))
+    wait_until(lambda: nothing_left(data_dir))
     (data_dir / "mongod" / "port").write_text(content)
     with run_embedded_mongo(data_dir) as again:
         assert read(again) == [1]

@@ -14,7 +14,7 @@ from storage.embedded import locks
 from storage.embedded.locks import EXCLUSIVE, SHARED
 
 ROOT = Path(__file__).parents[3]
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 
 HOLDER = """
 import sys
@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def held_elsewhere(path: Path, mode: int) -> Iterator[subprocess.Popen[str]]:
+def lock_in_another_process(path: Path, mode: int) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds the lock until its input ends or it is killed."""
     command = [sys.executable, "-c", HOLDER, str(path), str(mode)]
     with subprocess.Popen(
@@ -49,11 +49,11 @@ def leave(process: subprocess.Popen[str]) -> None:
 
 
 def deadline() -> float:
-    return time.monotonic() + PATIENCE_SECONDS
+    return time.monotonic() + TIMEOUT_SECONDS
 
 
-def until_somebody_waits(path: Path) -> None:
-    """Wait until the kernel lists somebody who waits for a lock on the file."""
+def wait_for_a_waiter(path: Path) -> None:
+    """Wait until the kernel lists a process that waits for a lock on the file."""
     file = f":{path.stat().st_ino} "
     while not any("->" in line and file in line for line in _kernel_locks()):
         time.sleep(0.01)
@@ -75,7 +75,7 @@ def _kernel_locks() -> list[str]:
 def test_an_exclusive_lock_excludes_all_others(
     path: Path, held: int, wanted: int, is_granted: bool
 ) -> None:
-    with held_elsewhere(path, held), locks.open_lock_file(path) as descriptor:
+    with lock_in_another_process(path, held), locks.open_lock_file(path) as descriptor:
         assert locks.try_lock(descriptor, wanted) == is_granted
 
 
@@ -91,7 +91,10 @@ def test_descriptors_of_one_process_exclude_each_other_too(path: Path) -> None:
 def test_a_lock_is_released_when_its_holder_ends_in_any_way(
     path: Path, end: Callable[[subprocess.Popen[str]], None]
 ) -> None:
-    with held_elsewhere(path, EXCLUSIVE) as process, locks.open_lock_file(path) as descriptor:
+    with (
+        lock_in_another_process(path, EXCLUSIVE) as process,
+        locks.open_lock_file(path) as descriptor,
+    ):
         assert not locks.try_lock(descriptor, SHARED)
         end(process)
         process.wait()
@@ -99,13 +102,13 @@ def test_a_lock_is_released_when_its_holder_ends_in_any_way(
 
 
 def test_waiting_for_a_lock_ends_when_it_is_released(path: Path) -> None:
-    with held_elsewhere(path, SHARED) as process, locks.open_lock_file(path) as descriptor:
+    with lock_in_another_process(path, SHARED) as process, locks.open_lock_file(path) as descriptor:
         leave(process)
         assert locks.wait_for_lock(descriptor, EXCLUSIVE, deadline())
 
 
 def test_waiting_for_a_lock_ends_at_the_deadline(path: Path) -> None:
-    with held_elsewhere(path, EXCLUSIVE), locks.open_lock_file(path) as descriptor:
+    with lock_in_another_process(path, EXCLUSIVE), locks.open_lock_file(path) as descriptor:
         assert not locks.wait_for_lock(descriptor, EXCLUSIVE, time.monotonic())
 
 
@@ -116,11 +119,11 @@ def test_a_free_lock_is_taken_also_after_the_deadline(path: Path) -> None:
 
 def test_a_release_is_waited_for_until_the_holder_dies(path: Path) -> None:
     waiter = threading.Thread(target=locks.wait_for_release, args=(path,), daemon=True)
-    with held_elsewhere(path, EXCLUSIVE) as process:
+    with lock_in_another_process(path, EXCLUSIVE) as process:
         waiter.start()
-        until_somebody_waits(path)
+        wait_for_a_waiter(path)
         process.kill()
-        waiter.join(PATIENCE_SECONDS)
+        waiter.join(TIMEOUT_SECONDS)
         assert not waiter.is_alive()
     with locks.open_lock_file(path) as descriptor:
         assert locks.try_lock(descriptor, EXCLUSIVE)  # who waited holds nothing
@@ -128,7 +131,7 @@ def test_a_release_is_waited_for_until_the_holder_dies(path: Path) -> None:
 
 def test_a_release_is_not_waited_for_where_no_exclusive_lock_is_held(path: Path) -> None:
     locks.wait_for_release(path)
-    with held_elsewhere(path, SHARED):
+    with lock_in_another_process(path, SHARED):
         locks.wait_for_release(path)
 
 

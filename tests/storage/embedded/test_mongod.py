@@ -48,7 +48,7 @@ def test_without_the_wheel_the_error_names_the_other_ways(monkeypatch: pytest.Mo
         ('{"s":"I","msg":"Opening WiredTiger"}\n', "its log has no error"),
     ],
 )
-def test_a_failure_is_told_from_the_log_with_its_remedy(
+def test_a_failure_is_read_from_the_log_and_reported_with_its_remedy(
     tmp_path: Path, log: str, reason: str
 ) -> None:
     path = tmp_path / "mongod.log"

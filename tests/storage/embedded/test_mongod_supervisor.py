@@ -1,4 +1,4 @@
-"""The keeper, running small programs in the place of a server."""
+"""The supervisor, running small programs in place of a server."""
 
 import subprocess
 import sys
@@ -9,11 +9,11 @@ import pytest
 
 from storage.embedded import locks, mongod_supervisor
 
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 
 
-def keep(directory: Path, *command: str) -> None:
-    """Run the command under a keeper while we use it, until it ends by itself."""
+def run_supervised(directory: Path, *command: str) -> None:
+    """Run the command under a supervisor while we use it, until it ends by itself."""
     with (
         locks.open_lock_file(directory / mongod_supervisor.USERS_LOCK) as users,
         locks.open_lock_file(directory / mongod_supervisor.SERVER_LOCK) as again,
@@ -23,7 +23,7 @@ def keep(directory: Path, *command: str) -> None:
             assert locks.try_lock(server, locks.EXCLUSIVE)
             arguments = [mongod_supervisor.__file__, str(directory), str(server), *command]
             subprocess.run([sys.executable, "-I", "-S", *arguments], pass_fds=[server], check=True)
-        assert locks.wait_for_lock(again, locks.EXCLUSIVE, time.monotonic() + PATIENCE_SECONDS)
+        assert locks.wait_for_lock(again, locks.EXCLUSIVE, time.monotonic() + TIMEOUT_SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -34,29 +34,29 @@ def keep(directory: Path, *command: str) -> None:
         ("kill -SEGV $$", "sh ended with signal SIGSEGV\n"),
     ],
 )
-def test_the_log_tells_what_the_server_said_and_how_it_ended(
+def test_the_log_has_the_output_of_the_server_and_its_exit_status(
     tmp_path: Path, script: str, log: str
 ) -> None:
-    keep(tmp_path, "sh", "-c", script)
+    run_supervised(tmp_path, "sh", "-c", script)
     assert (tmp_path / mongod_supervisor.LOG_NAME).read_text() == log
 
 
 def test_every_start_has_a_log_of_its_own(tmp_path: Path) -> None:
-    keep(tmp_path, "echo", "first")
-    keep(tmp_path, "echo", "second")
+    run_supervised(tmp_path, "echo", "first")
+    run_supervised(tmp_path, "echo", "second")
     assert (tmp_path / "mongod.log").read_text() == "second\n"
     assert (tmp_path / "mongod.log.1").read_text() == "first\n"
 
 
-def test_logs_are_bounded_however_much_the_server_says(tmp_path: Path) -> None:
-    keep(tmp_path, "sh", "-c", "tr '\\0' x </dev/zero | fold -w 9999 | head -c 15000000")
+def test_logs_are_bounded_however_much_the_server_writes(tmp_path: Path) -> None:
+    run_supervised(tmp_path, "sh", "-c", "tr '\\0' x </dev/zero | fold -w 9999 | head -c 15000000")
     sizes = [log.stat().st_size for log in tmp_path.glob("mongod.log*")]
     assert len(sizes) == 5
     assert max(sizes) <= 2_000_000
 
 
 def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    keep(tmp_path, "/no/such/mongod")
+    run_supervised(tmp_path, "/no/such/mongod")
     assert (
         tmp_path / mongod_supervisor.LOG_NAME
     ).read_text() == "/no/such/mongod: No such file or directory\n"

@@ -17,11 +17,11 @@ from tests.storage.mongo.replica_set_of_three import NAME, Member, find_free_por
 
 pytestmark = pytest.mark.slow
 
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 
 
 @contextmanager
-def running(home: Path) -> Iterator[Member]:
+def run_member(home: Path) -> Iterator[Member]:
     """A mongod with the data in `home`, at another port each time."""
     (port,) = find_free_ports(1)
     member = start_member(home, port)
@@ -33,7 +33,7 @@ def running(home: Path) -> Iterator[Member]:
 
 
 def deadline() -> float:
-    return time.monotonic() + PATIENCE_SECONDS
+    return time.monotonic() + TIMEOUT_SECONDS
 
 
 def config_of(member: Member) -> dict[str, Any]:
@@ -48,13 +48,13 @@ def assert_primary(member: Member) -> None:
 
 
 def test_starters_at_once_make_one_set_and_later_ones_leave_it_as_it_is(tmp_path: Path) -> None:
-    together = Barrier(4, timeout=PATIENCE_SECONDS)
+    together = Barrier(4, timeout=TIMEOUT_SECONDS)
 
     def start(_: int) -> bool:
         together.wait()
         return make_primary(NAME, member.port, deadline())
 
-    with running(tmp_path / "home") as member:
+    with run_member(tmp_path / "home") as member:
         with ThreadPoolExecutor(4) as starters:
             assert [*starters.map(start, range(4))] == [True] * 4
         assert_primary(member)
@@ -67,10 +67,10 @@ def test_starters_at_once_make_one_set_and_later_ones_leave_it_as_it_is(tmp_path
 
 
 def test_a_member_at_another_port_stays_in_its_set(tmp_path: Path) -> None:
-    with running(tmp_path / "home") as member:
+    with run_member(tmp_path / "home") as member:
         assert make_primary(NAME, member.port, deadline())
         before = config_of(member)
-    with running(tmp_path / "home") as moved:
+    with run_member(tmp_path / "home") as moved:
         assert moved.port != member.port
         assert make_primary(NAME, moved.port, deadline())
         assert_primary(moved)
@@ -80,7 +80,7 @@ def test_a_member_at_another_port_stays_in_its_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "seconds_left"), [("another", PATIENCE_SECONDS), (NAME, -1)], ids=["name", "deadline"]
+    ("name", "seconds_left"), [("another", TIMEOUT_SECONDS), (NAME, -1)], ids=["name", "deadline"]
 )
 def test_a_member_is_not_configured_by_another_name_or_after_the_deadline(
     uninitiated: Member, name: str, seconds_left: int

@@ -25,7 +25,7 @@ from storage.embedded.replica_set import HOST
 
 NAME = "three"
 
-_PATIENCE_SECONDS = 60
+_TIMEOUT_SECONDS = 60
 _POLL_SECONDS = 0.05
 _NEVER_SECONDS = 3600
 _DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
@@ -51,7 +51,7 @@ class Member:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Suspend the process meanwhile: its connections stay open, and nothing is answered."""
+        """Suspend the process in the block: its connections stay open, and nothing is answered."""
         self.process.send_signal(signal.SIGSTOP)
         try:
             yield
@@ -75,7 +75,7 @@ class ReplicaSet:
 
     @contextmanager
     def without_majority(self) -> Iterator[None]:
-        """Freeze all but the first: what is written to that one meanwhile stays on it alone."""
+        """Freeze all but the first: what is written to that one in the block stays on it alone."""
         with ExitStack() as held:
             for member in self.members[1:]:
                 held.enter_context(member.frozen())
@@ -83,7 +83,7 @@ class ReplicaSet:
 
 
 @contextmanager
-def running(directory: Path) -> Iterator[ReplicaSet]:
+def run_replica_set(directory: Path) -> Iterator[ReplicaSet]:
     """Start three members on free ports, the first of them primary; kill them afterwards."""
     with ExitStack() as held:
         members = []
@@ -123,7 +123,7 @@ def _check_states(member: Member) -> None:
 
 
 def _until_done(attempt: Callable[[], object]) -> None:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
     while True:
         try:
             attempt()

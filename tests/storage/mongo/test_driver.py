@@ -17,23 +17,23 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 DRIVERS: tuple[DriverName, ...] = ("motor", "pymongo")
 
 
-class Wire:
-    """A way to MongoDB that can be cut."""
+class CuttableProxy:
+    """A TCP proxy in front of MongoDB that can cut its connections."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._place = host, port
+        self._address = host, port
         self._writers: list[asyncio.StreamWriter] = []
         self.connections = 0
 
-    def cut(self) -> None:
+    def cut_connections(self) -> None:
         """Ends all connections; new ones can be made."""
         for writer in self._writers:
             writer.transport.abort()
         self._writers.clear()
 
-    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        back, forth = await asyncio.open_connection(*self._place)
+        back, forth = await asyncio.open_connection(*self._address)
         self._writers += [writer, forth]
         await asyncio.gather(_pump(reader, forth), _pump(back, writer))
 
@@ -48,13 +48,13 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 @asynccontextmanager
-async def wired(mongo_url: str) -> AsyncIterator[tuple[Wire, str]]:
-    """A wire to a MongoDB, and the address of its near end."""
-    wire = Wire(*parse_uri(mongo_url)["nodelist"][0])
-    server = await asyncio.start_server(wire.carry, "127.0.0.1", 0)
+async def start_proxy(mongo_url: str) -> AsyncIterator[tuple[CuttableProxy, str]]:
+    """A proxy, and the MongoDB URL that leads through it."""
+    proxy = CuttableProxy(*parse_uri(mongo_url)["nodelist"][0])
+    server = await asyncio.start_server(proxy.forward, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    yield wire, f"mongodb://127.0.0.1:{port}/?directConnection=true"
-    wire.cut()
+    yield proxy, f"mongodb://127.0.0.1:{port}/?directConnection=true"
+    proxy.cut_connections()
     server.close()
 
 
@@ -69,7 +69,7 @@ async def test_the_first_documents_in_an_order_are_found(database: Any) -> None:
     )
 
 
-async def test_more_than_one_reply_holds_is_found_whole(database: Any) -> None:
+async def test_results_larger_than_one_reply_are_read_completely(database: Any) -> None:
     text = "x" * 1_000_000
     await database["things"].insert_many([{"_id": number, "text": text} for number in range(20)])
     found = await driver.find_documents(
@@ -84,12 +84,12 @@ async def test_more_than_one_reply_holds_is_found_whole(database: Any) -> None:
 async def test_a_read_whose_connection_is_lost_is_made_again(
     mongo_url: str, database_name: str, anyio_backend: str, name: DriverName
 ) -> None:
-    async with wired(mongo_url) as (wire, url):
+    async with start_proxy(mongo_url) as (proxy, url):
         client = driver.connect(url, name, timeout_seconds=30)
         own = client[database_name]
         await own["things"].insert_one({"_id": 1})
         for _ in range(5):
-            wire.cut()
+            proxy.cut_connections()
             assert await driver.find_documents(own, "things", {}, {"_id": 1}, limit=1) == [
                 {"_id": 1}
             ]

@@ -9,21 +9,21 @@ from storage.mongo.tasks import cancel_and_wait, run_in_background
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_task_that_loses_cancellations_is_ended_all_the_same() -> None:
-    lost = 0
+async def test_a_task_that_ignores_cancellations_is_cancelled_again() -> None:
+    ignored = 0
 
-    async def deaf() -> None:
-        nonlocal lost
-        while lost < 3:
+    async def ignore_cancellations() -> None:
+        nonlocal ignored
+        while ignored < 3:
             try:
                 await asyncio.sleep(3600)
             except asyncio.CancelledError:
-                lost += 1
+                ignored += 1
 
-    task = asyncio.create_task(deaf())
+    task = asyncio.create_task(ignore_cancellations())
     await asyncio.sleep(0)
     await cancel_and_wait(task)
-    assert (task.done(), lost) == (True, 3)
+    assert (task.done(), ignored) == (True, 3)
 
 
 async def test_what_a_task_raised_is_not_raised_again() -> None:

@@ -57,7 +57,7 @@ def test_any_other_token_is_rejected_or_is_a_cursor(token: str) -> None:
 @pytest.mark.parametrize(
     ("keys", "has_next"), [([], False), (["a", "b"], False), (["a", "b", "c"], True)]
 )
-def test_one_more_key_than_the_page_holds_tells_that_a_page_follows(
+def test_one_more_key_than_the_page_holds_means_that_a_page_follows(
     keys: list[str], has_next: bool
 ) -> None:
     paging = PageRequest(1, 2).build_paging(keys, str)

@@ -53,10 +53,10 @@ async def test_documents_of_another_shape_are_rejected(
 @pytest.mark.parametrize("client", ["motor"], indirect=True)
 async def test_fields_without_default_are_required_and_others_may_be_added(database: Any) -> None:
     await prepare_database(database)
-    whole = document("units")
-    await database["units"].insert_one(whole | {"added": 1})
+    complete = document("units")
+    await database["units"].insert_one(complete | {"added": 1})
     for field in ("asset_id", "floor_id", "name"):
-        part = {name: value for name, value in whole.items() if name != field}
+        part = {name: value for name, value in complete.items() if name != field}
         with pytest.raises(WriteError, match="failed validation"):
             await database["units"].insert_one(part | {"_id": field})
 

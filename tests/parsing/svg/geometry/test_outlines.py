@@ -147,6 +147,6 @@ def test_broken_geometry_is_an_error(
         trace_shape(kind, attributes, TOLERANCE)
 
 
-def test_an_overlong_path_is_rejected() -> None:
+def test_a_path_over_the_limit_is_rejected() -> None:
     with pytest.raises(DocumentRejectedError, match="at most 1,000,000 are read"):
         trace_shape("Path", {"d": "M0 0" + "L1 1" * 250_000}, TOLERANCE)

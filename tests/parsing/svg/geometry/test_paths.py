@@ -37,7 +37,7 @@ def test_a_smaller_tolerance_needs_more_chords_up_to_a_limit() -> None:
     assert (counts[0], counts[-1]) == (1, paths.MAX_CHORDS)
 
 
-def test_an_overlong_path_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_over_the_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "MAX_PATH_CHARS", 5)
     with pytest.raises(DocumentRejectedError, match="d has 6 characters; at most 5 are read"):
         flatten_path("M0 0h1", 0.1)

@@ -79,7 +79,7 @@ def test_rules_hold_before_their_style_element_too_and_through_cdata() -> None:
     assert shape["fill"] == "red"
 
 
-def test_at_rules_are_stepped_over_to_what_follows() -> None:
+def test_at_rules_are_skipped() -> None:
     rules = '@import url("a;b.css"); @font-face{src:url(data:x;y)} @media x{a{b:c}} path{fill:d}'
     assert painted(rules, "<path/>") == {"fill": "d"}
 

@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[4]
 MEMBERS = sum(len(array) for array in SMALL.values())
 
 
-async def test_a_bundle_is_inserted_whole(database: Any, bundle: Path) -> None:
+async def test_a_bundle_is_inserted_completely(database: Any, bundle: Path) -> None:
     summary = await import_bundles(database, [bundle])
     assert summary.total == ImportCounts(inserted=MEMBERS)
     assert {name: counts.inserted for name, counts in summary.kinds.items()} == {
@@ -172,7 +172,7 @@ async def test_the_example_of_the_guide_is_a_bundle(database: Any, path: Path) -
     assert (await import_bundles(database, [lines])).total == ImportCounts(unchanged=1)
 
 
-async def test_progress_tells_the_phases(database: Any, bundle: Path) -> None:
+async def test_progress_reports_the_phases(database: Any, bundle: Path) -> None:
     seen: list[ImportProgress] = []
     await import_bundles(database, [bundle], progress=seen.append)
     size = bundle.stat().st_size
@@ -198,7 +198,7 @@ async def test_imports_at_once_go_one_after_the_other(database: Any, tmp_path: P
     assert asset["name"] == unit["name"]
 
 
-async def test_an_import_waits_for_its_turn_only_so_long(database: Any, bundle: Path) -> None:
+async def test_an_import_waits_for_the_lease_only_so_long(database: Any, bundle: Path) -> None:
     lease = ImportLease(database)
     assert await lease.try_acquire()
     async with lease.keep_alive():

@@ -52,7 +52,7 @@ class BeforeCommand(monitoring.CommandListener):
 
 
 @asynccontextmanager
-async def watched(
+async def open_with_listener(
     mongo_url: str, call: Callable[[monitoring.CommandStartedEvent], None]
 ) -> AsyncIterator[driver.Client]:
     """A client that calls a function before each of its commands."""
@@ -163,7 +163,7 @@ async def test_an_import_that_ends_before_any_of_its_writes_leaves_all_or_nothin
                 await database[kind.name].delete_many({})
             await import_bundle(database, BEFORE)
             before = await catalog_of(database)
-        async with watched(mongo_url, kill_before_write(number)) as doomed:
+        async with open_with_listener(mongo_url, kill_before_write(number)) as doomed:
             try:
                 await import_bundle(doomed[database.name], AFTER)
                 is_complete = True
@@ -202,7 +202,7 @@ async def test_a_record_that_is_created_in_the_same_instant_is_updated(
                 collection = client[database.name]["attribute_assignments"]
                 collection.insert_one({**key, **rival, "one_attribute_per_unit": True})
 
-    async with watched(mongo_url, assign) as client:
+    async with open_with_listener(mongo_url, assign) as client:
         await import_bundle(client[database.name], {"attribute_assignments": assignments})
     assert (await database["attribute_assignments"].find_one(key))["attribute_id"] == "s"
     assert await database["attribute_assignments"].count_documents({}) == len(assignments)
@@ -214,7 +214,7 @@ async def test_owners_are_imported_before_what_they_own(database: Any, mongo_url
     def note(event: monitoring.CommandStartedEvent) -> None:
         collections.append(str(event.command.get("insert", "")))
 
-    async with watched(mongo_url, note) as client:
+    async with open_with_listener(mongo_url, note) as client:
         await import_bundle(client[database.name], SMALL)
     kinds = [kind.name for kind in RECORD_TYPES]
     assert [name for name in collections if name in kinds] == kinds

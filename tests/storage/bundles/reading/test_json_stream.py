@@ -38,7 +38,7 @@ def read_all(text: str) -> list[Any]:
         '{"a": [-1.5e3, {}]}',
     ],
 )
-def test_a_value_cut_into_single_bytes_is_read_whole(value: str) -> None:
+def test_a_value_split_into_single_bytes_is_read_completely(value: str) -> None:
     assert read_all(f"{value}\n  {value} ") == [json.loads(value)] * 2
 
 

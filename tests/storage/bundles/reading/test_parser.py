@@ -144,13 +144,13 @@ def test_a_missing_field_is_named() -> None:
 
 
 @pytest.mark.parametrize("key", ["X", "9a", "a", "a_b", "a" * 256])
-def test_a_bad_reference_key_is_told_the_pattern(key: str) -> None:
+def test_a_bad_reference_key_is_rejected_with_the_pattern(key: str) -> None:
     reference = {"id": "r", "asset_id": "a", "key": key, "value": "v"}
     (message,) = import_violations(json.dumps({"asset_references": [reference]}).encode())
     assert message.startswith("b.json: $.asset_references[0].key: Expected ")
 
 
-def test_an_unknown_field_of_a_nested_object_is_told_the_fields_there() -> None:
+def test_an_unknown_field_of_a_nested_object_is_reported_with_the_known_ones() -> None:
     tag = {"map_id": "m", "key": "k", "name": "n", "values": [{"name": "x", "value": "y", "id": 1}]}
     assert import_violations(json.dumps({"level_tags": [tag]}).encode()) == [
         "b.json: $.level_tags[0].values[0]: Object contains unknown field `id`;"
@@ -171,7 +171,7 @@ def test_a_name_given_twice_in_one_object_is_a_fault() -> None:
     ]
 
 
-def test_an_unknown_array_is_told_the_right_ones() -> None:
+def test_an_unknown_array_is_reported_with_the_known_ones() -> None:
     (message,) = import_violations(b'{\n "unit": []}')
     assert message == (
         'b.json: line 2, column 2: there is no array "unit"; a bundle has assets, floors,'
@@ -180,7 +180,7 @@ def test_an_unknown_array_is_told_the_right_ones() -> None:
     )
 
 
-def test_an_unknown_type_is_told_the_right_ones() -> None:
+def test_an_unknown_type_is_reported_with_the_known_ones() -> None:
     (message,) = import_violations(b'{"type": "flat", "id": "u"}')
     assert message == (
         "b.json: line 1: $.type: must be one of asset, floor, background, map, unit, level_tag,"
@@ -210,12 +210,14 @@ def test_an_unknown_type_is_told_the_right_ones() -> None:
         (b'{"type": "unit"} {}', "line 1, column 17: more text after the member"),
     ],
 )
-def test_text_that_is_no_bundle_is_told_its_line_and_column(content: bytes, message: str) -> None:
+def test_text_that_is_no_bundle_is_reported_with_line_and_column(
+    content: bytes, message: str
+) -> None:
     found = import_violations(content)
     assert found[0].startswith(f"b.json: {message}"), found
 
 
-def test_a_fault_deep_within_a_large_file_is_told_its_line() -> None:
+def test_an_error_deep_within_a_large_file_is_reported_with_its_line() -> None:
     lines = [json.dumps(UNIT | {"id": f"u{number}"}) for number in range(20_000)]
     content = '{"units": [\n' + ",\n".join(lines) + "\n;]}"
     assert import_violations(content.encode()) == [
@@ -223,31 +225,31 @@ def test_a_fault_deep_within_a_large_file_is_told_its_line() -> None:
     ]
 
 
-def test_a_truncated_gzip_is_told() -> None:
+def test_a_truncated_gzip_is_reported() -> None:
     content = gzip.compress(units(*({"id": f"u{number}"} for number in range(100))))
     assert import_violations(content[:-20]) == [
         "b.json: the gzip data ends too early; is the file complete?"
     ]
 
 
-def test_a_damaged_gzip_is_told() -> None:
+def test_a_damaged_gzip_is_reported() -> None:
     content = bytearray(gzip.compress(units({})))
     content[-6] ^= 1
     (message,) = import_violations(bytes(content))
     assert message.startswith("b.json: the gzip data is damaged: CRC check failed")
 
 
-def test_each_faulty_line_is_told() -> None:
+def test_each_faulty_line_is_reported() -> None:
     assert len(import_violations(b'{"type": "unit"}\nnonsense\n3\n{"type": "asset"}\n')) == 4
 
 
-def test_complaints_end_at_a_number() -> None:
+def test_errors_are_reported_up_to_a_maximum() -> None:
     found = import_violations(units(*({"name": 1} for _ in range(1000))))
     assert len(found) == MAX_VIOLATIONS + 1
     assert found[-1] == f"These are the first {MAX_VIOLATIONS} errors."
 
 
-def test_a_member_that_no_document_could_hold_is_told() -> None:
+def test_a_member_over_the_size_of_a_document_is_reported() -> None:
     value = {"name": "n" * 1000, "value": "v"}
     tag = {"map_id": "m", "key": "k", "name": "n", "values": [value] * 2200}
     assert import_violations(json.dumps({"level_tags": [tag]}).encode()) == [

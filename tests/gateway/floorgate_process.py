@@ -16,11 +16,11 @@ import httpx
 
 CHECKOUT = Path(__file__).parents[2]
 COMMAND = [str(Path(sys.executable).parent / "floorgate")]
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 
 
 def environment(**given: str) -> dict[str, str]:
-    """The surroundings of a command, without settings that happen to be ours."""
+    """The environment of a command, without the `FLOORGATE_*` variables of this process."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("FLOORGATE_")}
     return {**ours, "COLUMNS": "200", **given}
 
@@ -34,7 +34,7 @@ def floorgate(*arguments: Any, stdin: str = "", **given: str) -> subprocess.Comp
         text=True,
         cwd=CHECKOUT,
         env=environment(**given),
-        timeout=PATIENCE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
     )
 
 
@@ -55,13 +55,13 @@ class Server:
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         """Exit status, and the rest of standard output and error."""
         self.process.send_signal(number)
-        output, errors = self.process.communicate(timeout=PATIENCE_SECONDS)
+        output, errors = self.process.communicate(timeout=TIMEOUT_SECONDS)
         return self.process.returncode, output, errors
 
 
 @contextmanager
-def serving(data_dir: Path, *arguments: Any) -> Iterator[Server]:
-    """`floorgate serve` on a free port, ended afterwards if it still runs."""
+def run_serve_command(data_dir: Path, *arguments: Any) -> Iterator[Server]:
+    """`floorgate serve` on a free port, terminated afterwards if it still runs."""
     process = subprocess.Popen(
         [*COMMAND, "serve", "--port", "0", "--data-dir", str(data_dir), *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -72,12 +72,12 @@ def serving(data_dir: Path, *arguments: Any) -> Iterator[Server]:
     )
     try:
         assert process.stdout is not None
-        assert select.select([process.stdout], [], [], PATIENCE_SECONDS)[0]
+        assert select.select([process.stdout], [], [], TIMEOUT_SECONDS)[0]
         line = process.stdout.readline()
         if not line.startswith("ready "):
-            raise AssertionError(process.communicate(timeout=PATIENCE_SECONDS))
+            raise AssertionError(process.communicate(timeout=TIMEOUT_SECONDS))
         yield Server(process, line.split()[1], next(data_dir.glob("**/*cert*.pem")))
     finally:
         if process.poll() is None:
             process.terminate()
-            process.communicate(timeout=PATIENCE_SECONDS)
+            process.communicate(timeout=TIMEOUT_SECONDS)

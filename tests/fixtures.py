@@ -1,4 +1,4 @@
-"""The smallest world to ask about: two assets, of which the narrow key sees one.
+"""A small catalog of two assets, and clients whose API keys see both or one of them.
 
 Imported once a process into a database of its own. Tests that only read share it through
 `client`; tests that write ask for `own_world`.
@@ -191,10 +191,10 @@ ALL_FLAGS = {"Experimental-Flags": ", ".join(FLAGS)}
 
 @dataclass(frozen=True)
 class Keys:
-    """One key of each sort; all see both assets but `narrow`, which sees `SEEN`."""
+    """One key of each kind; all see both assets but `restricted`, which sees `SEEN`."""
 
     full: str
-    narrow: str
+    restricted: str
     """Sees one asset and has no permission."""
     revoked: str
     expired: str
@@ -215,8 +215,8 @@ class World:
 
 
 @asynccontextmanager
-async def connected(world: World) -> AsyncIterator[driver.Database]:
-    """The world's database, beside the gateway's own connection."""
+async def open_database(world: World) -> AsyncIterator[driver.Database]:
+    """The world's database, over a connection apart from the gateway's."""
     client = driver.connect(world.mongo_url)
     try:
         yield client[world.database]
@@ -243,7 +243,7 @@ async def make_key(
     return record.id, key
 
 
-async def create(
+async def create_world(
     mongo_url: str, database_name: str, bundle: Path, catalog: dict[str, Any] = CATALOG
 ) -> World:
     """Imports the catalog, by way of a file at `bundle`, and makes the keys."""
@@ -256,7 +256,7 @@ async def create(
     await api_keys.revoke_api_key(database, revoked_id)
     made = Keys(
         full=(await make_key(database, "full", permissions=PERMISSIONS))[1],
-        narrow=(await make_key(database, "narrow", asset_ids=[SEEN]))[1],
+        restricted=(await make_key(database, "restricted", asset_ids=[SEEN]))[1],
         revoked=revoked,
         expired=(await make_key(database, "expired", expires_at=past))[1],
     )
@@ -268,32 +268,34 @@ async def create(
 def world(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """The world that tests only read."""
     bundle = tmp_path_factory.mktemp("world") / "bundle.json"
-    world = asyncio.run(create(mongo_url, uuid.uuid4().hex, bundle))
+    world = asyncio.run(create_world(mongo_url, uuid.uuid4().hex, bundle))
     yield world
-    drop(world)
+    drop_world(world)
 
 
 @pytest.fixture
 def own_world(mongo_url: str, database_name: str, tmp_path: Path) -> World:
     """A world that the test may change."""
-    return asyncio.run(create(mongo_url, database_name, tmp_path / "bundle.json"))
+    return asyncio.run(create_world(mongo_url, database_name, tmp_path / "bundle.json"))
 
 
-def drop(world: World) -> None:
+def drop_world(world: World) -> None:
     """Removes the world's database."""
     with MongoClient[dict[str, Any]](world.mongo_url) as client:
         client.drop_database(world.database)
 
 
 @asynccontextmanager
-async def serving(settings: Settings, key: str | None = None) -> AsyncIterator[httpx.AsyncClient]:
+async def gateway_client(
+    settings: Settings, key: str | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a gateway of its own, in this process; `key` goes with every request."""
-    async with running(settings) as gateway, speaking(gateway, key) as client:
+    async with run_gateway(settings) as gateway, open_client(gateway, key) as client:
         yield client
 
 
 @asynccontextmanager
-async def running(settings: Settings) -> AsyncIterator[Gateway]:
+async def run_gateway(settings: Settings) -> AsyncIterator[Gateway]:
     """A gateway that has started."""
     gateway = Gateway(settings)
     async with gateway.lifespan(None):  # type: ignore[arg-type]
@@ -301,12 +303,12 @@ async def running(settings: Settings) -> AsyncIterator[Gateway]:
 
 
 @asynccontextmanager
-async def speaking(gateway: Gateway, key: str | None) -> AsyncIterator[httpx.AsyncClient]:
+async def open_client(gateway: Gateway, key: str | None) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the gateway's application."""
     transport = httpx.ASGITransport(gateway.build_app())
     headers = {} if key is None else {"API-Key": key}
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers) as client:
-        # httpx asks for gzip unless told; what a test does not ask for it shall not get
+        # httpx asks for gzip by default; a test gets it only by asking for it
         client.headers["Accept-Encoding"] = "identity"
         yield client
 
@@ -314,17 +316,17 @@ async def speaking(gateway: Gateway, key: str | None) -> AsyncIterator[httpx.Asy
 @pytest.fixture(scope="session")
 async def gateway(world: World, anyio_backend: str) -> AsyncIterator[Gateway]:
     """The gateway of the shared world."""
-    async with running(world.settings()) as gateway:
+    async with run_gateway(world.settings()) as gateway:
         yield gateway
 
 
 @pytest.fixture(scope="session")
 async def clients(gateway: Gateway, world: World) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
-    """Clients of the shared gateway by the name of their key; `stranger` has none."""
+    """Clients of the shared gateway by the name of their key; `anonymous` has none."""
     async with AsyncExitStack() as stack:
-        named = {"full": world.keys.full, "narrow": world.keys.narrow, "stranger": None}
+        named = {"full": world.keys.full, "restricted": world.keys.restricted, "anonymous": None}
         yield {
-            name: await stack.enter_async_context(speaking(gateway, key))
+            name: await stack.enter_async_context(open_client(gateway, key))
             for name, key in named.items()
         }
 
@@ -336,18 +338,18 @@ def client(clients: dict[str, httpx.AsyncClient]) -> httpx.AsyncClient:
 
 
 @pytest.fixture
-def narrow(clients: dict[str, httpx.AsyncClient]) -> httpx.AsyncClient:
+def restricted(clients: dict[str, httpx.AsyncClient]) -> httpx.AsyncClient:
     """Sees `SEEN` alone and has no permission."""
-    return clients["narrow"]
+    return clients["restricted"]
 
 
 @pytest.fixture
-def stranger(clients: dict[str, httpx.AsyncClient]) -> httpx.AsyncClient:
+def anonymous(clients: dict[str, httpx.AsyncClient]) -> httpx.AsyncClient:
     """Has no key."""
-    return clients["stranger"]
+    return clients["anonymous"]
 
 
-async def ask(
+async def post_graphql(
     client: httpx.AsyncClient, query: str, variables: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """The body of the answer to a GraphQL operation, with every experimental flag set."""
@@ -362,7 +364,7 @@ async def data_of(
     client: httpx.AsyncClient, query: str, variables: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """The data of a GraphQL operation that has no error."""
-    body = await ask(client, query, variables)
+    body = await post_graphql(client, query, variables)
     assert "errors" not in body, body["errors"]
     data: dict[str, Any] = body["data"]
     return data

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.parsing.laws import check
+from tests.parsing.properties import check_properties
 from tests.parsing.strategies import broken_drawings, drawings
 
 pytestmark = pytest.mark.slow
@@ -17,15 +17,15 @@ FOUND = sorted((Path(__file__).parent / "found").glob("*"))
 @settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(drawings())
 def test_any_drawing_survives_the_round_trip_or_is_rejected_with_a_position(svg: bytes) -> None:
-    check(svg)
+    check_properties(svg)
 
 
 @settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(broken_drawings() | st.binary(max_size=60))
 def test_broken_bytes_raise_only_parsing_errors_with_a_position(svg: bytes) -> None:
-    check(svg)
+    check_properties(svg)
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.name)
 def test_inputs_found_by_fuzzing_stay_fixed(path: Path) -> None:
-    check(path.read_bytes())
+    check_properties(path.read_bytes())

@@ -1,20 +1,20 @@
-"""Plans as small as what is asked of them, and what is read of them."""
+"""Small plans, drawn as SVG or OSM and translated, and what a test reads from them."""
 
 from collections.abc import Mapping
 
 from parsing import plans
 from resolvers.plans.locations import LocationCandidate
 from resolvers.plans.translation import TranslatedPlan, translate_plan
-from tests.parsing.geography import Sketchbook
+from tests.parsing.geography import OsmPlanBuilder
 
 FLOORS = {"f1": 10, "f2": 20}
 
 
-def of_osm(book: Sketchbook) -> TranslatedPlan:
-    return translate_plan(plans.read_plan({"plan.osm": book.osm()}), "m")
+def translate_osm(builder: OsmPlanBuilder) -> TranslatedPlan:
+    return translate_plan(plans.read_plan({"plan.osm": builder.to_osm()}), "m")
 
 
-def of_svg(
+def translate_svg(
     *levels: str, floors: Mapping[str, int] | None = None, feet_per_unit: float = 0.5
 ) -> TranslatedPlan:
     """Levels f1, f2, ... with these shapes."""
@@ -32,9 +32,9 @@ def rect(x: float, y: float, width: float, height: float, tags: str, more: str =
     return f'<rect {size} data-tags="{tags}" {more}/>'
 
 
-def place_of(reading: TranslatedPlan, name: str) -> LocationCandidate:
-    return next(place for place in reading.candidates if place.name == name)
+def candidate_named(translated: TranslatedPlan, name: str) -> LocationCandidate:
+    return next(place for place in translated.candidates if place.name == name)
 
 
-def described(reading: TranslatedPlan) -> list[str]:
-    return [str(note) for note in reading.notes]
+def notes_of(translated: TranslatedPlan) -> list[str]:
+    return [str(note) for note in translated.notes]

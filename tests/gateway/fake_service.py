@@ -1,4 +1,4 @@
-"""A directory of two units behind the same doors as the gateway's, for the tests of the pages.
+"""A fake of the gateway's HTTP API with two units, for the tests of the browser pages.
 
 It answers `/graphql` and one REST operation to requests with the right `API-Key`, from canned
 data, so that the pages are tested without a database.

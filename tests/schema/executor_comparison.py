@@ -22,12 +22,14 @@ from schema.root import GRAPHQL_SCHEMA
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.store import Store
-from tests.schema.operations import Drawn
-from tests.world import CATALOG, HIDDEN, OTHER_MAP, SEEN, create, drop
+from tests.fixtures import CATALOG, HIDDEN, OTHER_MAP, SEEN, create_world, drop_world
+from tests.schema.operations import DrawnOperation
 
 RIGHTS = {
     "full": Caller("full", ALL_ASSETS, frozenset(PERMISSIONS), frozenset(FLAGS)),
-    "narrow": Caller("narrow", AssetScope(frozenset({SEEN})), frozenset(), frozenset(FLAGS)),
+    "restricted": Caller(
+        "restricted", AssetScope(frozenset({SEEN})), frozenset(), frozenset(FLAGS)
+    ),
     "plain": Caller("plain", ALL_ASSETS, frozenset(PERMISSIONS), frozenset()),
 }
 CALLERS = [*RIGHTS]
@@ -55,7 +57,7 @@ BUNDLE = {
 
 
 @dataclass(slots=True)
-class BothWays:
+class ExecutorComparison:
     """Directories, and two executors that differ in nothing but that one compiles."""
 
     runner: asyncio.Runner
@@ -75,14 +77,14 @@ class BothWays:
     """Operations that are not valid, and never run."""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The counts in a line."""
         return (
             f"{self.answered} answered, {self.compiled} of them compiled; "
             f"{self.failed} with errors, {self.invalid} invalid"
         )
 
-    def check(self, drawn: Drawn, caller: str = "full", store: str = "sound") -> None:
+    def check(self, drawn: DrawnOperation, caller: str = "full", store: str = "sound") -> None:
         """Raises AssertionError where the two answers differ in anything."""
         try:
             operation = self.compiling.prepare(drawn.text)
@@ -101,7 +103,9 @@ class BothWays:
         assert self.answered > ran * answered, self
         assert self.compiled > self.answered * compiled, self
 
-    async def _check(self, operation: Operation, drawn: Drawn, caller: str, store: str) -> None:
+    async def _check(
+        self, operation: Operation, drawn: DrawnOperation, caller: str, store: str
+    ) -> None:
         def context() -> Context:
             return Context(RIGHTS[caller], self.stores[store], "https://directory.test")
 
@@ -110,12 +114,14 @@ class BothWays:
 
         variables = drawn.variables
         interpreted = await interpret()
-        told = _shown(await self.compiling.run(operation, variables, context()))
-        if told != _shown(interpreted):
-            # Of several failures beneath one null, graphql-core tells those that come first.
+        compiled_result = _to_comparable(await self.compiling.run(operation, variables, context()))
+        if compiled_result != _to_comparable(interpreted):
+            # Of several failures beneath one null, graphql-core reports those that come first.
             assert interpreted.errors, drawn
-            assert told in [_shown(await interpret()) for _ in range(REPEATS)], drawn
-        data = await _generated(operation, variables, context())
+            assert compiled_result in [_to_comparable(await interpret()) for _ in range(REPEATS)], (
+                drawn
+            )
+        data = await _run_compiled(operation, variables, context())
         if interpreted.errors:
             assert data is None, drawn
             self.failed += 1
@@ -126,8 +132,8 @@ class BothWays:
             self.compiled += 1
 
 
-async def _generated(operation: Operation, variables: dict[str, Any], context: Context) -> Any:
-    """What the generated code alone comes to; None where it leaves the answer to the other."""
+async def _run_compiled(operation: Operation, variables: dict[str, Any], context: Context) -> Any:
+    """The result of the generated code alone; None where it leaves the result to graphql-core."""
     if operation.compiled is None or not operation.is_allowed(context.caller):
         return None
     try:
@@ -136,27 +142,29 @@ async def _generated(operation: Operation, variables: dict[str, Any], context: C
         return None
 
 
-def _shown(result: OperationResult) -> tuple[bytes, list[bytes]]:
+def _to_comparable(result: OperationResult) -> tuple[bytes, list[bytes]]:
     # Errors come in the order in which they happen.
     return orjson.dumps(result.data), sorted(orjson.dumps(each.formatted) for each in result.errors)
 
 
 @contextmanager
-def both_ways(mongo_url: str, folder: Path) -> Iterator[BothWays]:
-    """On databases that are gone afterwards."""
+def open_comparison(mongo_url: str, folder: Path) -> Iterator[ExecutorComparison]:
+    """An `ExecutorComparison` on databases that are dropped afterwards."""
     with asyncio.Runner() as runner:
         client = driver.connect(mongo_url)
         worlds = {
-            name: runner.run(create(mongo_url, uuid.uuid4().hex, folder / "bundle.json", BUNDLE))
+            name: runner.run(
+                create_world(mongo_url, uuid.uuid4().hex, folder / "bundle.json", BUNDLE)
+            )
             for name in STORES
         }
         runner.run(_damage(client[worlds["broken"].database]))
-        yield BothWays(
+        yield ExecutorComparison(
             runner, {name: Store(client, world.database) for name, world in worlds.items()}
         )
         runner.run(driver.close(client))
     for world in worlds.values():
-        drop(world)
+        drop_world(world)
 
 
 async def _damage(database: driver.Database) -> None:

@@ -52,7 +52,7 @@ def test_no_detour_by_way_of_a_third_place_is_faster(plan: Plan, mode: TravelMod
 
 @given(plans(), modes)
 @few
-def test_nobody_is_faster_than_the_straight_line_on_a_floor(plan: Plan, mode: TravelMode) -> None:
+def test_no_path_is_faster_than_the_straight_line_on_a_floor(plan: Plan, mode: TravelMode) -> None:
     router = process_plan(plan).router
     for level in plan.levels:
         ids = [place.id for place in plan.locations if place.level_id == level.id]
@@ -68,7 +68,7 @@ def test_a_wheelchair_is_nowhere_faster_and_goes_nowhere_else(plan: Plan) -> Non
     assert at_most(measure(plan).seconds, measure(plan, TravelMode.WHEELCHAIR).seconds)
 
 
-@given(plans(most_levels=1), st.data())
+@given(plans(max_levels=1), st.data())
 @few
 def test_a_wall_shortens_nothing(plan: Plan, data: st.DataObject) -> None:
     room = data.draw(st.sampled_from(plan.spaces))
@@ -80,7 +80,7 @@ def test_a_wall_shortens_nothing(plan: Plan, data: st.DataObject) -> None:
     assert at_most(measure(plan).feet, measure(walled).feet)
 
 
-@given(plans(most_levels=1), st.data())
+@given(plans(max_levels=1), st.data())
 @few
 def test_a_door_lengthens_nothing(plan: Plan, data: st.DataObject) -> None:
     room = data.draw(st.sampled_from(plan.spaces))
@@ -97,14 +97,14 @@ def test_a_turned_plan_has_the_same_distances(plan: Plan, degrees: int) -> None:
     np.testing.assert_allclose(straight.seconds, askew.seconds, rtol=0.002, atol=0.05)
 
 
-@given(plans(most_levels=1), st.sampled_from([0.8, 1.5, 3.0]))
+@given(plans(max_levels=1), st.sampled_from([0.8, 1.5, 3.0]))
 @few
 def test_a_plan_of_twice_the_size_has_twice_the_distances(plan: Plan, factor: float) -> None:
     small, large = measure(scaled(plan, 1.0)), measure(scaled(plan, factor))
     np.testing.assert_allclose(small.feet * factor, large.feet, rtol=0.005, atol=0.5)
 
 
-@given(plans(most_levels=1))
+@given(plans(max_levels=1))
 @few
 def test_walks_are_the_exact_geodesics_of_the_walkable_space(plan: Plan) -> None:
     processed = process_plan(plan)
@@ -134,7 +134,7 @@ def test_a_search_between_positions_finds_what_the_table_has(
         np.testing.assert_allclose(found.seconds, table.seconds, atol=ROUNDING_FEET)
 
 
-@given(plans(least_levels=2), modes, st.data())
+@given(plans(min_levels=2), modes, st.data())
 @few
 def test_a_route_is_as_long_as_the_matrix_says(
     plan: Plan, mode: TravelMode, data: st.DataObject

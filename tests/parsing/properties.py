@@ -7,10 +7,10 @@ import orjson
 from parsing.errors import ParsingError
 from parsing.svg.render import to_svg
 from parsing.svg.unit_map import MEDIA_TYPE, UNIT_MAP_VERSION, parse_unit_map
-from tests.parsing.tree import elements_of, uid_faults
+from tests.parsing.tree import elements_of, find_bad_uids
 
 
-def check(svg: bytes) -> None:
+def check_properties(svg: bytes) -> None:
     """Check that bytes parse to a map that survives rendering, or fail with a position."""
     try:
         parsed = parse_unit_map(svg)
@@ -20,7 +20,7 @@ def check(svg: bytes) -> None:
     members = orjson.loads(parsed.json)
     assert (members["version"], members["type"]) == (UNIT_MAP_VERSION, MEDIA_TYPE)
     assert members["width"] >= 1 and members["height"] >= 1
-    assert uid_faults(members) == []
+    assert find_bad_uids(members) == []
     assert all(element["type"] for element in elements_of(members))
     assert parse_unit_map(to_svg(members).encode()) == parsed
 

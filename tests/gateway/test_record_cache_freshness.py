@@ -1,0 +1,189 @@
+"""Records looked up by key through a gateway are visible and current."""
+
+import asyncio
+import json
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import httpx
+import pytest
+
+from gateway.app import Gateway
+from storage.cache import change_feed
+from tests.fixtures import (
+    HIDDEN,
+    HIDDEN_MAP,
+    MAP,
+    SEEN,
+    World,
+    data_of,
+    open_client,
+    open_database,
+    run_gateway,
+)
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+TIMEOUT_SECONDS = 30
+IMPORT = "mutation ($bundle: String!) { importCatalog(bundle: $bundle) { notes } }"
+DRAWING = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 60 30">
+<g data-type="Level" data-tags="floor=hall">
+  <g data-type="UnitLayer">
+    <rect id="hall-1" width="20" height="20"/><rect id="hall-2" x="40" width="20" height="20"/>
+  </g>
+  <rect data-tags="indoor=corridor" y="21" width="60" height="9"/>
+  <rect data-tags="door=yes" x="8" y="19" width="4" height="3"/>
+  <rect data-tags="door=yes" x="48" y="19" width="4" height="3"/>
+</g></svg>"""
+HALL: dict[str, list[dict[str, Any]]] = {
+    "assets": [{"id": "hall", "name": "Hall"}],
+    "floors": [{"id": "hall", "asset_id": "hall", "name": "Hall"}],
+    "units": [
+        {"id": f"hall-{number}", "asset_id": "hall", "floor_id": "hall", "name": str(number)}
+        for number in (1, 2)
+    ],
+    "maps": [
+        {
+            "id": "hall",
+            "asset_id": "hall",
+            "name": "Hall",
+            "feet_per_unit": 1,
+            "source": "data:image/svg+xml;base64," + b64encode(DRAWING).decode(),
+        }
+    ],
+}
+
+
+@dataclass
+class RunningGateway:
+    """Clients of one gateway; each query has an alias of its own, so no response is cached."""
+
+    gateway: Gateway
+    full: httpx.AsyncClient
+    restricted: httpx.AsyncClient
+    numbers: "count[int]" = field(default_factory=count)
+
+    async def get_map(self, key: str, client: httpx.AsyncClient, fields: str = "name") -> Any:
+        query = f"query ($id: ID!) {{ map{next(self.numbers)}: map(id: $id) {{ {fields} }} }}"
+        [found] = (await data_of(client, query, {"id": key})).values()
+        return found
+
+
+@asynccontextmanager
+async def run_gateway_with_clients(world: World, **settings: Any) -> AsyncIterator[RunningGateway]:
+    async with AsyncExitStack() as stack:
+        gateway = await stack.enter_async_context(run_gateway(world.settings(**settings)))
+        full = await stack.enter_async_context(open_client(gateway, world.keys.full))
+        restricted = await stack.enter_async_context(open_client(gateway, world.keys.restricted))
+        assert gateway.state is not None
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while gateway.state.change_feed.take_snapshot() is None:
+                await asyncio.sleep(0.01)
+        yield RunningGateway(gateway, full, restricted)
+
+
+@pytest.fixture
+async def running_gateway(
+    own_world: World, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[RunningGateway]:
+    """A gateway that uses its caches however slow this machine is."""
+    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    async with run_gateway_with_clients(own_world) as running_gateway:
+        yield running_gateway
+
+
+def rename_variables(key: str, asset: str, name: str) -> dict[str, str]:
+    return {"bundle": json.dumps({"maps": [{"id": key, "asset_id": asset, "name": name}]})}
+
+
+async def test_a_record_that_one_key_sees_is_never_answered_to_another(
+    running_gateway: RunningGateway,
+) -> None:
+    for _ in range(2):
+        assert await running_gateway.get_map(HIDDEN_MAP, running_gateway.full) == {"name": "South"}
+        assert await running_gateway.get_map(HIDDEN_MAP, running_gateway.restricted) is None
+        assert await running_gateway.get_map(MAP, running_gateway.restricted) == {
+            "name": "All floors"
+        }
+
+
+async def test_what_is_written_through_a_gateway_is_seen_at_once(
+    running_gateway: RunningGateway,
+) -> None:
+    for number in range(5):
+        await data_of(
+            running_gateway.full, IMPORT, rename_variables(HIDDEN_MAP, HIDDEN, f"South {number}")
+        )
+        assert await running_gateway.get_map(HIDDEN_MAP, running_gateway.full) == {
+            "name": f"South {number}"
+        }
+
+
+async def test_what_others_write_is_seen_soon(
+    running_gateway: RunningGateway, own_world: World
+) -> None:
+    assert await running_gateway.get_map(MAP, running_gateway.restricted) == {"name": "All floors"}
+    async with open_database(own_world) as database:
+        await database["maps"].update_one({"_id": MAP}, {"$set": {"name": "Elsewhere"}})
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        while await running_gateway.get_map(MAP, running_gateway.restricted) != {
+            "name": "Elsewhere"
+        }:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_mutation_sees_what_it_has_just_written(running_gateway: RunningGateway) -> None:
+    assign = """mutation ($bundle: String!, $data: [AssignmentInput!]!) {
+        importCatalog(bundle: $bundle) { notes }
+        assignUnitAttributes(groupId: "view", data: $data) { unit { name } }
+    }"""
+    query = '{ unit(id: "unit-2") { name } }'
+    assert await data_of(running_gateway.full, query) == {"unit": {"name": "unit-2"}}
+    unit = {"id": "unit-2", "asset_id": SEEN, "floor_id": "n/1 %", "name": "Suite 2"}
+    assignment = {"groupId": "view", "attributeId": "sea", "assetId": SEEN, "unitId": "unit-2"}
+    given = {"bundle": json.dumps({"units": [unit]}), "data": [assignment]}
+    made = await data_of(running_gateway.full, assign, given)
+    assert made["assignUnitAttributes"] == [{"unit": {"name": "Suite 2"}}]
+
+
+async def test_a_map_is_routable_as_soon_as_it_is_processed(
+    running_gateway: RunningGateway,
+) -> None:
+    await data_of(running_gateway.full, IMPORT, {"bundle": json.dumps(HALL)})
+    matrix = """tags distanceMatrix(sources: [{x: 10, y: 10, floorId: "hall"}],
+        targets: [{x: 50, y: 10, floorId: "hall"}]) { distanceMethod }"""
+    before = await running_gateway.get_map("hall", running_gateway.full, matrix)
+    assert before == {"tags": [], "distanceMatrix": {"distanceMethod": "euclidean"}}
+    done = await data_of(running_gateway.full, 'mutation { processMap(id: "hall") { isRoutable } }')
+    assert done == {"processMap": {"isRoutable": True}}
+    after = await running_gateway.get_map("hall", running_gateway.full, matrix)
+    assert after == {"tags": ["pathfinding"], "distanceMatrix": {"distanceMethod": "pathfinding"}}
+
+
+async def test_a_response_without_the_network_is_not_cached(
+    running_gateway: RunningGateway, own_world: World
+) -> None:
+    await data_of(running_gateway.full, IMPORT, {"bundle": json.dumps(HALL)})
+    async with open_database(own_world) as database:
+        await database["maps"].update_one({"_id": "hall"}, {"$set": {"network": "0" * 64}})
+    assert running_gateway.gateway.state is not None
+    await running_gateway.get_map("hall", running_gateway.full)
+    entries = running_gateway.gateway.state.response_cache.counters.entries
+    matrix = """distanceMatrix(sources: [{x: 10, y: 10, floorId: "hall"}],
+        targets: [{x: 50, y: 10, floorId: "hall"}]) { distanceMethod }"""
+    found = await running_gateway.get_map("hall", running_gateway.full, matrix)
+    assert found == {"distanceMatrix": {"distanceMethod": "euclidean"}}
+    assert running_gateway.gateway.state.response_cache.counters.entries == entries
+
+
+async def test_without_a_cache_every_record_is_read_from_mongodb(own_world: World) -> None:
+    async with run_gateway_with_clients(own_world, cache_mb=0) as running_gateway:
+        assert running_gateway.gateway.state is not None
+        assert running_gateway.gateway.state.record_cache is None
+        assert await running_gateway.get_map(MAP, running_gateway.restricted) == {
+            "name": "All floors"
+        }
