@@ -1,4 +1,4 @@
-"""The load generator sends the requests of its order, and counts only the answers that it expects."""
+"""The load generator sends what its order says, and counts only the answers that it expects."""
 
 import asyncio
 import threading

@@ -38,7 +38,7 @@ with run_embedded_mongo(Path(sys.argv[1])) as url:
 
 @contextmanager
 def user(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Another process that uses the server until its input ends or it is killed; yields it and the address."""
+    """A process that uses the server until its input ends or it is killed; and the address."""
     command = [sys.executable, "-c", USER, str(data_dir)]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
