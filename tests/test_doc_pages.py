@@ -84,7 +84,9 @@ def prose(text: str) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("file", PAGES, ids=lambda file: file.relative_to(ROOT).as_posix())
 def test_relative_links_lead_somewhere(file: Path) -> None:
-    for target in re.findall(r"\]\(([^)\s]+)\)", "\n".join(line for _, line in all_lines(file))):
+    for target in re.findall(
+        r"\]\(([^)\s]+)\)", "\n".join(line for _, line in lines_outside_code(file))
+    ):
         if re.match(r"[a-z]+:", target):
             continue
         path, _, anchor = target.partition("#")
@@ -94,7 +96,7 @@ def test_relative_links_lead_somewhere(file: Path) -> None:
             assert anchor in anchors(linked.read_text()), f"{file.name}: {target}"
 
 
-def all_lines(file: Path) -> Iterator[tuple[int, str]]:
+def lines_outside_code(file: Path) -> Iterator[tuple[int, str]]:
     """Numbered lines outside of code."""
     is_code = False
     for number, line in enumerate(file.read_text().splitlines(), start=1):

@@ -222,6 +222,7 @@ def test_each_field_that_a_module_logs_is_described(place: str, field: str) -> N
     assert field in {row[0] for row in rows(section(page("operation.md"), "## Logs"))}
 
 
+@pytest.mark.slow
 def test_the_fields_that_modules_log_are_found() -> None:
     assert {
         ("gateway/cache/response_cache.py", "evictions"),

@@ -185,6 +185,7 @@ def limits() -> Iterator[str]:
                     yield from (f"{module}:{name}" for name in names if name.startswith("MAX_"))
 
 
+@pytest.mark.slow
 def test_each_limit_is_documented_or_internal() -> None:
     assert {*limits()} == DOCUMENTED.keys() | INTERNAL
 

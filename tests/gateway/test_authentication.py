@@ -156,6 +156,7 @@ async def test_a_key_beyond_its_rate_gets_a_retry_after(world: World, endpoint: 
     assert other.status_code == 200
 
 
+@pytest.mark.slow
 async def test_a_key_ends_when_it_expires_though_it_is_held_in_memory(own_world: World) -> None:
     async with (
         open_database(own_world) as database,
@@ -170,6 +171,7 @@ async def test_a_key_ends_when_it_expires_though_it_is_held_in_memory(own_world:
             assert (await client.get(REST)).status_code == 403
 
 
+@pytest.mark.slow
 async def test_a_revoked_key_ends_on_every_gateway_within_a_second(own_world: World) -> None:
     loop = asyncio.get_running_loop()
     async with (

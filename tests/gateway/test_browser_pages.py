@@ -19,6 +19,8 @@ from gateway.server.server import security_headers
 from tests.gateway import browser
 from tests.gateway.fake_service import APP, KEY
 
+pytestmark = pytest.mark.slow
+
 WEB = Path(browser_pages.__file__).parent / "web"
 AS_BROWSER = {"Accept": "text/html,application/xhtml+xml"}
 PAGES = ["/graphql", "/v1/openapi"]

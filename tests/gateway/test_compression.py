@@ -73,6 +73,7 @@ def test_gzip_holds_no_time_of_writing() -> None:
     assert compression.compress(b"plan", "gzip")[4:8] == bytes(4)
 
 
+@pytest.mark.slow
 @given(st.binary(), st.binary())
 def test_tags_are_equal_when_bodies_are(one: bytes, other: bytes) -> None:
     assert (compression.compute_etag(one) == compression.compute_etag(other)) == (one == other)

@@ -210,6 +210,7 @@ def chain(levels: int) -> str:
     return f"{{ ...F0 }} {' '.join(links)} fragment F{levels} on Query {{ __typename }}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [10, 100, 150, 180, 200, 220, 235])
 async def test_a_long_chain_of_fragments_runs_or_is_rejected(
     client: httpx.AsyncClient, levels: int

@@ -23,7 +23,7 @@ from storage.units import UNITS
 from tests.drivers import EACH_DRIVER
 from tests.gateway.log_lines import capture_log_lines
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 TIMEOUT_SECONDS = 30
 

@@ -22,6 +22,7 @@ MAX_SIDE_PX = 1_200
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
     pytest.mark.xdist_group("chromium"),
+    pytest.mark.slow,
 ]
 
 

@@ -20,7 +20,7 @@ from tests.fixtures import (
 )
 from tests.resolvers.directory import Directory
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 FLAG = {"Experimental-Flags": "unit-attributes-resource"}
 GROUPS = "/v1/units/attribute-groups"

@@ -65,6 +65,7 @@ async def test_a_key_that_does_not_match_its_pattern_is_rejected(
     assert list(response.json()["fields"]) == ["key"]
 
 
+@pytest.mark.slow
 async def test_a_list_holds_only_what_the_key_may_access(world: World) -> None:
     permissions = ("service.asset-references.read", "service.unit-references.read")
     async with open_database(world) as database:

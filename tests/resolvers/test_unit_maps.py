@@ -26,7 +26,7 @@ from tests.fixtures import (
 )
 from tests.resolvers.directory import Directory
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 XML = {"Content-Type": "application/vnd.map+xml"}
 SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10">

@@ -122,6 +122,7 @@ RIGHTLESS = replace(ANYBODY, permissions=frozenset())
 FLAGLESS = replace(RIGHTLESS, flags=frozenset())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("caller", "path", "status"),
     [

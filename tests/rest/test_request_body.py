@@ -34,6 +34,7 @@ def test_a_body_within_the_limit_is_received(chunks: list[bytes]) -> None:
     assert asyncio.run(receive_body(receiving(body(*chunks)), len(whole))) == whole
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(min_size=1, max_size=20), min_size=1))
 def test_a_body_over_the_limit_is_rejected(chunks: list[bytes]) -> None:
     limit_bytes = len(b"".join(chunks)) - 1

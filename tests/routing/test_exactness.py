@@ -45,6 +45,7 @@ def assert_exact(found: Floats, area: Polygonal, places: Floats) -> None:
     np.testing.assert_allclose(found, exact, rtol=1e-9, atol=SAME_FEET)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jitter_feet", JITTERS_FEET)
 @pytest.mark.parametrize("walls", WALLS)
 def test_walks_in_an_area_are_exact(walls: Walls, jitter_feet: float) -> None:
@@ -59,6 +60,7 @@ def test_a_corner_drawn_twice_is_a_corner() -> None:
     assert find_corners(bend).xy.tolist() == [[10, 10]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jitter_feet", [0.0, 4e-6])
 @pytest.mark.parametrize("walls", WALLS)
 def test_walks_on_a_plan_are_exact(walls: Walls, jitter_feet: float) -> None:

@@ -123,6 +123,7 @@ def test_damaged_values_are_refused(name: str, value: object) -> None:
         deserialize_network(pack_archive("network", {**values, name: value}, arrays))
 
 
+@pytest.mark.slow
 @given(st.integers(0, len(FOOT_ARCHIVE) - 1), st.binary(min_size=1, max_size=8))
 @settings(max_examples=300, deadline=None)
 def test_any_other_bytes_are_a_network_or_refused(at: int, written: bytes) -> None:

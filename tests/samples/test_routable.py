@@ -29,6 +29,7 @@ def process_drawing() -> tuple[ProcessedPlan, list[str], list[str]]:
     return process_plan(reading.plan), units, amenities
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", TravelMode)
 def test_every_unit_reaches_every_amenity(mode: TravelMode) -> None:
     processed, units, amenities = process_drawing()

@@ -23,6 +23,7 @@ def test_the_committed_sdl_is_that_of_the_schema() -> None:
     assert SDL.read_text() == root.build_sdl()
 
 
+@pytest.mark.slow
 def test_the_sdl_is_a_schema() -> None:
     graphql.build_schema(SDL.read_text())
 

@@ -113,6 +113,7 @@ async def test_the_key_itself_is_nowhere_in_the_database(database: Any) -> None:
     assert key[len(KEY_PREFIX) : -api_keys.CHECKSUM_LENGTH] not in repr(stored)
 
 
+@pytest.mark.slow
 async def test_two_keys_never_share_a_digest(database: Any) -> None:
     await preparation.prepare_database(database)
     _, key = await create(database)

@@ -28,7 +28,7 @@ from storage.setup.preparation import prepare_database
 from storage.store import Store
 from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 MAP = "am"
 LONG_AGO = "2001-01-01T00:00:00+00:00"

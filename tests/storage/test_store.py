@@ -262,6 +262,7 @@ async def test_owners_beyond_one_command_are_answered_too(store: Store) -> None:
     assert [page.data[0].asset_id for page in pages] == owners
 
 
+@pytest.mark.slow
 async def test_an_unreachable_mongodb_is_a_storage_error(anyio_backend: str) -> None:
     drivers: tuple[DriverName, ...] = ("motor", "pymongo")
     for name in drivers:

@@ -13,6 +13,8 @@ from storage.catalog import RECORD_TYPES
 from storage.errors import StorageError, UnavailableError
 from storage.mongo import driver
 
+pytestmark = pytest.mark.slow
+
 NOWHERE = Settings(mongo_url="mongodb://127.0.0.1:1/")
 LIST_EVERYTHING = """{
     assets { data { id } }

@@ -103,6 +103,7 @@ def test_slow_readers_of_a_route_without_a_key_hold_no_slot(world: World, tmp_pa
     run(scenario())
 
 
+@pytest.mark.slow
 def test_bodies_that_never_end_hold_no_slot(world: World) -> None:
     body = b'{"query": "{ units { data { id } } }"}'
     head = (

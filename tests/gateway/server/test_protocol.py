@@ -136,10 +136,12 @@ def test_an_upgrade_is_declined_by_an_ordinary_answer() -> None:
     assert b"connection: close" in received
 
 
+@pytest.mark.slow
 def test_an_idle_connection_is_closed() -> None:
     assert statuses(exchange(GET)) == [200]
 
 
+@pytest.mark.slow
 def test_empty_lines_do_not_keep_an_idle_connection_open() -> None:
     assert statuses(exchange(GET, echo, SHORT, b"\r\n")) == [200]
 
@@ -147,6 +149,7 @@ def test_empty_lines_do_not_keep_an_idle_connection_open() -> None:
 # What is rejected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("raw", "status", "names"),
     [
@@ -268,6 +271,7 @@ def _context(directory: Path) -> ssl.SSLContext:
     return tls.create_ssl_context(*tls.ensure_certificate(directory))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("secure", [False, True])
 def test_a_client_that_leaves_its_answer_unread_is_dropped(secure: bool, tmp_path: Path) -> None:
     async def scenario() -> None:

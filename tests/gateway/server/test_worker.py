@@ -24,6 +24,8 @@ from storage.cache.write_counter import WriteCounter
 from tests.gateway import small_app
 from tests.gateway.log_lines import capture_log_lines
 
+pytestmark = pytest.mark.slow
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -191,6 +191,7 @@ def test_nesting_of_256_is_read_and_of_257_is_not() -> None:
     assert error.column == len("<svg>" + "<g>" * 255) + 1
 
 
+@pytest.mark.slow
 def test_half_a_million_elements_are_the_most() -> None:
     error = error_of(b"<svg>" + b"<x/>" * 500_000 + b"</svg>")
     assert error.message == "the document has more than 500,000 elements"

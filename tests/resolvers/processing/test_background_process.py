@@ -9,7 +9,7 @@ import pytest
 
 from resolvers.processing.background_process import BackgroundProcessDiedError, run_with_progress
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 Report = Callable[[float, str], None]
 

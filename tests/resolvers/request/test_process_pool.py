@@ -9,7 +9,7 @@ import pytest
 
 from resolvers.request.process_pool import run_in_process_pool
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 TIMEOUT_SECONDS = 60.0
 SHORT_SECONDS = 0.2

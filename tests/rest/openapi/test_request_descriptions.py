@@ -49,6 +49,7 @@ def test_every_endpoint_of_the_table_is_described_once() -> None:
     assert operations == Counter((row.method, row.path) for row in ENDPOINTS)
 
 
+@pytest.mark.slow
 @each_endpoint
 def test_every_input_is_in_its_place(row: Endpoint) -> None:
     inputs = inputs_of(row)

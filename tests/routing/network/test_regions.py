@@ -107,6 +107,7 @@ def test_a_coarse_walk_is_at_most_half_a_width_longer_for_each_door(plan: Plan) 
     check_bound(processed, np.concatenate((places, beside[:: max(1, len(beside) // 30)])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("room", "barriers", "door"),
     [

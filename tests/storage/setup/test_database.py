@@ -17,7 +17,7 @@ from storage.setup import migrations
 from storage.setup.database import open_database
 from tests.storage.catalogs import ONE_DRIVER
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 NOWHERE = "mongodb://127.0.0.1:9/"
 

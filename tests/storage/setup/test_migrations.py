@@ -16,7 +16,7 @@ from storage.setup.migrations import (
 )
 from storage.setup.preparation import prepare_database
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 class Recorder:

@@ -20,7 +20,7 @@ from storage.store import Store
 from storage.units import UNITS
 from tests.storage.catalogs import SMALL, contents, small, write_arrays
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 LATER_FIELDS = {
     "units": ("map_ids",),

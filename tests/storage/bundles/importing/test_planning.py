@@ -162,6 +162,7 @@ async def test_documents_origins_and_changes_of_a_batch_are_aligned(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RECORD_TYPES, ids=lambda kind: kind.name)
 async def test_once_written_a_member_of_any_kind_is_unchanged(database: Any, kind: Any) -> None:
     planned = await plan(database, kind.name, SMALL)

@@ -87,6 +87,7 @@ async def test_imports_do_not_see_what_others_staged(database: Any) -> None:
     assert await second.find_members("assets", ["a"], set()) == []
 
 
+@pytest.mark.slow
 @ONE_DRIVER
 async def test_dropping_also_drops_what_killed_imports_left_and_nothing_else(database: Any) -> None:
     await database["assets"].insert_one({"_id": "live"})
