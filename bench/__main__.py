@@ -47,7 +47,7 @@ RESULTS = Path(__file__).parents[1] / "build" / "bench" / "results.json"
 @click.option("--starts", type=click.IntRange(0), default=3, show_default=True)
 @click.option("--writes", type=click.IntRange(0), default=200, show_default=True)
 @click.option("--peer", "peer_names", multiple=True, help="Only these and Floorgate.")
-@click.option("--shape", "shape_names", multiple=True, help="Only these.")
+@click.option("--workload", "workload_names", multiple=True, help="Only these.")
 @click.option(
     "--output", type=click.Path(path_type=Path), default=RESULTS, help="File for the figures."
 )
@@ -65,7 +65,7 @@ def main(
     starts: int,
     writes: int,
     peer_names: tuple[str, ...],
-    shape_names: tuple[str, ...],
+    workload_names: tuple[str, ...],
     output: Path,
     earlier: Path | None,
     write_docs: bool,
@@ -77,7 +77,7 @@ def main(
         results = msgspec.json.decode(earlier.read_bytes(), type=Results)
     else:
         peers, left_out = all_peers(peer_names)
-        workloads = _select_named("--shape", WORKLOADS, shape_names)
+        workloads = _select_named("--workload", WORKLOADS, workload_names)
         rivals = _select_named("--peer", peers, peer_names, always=(UNCACHED.name,))
         run = _BenchmarkRun(
             units, RoundSettings(rounds, seconds), starts, writes, rivals, workloads, left_out

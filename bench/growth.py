@@ -34,9 +34,11 @@ SIZES = (10_000, 100_000, 1_000_000)
 WORKERS = (1, 2)
 PER_PAGE = 1_000
 MEASURED_WORKLOADS = tuple(
-    shape for shape in WORKLOADS if shape.name in (UNIT, "units-100", LIST, "locations", NESTED)
+    workload
+    for workload in WORKLOADS
+    if workload.name in (UNIT, "units-100", LIST, "locations", NESTED)
 )
-OVERLOAD_WORKLOAD = next(shape for shape in WORKLOADS if shape.name == UNIT)
+OVERLOAD_WORKLOAD = next(workload for workload in WORKLOADS if workload.name == UNIT)
 RESULTS = Path(__file__).parents[1] / "build" / "bench" / "growth.json"
 
 
@@ -127,13 +129,13 @@ def _measure_gateway(
         shed = measure_overload(server, workers, OVERLOAD_WORKLOAD, directory, load, seconds)
         _, *children = machine.list_process_tree(server.pid)
         memory = [machine.memory_mb(pid)["rss"] for pid in children or [server.pid]]
-    names = {shape.name for shape in paged}
+    names = {workload.name for workload in paged}
     return GrowthResult(
         units=len(directory.unit_ids),
         workers=workers,
         peer=peer.name,
-        samples=[sample for sample in samples if sample.shape not in names],
-        pages=[sample for sample in samples if sample.shape in names],
+        samples=[sample for sample in samples if sample.workload not in names],
+        pages=[sample for sample in samples if sample.workload in names],
         worker_mb=memory,
         overload=shed,
     )
@@ -169,7 +171,7 @@ def _next_path(server: PeerServer, path: str) -> str | None:
 
 def build_tables(grown: Sequence[GrowthResult]) -> list[ReportTable]:
     """Return the tables of requests, pages, overload and memory."""
-    titles = {shape.name: shape.title for shape in MEASURED_WORKLOADS}
+    titles = {workload.name: workload.title for workload in MEASURED_WORKLOADS}
     return [
         ReportTable(
             "By size: server CPU ms per request; requests per second at saturation",
@@ -192,7 +194,7 @@ def build_tables(grown: Sequence[GrowthResult]) -> list[ReportTable]:
             [
                 (
                     f"{result.units:,}",
-                    x.shape,
+                    x.workload,
                     format_figure(x.cpu_ms),
                     format_figure(x.mongod_cpu_ms),
                     format_figure(x.p50_ms),
@@ -232,8 +234,8 @@ def build_tables(grown: Sequence[GrowthResult]) -> list[ReportTable]:
 
 
 def _samples_in_order(grown: GrowthResult, names: Iterable[str]) -> list[Sample]:
-    by_shape = {sample.shape: sample for sample in grown.samples}
-    return [by_shape[name] for name in names]
+    by_workload = {sample.workload: sample for sample in grown.samples}
+    return [by_workload[name] for name in names]
 
 
 def _row_labels(grown: GrowthResult) -> tuple[str, str, str]:

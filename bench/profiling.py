@@ -1,4 +1,4 @@
-"""Profile the CPU time of requests: `python -m bench.profiling --shape units-1000`.
+"""Profile the CPU time of requests: `python -m bench.profiling --workload units-1000`.
 
 The gateway runs under cProfile, which makes calls more expensive than they are: read the shares,
 and take milliseconds from `make bench`. It records only the event loop's thread, not those in which
@@ -45,7 +45,7 @@ SETTLING_SECONDS = 0.2
 
 @click.command()
 @click.option(
-    "--shape", "name", type=click.Choice([shape.name for shape in WORKLOADS]), default=LIST
+    "--workload", "name", type=click.Choice([workload.name for workload in WORKLOADS]), default=LIST
 )
 @click.option("--cache/--no-cache", default=False, show_default=True)
 @click.option("--units", type=click.IntRange(1_000), default=20_000, show_default=True)
@@ -53,7 +53,7 @@ SETTLING_SECONDS = 0.2
 @click.option("--rows", type=click.IntRange(1), default=30, show_default=True)
 def main(name: str, cache: bool, units: int, seconds: float, rows: int) -> None:
     """Show the functions that take most of the time of a workload's requests."""
-    shape = next(shape for shape in WORKLOADS if shape.name == name)
+    workload = next(workload for workload in WORKLOADS if workload.name == name)
     peer = CACHED if cache else UNCACHED
     with (
         scratch_directory() as scratch,
@@ -63,8 +63,8 @@ def main(name: str, cache: bool, units: int, seconds: float, rows: int) -> None:
     ):
         directory = load_directory(mongo_url, "floorgate", units, scratch)
         path = scratch / "profile"
-        answered = _run_profiled(_with_profiler(peer, path), shape, directory, load, seconds)
-        sheet = summarize_profile(path, f"{peer.title}: {shape.title}", answered.requests, rows)
+        answered = _run_profiled(_with_profiler(peer, path), workload, directory, load, seconds)
+        sheet = summarize_profile(path, f"{peer.title}: {workload.title}", answered.requests, rows)
     Console(width=None if sys.stdout.isatty() else 140).print(sheet.to_rich_table())
 
 
@@ -77,11 +77,11 @@ def _with_profiler(peer: Peer, path: Path) -> Peer:
 
 
 def _run_profiled(
-    peer: Peer, shape: Workload, directory: Directory, load: LoadGenerator, seconds: float
+    peer: Peer, workload: Workload, directory: Directory, load: LoadGenerator, seconds: float
 ) -> LatencySummary:
     with start_peer(peer, directory) as server:
-        load.run(server.build_order(shape, directory, seconds / 3, shape.connections))
-        order = server.build_order(shape, directory, seconds, shape.connections)
+        load.run(server.build_order(workload, directory, seconds / 3, workload.connections))
+        order = server.build_order(workload, directory, seconds, workload.connections)
         os.kill(server.pid, signal.SIGUSR1)
         time.sleep(SETTLING_SECONDS)
         return load.run(order).answered

@@ -30,7 +30,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """One peer, one workload, one round."""
 
     round: int
-    shape: str
+    workload: str
     peer: str
     requests: int
     cpu_ms: float
@@ -97,7 +97,7 @@ def _measure_sample(
     half = setup.load.run(paced).answered
     return Sample(
         round=number,
-        shape=workload.name,
+        workload=workload.name,
         peer=server.peer.name,
         requests=requests,
         cpu_ms=used * 1000 / requests,

@@ -110,5 +110,7 @@ BY_HAND = Peer(
     "by hand",
     uvicorn_command("by_hand:create"),
     peer_environment,
-    frozenset([*(shape.name for shape in REST_WORKLOADS if not shape.is_conditional), NESTED]),
+    frozenset(
+        [*(workload.name for workload in REST_WORKLOADS if not workload.is_conditional), NESTED]
+    ),
 )

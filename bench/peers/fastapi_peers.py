@@ -3,7 +3,9 @@
 from bench.data.workloads import REST_WORKLOADS
 from bench.peers.peer import Peer, peer_environment, uvicorn_command
 
-SERVED_WORKLOADS = frozenset(shape.name for shape in REST_WORKLOADS if not shape.is_conditional)
+SERVED_WORKLOADS = frozenset(
+    workload.name for workload in REST_WORKLOADS if not workload.is_conditional
+)
 WITH_MODELS = Peer(
     "fastapi-model",
     "FastAPI, response model",

@@ -51,17 +51,19 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     memory: list[Memory]
     staleness: Staleness | None
 
-    def samples_of(self, shape: str, peer: str) -> list[Sample]:
+    def samples_of(self, workload: str, peer: str) -> list[Sample]:
         """Return the samples of a workload on a peer; empty if the peer does not serve it."""
-        return [x for x in self.samples if (x.shape, x.peer) == (shape, peer)]
+        return [x for x in self.samples if (x.workload, x.peer) == (workload, peer)]
 
 
-def cpu_ratios(samples: Sequence[Sample], shape: str, peer: str, reference: str) -> Spread | None:
+def cpu_ratios(
+    samples: Sequence[Sample], workload: str, peer: str, reference: str
+) -> Spread | None:
     """Return CPU per request of a peer divided by that of the reference, round by round.
 
     None if one of the two does not serve the workload.
     """
-    cpu_ms = {(x.peer, x.round): x.cpu_ms for x in samples if x.shape == shape}
+    cpu_ms = {(x.peer, x.round): x.cpu_ms for x in samples if x.workload == workload}
     rounds = sorted({number for name, number in cpu_ms if name == peer})
     pairs = [
         (cpu_ms[peer, number], cpu_ms[reference, number])

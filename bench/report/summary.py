@@ -102,21 +102,21 @@ def _table_of_cells(
 ) -> ReportTable:
     rows = [
         [
-            shape.title,
+            workload.title,
             *(
-                cell(samples) if (samples := results.samples_of(shape.name, peer)) else NO_VALUE
+                cell(samples) if (samples := results.samples_of(workload.name, peer)) else NO_VALUE
                 for peer in results.titles
             ),
         ]
-        for shape in list_measured_workloads(results)
+        for workload in list_measured_workloads(results)
     ]
     return ReportTable(title, ("", *results.titles.values()), rows, note=note)
 
 
 def list_measured_workloads(results: Results) -> list[Workload]:
     """Return the workloads that took part."""
-    names = {sample.shape for sample in results.samples}
-    return [shape for shape in WORKLOADS if shape.name in names]
+    names = {sample.workload for sample in results.samples}
+    return [workload for workload in WORKLOADS if workload.name in names]
 
 
 def _memory_table(results: Results) -> ReportTable:
@@ -157,15 +157,15 @@ def _start_table(results: Results) -> ReportTable:
 
 def build_bar_groups(results: Results) -> list[chart.BarGroup]:
     """Return bars of the main workloads, the fastest peer first."""
-    titles = {shape.name: shape.title for shape in WORKLOADS}
+    titles = {workload.name: workload.title for workload in WORKLOADS}
     return [
-        chart.BarGroup(f"{titles[shape]}: server CPU ms per request", bars)
-        for shape in CHART_WORKLOADS
-        if (bars := _bars(results, shape))
+        chart.BarGroup(f"{titles[workload]}: server CPU ms per request", bars)
+        for workload in CHART_WORKLOADS
+        if (bars := _bars(results, workload))
     ]
 
 
-def _bars(results: Results, shape: str) -> Sequence[chart.Bar]:
+def _bars(results: Results, workload: str) -> Sequence[chart.Bar]:
     bars = [
         chart.Bar(
             title,
@@ -174,7 +174,7 @@ def _bars(results: Results, shape: str) -> Sequence[chart.Bar]:
             COLOURS.get(peer, chart.OTHER_COLOUR),
         )
         for peer, title in results.titles.items()
-        if (samples := results.samples_of(shape, peer))
+        if (samples := results.samples_of(workload, peer))
     ]
     return sorted(bars, key=lambda bar: bar.cpu_ms)
 

@@ -15,7 +15,7 @@ from bench.report.staleness_table import StalenessSample
 from bench.report.tables import NO_VALUE, ReportTable
 
 STALENESS_MS = 50.0
-ALL_WORKLOADS = tuple(shape.name for shape in WORKLOADS)
+ALL_WORKLOADS = tuple(workload.name for workload in WORKLOADS)
 RIVAL_PEERS = tuple(peer.name for peer in (WITH_MODELS, WITH_BYTES, STRAWBERRY, SOFA_JS, SOFA_JIT))
 """Alternatives that a user could choose; the other two peers are limits."""
 
@@ -36,9 +36,9 @@ class PerformanceTarget:
 
 
 def _single_target(
-    what: str, shape: str, peer: str, against: str, against_what: str, max_ratio: float
+    what: str, workload: str, peer: str, against: str, against_what: str, max_ratio: float
 ) -> PerformanceTarget:
-    return PerformanceTarget(what, peer, (shape,), (against,), against_what, max_ratio)
+    return PerformanceTarget(what, peer, (workload,), (against,), against_what, max_ratio)
 
 
 LIST_TITLE, UNIT_TITLE, NESTED_TITLE = "list of 1,000 units", "GET one", "nested GraphQL, 3 levels"
@@ -56,13 +56,13 @@ TARGETS = (
     _single_target("304", NOT_MODIFIED, CACHED.name, RAW.name, BYTES, 1.5),
     _single_target(NESTED_TITLE, NESTED, UNCACHED.name, STRAWBERRY.name, STOCK, 1 / 8),
     PerformanceTarget(
-        "every shape", UNCACHED.name, ALL_WORKLOADS, (SOFA_JS.name,), SOFA_JS.title, 1.0
+        "every workload", UNCACHED.name, ALL_WORKLOADS, (SOFA_JS.name,), SOFA_JS.title, 1.0
     ),
     PerformanceTarget(
-        "every shape", CACHED.name, ALL_WORKLOADS, (SOFA_JIT.name,), SOFA_JIT.title, 1.0
+        "every workload", CACHED.name, ALL_WORKLOADS, (SOFA_JIT.name,), SOFA_JIT.title, 1.0
     ),
     PerformanceTarget(
-        "every shape",
+        "every workload",
         CACHED.name,
         ALL_WORKLOADS,
         tuple(
@@ -79,17 +79,17 @@ class MeasuredRatio:
     """A ratio, and the workload and reference it was measured with."""
 
     ratio: float
-    shape: str
+    workload: str
     against: str
 
 
 def find_worst_ratio(target: PerformanceTarget, results: Results) -> MeasuredRatio | None:
     """Return the worst of a target's ratios, None if no reference took part."""
     ratios = [
-        MeasuredRatio(spread.median, shape, against)
-        for shape in target.workloads
+        MeasuredRatio(spread.median, workload, against)
+        for workload in target.workloads
         for against in target.reference_peers
-        if (spread := cpu_ratios(results.samples, shape, target.peer, against)) is not None
+        if (spread := cpu_ratios(results.samples, workload, target.peer, against)) is not None
     ]
     return max(ratios, key=lambda measured: measured.ratio) if ratios else None
 
@@ -114,8 +114,8 @@ def _iter_rows(results: Results) -> Iterator[tuple[str, ...]]:
             continue
         measured = _format_ratio(found.ratio, target.max_ratio)
         if len(target.workloads) > 1:
-            titles = {shape.name: shape.title for shape in WORKLOADS}
-            measured += f" ({titles[found.shape]}, beside {results.titles[found.against]})"
+            titles = {workload.name: workload.title for workload in WORKLOADS}
+            measured += f" ({titles[found.workload]}, beside {results.titles[found.against]})"
         yield target.title, cache, bound, measured, verdict(found.ratio, target.max_ratio)
 
 
@@ -123,15 +123,15 @@ def build_rival_table(results: Results) -> ReportTable:
     """Return a table of the cases in which an alternative takes less CPU than Floorgate."""
     wins = [
         (
-            shape.title,
+            workload.title,
             "on" if own == CACHED.name else "off",
             results.titles[rival],
             f"{1 / spread.median:.2f} x",
         )
         for own in (UNCACHED.name, CACHED.name)
-        for shape in WORKLOADS
+        for workload in WORKLOADS
         for rival in RIVAL_PEERS
-        if (spread := cpu_ratios(results.samples, shape.name, own, rival)) and spread.median > 1
+        if (spread := cpu_ratios(results.samples, workload.name, own, rival)) and spread.median > 1
     ]
     return ReportTable(
         "Where another wins",

@@ -28,10 +28,10 @@ CHECKOUT = Path(__file__).parents[2]
 NOWHERE = Directory("", 0, "", "", [], [], Path())
 
 
-SOME_SHAPES = (LIST, NOT_MODIFIED, "locations", "matrix", NESTED)
+SOME_WORKLOADS = (LIST, NOT_MODIFIED, "locations", "matrix", NESTED)
 
 
-def test_a_short_run_measures_every_shape_on_every_peer_that_serves_it(tmp_path: Path) -> None:
+def test_a_short_run_measures_every_workload_on_every_peer_that_serves_it(tmp_path: Path) -> None:
     """Peers that do not answer the same end the run with status 1, before any load."""
     output = tmp_path / "results.json"
     done = subprocess.run(
@@ -39,7 +39,7 @@ def test_a_short_run_measures_every_shape_on_every_peer_that_serves_it(tmp_path:
             *(sys.executable, "-m", "bench", "--units", "1100", "--rounds", "1", "--writes", "2"),
             *("--seconds", "0.1", "--starts", "1", "--output", str(output)),
             *("--peer", "by-hand", "--peer", "floorgate-cached", "--peer", "raw"),
-            *(f"--shape={name}" for name in SOME_SHAPES),
+            *(f"--workload={name}" for name in SOME_WORKLOADS),
         ],
         cwd=CHECKOUT,
         capture_output=True,
@@ -47,10 +47,13 @@ def test_a_short_run_measures_every_shape_on_every_peer_that_serves_it(tmp_path:
     )
     assert done.returncode == 0, done.stderr
     results = orjson.loads(output.read_bytes())
-    measured = {(each["shape"], each["peer"]) for each in results["samples"]}
+    measured = {(each["workload"], each["peer"]) for each in results["samples"]}
     peers = (UNCACHED, CACHED, RAW, BY_HAND)
     assert measured == {
-        (shape, peer.name) for shape in SOME_SHAPES for peer in peers if peer.serves(shape)
+        (workload, peer.name)
+        for workload in SOME_WORKLOADS
+        for peer in peers
+        if peer.serves(workload)
     }
     assert all(each["requests"] > 0 and each["cpu_ms"] >= 0 for each in results["samples"])
     assert len(results["starts"]) == 1
@@ -69,7 +72,7 @@ def test_every_other_peer_answers_as_floorgate_does() -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "bench", "--units", "1100", "--rounds", "1", "--writes", "0"),
-            *("--seconds", "0.1", "--starts", "0", "--shape", LIST, "--shape", NESTED),
+            *("--seconds", "0.1", "--starts", "0", "--workload", LIST, "--workload", NESTED),
             *(f"--peer={name}" for name in others),
             *("--output", "/dev/null"),
         ],
@@ -91,7 +94,7 @@ def _canned(answer: str) -> PeerServer:
     return _Canned(UNCACHED, 0, 0, {"answer": answer})
 
 
-def _shape(*, is_conditional: bool = False) -> Workload:
+def _workload(*, is_conditional: bool = False) -> Workload:
     return Workload(
         "unit", "one unit", lambda _: [LoadRequest("/v1/units/a")], is_conditional=is_conditional
     )
@@ -99,19 +102,19 @@ def _shape(*, is_conditional: bool = False) -> Workload:
 
 def test_peers_that_answer_differently_are_not_compared() -> None:
     one, same, other = (_canned(text) for text in ('{"id":"a"}', '{ "id" : "a" }', '{"id":"b"}'))
-    check_same_answers([one, same], _shape(), NOWHERE)
+    check_same_answers([one, same], _workload(), NOWHERE)
     with pytest.raises(PeerError, match="/v1/units/a"):
-        check_same_answers([one, other], _shape(), NOWHERE)
+        check_same_answers([one, other], _workload(), NOWHERE)
 
 
 def test_page_tokens_are_each_peers_own() -> None:
     pages = [f'{{"paging":{{"next_url":"https://a/v1?page=2&after={x}"}}}}' for x in ("aZ_-", "b")]
-    check_same_answers([_canned(page) for page in pages], _shape(), NOWHERE)
+    check_same_answers([_canned(page) for page in pages], _workload(), NOWHERE)
 
 
 def test_what_must_be_answered_304_is_not_compared_when_it_is_not() -> None:
     with pytest.raises(PeerError, match="status 200, not 304"):
-        check_same_answers([_canned("{}")], _shape(is_conditional=True), NOWHERE)
+        check_same_answers([_canned("{}")], _workload(is_conditional=True), NOWHERE)
 
 
 def test_a_profile_is_reported_per_request(tmp_path: Path) -> None:
@@ -126,5 +129,5 @@ def test_a_profile_is_reported_per_request(tmp_path: Path) -> None:
     assert places["percentile"] == "bench/load/generator.py"
 
 
-def test_only_one_shape_asks_for_304() -> None:
-    assert [shape.name for shape in WORKLOADS if shape.status == 304] == [NOT_MODIFIED]
+def test_only_one_workload_asks_for_304() -> None:
+    assert [workload.name for workload in WORKLOADS if workload.status == 304] == [NOT_MODIFIED]

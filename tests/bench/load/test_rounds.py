@@ -19,7 +19,7 @@ def build_setup(
 def test_a_sample_is_cpu_per_request_at_saturation_and_latency_at_half_of_it() -> None:
     load = CannedLoad(build_outcome(2.0, 1000), build_outcome(2.0, 500))
     [sample] = measure_rounds(build_setup(load, build_server(10.0, 11.5)), RoundSettings(1, 1.0))
-    assert (sample.round, sample.shape, sample.peer) == (0, UNIT, "peer")
+    assert (sample.round, sample.workload, sample.peer) == (0, UNIT, "peer")
     assert (sample.requests, sample.requests_per_second) == (1000, 500.0)
     assert sample.cpu_ms == pytest.approx(1.5)  # 1.5 s for 1,000 requests
     assert sample.busy == pytest.approx(0.75)
@@ -42,7 +42,7 @@ def test_every_second_round_goes_backwards_through_what_each_peer_serves() -> No
     setup = build_setup(load, build_server(*range(20)), partial, workloads=(UNIT, LIST))
     samples = [*measure_rounds(setup, RoundSettings(3, 0.1))]
     forwards = [(UNIT, "peer"), (LIST, "peer"), (LIST, "partial")]
-    assert [(sample.shape, sample.peer) for sample in samples] == [
+    assert [(sample.workload, sample.peer) for sample in samples] == [
         *forwards,
         *forwards[::-1],
         *forwards,

@@ -16,12 +16,12 @@ PEERS = (UNCACHED, CACHED, RAW, BY_HAND, STRAWBERRY, SOFA_JS, SOFA_JIT)
 
 
 def build_sample(
-    peer: str, cpu_ms: float, shape: str = UNIT, round: int = 0, **more: Any
+    peer: str, cpu_ms: float, workload: str = UNIT, round: int = 0, **more: Any
 ) -> Sample:
     given = {"busy": 1.0, "requests_per_second": 1.0} | more
     return Sample(
         round=round,
-        shape=shape,
+        workload=workload,
         peer=peer,
         requests=1,
         cpu_ms=cpu_ms,

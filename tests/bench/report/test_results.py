@@ -32,7 +32,7 @@ def test_a_reference_too_quick_for_the_clock_gives_no_ratio() -> None:
     assert cpu_ratios(samples, UNIT, "mine", "theirs") is None
 
 
-def test_there_is_no_ratio_to_a_peer_that_does_not_serve_the_shape() -> None:
+def test_there_is_no_ratio_to_a_peer_that_does_not_serve_the_workload() -> None:
     assert cpu_ratios([build_sample("mine", 1.0)], UNIT, "mine", "theirs") is None
 
 
@@ -45,13 +45,15 @@ def test_a_spread_is_the_middle_and_both_ends(values: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "peer", "found"), [(UNIT, "a", [1.0, 2.0]), (LIST, "a", [3.0]), (LIST, "b", [])]
+    ("workload", "peer", "found"), [(UNIT, "a", [1.0, 2.0]), (LIST, "a", [3.0]), (LIST, "b", [])]
 )
-def test_samples_are_found_by_workload_and_peer(shape: str, peer: str, found: list[float]) -> None:
+def test_samples_are_found_by_workload_and_peer(
+    workload: str, peer: str, found: list[float]
+) -> None:
     results = build_results(
         build_sample("a", 1.0), build_sample("a", 2.0, round=1), build_sample("a", 3.0, LIST)
     )
-    assert [sample.cpu_ms for sample in results.samples_of(shape, peer)] == found
+    assert [sample.cpu_ms for sample in results.samples_of(workload, peer)] == found
 
 
 def test_results_can_be_shown_again_from_their_file() -> None:

@@ -31,8 +31,8 @@ def test_a_rate_that_the_server_did_not_bound_is_marked() -> None:
         build_sample(RAW.name, 1.0, requests_per_second=900.0, busy=0.5),
     )
     rates = next(sheet for sheet in summary.build_tables(results) if "saturation" in sheet.title)
-    ((shape, *cells),) = rates.rows
-    assert shape == "one unit"
+    ((workload, *cells),) = rates.rows
+    assert workload == "one unit"
     assert cells[:4] == ["500", "–", "900*", "–"]
 
 

@@ -61,9 +61,10 @@ def test_a_target_is_met_only_within_its_bound(
     own: Any, other: Any, begins: str, measured: str
 ) -> None:
     """Whether the verdict is right follows from the figures in the row itself."""
-    (peer, shape, cpu_ms), (reference, reference_ms) = own, other
+    (peer, workload, cpu_ms), (reference, reference_ms) = own, other
     results = build_results(
-        build_sample(peer.name, cpu_ms, shape), build_sample(reference.name, reference_ms, shape)
+        build_sample(peer.name, cpu_ms, workload),
+        build_sample(reference.name, reference_ms, workload),
     )
     [row] = [
         row
@@ -74,7 +75,7 @@ def test_a_target_is_met_only_within_its_bound(
         target
         for target in TARGETS
         if (target.peer, target.workloads, target.reference_peers)
-        == (peer.name, (shape,), (reference.name,))
+        == (peer.name, (workload,), (reference.name,))
     ]
     is_met = cpu_ms / reference_ms <= target.max_ratio
     assert row[1] == ("on" if peer is CACHED else "off")
@@ -82,14 +83,14 @@ def test_a_target_is_met_only_within_its_bound(
     assert row[4].startswith("met" if is_met else "missed")
 
 
-def test_of_every_shape_the_worst_counts() -> None:
+def test_of_every_workload_the_worst_counts() -> None:
     results = build_results(
         build_sample(UNCACHED.name, 1.0, UNIT),
         build_sample(SOFA_JS.name, 2.0, UNIT),
         build_sample(UNCACHED.name, 3.0, LIST),
         build_sample(SOFA_JS.name, 2.0, LIST),
     )
-    row = _row(results, "every shape", "off")
+    row = _row(results, "every workload", "off")
     assert row[3].startswith("1.50 x (1,000 units")
     assert row[4] == "missed by 50 %"
 
@@ -97,7 +98,7 @@ def test_of_every_shape_the_worst_counts() -> None:
 def test_of_several_references_the_one_that_is_hardest_to_beat_counts() -> None:
     target = PerformanceTarget("", "mine", (UNIT, LIST), ("a", "b"), "", 1.0)
     results = build_results(
-        *(build_sample("mine", 6.0, shape) for shape in (UNIT, LIST)),
+        *(build_sample("mine", 6.0, workload) for workload in (UNIT, LIST)),
         build_sample("a", 3.0, UNIT),
         build_sample("b", 2.0, UNIT),
         build_sample("a", 4.0, LIST),
