@@ -12,6 +12,8 @@ from shapely import MultiPolygon, Point, Polygon, box
 
 from bench.geodesic import geodesic_feet, search
 
+pytestmark = pytest.mark.slow
+
 inside = st.floats(0.5, 9.5)
 points = st.tuples(inside, inside)
 

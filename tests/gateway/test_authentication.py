@@ -22,7 +22,7 @@ from tests.fixtures import (
 )
 from tests.gateway.log_lines import LogLines, capture_log_lines
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 REST = "/v1/units/unit-1"
 GRAPHQL = "/graphql?query={__typename}"

@@ -21,7 +21,7 @@ from storage.setup.preparation import prepare_database
 from storage.store import MAX_UNION_BRANCHES, Store
 from storage.units import UNITS, Unit
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 NOW = "2026-01-31T12:00:00+00:00"
 ONLY_A = AssetScope(frozenset({"a"}))

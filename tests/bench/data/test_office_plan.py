@@ -12,6 +12,8 @@ from bench.data.office_plan import ROOMS_PER_SIDE, build_office
 from routing.plan import ConnectorKind, SpaceKind
 from tests.bench.data.plans import assert_sound, assert_spaces_apart, spaces_at
 
+pytestmark = pytest.mark.slow
+
 SIZES = {
     "levels": st.integers(2, 3),
     "rooms": st.integers(1, 3 * 2 * ROOMS_PER_SIDE),

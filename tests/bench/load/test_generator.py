@@ -23,6 +23,8 @@ from bench.load.generator import (
     start_load_generator,
 )
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
 
 SECONDS = 0.05

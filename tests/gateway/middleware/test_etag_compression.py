@@ -9,7 +9,7 @@ import zstandard
 from gateway.app import Gateway
 from tests.fixtures import World, gateway_client, open_client, open_database
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 ADDRESSES = [
     "/v1/units",

@@ -11,7 +11,7 @@ from storage.cache.change_feed import ChangeFeed, is_unchanged_since
 from storage.setup import preparation
 from tests.storage.cache.test_change_feed import wait_for_snapshot, wait_until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 ASSET = {"name": "A", "market": "m", "created_at": "x", "updated_at": "x"}
 
