@@ -38,6 +38,7 @@ _RETRY_SECONDS = 5
 _MAX_STARTS = 2
 # Below the ephemeral ports of Linux, so that no outgoing connection takes ours.
 _PORT_RANGE = range(20_000, 30_000)
+_PORT_RELEASE_SECONDS = 2.0
 
 logger = logging.getLogger("floorgate.mongod")
 
@@ -165,9 +166,13 @@ def _write_port(home: Path, port: int) -> None:
 
 
 def _pick_free_port(preferred: int | None) -> int:
+    # The kernel closes the files of a process that dies one by one: our lock before its port.
+    deadline = time.monotonic() + _PORT_RELEASE_SECONDS
+    while preferred and time.monotonic() < deadline:
+        if _is_free(preferred):
+            return preferred
+        time.sleep(_POLL_SECONDS)
     candidates = iter(random.sample(_PORT_RANGE, len(_PORT_RANGE)))
-    if preferred and _is_free(preferred):
-        return preferred
     return next(port for port in candidates if _is_free(port))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Timer
 from typing import Any
 
 import pytest
@@ -180,6 +180,18 @@ def test_what_was_acknowledged_survives_the_death_of_everything(data_dir: Path) 
     with run_embedded_mongo(data_dir) as again:
         assert again == url
         assert read(again) == [1]
+
+
+def test_it_keeps_its_address_if_its_port_is_released_in_a_moment(data_dir: Path) -> None:
+    """As after a server that was killed: its lock may be free before its port."""
+    with run_embedded_mongo(data_dir) as url:
+        write(url, 1)
+    wait_until(lambda: nothing_left(data_dir))
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", int((data_dir / "mongod" / "port").read_text())))
+        Timer(0.2, other.close).start()
+        with run_embedded_mongo(data_dir) as again:
+            assert again == url
 
 
 def test_it_moves_to_another_port_when_its_own_is_taken(data_dir: Path) -> None:
