@@ -57,14 +57,15 @@ def test_invalid_variables_are_left_to_graphql_core(inputs: dict[str, Any]) -> N
 
 
 DEFAULTS = {"page": 1, "per_page": DEFAULT_PER_PAGE, "after": None}
+"""Of a list without filters."""
 
 
 def test_constants_and_defaults_become_arguments_by_their_python_names() -> None:
-    assert arguments("units(perPage: 5) { data { id } }") == DEFAULTS | {"per_page": 5}
+    assert arguments("assets(perPage: 5) { data { id } }") == DEFAULTS | {"per_page": 5}
 
 
 def test_an_absent_variable_leaves_the_default() -> None:
-    field, declared = "units(perPage: $n) { data { id } }", "$n: Int"
+    field, declared = "assets(perPage: $n) { data { id } }", "$n: Int"
     assert arguments(field, declared) == DEFAULTS
     assert (arguments(field, declared, n=None) or {})["per_page"] is None
     assert (arguments(field, declared, n=7) or {})["per_page"] == 7

