@@ -14,7 +14,6 @@ from gateway.middleware.cors import VARY_ORIGIN_LINE
 from gateway.rate_limit import RateLimiter
 from gateway.settings import Settings
 from resolvers.networks.routable_map_cache import RoutableMapCache
-from storage import files
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.bookmarks import PageBookmarks
@@ -22,7 +21,7 @@ from storage.cache.change_feed import ChangeFeed
 from storage.cache.record_cache import RecordCache
 from storage.cache.write_counter import WriteCounter
 from storage.errors import StorageError, UnavailableError
-from storage.mongo import driver
+from storage.mongo import driver, files
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.tasks import run_in_background
 from storage.setup.database import open_database

@@ -8,6 +8,7 @@ import numpy as np
 import strawberry
 from msgspec import Struct
 
+from resolvers.networks.waypoints import Waypoint, WaypointInput, resolve_waypoints, to_waypoint_ref
 from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import (
@@ -19,7 +20,6 @@ from resolvers.request.input_rules import (
     input_field,
     joint_rules,
 )
-from resolvers.waypoints import Waypoint, WaypointInput, resolve_waypoints, to_waypoint_ref
 from routing.costing import Costing, TravelMode
 from routing.search.euclidean import euclidean_distances
 from routing.search.matrix import TravelMatrix

@@ -9,10 +9,10 @@ import strawberry
 from resolvers.distances import Mode, round_up, to_travel_mode
 from resolvers.locations import LocationTags, find_matching_ids
 from resolvers.networks.routable_maps import RoutableMap
+from resolvers.networks.waypoints import WaypointInput, resolve_waypoints, to_waypoint_ref
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import Range, argument
-from resolvers.waypoints import WaypointInput, resolve_waypoints, to_waypoint_ref
 from routing.costing import TravelMode
 from routing.search.route import ComputedRoute as RoutingRoute
 from routing.search.route import Leg, WalkLeg

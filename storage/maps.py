@@ -22,7 +22,7 @@ class Map(TimestampedRecord, frozen=True, kw_only=True):
     """A unit map.
 
     In a bundle `source` is the path of its SVG, or the SVG as a data URL; in the database, the
-    digest of the file (`storage.files`).
+    digest of the file (`storage.mongo.files`).
     """
 
     id: Id

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from storage import files
 from storage.bundles.importing.recovery import hold_import_lease
 from storage.bundles.importing.timestamps import has_same_content, set_timestamps
 from storage.locations import LOCATIONS, Location
 from storage.maps import MAPS, NETWORK_FIELD, NO_ROUTING, PATHFINDING_TAG
-from storage.mongo import driver
+from storage.mongo import driver, files
 from storage.records.timestamps import UPDATED_AT, current_timestamp
 from storage.records.visibility import AssetScope
 

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from storage import files
 from storage.cache.bookmarks import ListKey, PageBookmarks
 from storage.cache.cache import Cache
 from storage.maps import MAPS
-from storage.mongo import driver
+from storage.mongo import driver, files
 from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import Page, PageRequest

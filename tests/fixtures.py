@@ -1,4 +1,4 @@
-"""A small catalog of two assets, and clients whose API keys see both or one of them.
+"""A small catalog of two assets, and clients with API keys for both or for one.
 
 Imported once a process into a database of its own. Tests that only read share it through
 `client`; tests that write ask for `own_world`.

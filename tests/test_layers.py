@@ -131,7 +131,7 @@ DATABASE_NAMES = ("database", "_database")
 
 
 def modules_listed(title: str) -> set[str]:
-    """Return the modules in the table of the decision record whose second column has this title."""
+    """Return the modules in the decision record's table with this title in the second column."""
     record = (ROOT / "docs/decisions/storage/driver-calls.md").read_text()
     _, _, table = record.partition(f"| {title} |\n")
     return set(re.findall(r"^\| `(.+?)` \|", table.partition("\n\n")[0], re.MULTILINE))

@@ -25,12 +25,12 @@ from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDo
 from routing.costing import TravelMode
 from routing.errors import ArchiveError, RoutingError
 from routing.processing import ProcessingProgress, ignore_progress
-from storage import files, networks
+from storage import networks
 from storage.errors import BundleError
 from storage.floors import FLOORS
 from storage.locations import Location
 from storage.maps import FOOT_ROUTING, MAPS, WHEELCHAIR_ROUTING, Map
-from storage.mongo import driver
+from storage.mongo import driver, files
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
 from storage.units import UNITS

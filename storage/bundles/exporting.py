@@ -9,13 +9,12 @@ from typing import Any
 
 import msgspec
 
-from storage import files
 from storage.bundles.importing.staging import describe_record
 from storage.bundles.reading.sources import to_data_url
 from storage.catalog import RECORD_TYPES
 from storage.errors import StorageError
 from storage.maps import MAPS
-from storage.mongo import driver, iteration
+from storage.mongo import driver, files, iteration
 from storage.records.kinds import Document, RecordType
 from storage.records.visibility import ALL_ASSETS, AssetScope
 

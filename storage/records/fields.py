@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 TEXT_PATTERN = r"\A[^\x00\ud800-\udfff]*\Z"
 """No NUL, which joins ids in keys, and no lone surrogate, which UTF-8 cannot encode."""
 TEXT_JSON_PATTERN = r"^[^\x00]+$"
-"""The same in JSON Schema, whose patterns match Unicode text without lone surrogates."""
+"""`TEXT_PATTERN` in JSON Schema, without surrogates: UTF-8 cannot encode them."""
 
 REFERENCE_KEY_PATTERN = "[a-z][a-z0-9-]{1,254}"
 REFERENCE_KEY_FORM = "a lowercase letter, then 1 to 254 lowercase letters, digits or hyphens"

@@ -152,7 +152,7 @@ PLACES: dict[str, list[dict[str, Any]]] = {
         location("n-unit", "n", [("svc:id", "unit"), ("a", "x")]),
         location("n-twice", "n", [("svc:id", "twice")]),
         location("m-twice", "m", [("svc:id", "twice")]),
-        location("n-nobody", "n", [("svc:id", "nobody")]),
+        location("n-unknown", "n", [("svc:id", "unknown")]),
         location("n-other", "n", [("svc:id", "other")]),  # a unit of another asset
         location("o-pool", "o", [("a", "x")], "b"),
     ],
@@ -277,7 +277,7 @@ async def test_a_location_leads_to_a_unit_that_the_key_sees(places: Directory) -
         assert units["n-unit"] == {"id": "unit"}
         assert units["m-twice"] == units["n-twice"] == {"id": "twice"}
         assert units["n-other"] == other
-        assert units["n-nobody"] is units["l00"] is None
+        assert units["n-unknown"] is units["l00"] is None
         assert places.collections_read == ["maps", "locations", "units"]
 
 

@@ -19,7 +19,7 @@ ONE_WAY_IN = SVG.replace('x="8" y="19"', 'x="8" y="5"')
 
 @pytest.fixture
 async def operator(own_world: World, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """A client with all permissions, of a gateway whose tower was not processed yet."""
+    """Yield a client with all permissions; the map of the tower is not processed yet."""
     async with (
         tower(own_world, tmp_path),
         gateway_client(own_world.settings(), own_world.keys.full) as it,

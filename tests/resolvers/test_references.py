@@ -126,7 +126,7 @@ LIST = """query ($asset: ID, $key: String, $page: Int, $perPage: Int) {
         ({"key": "crm"}, ["ref-1", "ref-s"], ["3", "1_2", "S"]),
         ({"key": "erp"}, ["ref-2"], []),
         ({"key": "crm-unit-ids"}, [], ["2"]),
-        ({"key": "nobody"}, [], []),
+        ({"key": "unknown"}, [], []),
         ({"asset": SEEN, "key": "crm"}, ["ref-1"], ["3", "1_2"]),
         ({"asset": HIDDEN, "key": "erp"}, [], []),
         ({"asset": SEEN, "page": 2, "perPage": 1}, ["ref-2"], ["1_2"]),

@@ -48,7 +48,7 @@ BROKEN = [
     ("maps", OTHER_MAP, {"tags": ["ils", None], "style": 1.0}),
     ("locations", "loc-s", {"x": float("nan")}),
     ("locations", "loc-2", {"floors": None}),
-    ("asset_references", "ref-s", {"nobody": "knows"}),
+    ("asset_references", "ref-s", {"unknown": "field"}),
 ]
 BUNDLE = {
     **CATALOG,

@@ -8,14 +8,13 @@ import msgspec
 import pytest
 from pymongo.errors import PyMongoError
 
-from storage import files
 from storage.bundles.importing import recovery
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.lease import ImportLease
 from storage.bundles.reading.members import parse_member
 from storage.locations import LOCATIONS, Location
 from storage.maps import FOOT_ROUTING, MAPS, NO_ROUTING, WHEELCHAIR_ROUTING
-from storage.mongo import driver
+from storage.mongo import driver, files
 from storage.networks import (
     PROCESSED_FIELD,
     find_network_digest,

@@ -7,7 +7,6 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from storage import files
 from storage.bundles.importing.lease import ImportLease
 from storage.bundles.importing.pipelining import PipelinedWriter
 from storage.bundles.importing.planning import ChangePlanner, MemberChange
@@ -19,7 +18,7 @@ from storage.bundles.reading.sources import SourceError, read_source
 from storage.bundles.reading.violations import Violations
 from storage.catalog import RECORD_TYPES
 from storage.maps import MAPS, NETWORK_FIELD
-from storage.mongo import driver
+from storage.mongo import driver, files
 from storage.records.kinds import Document
 
 MAP_FILE_FIELDS = ("source", "parsed", NETWORK_FIELD)

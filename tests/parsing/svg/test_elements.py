@@ -118,7 +118,7 @@ def test_a_shape_knows_the_level_and_layer_around_it(
 
 
 def test_the_shapes_of_a_level_share_its_group() -> None:
-    """Levels of equal contents are told apart by their identity."""
+    """Two levels with equal contents stay two: readers compare groups by identity."""
     one = '<g data-type="Level" id="a"><path/><g><path/></g></g>'
     first, second, third, fourth = (shape.container.level for shape in shapes_of(one * 2))
     assert first is second and third is fourth

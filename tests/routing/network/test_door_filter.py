@@ -68,7 +68,7 @@ THREE_ROOMS = build_row(3, [Point(10, 20), Point(20, 5), Point(30, 20), WIDE_DOO
         ((10, 25), (50, 5), False),  # the same, from the corridor
         ((10, 19.97), (10, 25), True),  # from within a door
         ((10, 19.97), (3, 3), True),
-        ((46, 19), (45.3, 20.5), True),  # through a door whose centre is behind
+        ((46, 19), (45.3, 20.5), True),  # through a door; its centre lies behind the start
         ((54, 19), (54.7, 20.5), True),
     ],
 )

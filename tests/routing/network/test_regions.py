@@ -33,7 +33,7 @@ from tests.routing.random_plans import plans
 
 Floats = NDArray[np.float64]
 ROUNDING_FEET = 1e-6
-MOST_PAIRS = 20
+MAX_PAIRS = 20
 """Routes are compared for the pairs with the largest errors."""
 MEAN, P95 = 0.002, 0.01
 """Relative errors between the locations of a building, which stand away from doors."""
@@ -84,7 +84,7 @@ def check_bound(processed: ProcessedPlan, places: Floats) -> None:
     assert (coarse >= exact - ROUNDING_FEET).all()
     connected = np.isfinite(exact)
     extra = np.triu(np.subtract(coarse, exact, out=np.zeros_like(exact), where=connected))
-    for at in np.argsort(extra, axis=None)[-MOST_PAIRS:]:
+    for at in np.argsort(extra, axis=None)[-MAX_PAIRS:]:
         one, other = np.unravel_index(at, extra.shape)
         if extra[one, other] <= ROUNDING_FEET:
             continue

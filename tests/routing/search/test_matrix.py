@@ -96,7 +96,7 @@ def test_a_row_is_a_source_and_a_column_a_target() -> None:
     feet, seconds = compute_matrix(FOOT, waypoints, waypoints[:2])
     assert feet.shape == seconds.shape == (3, 2)
     assert feet[2, 0] == pytest.approx(4)  # along the corridor
-    assert feet[0, 1] == pytest.approx(12 + 12)  # by the lift, whose feet do not count
+    assert feet[0, 1] == pytest.approx(12 + 12)  # by the lift, a ride of no feet
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(0, 0), (0, 3), (3, 0)])

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolvers.distances import CostingOptions, PedestrianOptions
-from resolvers.waypoints import WaypointInput
+from resolvers.networks.waypoints import WaypointInput
 from schema.compiler.coercion import (
     MAX_EXACT_INTEGER,
     FallbackNeededError,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from graphql import OperationDefinitionNode, parse
 
-from resolvers.waypoints import WaypointInput
+from resolvers.networks.waypoints import WaypointInput
 from schema.compiler.leaves import InvalidResultError
 from schema.compiler.selection import FieldCollector, SelectedField
 from schema.compiler.variable_coercion import VariableCoercer, build_arguments

@@ -173,7 +173,7 @@ async def test_an_import_that_ends_before_any_of_its_writes_leaves_all_or_nothin
         lease = await database["imports"].find_one({})
         interrupted = await catalog_of(database)
         assert find_missing_owners(interrupted) == []
-        # Nobody else gets the lease of a killed process before it expires.
+        # Until the lease of a killed process expires, no other process can acquire it.
         await database["imports"].update_many({}, {"$set": {"expires": ImportLease.EXPIRED_AT}})
         assert await finish_interrupted_import(database)
         finished = await catalog_of(database)

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from storage import files, networks
+from storage import networks
 from storage.bundles.importing.import_bundles import ImportCounts, ParsedSource, import_bundles
 from storage.bundles.reading.sources import SourceError, to_data_url
 from storage.errors import BundleError
+from storage.mongo import files
 from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

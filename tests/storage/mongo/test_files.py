@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from storage import files
+from storage.mongo import files
 
 pytestmark = pytest.mark.anyio
 

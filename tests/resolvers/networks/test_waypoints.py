@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from resolvers.networks.routable_maps import Placement, RoutableMap
-from resolvers.request.caller import Caller
-from resolvers.request.context import Context
-from resolvers.request.errors import InvalidInputError
-from resolvers.waypoints import (
+from resolvers.networks.waypoints import (
     LocationOrPosition,
     Waypoint,
     WaypointInput,
     resolve_waypoints,
     to_waypoint_ref,
 )
+from resolvers.request.caller import Caller
+from resolvers.request.context import Context
+from resolvers.request.errors import InvalidInputError
 from routing.search.stops import Position
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.maps import Map
