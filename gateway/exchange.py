@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 
 import orjson
-from starlette.types import Message
+from starlette.types import Message, Scope
 
 from gateway.redaction import contains_secret
 from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
@@ -23,6 +23,9 @@ SCOPE_AUTHENTICATED_KEY = "floorgate.key"
 """Scope member: record and digest of the caller's API key (not the key), set by authentication."""
 SCOPE_EARLY_STATUS = "floorgate.early_status"
 """Scope member: status that the protocol sent while the body was still arriving."""
+
+SCOPE_CLIENT_ADDRESS = "floorgate.client_address"
+"""Scope member: the client's address as the proxy in front of the gateway vouches for it."""
 
 RawHeaders = Iterable[tuple[bytes, bytes]]
 
@@ -51,6 +54,19 @@ def get_request_id(headers: RawHeaders) -> str:
             is_safe = _SAFE_REQUEST_ID.match(request_id) and not contains_secret(request_id)
             return request_id if is_safe else new_request_id()
     return new_request_id()
+
+
+def get_client_address(scope: Scope) -> str:
+    """Return the IP address of the client of a request; empty if the server does not know it.
+
+    >>> get_client_address({"type": "http", "client": ("192.0.2.7", 50123)})
+    '192.0.2.7'
+    """
+    address: str | None = scope.get(SCOPE_CLIENT_ADDRESS)
+    if address is None:
+        peer = scope.get("client")
+        address = peer[0] if peer else ""
+    return address
 
 
 def log_request(
