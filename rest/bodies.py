@@ -13,6 +13,7 @@ from rest.body_models import build_model
 from rest.errors import (
     HttpError,
     body_too_large_error,
+    compressed_body_error,
     invalid_input_error,
     unsupported_media_type_error,
 )
@@ -108,6 +109,8 @@ async def read_request_body(request: Request, media_type: str, max_bytes: int) -
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != media_type:
         raise unsupported_media_type_error(media_type)
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise compressed_body_error()
     length = request.headers.get("content-length")
     try:
         return await receive_body(request.receive, max_bytes, length.encode() if length else None)

@@ -131,6 +131,16 @@ def unsupported_media_type_error(media_type: str) -> HttpError:
     return HttpError(415, f"Content-Type must be {media_type}", "UNSUPPORTED_MEDIA_TYPE")
 
 
+def compressed_body_error() -> HttpError:
+    """Return the 415 for a body with a content coding, with the one allowed (RFC 9110, 15.5.16).
+
+    A compressed body would have to be expanded before it could be held to its limit.
+    """
+    message = "Content-Encoding must not be given: send the body uncompressed"
+    headers = {"Accept-Encoding": "identity"}
+    return HttpError(415, message, "UNSUPPORTED_MEDIA_TYPE", headers=headers)
+
+
 def invalid_input_error(fields: Mapping[str, Sequence[str]]) -> HttpError:
     """Return the 422 with every validation error, by the name of the input."""
     message = "; ".join(f"{name}: {error}" for name, errors in fields.items() for error in errors)

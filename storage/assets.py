@@ -12,4 +12,11 @@ class Asset(TimestampedRecord, frozen=True, kw_only=True):
     market: Text = "multifamily"
 
 
-ASSETS = RecordType("assets", "asset", Asset, immutable_fields=(), scope_field="_id")
+ASSETS = RecordType(
+    "assets",
+    "asset",
+    Asset,
+    immutable_fields=(),
+    scope_field="_id",
+    reserved_ids=frozenset({"references"}),
+)

@@ -4,7 +4,14 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from storage.records.fields import TEXT_PATTERN, Id, MapTag, Text, TimestampedRecord
+from storage.records.fields import (
+    TEXT_PATTERN,
+    Id,
+    MapTag,
+    Text,
+    TimestampedRecord,
+    WebAddress,
+)
 from storage.records.kinds import Document, ForeignKey, RecordType
 
 NO_ROUTING = "no_routing"
@@ -33,8 +40,8 @@ class Map(TimestampedRecord, frozen=True, kw_only=True):
     style_type: Text = "floor_plate"
     tags: list[MapTag] = []
     routing_tier: Text = NO_ROUTING
-    geojson_url: Text | None = None
-    url: Text | None = None
+    geojson_url: WebAddress | None = None
+    url: WebAddress | None = None
     feet_per_unit: Annotated[float, Meta(gt=0, le=1e6)] | None = None
     source: Annotated[str, Meta(pattern=TEXT_PATTERN)] | None = None
 
@@ -64,4 +71,5 @@ MAPS = RecordType(
     indexes=(("asset_id", "_id"), ("tags", "_id")),
     derived_fields=("parsed", NETWORK_FIELD),
     keep_on_import=_keep_routing,
+    reserved_ids=frozenset({"parse"}),
 )

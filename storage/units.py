@@ -27,4 +27,5 @@ UNITS = RecordType(
         ForeignKey("map_ids", "maps", equal_fields=SAME_ASSET),
     ),
     indexes=(("asset_id", "_id"), ("floor_id", "_id"), ("asset_id", "map_ids", "_id")),
+    reserved_ids=frozenset({"references", "attribute-groups"}),
 )

@@ -24,6 +24,13 @@ Id: TypeAlias = Annotated[
 Text: TypeAlias = Annotated[str, Meta(max_length=MAX_TEXT_CHARACTERS, pattern=TEXT_PATTERN)]
 """A name, a label, an address: up to 2,048 characters."""
 
+WEB_ADDRESS_PATTERN = r"\A(?:[Hh][Tt][Tt][Pp][Ss]?://[^\x00-\x20\x7f\"<>\\^`{|}\ud800-\udfff]+)?\Z"
+
+WebAddress: TypeAlias = Annotated[
+    str, Meta(max_length=MAX_TEXT_CHARACTERS, pattern=WEB_ADDRESS_PATTERN)
+]
+"""An http or https URL. Clients make links of it: `javascript:` would run in their pages."""
+
 MapTag: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=255, pattern=r"\A[^\x00\ud800-\udfff,]*\Z")
 ]

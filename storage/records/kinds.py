@@ -63,6 +63,8 @@ class RecordType(Generic[R]):
     """Computes derived fields from those of the record."""
     keep_on_import: Callable[[Document, Document], Document] | None = None
     """Given a new document and the live one, returns the fields that an import must preserve."""
+    reserved_ids: frozenset[str] = frozenset()
+    """Ids that no new record may have: in the path of REST they name an endpoint."""
 
     def key_of(self, document: Document) -> str:
         """Return the `_id` of a document: its id, or its key fields joined.

@@ -1,10 +1,14 @@
 """The table of endpoints: paths, and the operations of further paths."""
 
 import re
+from collections import defaultdict
 
 import pytest
 
 from rest.endpoint_table import ENDPOINTS, Endpoint
+from storage.assets import ASSETS
+from storage.maps import MAPS
+from storage.units import UNITS
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.path)
@@ -21,6 +25,17 @@ def test_a_further_path_has_the_same_operation_under_another_name() -> None:
     assert name.sub("", first.document) == name.sub("", other.document)
     assert first.document != other.document
     assert other.summary == f"{first.summary}, as at /v1/unitmaps"
+
+
+def test_ids_that_a_path_of_the_table_shadows_cannot_be_imported() -> None:
+    paths = [path.split("/") for path in {row.path for row in ENDPOINTS}]
+    by_collection = {"assets": ASSETS, "units": UNITS, "maps": MAPS}
+    shadowed = defaultdict(set)
+    for path in paths:
+        collection, name = path[2], path[3] if len(path) > 3 else "{}"
+        if not name.startswith("{"):
+            shadowed[collection].add(name)
+    assert {name: set(kind.reserved_ids) for name, kind in by_collection.items()} == shadowed
 
 
 def test_a_body_is_sent_to_every_writing_endpoint_alone() -> None:

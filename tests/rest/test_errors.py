@@ -74,6 +74,25 @@ async def test_another_content_type_is_rejected_with_the_right_one(
     assert_is_error(response, 415, "Content-Type must be application/json")
 
 
+@pytest.mark.parametrize("coding", ["gzip", "zstd", "identity, gzip"])
+async def test_a_compressed_body_is_rejected_and_never_expanded(
+    client: httpx.AsyncClient, coding: str
+) -> None:
+    for path in (ASSIGN, "/graphql"):
+        headers = {**ALL_FLAGS, "Content-Type": "application/json", "Content-Encoding": coding}
+        method = "PUT" if path == ASSIGN else "POST"
+        response = await client.request(method, path, content=b"{}", headers=headers)
+        assert response.status_code == 415
+        assert response.headers["accept-encoding"] == "identity"
+        assert "send the body uncompressed" in response.text
+
+
+async def test_the_coding_identity_changes_nothing(client: httpx.AsyncClient) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": "identity"}
+    response = await client.post("/graphql", content=b'{"query":"{__typename}"}', headers=headers)
+    assert response.status_code == 200
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"{", b"\xff", b"[" * 50_000, b'{"data": ' + b"9" * 5000 + b"}", b'{"data":"\\ud800"}'],

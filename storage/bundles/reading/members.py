@@ -15,6 +15,7 @@ from storage.records.fields import (
     Record,
     ReferenceKey,
     TimestampText,
+    WebAddress,
 )
 from storage.records.kinds import Document, RecordType
 from storage.records.timestamps import TIMESTAMP_FIELDS
@@ -33,6 +34,9 @@ PATTERN_MESSAGES = {
     ): "Expected an ISO 8601 time with offset such as 2026-01-31T12:00:00+00:00",
     _pattern_of(ReferenceKey): f"Expected {REFERENCE_KEY_FORM}",
     _pattern_of(MapTag): "Expected text without commas, NUL and lone surrogates",
+    _pattern_of(
+        WebAddress
+    ): "Expected an http or https URL such as https://maps.example.com/1.json",
     TEXT_PATTERN: "Expected text without NUL and lone surrogates",
 }
 """Messages for values that do not match a pattern of `storage.records.fields`."""
@@ -49,6 +53,12 @@ class MemberError(Exception):
 def parse_member(kind: RecordType[Any], value: Any) -> Document:
     """Return the document of a member, decoded from JSON. Raises MemberError."""
     document = kind.to_document(_convert_record(kind, value))
+    if document["_id"] in kind.reserved_ids:
+        raise MemberError(
+            ".id",
+            f"must not be {document['_id']!r}: REST has an endpoint of this name among the"
+            f" {kind.name}; choose another id",
+        )
     _normalize_timestamps(document, "")
     for nested in TIMESTAMPED_ARRAYS[kind.name]:
         for index, item in enumerate(document[nested.field]):

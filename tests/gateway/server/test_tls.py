@@ -71,7 +71,7 @@ def test_only_the_owner_reads_the_key(tmp_path: Path) -> None:
     assert certificate.stat().st_mode & 0o777 == 0o644
 
 
-@pytest.mark.parametrize(("days", "renewed"), [(0, False), (790, False), (800, True), (900, True)])
+@pytest.mark.parametrize(("days", "renewed"), [(0, False), (330, False), (340, True), (400, True)])
 def test_a_certificate_near_its_end_is_made_anew(days: int, renewed: bool, tmp_path: Path) -> None:
     certificate, key = tls.ensure_certificate(tmp_path)
     before = certificate.read_bytes(), key.read_bytes()
@@ -106,6 +106,22 @@ def test_no_weak_suite_is_offered(tmp_path: Path) -> None:
     assert suites
     assert all(suite["aead"] for suite in suites)
     assert all(suite["kea"] in ("kx-ecdhe", "kx-any") for suite in suites)
+
+
+@pytest.mark.parametrize(
+    ("curve", "is_offered"),
+    [("prime256v1", True), ("secp521r1", False), ("secp384r1", False), ("X448", False)],
+)
+def test_only_the_cheap_curve_is_offered(curve: str, is_offered: bool, tmp_path: Path) -> None:
+    certificate, key = tls.ensure_certificate(tmp_path)
+    client = strict_client(certificate)
+    client.set_ecdh_curve(curve)
+    server = tls.create_ssl_context(certificate, key)
+    if is_offered:
+        assert connect(server, client, "localhost")[0] == "TLSv1.3"
+    else:
+        with pytest.raises(ssl.SSLError):
+            connect(server, client, "localhost")
 
 
 def test_older_protocols_are_rejected(tmp_path: Path) -> None:
@@ -163,7 +179,7 @@ def test_a_data_directory_that_cannot_be_written_is_named(tmp_path: Path) -> Non
         tls.ensure_certificate(tmp_path)
 
 
-def test_the_certificate_lasts_no_longer_than_platforms_accept(tmp_path: Path) -> None:
+def test_the_certificate_lasts_no_longer_than_guidelines_advise(tmp_path: Path) -> None:
     certificate, _ = tls.ensure_certificate(tmp_path)
     made = x509.load_pem_x509_certificate(certificate.read_bytes())
-    assert made.not_valid_after_utc - made.not_valid_before_utc <= timedelta(days=825)
+    assert made.not_valid_after_utc - made.not_valid_before_utc <= timedelta(days=366)
