@@ -5,6 +5,7 @@ functions, so that mongod starts in the meantime and other commands do not wait 
 """
 
 import functools
+import logging
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,9 @@ DEMO_BUNDLE = Path(__file__).parents[2] / "samples" / "demo" / "bundle.json"
 DEMO_ASSET = "alder-court"
 DEMO_MAP = "alder-court-floor-plates"
 DEMO_KEY_DAYS = 30
+LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
+
+_logger = logging.getLogger("floorgate.server")
 
 
 @click.command()
@@ -62,9 +66,19 @@ def serve(demo: bool, **values: Any) -> None:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
-            on_ready=on_ready,
+            on_ready=functools.partial(_announce_and_warn, on_ready, settings),
         )
     sys.exit(status)
+
+
+def _announce_and_warn(announce: Callable[[str], None], settings: Settings, url: str) -> None:
+    """Announce the service, and warn where clients of others could decide its links."""
+    announce(url)
+    if not settings.base_url and (settings.behind_proxy or settings.host not in LOOPBACK_HOSTS):
+        _logger.warning(
+            "Without --base-url, paging links begin with the Host header of each request, which"
+            " any client can forge: set --base-url to the address that clients use"
+        )
 
 
 def _start_mongod_and_import_application(

@@ -44,10 +44,12 @@ class Server:
 
     process: subprocess.Popen[str]
     address: str
-    certificate: Path
+    certificate: Path | None
+    """None behind a proxy."""
 
     def client(self, key: str | None = None) -> httpx.Client:
         """A client that trusts the server's certificate and nothing else."""
+        assert self.certificate is not None
         trusted = ssl.create_default_context(cafile=str(self.certificate))
         headers = {} if key is None else {"API-Key": key}
         return httpx.Client(base_url=self.address, headers=headers, verify=trusted, timeout=30)
@@ -76,7 +78,7 @@ def run_serve_command(data_dir: Path, *arguments: Any) -> Iterator[Server]:
         line = process.stdout.readline()
         if not line.startswith("ready "):
             raise AssertionError(process.communicate(timeout=TIMEOUT_SECONDS))
-        yield Server(process, line.split()[1], next(data_dir.glob("**/*cert*.pem")))
+        yield Server(process, line.split()[1], next(data_dir.glob("**/*cert*.pem"), None))
     finally:
         if process.poll() is None:
             process.terminate()

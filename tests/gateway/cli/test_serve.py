@@ -113,6 +113,24 @@ def test_what_is_written_to_the_demo_is_there_after_a_restart(tmp_path: Path) ->
     assert held[1] == held[0]
 
 
+@pytest.mark.parametrize(
+    ("options", "is_warned"),
+    [
+        (["--host", "0.0.0.0"], True),
+        (["--behind-proxy"], True),
+        (["--host", "0.0.0.0", "--base-url", "https://maps.example.com"], False),
+        ([], False),
+    ],
+)
+def test_a_service_for_others_without_base_url_is_warned_of_forged_links(
+    options: list[str], is_warned: bool, tmp_path: Path
+) -> None:
+    with run_serve_command(tmp_path, *options) as server:
+        errors = server.end()[2]
+    warnings = [line for line in map(json.loads, errors.splitlines()) if line["level"] == "warning"]
+    assert ["--base-url" in line["message"] for line in warnings] == [True] * is_warned
+
+
 def demo_key(server: Server) -> str:
     """The key that is printed with the demo's addresses."""
     assert server.process.stdout is not None
