@@ -9,6 +9,7 @@ import msgspec
 import orjson
 from starlette.requests import Request
 
+from rest.body_errors import find_shape_errors
 from rest.body_models import build_model
 from rest.errors import (
     HttpError,
@@ -27,20 +28,6 @@ BodyParser = Callable[[bytes], dict[str, Any]]
 
 DATA = "data"
 """The only member of every JSON body; also the variable's name if the body is a list."""
-
-_FIELD_ERROR = re.compile(
-    r"Object (?:(?P<is_missing>missing required)|contains unknown) field `(?P<name>.*)`", re.DOTALL
-)
-_TYPE_ERROR = re.compile(r"Expected `(?P<wanted>.+)`, got `(?P<actual>.+)`")
-_JSON_TYPES = {
-    "array": "an array",
-    "bool": "true or false",
-    "float": "a number",
-    "int": "a number",
-    "null": "null",
-    "object": "an object",
-    "str": "a string",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,22 +126,8 @@ def parse_json(text: bytes, name: str = "body", *, is_input: bool = False) -> An
 
 
 def to_struct(value: Any, model: type[T]) -> T:
-    """Convert a JSON value to a model. Raises HttpError 422 that names the wrong member."""
+    """Convert a JSON value to a model. Raises HttpError 422 that names every wrong member."""
     try:
         return msgspec.convert(value, model)
     except msgspec.ValidationError as error:
-        # msgspec ends its messages with a path such as ` - at `$.data.sources[0]``.
-        message, _, path = str(error).partition(" - at ")
-        fields = _translate_msgspec_error(message, path.strip("`").lstrip("$."))
-        raise invalid_input_error(fields) from error
-
-
-def _translate_msgspec_error(message: str, path: str) -> dict[str, list[str]]:
-    """Name the member at `path`, and use JSON's names of types instead of Python's."""
-    if member := _FIELD_ERROR.fullmatch(message):
-        name = f"{path}.{member['name']}" if path else member["name"]
-        return {name: ["must be given" if member["is_missing"] else "unknown field"]}
-    if types := _TYPE_ERROR.fullmatch(message):
-        wanted = " or ".join(_JSON_TYPES[name] for name in types["wanted"].split(" | "))
-        return {path or "body": [f"must be {wanted}, not {_JSON_TYPES[types['actual']]}"]}
-    return {path or "body": [message]}
+        raise invalid_input_error(find_shape_errors(value, model)) from error

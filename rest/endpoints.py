@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from rest import parameters
 from rest.bodies import UNIT_MAP_BODY, RequestBody, read_request_body
+from rest.body_errors import MAX_REPORTED_ERRORS
 from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.envelopes import RequestUrl
 from rest.errors import from_graphql_error, invalid_input_error, not_found_error
@@ -112,8 +113,10 @@ class EndpointHandler:
     def _check_inputs(self, variables: dict[str, Any], body: RequestBody) -> None:
         # Fields check their inputs too, but only after looking for what the path names. A cached
         # response needs no check: the same variables passed it when the response was made.
-        if error := self.inputs.operation.find_error(variables):
-            raise invalid_input_error({body.to_path(error.path): [error.message]})
+        if errors := self.inputs.operation.find_errors(variables, MAX_REPORTED_ERRORS):
+            raise invalid_input_error(
+                {body.to_path(error.path): [error.message] for error in errors}
+            )
 
     def _build_response(self, data: dict[str, Any], request_url: RequestUrl) -> Response:
         envelope = self.endpoint.envelope

@@ -1,5 +1,6 @@
 """The inputs of an operation: its variables, with the definitions of the arguments they feed."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -53,6 +54,9 @@ __all__ = [
     "is_id",
     "joint_rules_of_type",
 ]
+
+
+_ITEM_PATH = re.compile(r"(?P<name>\w+)\[(?P<index>\d+)\](?:\.(?P<member>\w+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,31 @@ class OperationInputs:
             if values and (error := checks.find_error(values)):
                 return error
         return None
+
+    def find_errors(self, variables: Mapping[str, Any], limit: int) -> list[InputViolation]:
+        """Return the first error; if it is in an item of a list, all errors of the list's items.
+
+        The rules of the single items are checked again one by one, up to `limit` errors.
+        """
+        first = self.find_error(variables)
+        located = _ITEM_PATH.match(first.path) if first else None
+        if first is None or located is None:
+            return [first] if first else []
+        name, start = located["name"], int(located["index"])
+        errors: list[InputViolation] = []
+        for index, value in enumerate(variables[name][start:], start):
+            item = dict(value)
+            while len(errors) < limit and (error := self.find_error({**variables, name: [item]})):
+                path = _ITEM_PATH.match(error.path)
+                if path is None:  # a rule of several variables
+                    break
+                errors.append(
+                    error._replace(path=f"{name}[{index}]{error.path[path.end(2) + 1 :]}")
+                )
+                if path["member"] is None:  # a rule of the whole item
+                    break
+                item[path["member"]] = None  # no rule applies to null: find the next error
+        return errors or [first]
 
 
 class _VariableUse(NamedTuple):

@@ -66,6 +66,13 @@ def test_errors_have_the_path_in_the_body(
         (DISTANCES_BODY, b'\n{"data": 1e400}', 422, "number that is too large in line 2"),
         (ASSIGNMENTS_BODY, b'{"data": 1e400}', 400, "The body is not JSON"),
         (ASSIGNMENTS_BODY, b'{"data": {}}', 422, "data: must be an array, not an object"),
+        (
+            ASSIGNMENTS_BODY,
+            b'{"data": [{"unit_id": 1}], "more": 1}',
+            422,
+            "data[0].group_id: must be given; data[0].attribute_id: must be given;"
+            " data[0].asset_id: must be given; data[0].unit_id: must be a string, not a number",
+        ),
     ],
 )
 def test_an_invalid_body_is_an_error(

@@ -163,6 +163,33 @@ async def test_a_body_is_read_after_the_permission_and_checked_before_existence(
 
 
 @pytest.mark.parametrize(
+    ("items", "names"),
+    [
+        (
+            [{}, GIVEN, {**GIVEN, "unit_id": 1}],
+            [*(f"data[0].{n}" for n in GIVEN), "data[2].unit_id"],
+        ),
+        (
+            [{**GIVEN, "unit_id": "", "group_id": ""}, {**GIVEN, "asset_id": "\0"}],
+            ["data[0].group_id", "data[0].unit_id", "data[1].asset_id"],
+        ),
+    ],
+)
+async def test_an_invalid_body_is_described_in_whole(
+    endpoints: Endpoints, items: list[dict[str, Any]], names: list[str]
+) -> None:
+    response = await endpoints.request("PUT", VIEW, json={"data": items})
+    assert response.status_code == 422
+    assert sorted(response.json()["fields"]) == sorted(names)
+
+
+async def test_a_body_with_thousands_of_errors_gets_the_first_hundred(endpoints: Endpoints) -> None:
+    for item in ({}, {**GIVEN, "unit_id": ""}):
+        response = await endpoints.request("PUT", VIEW, json={"data": [item] * 10_000})
+        assert len(response.json()["fields"]) == 100
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         ("/v1/maps?tags=ils&asset=north", "/v1/maps?asset=north&tags=ils"),

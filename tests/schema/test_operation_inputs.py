@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rest.graphql_documents import CALCULATE_DISTANCES, LIST_MAPS
+from rest.graphql_documents import ASSIGN_ATTRIBUTES, CALCULATE_DISTANCES, LIST_MAPS
 from schema.execution import Executor
 from schema.operation_inputs import InputViolation, OperationInputs
 from schema.root import GRAPHQL_SCHEMA
@@ -25,6 +25,20 @@ def test_an_input_has_the_description_default_and_example_of_its_argument() -> N
     assert (page.description, page.default) == ("The page to return, from 1.", 1)
     assert (page.definition.example, page.is_required) == (1, False)
     assert inputs_of(CALCULATE_DISTANCES).by_variable["sources"].is_required
+
+
+def test_all_errors_in_the_items_of_a_list_are_found() -> None:
+    given = {"groupId": "g", "attributeId": "a", "assetId": "s", "unitId": "u"}
+    data = [given, given | {"unitId": "", "assetId": "\0"}, given, given | {"groupId": "x" * 256}]
+    inputs = inputs_of(ASSIGN_ATTRIBUTES)
+    errors = inputs.find_errors({"groupId": "g", "data": data}, limit=100)
+    assert [error.path for error in errors] == [
+        "data[1].assetId",
+        "data[1].unitId",
+        "data[3].groupId",
+    ]
+    assert inputs.find_errors({"groupId": "g", "data": data}, limit=2) == errors[:2]
+    assert inputs.find_errors({"groupId": "g", "data": data[:1]}, limit=2) == []
 
 
 @pytest.mark.parametrize(
@@ -60,4 +74,6 @@ def test_an_input_has_the_description_default_and_example_of_its_argument() -> N
 def test_the_first_error_of_variables_is_found(
     changes: dict[str, Any], error: InputViolation | None
 ) -> None:
-    assert inputs_of(CALCULATE_DISTANCES).find_error(MATRIX | changes) == error
+    inputs = inputs_of(CALCULATE_DISTANCES)
+    assert inputs.find_error(MATRIX | changes) == error
+    assert inputs.find_errors(MATRIX | changes, limit=100)[:1] == ([error] if error else [])
