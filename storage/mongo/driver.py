@@ -7,6 +7,7 @@ driver only from here.
 
 import asyncio
 import inspect
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar, cast
@@ -68,6 +69,8 @@ T = TypeVar("T")
 _DUPLICATE_KEY_CODE = 11000
 _NAMESPACE_EXISTS_CODE = 48
 _REPLY_SLACK_SECONDS = 5.0
+_TRANSACTION_RETRY_SECONDS = 120.0
+"""How long both drivers run a transaction again, after the drivers' specification."""
 _MAJORITY_READ = {"readConcern": {"level": "majority"}}
 UNREACHABLE_ERRORS = (ConnectionFailure, NetworkTimeout, ExecutionTimeout)
 
@@ -233,8 +236,16 @@ async def _iter_batches(
 
 async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
     """Run `work` in a transaction; run it again after an error that MongoDB calls transient."""
+    started = time.monotonic()
     async with await _await_if_needed(client.start_session()) as session:
-        return await session.with_transaction(work)
+        while True:
+            try:
+                return await session.with_transaction(work)
+            except PyMongoError as error:
+                # Motor commits where its own loop does not catch the error.
+                is_transient = error.has_error_label("TransientTransactionError")
+                if not is_transient or time.monotonic() - started > _TRANSACTION_RETRY_SECONDS:
+                    raise
 
 
 @asynccontextmanager

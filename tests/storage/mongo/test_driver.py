@@ -125,3 +125,25 @@ async def test_a_collection_that_exists_is_no_error(database: Any) -> None:
         await driver.create_collection(database, "things", {"name": {"$type": "string"}})
     await asyncio.gather(*(driver.create_collection(database, "others", {}) for _ in range(5)))
     assert sorted(await database.list_collection_names()) == ["others", "things"]
+
+
+async def test_transactions_that_conflict_when_they_commit_are_run_again(database: Any) -> None:
+    """Each creates the collection, which MongoDB finds out only when the second one commits."""
+    both_have_written = asyncio.Barrier(2)
+    runs = 0
+
+    async def insert(session: driver.Session) -> None:
+        nonlocal runs
+        runs += 1
+        await database["made"].update_one(
+            {"_id": "counter"}, {"$inc": {"count": 1}}, upsert=True, session=session
+        )
+        if runs <= 2:
+            await both_have_written.wait()
+
+    await asyncio.gather(
+        driver.run_in_transaction(database.client, insert),
+        driver.run_in_transaction(database.client, insert),
+    )
+    assert await database["made"].find_one() == {"_id": "counter", "count": 2}
+    assert runs > 2
