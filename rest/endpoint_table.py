@@ -49,6 +49,8 @@ class Endpoint:
     document: str
     envelope: Envelope
     body: RequestBody | None = None
+    changes: str = ""
+    """The `spec_id` of what it changes: `If-Match` and `If-None-Match` compare with its ETag."""
 
     @property
     def path_parameters(self) -> list[str]:
@@ -65,16 +67,17 @@ def _endpoints(
     document: str,
     envelope: Envelope,
     body: RequestBody | None = None,
+    changes: str = "",
 ) -> Iterator[Endpoint]:
     """Make an endpoint of each path; the operations of further paths get their own names."""
     first, *others = (paths,) if isinstance(paths, str) else paths
-    yield Endpoint(spec_id, method, first, tag, summary, document, envelope, body)
+    yield Endpoint(spec_id, method, first, tag, summary, document, envelope, body, changes)
     for path in others:
         noun = path.split("/")[2].removesuffix("s").capitalize()
         # Operation ids come from these names and must be unique (OpenAPI 3.1, 4.8.10).
         renamed = re.sub(r"\A(query [A-Z][a-z]+)", rf"\1{noun}", document)
         as_at = f"{summary}, as at {'/'.join(first.split('/')[:3])}"
-        yield Endpoint(spec_id, method, path, tag, as_at, renamed, envelope, body)
+        yield Endpoint(spec_id, method, path, tag, as_at, renamed, envelope, body, changes)
 
 
 _get = partial(_endpoints, "GET")
@@ -134,8 +137,10 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = tuple(chain(
     _get("E20", _ASSIGNMENTS_PATH, "Unit attributes", "List the assignments of a group",
          documents.LIST_ASSIGNMENTS, PagedList("attributeGroup", "assignments")),
     _put("E21", _ASSIGNMENTS_PATH, "Unit attributes", "Assign attributes to units",
-         documents.ASSIGN_ATTRIBUTES, DataList("assignUnitAttributes"), ASSIGNMENTS_BODY),
+         documents.ASSIGN_ATTRIBUTES, DataList("assignUnitAttributes"), ASSIGNMENTS_BODY,
+         changes="E20"),
     _post("E22", f"{_ASSIGNMENTS_PATH}/remove", "Unit attributes", "Unassign attributes from units",
-          documents.UNASSIGN_ATTRIBUTES, NoContent("unassignUnitAttributes"), ASSIGNMENTS_BODY),
+          documents.UNASSIGN_ATTRIBUTES, NoContent("unassignUnitAttributes"), ASSIGNMENTS_BODY,
+          changes="E20"),
 ))
 # fmt: on

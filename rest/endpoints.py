@@ -16,10 +16,12 @@ from rest import parameters
 from rest.bodies import UNIT_MAP_BODY, RequestBody, read_request_body
 from rest.body_errors import MAX_REPORTED_ERRORS
 from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.entity_tags import Precondition, compute_etag
 from rest.envelopes import RequestUrl
-from rest.errors import from_graphql_error, invalid_input_error, not_found_error
+from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_found_error
 from rest.parameters import EndpointInputs
 from rest.path_routing import Handler, PathRoute
+from schema.errors import UnavailableError
 from schema.execution import Caller, Context, Executor, Operation, OperationResult, RequestError
 
 JSON_MEDIA_TYPE = "application/json"
@@ -51,9 +53,16 @@ class RequestServices:
 class EndpointHandler:
     """The handler of one endpoint; its operation is prepared once, at start-up."""
 
-    def __init__(self, endpoint: Endpoint, service: RequestServices) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        service: RequestServices,
+        changed: "EndpointHandler | None" = None,
+    ) -> None:
         self.endpoint = endpoint
         self.service = service
+        self.changed = changed
+        """The handler of the resource that conditional requests to this endpoint are about."""
         self.operation: Operation = service.executor.prepare(
             # REST names the argument that is wrong and not a field's path, so a rejected operation
             # is not run again to find one (docs/decisions/graphql/query-limits.md).
@@ -73,19 +82,15 @@ class EndpointHandler:
         """Respond to a request. Check key, flag, permission, input, existence, in this order."""
         caller = await self.service.authenticate(request)
         self._check_requirements(caller)
-        variables, filters = parameters.parse_query(
-            self.inputs.query, parameters.split_query_string(request.scope["query_string"])
-        )
+        variables, request_url = self._parse_url(request)
         body = self.endpoint.body
         if body is not None:
             variables |= await self._read_body(request, body)
-        variables |= self._path_variables(request)
-        request_url = RequestUrl(
-            self.service.base_url(request) + self._quoted_path(request), filters
-        )
         context = self.service.create_context(caller, request)
         if body is not None:
             context = context.with_checked_inputs()  # by make_response
+        if self.changed and (precondition := Precondition.from_headers(request.headers)):
+            context = context.with_precondition(self.changed.build_check(precondition, request))
 
         async def make_response() -> Response:
             if body is not None:
@@ -104,6 +109,34 @@ class EndpointHandler:
             request_url.url,
         )
         return await self.service.get_or_create_response(key, context, make_response)
+
+    def build_check(
+        self, precondition: Precondition, request: Request
+    ) -> Callable[[Context], Awaitable[None]]:
+        """Return the check of a precondition against this endpoint's response to a GET.
+
+        The GET has the path parameters and the query of `request`. Raises HttpError 422.
+        """
+        variables, request_url = self._parse_url(request)
+
+        async def check(context: Context) -> None:
+            try:
+                data = await self._run_operation(variables, context)
+            except HttpError as error:  # it can be read: the caller is writing to it
+                raise UnavailableError(error.message) from error
+            body = self._build_response(data, request_url).body
+            precondition.check(compute_etag(bytes(body)))
+
+        return check
+
+    def _parse_url(self, request: Request) -> tuple[dict[str, Any], RequestUrl]:
+        """Return the variables in the query and the path, and the URL. Raises HttpError."""
+        variables, filters = parameters.parse_query(
+            self.inputs.query, parameters.split_query_string(request.scope["query_string"])
+        )
+        variables |= self._path_variables(request)
+        url = self.service.base_url(request) + self._quoted_path(request)
+        return variables, RequestUrl(url, filters)
 
     async def _read_body(self, request: Request, body: RequestBody) -> dict[str, Any]:
         content = await read_request_body(request, body.media_type, body.max_bytes)
@@ -172,7 +205,10 @@ def build_routes(
     Raises InvalidOperationError at start-up if a document does not fit the schema.
     """
     handlers: dict[str, dict[str, Handler]] = {}
+    by_spec_id: dict[str, EndpointHandler] = {}
     for endpoint in endpoints:
-        handler = EndpointHandler(endpoint, service)
+        # What an endpoint changes is before it in the table.
+        handler = EndpointHandler(endpoint, service, by_spec_id.get(endpoint.changes))
+        by_spec_id[endpoint.spec_id] = handler
         handlers.setdefault(endpoint.path, {})[endpoint.method] = handler
     return [PathRoute(path, by_method) for path, by_method in handlers.items()]

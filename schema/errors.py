@@ -1,8 +1,20 @@
 """Errors that operations end with, for the layers above."""
 
-from resolvers.request.errors import FlagRequiredError, PermissionRequiredError, RequestError
+from resolvers.request.errors import (
+    FlagRequiredError,
+    PermissionRequiredError,
+    PreconditionFailedError,
+    RequestError,
+    UnavailableError,
+)
 
-__all__ = ["FlagRequiredError", "PermissionRequiredError", "RequestError"]
+__all__ = [
+    "FlagRequiredError",
+    "PermissionRequiredError",
+    "PreconditionFailedError",
+    "RequestError",
+    "UnavailableError",
+]
 
 UNAVAILABLE_MESSAGE = "Service unavailable"
 SERVER_ERROR_MESSAGE = "Server error"

@@ -5,8 +5,8 @@ the group and the unit, so that MongoDB's unique index allows only one; in other
 the attribute. The group and the units are read in the same transaction.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, Assignment, AttributeGroup
 from storage.errors import StorageError
@@ -14,6 +14,11 @@ from storage.mongo import driver
 from storage.records.kinds import Document
 from storage.records.visibility import AssetScope
 from storage.units import UNITS
+
+Precondition: TypeAlias = Callable[[driver.Session], Awaitable[None]]
+"""Reads in the transaction of a write, and raises if the write must not be made."""
+
+CONDITIONAL_WRITES_COLLECTION = "conditional_writes"
 
 
 class AssignmentViolation(NamedTuple):
@@ -37,11 +42,16 @@ class AttributeGroupNotFoundError(StorageError):
 
 
 async def assign_attributes(
-    database: driver.Database, scope: AssetScope, group_id: str, assignments: Sequence[Assignment]
+    database: driver.Database,
+    scope: AssetScope,
+    group_id: str,
+    assignments: Sequence[Assignment],
+    precondition: Precondition | None = None,
 ) -> None:
     """Write the assignments; in a group of one per unit they replace earlier ones.
 
-    Raises AttributeGroupNotFoundError, InvalidAssignmentsError, UnavailableError.
+    Raises AttributeGroupNotFoundError, InvalidAssignmentsError, UnavailableError, and what
+    `precondition` raises; nothing is written then.
     """
 
     async def work(session: driver.Session) -> None:
@@ -50,6 +60,7 @@ async def assign_attributes(
         if group.one_attribute_per_unit:
             violations += _find_second_attributes(group, assignments)
         _raise_if_any(violations)
+        await _check_precondition(database, group_id, precondition, session)
         writes = {
             document["_id"]: driver.UpdateOne(
                 {"_id": document["_id"]}, {"$set": document}, upsert=True
@@ -63,16 +74,22 @@ async def assign_attributes(
 
 
 async def unassign_attributes(
-    database: driver.Database, scope: AssetScope, group_id: str, assignments: Sequence[Assignment]
+    database: driver.Database,
+    scope: AssetScope,
+    group_id: str,
+    assignments: Sequence[Assignment],
+    precondition: Precondition | None = None,
 ) -> None:
     """Delete the assignments; it is no error if one does not exist.
 
-    Raises AttributeGroupNotFoundError, InvalidAssignmentsError, UnavailableError.
+    Raises AttributeGroupNotFoundError, InvalidAssignmentsError, UnavailableError, and what
+    `precondition` raises; nothing is written then.
     """
 
     async def work(session: driver.Session) -> None:
         group = await _load_group(database, group_id, session)
         _raise_if_any(await _find_violations(database, scope, group, assignments, session))
+        await _check_precondition(database, group_id, precondition, session)
         # In a group of one per unit the `_id` does not say which attribute the unit has.
         writes = {
             (document["_id"], document["attribute_id"]): driver.DeleteOne(
@@ -84,6 +101,22 @@ async def unassign_attributes(
 
     with driver.translate_errors():
         await driver.run_in_transaction(database.client, work)
+
+
+async def _check_precondition(
+    database: driver.Database,
+    group_id: str,
+    precondition: Precondition | None,
+    session: driver.Session,
+) -> None:
+    if precondition is None:
+        return
+    # Two conditional writes to a group conflict, even if they write to different units: MongoDB
+    # runs the later one again, and it sees what the first one wrote.
+    await database[CONDITIONAL_WRITES_COLLECTION].update_one(
+        {"_id": group_id}, {"$inc": {"count": 1}}, upsert=True, session=session
+    )
+    await precondition(session)
 
 
 async def _bulk_write(

@@ -34,14 +34,26 @@ class Store:
     """Read access to the catalog in one MongoDB database."""
 
     def __init__(
-        self, client: driver.Client, database_name: str, bookmarks: PageBookmarks | None = None
+        self,
+        client: driver.Client,
+        database_name: str,
+        bookmarks: PageBookmarks | None = None,
+        session: driver.Session | None = None,
     ) -> None:
-        """Read one database. `bookmarks` make far pages fast; they need a change feed."""
+        """Read one database. `bookmarks` make far pages fast; they need a change feed.
+
+        With a `session`, all reads are part of its transaction.
+        """
         self.client = client
         self.database = client[database_name]
         self._bookmarks = bookmarks
+        self._session = session
         self._long_lists = Cache[tuple[str, str, int], bool](max_entries=MAX_LONG_LISTS)
         """Lists found too long to be read whole: kind, owner field, records requested."""
+
+    def in_transaction(self, session: driver.Session) -> "Store":
+        """Return a store whose reads are part of a transaction."""
+        return Store(self.client, self.database.name, session=session)
 
     async def find_record(
         self, kind: RecordType[R], scope: AssetScope, where: Document
@@ -222,7 +234,7 @@ class Store:
         unions = [{"$unionWith": {"coll": kind.name, "pipeline": branch}} for branch in others]
         with driver.translate_errors():
             return await driver.aggregate_documents(
-                self.database[kind.name], [*first, *unions], **options
+                self.database[kind.name], [*first, *unions], session=self._session, **options
             )
 
     async def _find_documents(
@@ -230,7 +242,13 @@ class Store:
     ) -> list[Document]:
         projection = kind.projection
         return await driver.find_documents(
-            self.database, kind.name, where, projection, limit=limit, **options
+            self.database,
+            kind.name,
+            where,
+            projection,
+            limit=limit,
+            session=self._session,
+            **options,
         )
 
     async def _find_keys(
@@ -238,7 +256,14 @@ class Store:
     ) -> list[str]:
         visible, key = scope.restrict(kind, where), {"_id": 1}
         documents = await driver.find_documents(
-            self.database, kind.name, visible, key, limit=limit, skip=skip, sort=SORT_BY_KEY
+            self.database,
+            kind.name,
+            visible,
+            key,
+            limit=limit,
+            skip=skip,
+            sort=SORT_BY_KEY,
+            session=self._session,
         )
         return [document["_id"] for document in documents]
 

@@ -59,6 +59,9 @@ DOCUMENTED = {
     "gateway/middleware/load_shedding:MAX_ARRIVING_BYTES": [
         ("operation.md", "## Connection limits", "together may take {:,} bytes"),
     ],
+    "rest/body_errors:MAX_REPORTED_ERRORS": [
+        ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),
+    ],
     "rest/parameters:MAX_PARAMETERS": [
         ("rest.md", "## Errors", "A query has at most {:,} parameters"),
     ],

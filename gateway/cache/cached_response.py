@@ -7,13 +7,18 @@ from typing import Any
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway import compression
-from gateway.compression import Encoding
+from rest.entity_tags import (
+    ENCODINGS,
+    Encoding,
+    compute_etag,
+    etag_for_encoding,
+    etag_matches,
+)
 
 HeaderList = list[tuple[bytes, bytes]]
 
 SCOPE_CACHE_KEY = "floorgate.cache_key"
 """Member of the ASGI scope: the cache key of the response, None if it is not cached."""
-ENCODINGS: tuple[Encoding, ...] = ("identity", "gzip", "zstd")
 NOT_MODIFIED_HEADERS = frozenset(
     (b"cache-control", b"content-location", b"date", b"etag", b"expires", b"link", b"vary")
 )
@@ -85,7 +90,7 @@ class CachedResponse:
 
     @cached_property
     def _etag(self) -> str:
-        return compression.compute_etag(self._body)
+        return compute_etag(self._body)
 
     def select_messages(self, scope: Scope) -> tuple[Message, Message]:
         """Return the start and body messages for a request: a 304 if `If-None-Match` matches."""
@@ -133,14 +138,14 @@ class CachedResponse:
             return preferred
         # A client that has the body in another encoding has the same content.
         for encoding in ENCODINGS:
-            etag = compression.etag_for_encoding(self._etag, encoding)
-            if compression.etag_matches(if_none_match, etag):
+            etag = etag_for_encoding(self._etag, encoding)
+            if etag_matches(if_none_match, etag):
                 return self._get_encoded(encoding)
         return None
 
     def _encode(self, encoding: Encoding) -> EncodedResponse:
         body = compression.compress(self._body, encoding)
-        etag = compression.etag_for_encoding(self._etag, encoding).encode()
+        etag = etag_for_encoding(self._etag, encoding).encode()
         headers = [*self._headers, (b"content-length", str(len(body)).encode())]
         if encoding != "identity":
             headers.append((b"content-encoding", encoding.encode()))

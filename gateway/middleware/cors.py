@@ -10,7 +10,14 @@ from starlette.types import ASGIApp
 from rest.errors import HttpError
 
 ALLOWED_METHODS = ("GET", "HEAD", "POST", "PUT")
-ALLOWED_HEADERS = ("API-Key", "Experimental-Flags", "Content-Type", "If-None-Match", "X-Request-Id")
+ALLOWED_HEADERS = (
+    "API-Key",
+    "Experimental-Flags",
+    "Content-Type",
+    "If-Match",
+    "If-None-Match",
+    "X-Request-Id",
+)
 EXPOSED_HEADERS = ("ETag", "Link", "Retry-After", "X-Request-Id")
 PREFLIGHT_MAX_AGE_SECONDS = 3600
 VARY_ORIGIN_LINE = b"vary: Origin\r\n"

@@ -20,6 +20,7 @@ from resolvers.request.loading import BatchLoad, DataLoader
 from resolvers.request.read_log import ReadLog
 from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.maps import MAPS, NETWORK_FIELD
+from storage.mongo import driver
 from storage.networks import find_network_digest
 from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
@@ -63,6 +64,9 @@ class Context(Struct, frozen=True, eq=False):
     """Record cache shared by all requests; None for mutations, which must read their own writes."""
     has_checked_inputs: bool = False
     """Whether the operation's inputs were checked before it was run, so that no field need."""
+    precondition: Callable[["Context"], Awaitable[None]] | None = None
+    """Called by a write in its transaction, with a context that reads there; raises RequestError
+    if what the write depends on does not hold."""
     reads: ReadLog = field(default_factory=ReadLog)
     """The collections read for the response so far."""
     _loaders: dict[Any, DataLoader[Any, Any]] = field(default_factory=dict)
@@ -74,6 +78,22 @@ class Context(Struct, frozen=True, eq=False):
     def with_checked_inputs(self) -> "Context":
         """Return this context for an operation with inputs that have been checked already."""
         return replace(self, has_checked_inputs=True)
+
+    def with_precondition(self, precondition: Callable[["Context"], Awaitable[None]]) -> "Context":
+        """Return this context for a write that depends on the data being as the client saw it."""
+        return replace(self, precondition=precondition)
+
+    def bind_precondition(self) -> Callable[[driver.Session], Awaitable[None]] | None:
+        """Return the check of the precondition in a transaction, or None if there is none."""
+        check = self.precondition
+        if check is None:
+            return None
+
+        async def check_in_transaction(session: driver.Session) -> None:
+            store = self._store.in_transaction(session)
+            await check(Context(self.caller, store, self.base_url))
+
+        return check_in_transaction
 
     def bypass_caches(self) -> Store:
         """Return the store for direct access, and keep the response out of the response cache.

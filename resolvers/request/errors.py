@@ -5,6 +5,7 @@ RequestError                code, message and perhaps fields; graphql-core passe
 ├── FlagRequiredError       FLAG_REQUIRED
 ├── PermissionRequiredError PERMISSION_REQUIRED
 ├── NotFoundError           NOT_FOUND
+├── PreconditionFailedError PRECONDITION_FAILED
 ├── MalformedDocumentError  MALFORMED_DOCUMENT
 ├── RefusedDocumentError    REFUSED_DOCUMENT
 └── TooManyRecordsError     LIMIT_EXCEEDED
@@ -20,6 +21,7 @@ __all__ = [
     "MalformedDocumentError",
     "NotFoundError",
     "PermissionRequiredError",
+    "PreconditionFailedError",
     "RefusedDocumentError",
     "RequestError",
     "TooManyRecordsError",
@@ -78,6 +80,12 @@ class NotFoundError(RequestError):
 
     def __init__(self, message: str = "Not found") -> None:
         super().__init__(message)
+
+
+class PreconditionFailedError(RequestError):
+    """What a conditional write depends on does not hold; nothing was written."""
+
+    code = "PRECONDITION_FAILED"
 
 
 class TooManyRecordsError(RequestError):

@@ -194,6 +194,8 @@ def _error_statuses(endpoint: Endpoint, operation: Operation) -> set[int]:
         statuses.add(400)
     if endpoint.body is not None:
         statuses |= {400, 413, 415}
+    if endpoint.changes:
+        statuses.add(412)
     return statuses
 
 

@@ -38,6 +38,14 @@ HEADER_PARAMETERS: Final[dict[str, OpenApiObject]] = {
         "description": "Entity tags of the responses that the client has cached.",
         "schema": {"type": "string"},
     },
+    "IfMatch": {
+        "name": "If-Match",
+        "in": "header",
+        "description": "Entity tags of the list that the client has read at the same URL with GET "
+        "(query included; for `/remove`, at the URL without it). If the list has changed since, "
+        "nothing is written and the status is 412.",
+        "schema": {"type": "string"},
+    },
     "RequestId": {
         "name": "X-Request-Id",
         "in": "header",
@@ -71,12 +79,13 @@ def describe_parameters(
     endpoint: Endpoint, inputs: EndpointInputs, flags: Iterable[str]
 ) -> list[OpenApiObject]:
     """Describe the parameters of an endpoint that requires these flags."""
-    conditional = [_parameter_reference("IfNoneMatch")] if endpoint.method == "GET" else []
+    conditions = ["IfNoneMatch"] if endpoint.method == "GET" else []
+    conditions += ["IfMatch"] if endpoint.changes else []
     return [
         *(_describe_parameter(name, "path", source) for name, source in inputs.path.items()),
         *(_describe_parameter(item.name, "query", item.input) for item in inputs.query),
         *(_describe_flag_parameter(flag) for flag in flags),
-        *conditional,
+        *map(_parameter_reference, conditions),
         _parameter_reference("RequestId"),
     ]
 

@@ -15,12 +15,13 @@ from rest.bodies import (
 )
 from rest.endpoint_table import ENDPOINTS
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, VARY
+from rest.entity_tags import Precondition
 from rest.errors import HttpError
 from rest.graphql_documents import LIST_ASSETS
 from rest.openapi.objects import COMPONENTS_PREFIX, OpenApiObject
 from rest.parameters import EndpointInputs, parse_query
 from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES, BodyTooLargeError
-from schema.errors import FlagRequiredError, PermissionRequiredError
+from schema.errors import FlagRequiredError, PermissionRequiredError, PreconditionFailedError
 from schema.execution import Executor
 from schema.operation_inputs import JsonSchema
 from schema.root import GRAPHQL_SCHEMA
@@ -110,6 +111,14 @@ def _invalid_page_error() -> HttpError:
     return _raised_by(lambda: parse_query(inputs.query, [("page", "0")]))
 
 
+def _precondition_failed_error() -> HttpError:
+    try:
+        Precondition(if_match='"other"', if_none_match=None).check('"tag"')
+    except PreconditionFailedError as error:
+        return errors.from_graphql_error(error)
+    raise AssertionError("the example of an error is valid")
+
+
 def _raised_by(call: Callable[[], object]) -> HttpError:
     try:
         call()
@@ -151,6 +160,11 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
         "NotFound",
         "It does not exist, or is not visible to the key.",
         {"id": errors.not_found_error()},
+    ),
+    412: ErrorResponse(
+        "PreconditionFailed",
+        "What `If-Match` or `If-None-Match` asks for does not hold; nothing was written.",
+        {"changed": _precondition_failed_error()},
     ),
     413: ErrorResponse(
         "ContentTooLarge",

@@ -121,8 +121,9 @@ async def find_documents(
     limit: int,
     skip: int = 0,
     sort: Mapping[str, Any] | None = None,
+    session: Session | None = None,
 ) -> list[Document]:
-    """Return up to `limit` matching documents with one `find` command.
+    """Return up to `limit` matching documents with one `find` command, in a transaction or not.
 
     For short lists a driver cursor costs more than the query, so this sends the command itself.
     It falls back to a cursor to retry after a lost connection and when the result exceeds one
@@ -130,19 +131,23 @@ async def find_documents(
     """
     limit = max(limit, 1)  # 0 means no limit to MongoDB
     order = {"sort": sort} if sort else {}
-    options = {"skip": skip, "limit": limit, "batchSize": limit, **order, **_MAJORITY_READ}
+    # In a transaction, its first command sets the read concern of all.
+    concern = {} if session else _MAJORITY_READ
+    options = {"skip": skip, "limit": limit, "batchSize": limit, **order, **concern}
     command = {"find": collection, "filter": where, "projection": projection, **options}
     try:
-        reply = await database.command(command)
+        reply = await database.command(command, session=session)
     except AutoReconnect as error:
-        if error.timeout:
+        if error.timeout or session:
             raise
     else:
         if not (cursor_id := reply["cursor"]["id"]):
             documents: list[Document] = reply["cursor"]["firstBatch"]
             return documents
-        await database.command("killCursors", collection, cursors=[cursor_id])
-    cursor = database[collection].find(where, projection, skip=skip, limit=limit, batch_size=limit)
+        await database.command("killCursors", collection, cursors=[cursor_id], session=session)
+    cursor = database[collection].find(
+        where, projection, skip=skip, limit=limit, batch_size=limit, session=session
+    )
     return await (cursor.sort([*sort.items()]) if sort else cursor).to_list(None)
 
 

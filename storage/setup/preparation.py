@@ -3,6 +3,7 @@
 from typing import Any
 
 from storage import api_keys
+from storage.attribute_assignments import CONDITIONAL_WRITES_COLLECTION
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
 from storage.records.kinds import Document, RecordType
@@ -21,6 +22,9 @@ async def prepare_database(database: driver.Database) -> None:
         existing = await _list_collections(database)
         for kind in RECORD_TYPES:
             await _prepare_collection(database, kind, existing.get(kind.name))
+        if CONDITIONAL_WRITES_COLLECTION not in existing:
+            # Transactions that create a collection conflict with each other.
+            await driver.create_collection(database, CONDITIONAL_WRITES_COLLECTION, {})
         await database[api_keys.KEYS_COLLECTION].create_indexes(KEY_INDEXES)
         is_new = not existing.keys() & {kind.name for kind in RECORD_TYPES}
         # After the validators: those of an earlier version may refuse what migrations write.

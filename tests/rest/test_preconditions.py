@@ -1,0 +1,88 @@
+"""Conditional writes: `If-Match` and `If-None-Match` prevent lost updates of assignments."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.fixtures import ALL_FLAGS, HIDDEN, SEEN, UNIT, World, gateway_client
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+PATH = "/v1/units/attribute-groups/view/assignments"
+SEA = {"group_id": "view", "attribute_id": "sea", "asset_id": SEEN, "unit_id": UNIT}
+YARD = SEA | {"attribute_id": "yard"}
+OTHER_UNIT = SEA | {"unit_id": "a/b"}
+OTHER_ASSET = YARD | {"asset_id": HIDDEN, "unit_id": "unit-s"}
+
+
+@pytest.fixture
+async def writer(own_world: World) -> AsyncIterator[httpx.AsyncClient]:
+    """Sees and may do everything."""
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        client.headers.update(ALL_FLAGS)
+        yield client
+
+
+async def write(
+    client: httpx.AsyncClient, data: dict[str, Any], url: str = PATH, **headers: str
+) -> int:
+    """The status of assigning, or of removing at `PATH/remove`."""
+    method = "POST" if "/remove" in url else "PUT"
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    response = await client.request(method, url, json={"data": [data]}, headers=named)
+    return response.status_code
+
+
+async def test_a_write_based_on_an_old_list_is_rejected(writer: httpx.AsyncClient) -> None:
+    read = await writer.get(PATH)
+    assert await write(writer, YARD, If_Match=read.headers["etag"]) == 200
+    assert await write(writer, SEA, If_Match=read.headers["etag"]) == 412
+    assert await write(writer, YARD, f"{PATH}/remove", If_Match=read.headers["etag"]) == 412
+    now = await writer.get(PATH)
+    assert YARD in now.json()["data"]
+    assert await write(writer, YARD, f"{PATH}/remove", If_Match=now.headers["etag"]) == 204
+    response = await writer.put(PATH, json={"data": [SEA]}, headers={"If-Match": '"old"'})
+    assert response.json() == {
+        "message": "If-Match: must hold the ETag of the current list; it has changed, so read it"
+        " again"
+    }
+
+
+async def test_the_tag_of_a_page_protects_that_page(writer: httpx.AsyncClient) -> None:
+    url = f"{PATH}?per-page=1&asset={HIDDEN}"
+    read = await writer.get(url, headers={"Accept-Encoding": "gzip"})
+    assert await write(writer, YARD) == 200  # on another page
+    assert await write(writer, OTHER_ASSET, url, If_Match=read.headers["etag"]) == 200
+    assert await write(writer, OTHER_ASSET, url, If_Match=read.headers["etag"]) == 412
+    assert await write(writer, YARD, f"{PATH}?page=0", If_Match="*") == 422
+
+
+async def test_the_list_always_exists(writer: httpx.AsyncClient) -> None:
+    for url in (PATH, f"{PATH}/remove"):
+        status = 200 if url == PATH else 204
+        assert await write(writer, SEA, url, If_Match="*") == status
+        assert await write(writer, SEA, url, If_None_Match="*") == 412
+        assert await write(writer, SEA, url, If_None_Match='"other"') == status
+
+
+async def test_other_errors_come_first(writer: httpx.AsyncClient) -> None:
+    unknown = PATH.replace("view", "none")
+    assert await write(writer, SEA | {"group_id": "none"}, unknown, If_Match='"old"') == 404
+    assert await write(writer, SEA | {"unit_id": "none"}, If_Match='"old"') == 422
+    assert await write(writer, {}, If_Match='"old"') == 422
+
+
+async def test_of_writers_that_read_the_same_list_one_wins(writer: httpx.AsyncClient) -> None:
+    """Also where they write to different units, so that MongoDB alone sees no conflict."""
+    for _ in range(3):
+        for assignment in (SEA, OTHER_UNIT):
+            assert await write(writer, assignment) == 200
+        tag = (await writer.get(PATH)).headers["etag"]
+        yard = {"attribute_id": "yard"}
+        statuses = await asyncio.gather(
+            write(writer, SEA | yard, If_Match=tag), write(writer, OTHER_UNIT | yard, If_Match=tag)
+        )
+        assert sorted(statuses) == [200, 412]
