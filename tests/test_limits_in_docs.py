@@ -38,6 +38,9 @@ DOCUMENTED = {
     "parsing/svg/geometry/paths:MAX_PATH_CHARS": [
         ("unit-maps.md", "## Limits", "characters of a path's `d` | {:,}"),
     ],
+    "parsing/svg/style/selectors:MAX_COMPOUNDS": [
+        ("unit-maps.md", "## Limits", "in `g.wall > rect` | {:,} |"),
+    ],
     "parsing/svg/style/transforms:MAX_TRANSFORM_CHARS": [
         ("unit-maps.md", "## Limits", "characters of a `transform` | {:,}"),
     ],
@@ -131,6 +134,7 @@ INTERNAL = {
     "parsing/svg/geometry/lengths:MAX_CACHED_LENGTHS",
     "parsing/svg/geometry/paths:MAX_CHORDS",
     "parsing/svg/style/cascade:MAX_CACHED_STYLES",
+    "parsing/svg/style/matching:MAX_CACHED_MATCHES",
     "resolvers/plans/locations:MAX_OUTSIDE_FEET",
     "resolvers/plans/translation:MAX_TOUCH_FEET",
     "gateway/cache/fast_path:MAX_ENTRIES",

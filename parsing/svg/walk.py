@@ -33,6 +33,7 @@ from parsing.svg.names import (
     referenced_id,
 )
 from parsing.svg.style.cascade import Cascade, ElementStyle
+from parsing.svg.style.styles import NO_DECLARATIONS
 from parsing.svg.viewports import format_translation, nested_frame, root_frame
 from parsing.xml.decoding import decode_document
 from parsing.xml.tokens import ParserTarget, StartTag, Token, feed_document
@@ -166,33 +167,28 @@ class DrawingWalker(ParserTarget):
     def _inherit_style(
         self, name: str, attributes: dict[str, str], context: InheritedStyle, is_level: bool = False
     ) -> InheritedStyle:
-        cascade = self._cascade
+        declarations, inside = self._cascade.match_rules(name, attributes, context.match_state)
         # Most groups set no style and share their parent's context.
         if (
-            context.switch_choice is None
-            and not cascade.has_combinators
+            inside is context.match_state
+            and context.switch_choice is None
             and attributes.keys().isdisjoint(GROUP_ATTRIBUTES)
-            and not cascade.may_apply(name, attributes)
+            and declarations is NO_DECLARATIONS
         ):
             return context
-        style = cascade.compute_style(name, attributes, context.styled_element)
+        style = self._cascade.compute_style(name, attributes, context.match_state)
         if is_level:
             # A drawing shows one storey and hides the others, but the map has them all.
             style = style.without_controls("display", "visibility")
         if not conditions_hold(attributes):
             style = ElementStyle(style.output, {**style.controls, "display": "none"})
-        inner = context.enter_group(style)
-        if cascade.has_combinators:
-            return inner._replace(
-                styled_element=cascade.to_styled_element(name, attributes, context.styled_element)
-            )
-        return inner
+        return context.enter_group(style)._replace(match_state=inside)
 
     def _draw_shape(self, kind: str, attributes: dict[str, str], context: InheritedStyle) -> None:
         style, is_visible = attributes, context.is_visible
         if self._has_rules or not STYLING_ATTRIBUTES.isdisjoint(attributes):
             style, controls = self._cascade.compute_style(
-                kind.lower(), attributes, context.styled_element
+                kind.lower(), attributes, context.match_state
             )
             is_visible = context.is_shape_visible(controls) and conditions_hold(attributes)
             style = context.resolve_attributes(style, controls.get("color", context.color))
