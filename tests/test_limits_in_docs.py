@@ -44,7 +44,7 @@ DOCUMENTED = {
     "parsing/svg/style/transforms:MAX_TRANSFORM_CHARS": [
         ("unit-maps.md", "## Limits", "characters of a `transform` | {:,}"),
     ],
-    "parsing/svg/walk:MAX_NESTED_USES": [
+    "parsing/svg/use_expansion:MAX_NESTED_USES": [
         ("unit-maps.md", "## Limits", "what a `use` refers to | {:,} deep"),
     ],
     "rest/request_body:MAX_HEADER_BYTES": [

@@ -34,11 +34,11 @@ from parsing.svg.names import (
 )
 from parsing.svg.style.cascade import Cascade, ElementStyle
 from parsing.svg.style.styles import NO_DECLARATIONS
+from parsing.svg.use_expansion import ExpansionCounter, check_nested_uses
 from parsing.svg.viewports import format_translation, nested_frame, root_frame
 from parsing.xml.decoding import decode_document
 from parsing.xml.tokens import ParserTarget, StartTag, Token, feed_document
 
-MAX_NESTED_USES: Final = 64
 PLAIN_LAYER: Final = Group("Layer")
 IDENTITY_BY_LAYER: Final = {
     "HitAreaLayer": identities.identify_hit_area,
@@ -87,7 +87,7 @@ class DrawingWalker(ParserTarget):
         self._ancestors: list[InheritedStyle] = []
         self._skip_depth = 0  # open elements inside a skipped one, itself included
         self._numbers = LengthCache(limits.magnitude)
-        self._expanded_elements = 0  # from `use`
+        self._expansions = ExpansionCounter(definitions, limits)
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
         if self._skip_depth:
@@ -236,13 +236,9 @@ class DrawingWalker(ParserTarget):
         tokens = self._definitions.instance_tokens(name)
         if not tokens or name in context.open_uses:
             return
-        self._expanded_elements += len(tokens) // 2
-        if self._expanded_elements > self.limits.elements:
-            raise DocumentRejectedError(
-                f"use expands to more than {self.limits.elements:,} elements"
-            )
-        if len(context.open_uses) == MAX_NESTED_USES:
-            raise DocumentRejectedError(f"use elements refer to each other {MAX_NESTED_USES} deep")
+        if not context.open_uses:
+            self._expansions.add_use(name)
+        check_nested_uses(len(context.open_uses))
         x = self._resolve_length("x", attributes.get("x", "0"), context.viewport) or 0
         y = self._resolve_length("y", attributes.get("y", "0"), context.viewport) or 0
         inner = self._inherit_style("use", attributes, context).with_transform(
