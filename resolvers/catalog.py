@@ -5,10 +5,12 @@ from typing import Annotated, Any, NamedTuple
 
 import orjson
 
+from parsing.svg.unit_map import parse_unit_map as parse_svg
 from resolvers.request.context import Info
 from resolvers.request.errors import RefusedDocumentError, RequestError
 from resolvers.request.input_rules import argument
-from resolvers.unit_maps import parse_drawing
+from resolvers.request.process_pool import ProcessPool
+from resolvers.unit_maps import run_on_drawing
 from storage.bundles.importing.import_bundles import (
     ImportProgressCallback,
     ImportSummary,
@@ -31,11 +33,20 @@ async def import_catalog(
 ) -> ImportSummary:
     """Import bundles: all of them, or nothing.
 
-    Raises BundleError, ImportRunningError and UnavailableError.
+    Drawings are parsed in a process of this import, so that they wait for no others. Raises
+    BundleError, ImportRunningError and UnavailableError.
     """
-    return await import_bundles(
-        database, bundles, parse_source=_parse_source, dry_run=dry_run, progress=progress
-    )
+    async with ProcessPool(1) as pool:
+
+        async def parse_source(svg: bytes) -> ParsedSource:
+            try:
+                return await run_on_drawing(pool, _parse_source, svg)
+            except RequestError as error:
+                raise SourceError(str(error)) from error
+
+        return await import_bundles(
+            database, bundles, parse_source=parse_source, dry_run=dry_run, progress=progress
+        )
 
 
 class ImportedKind(NamedTuple):
@@ -77,11 +88,8 @@ async def import_catalog_text(
     return ImportResult(kinds, summary.notes)
 
 
-async def _parse_source(svg: bytes) -> ParsedSource:
-    try:
-        parsed = await parse_drawing(svg)
-    except RequestError as error:
-        raise SourceError(str(error)) from error
+def _parse_source(svg: bytes) -> ParsedSource:
+    parsed = parse_svg(svg)
     return ParsedSource(parsed.json, sorted(_shown_unit_ids(orjson.loads(parsed.json))))
 
 

@@ -7,7 +7,8 @@ RequestError                code, message and perhaps fields; graphql-core passe
 ├── NotFoundError           NOT_FOUND
 ├── MalformedDocumentError  MALFORMED_DOCUMENT
 ├── RefusedDocumentError    REFUSED_DOCUMENT
-└── TooManyRecordsError     LIMIT_EXCEEDED
+├── TooManyRecordsError     LIMIT_EXCEEDED
+└── ServiceBusyError        SERVICE_UNAVAILABLE
 """
 
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = [
     "PermissionRequiredError",
     "RefusedDocumentError",
     "RequestError",
+    "ServiceBusyError",
     "TooManyRecordsError",
     "UnavailableError",
 ]
@@ -105,6 +107,15 @@ class RefusedDocumentError(RequestError):
     """
 
     code = "REFUSED_DOCUMENT"
+
+
+class ServiceBusyError(RequestError):
+    """There is too much work of one kind; nothing is wrong with the request."""
+
+    code = "SERVICE_UNAVAILABLE"
+
+    def __init__(self, message: str = "The service is busy; try again later") -> None:
+        super().__init__(message)
 
 
 def _rebuild_error(
