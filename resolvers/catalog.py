@@ -1,15 +1,13 @@
 """Import of catalog bundles, with the drawings of their maps."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-import orjson
-
-from parsing.svg.unit_map import parse_unit_map as parse_svg
 from resolvers.request.context import Info
 from resolvers.request.errors import RefusedDocumentError, RequestError
 from resolvers.request.input_rules import argument
 from resolvers.request.process_pool import ProcessPool
+from resolvers.shown_units import parse_with_units
 from resolvers.unit_maps import run_on_drawing
 from storage.bundles.importing.import_bundles import (
     ImportProgressCallback,
@@ -40,7 +38,7 @@ async def import_catalog(
 
         async def parse_source(svg: bytes) -> ParsedSource:
             try:
-                return await run_on_drawing(pool, _parse_source, svg)
+                return ParsedSource(*await run_on_drawing(pool, parse_with_units, svg))
             except RequestError as error:
                 raise SourceError(str(error)) from error
 
@@ -86,22 +84,3 @@ async def import_catalog_text(
         for kind, counts in summary.kinds.items()
     ]
     return ImportResult(kinds, summary.notes)
-
-
-def _parse_source(svg: bytes) -> ParsedSource:
-    parsed = parse_svg(svg)
-    return ParsedSource(parsed.json, sorted(_shown_unit_ids(orjson.loads(parsed.json))))
-
-
-def _shown_unit_ids(element: dict[str, Any]) -> set[str]:
-    """Return the units of a parsed map: those drawn, and the targets of hit areas."""
-    unit_ids = set()
-    pending = [element]
-    while pending:
-        current = pending.pop()
-        pending += current.get("elements", ())
-        if current["type"] == "Unit":
-            unit_ids.add(current["id"])
-        elif current["type"] == "HitArea" and current["target"]["type"] == "Unit":
-            unit_ids.add(current["target"]["id"])
-    return unit_ids

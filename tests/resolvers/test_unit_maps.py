@@ -16,7 +16,6 @@ from resolvers import catalog, unit_maps
 from resolvers.catalog import import_catalog
 from resolvers.request import process_pool
 from resolvers.request.process_pool import ProcessPool
-from storage.bundles.importing.import_bundles import ParsedSource
 from storage.errors import BundleError
 from tests.fixtures import (
     BASE_URL,
@@ -31,6 +30,7 @@ from tests.fixtures import (
     post_graphql,
 )
 from tests.resolvers.directory import Directory
+from tests.resolvers.waiting_work import parse_after
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -41,15 +41,6 @@ SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10">
     <g data-type="HitAreaLayer"><rect id="hitunit-1" x="1" y="2" width="3" height="4"/></g>
   </g>
 </svg>"""
-
-parse_source = catalog._parse_source
-
-
-def parse_after(fifo: Path, svg: bytes) -> ParsedSource:
-    """Parse a drawing when the other end of the pipe is closed."""
-    fifo.read_bytes()
-    return parse_source(svg)
-
 
 LEVELS = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
 BOMB = f'<!DOCTYPE svg [<!ENTITY e0 "lol">{LEVELS}]><svg>&e9;</svg>'
@@ -236,7 +227,7 @@ async def test_imports_and_requests_do_not_wait_for_each_other(
     """The process of the import waits until a request is answered."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    monkeypatch.setattr(catalog, "_parse_source", functools.partial(parse_after, fifo))
+    monkeypatch.setattr(catalog, "parse_with_units", functools.partial(parse_after, fifo))
     async with (
         gateway_client(own_world.settings(), own_world.keys.full) as client,
         open_database(own_world) as database,

@@ -96,10 +96,9 @@ async def test_work_is_done_in_another_process_that_is_used_again(pool: ProcessP
 
 
 async def test_results_and_errors_come_from_the_process(pool: ProcessPool) -> None:
-    run = partial(pool.run, divide, cpu_seconds=CPU_SECONDS)
-    assert await run(7, 2) == 3.5
+    assert await pool.run(divide, 7, 2, cpu_seconds=CPU_SECONDS) == 3.5
     with pytest.raises(ZeroDivisionError):
-        await run(7, 0)
+        await pool.run(divide, 7, 0, cpu_seconds=CPU_SECONDS)
 
 
 async def test_the_process_is_nice(pool: ProcessPool) -> None:
