@@ -117,7 +117,14 @@ class Gateway:
         """Create the context of one request. Raises HttpError."""
         state = self._require_state()
         base_url = self.base_url(request)
-        return Context(caller, state.store, base_url, state.routable_map_cache, state.record_cache)
+        return Context(
+            caller,
+            state.store,
+            base_url,
+            state.routable_map_cache,
+            state.record_cache,
+            state.drawing_pool,
+        )
 
     async def run_operation(
         self, operation: Operation, variables: dict[str, Any], context: Context

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from gateway.middleware.cors import VARY_ORIGIN_LINE
 from gateway.rate_limit import RateLimiter
 from gateway.settings import Settings
 from resolvers.networks.routable_map_cache import RoutableMapCache
+from resolvers.request.process_pool import ProcessPool
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.bookmarks import PageBookmarks
@@ -41,6 +43,7 @@ class GatewayState:
     change_feed: ChangeFeed
     response_cache: ResponseCache
     fast_path: FastPath
+    drawing_pool: ProcessPool
     record_cache: RecordCache | None
     """None if caching is off."""
 
@@ -62,6 +65,7 @@ async def open_state(
         key_cache = await stack.enter_async_context(ApiKeyCache(store.database, change_feed).run())
         response_cache = ResponseCache(change_feed, settings.cache_mb * BYTES_PER_MB)
         await stack.enter_async_context(response_cache.run_reporting())
+        drawing_pool = await stack.enter_async_context(_create_drawing_pool(settings.workers))
         extra_headers = VARY_ORIGIN_LINE if settings.allowed_origins else b""
         await stack.enter_async_context(run_in_background(_finish_interrupted_imports(store)))
         yield GatewayState(
@@ -71,8 +75,14 @@ async def open_state(
             change_feed,
             response_cache,
             FastPath(response_cache, key_cache, rate_limiter, extra_headers),
+            drawing_pool,
             RecordCache(change_feed) if settings.cache_mb else None,
         )
+
+
+def _create_drawing_pool(workers: int) -> ProcessPool:
+    """Create a worker's share of one process per core, and one more for a second API key."""
+    return ProcessPool(max(1, (os.cpu_count() or 1) // workers) + 1)
 
 
 @asynccontextmanager

@@ -11,7 +11,8 @@ class DocumentLimits:
 
     `elements` limits the elements of the document and, separately, those that its `use` elements
     expand to. `definitions` limits the elements recorded because a `use` refers to them,
-    `selector_matches` the comparisons of style rules with elements. `magnitude` is the largest
+    `selector_parts` the compounds of all selectors (equal beginnings count once), and
+    `selector_matches` the steps of matching elements with style rules. `magnitude` is the largest
     absolute value of a number.
     """
 
@@ -22,6 +23,7 @@ class DocumentLimits:
     attributes: int = 1_000
     definitions: int = 100_000
     style_rules: int = 20_000
+    selector_parts: int = 100_000
     selector_matches: int = 2_000_000
     magnitude: int = 2**31 - 1
 

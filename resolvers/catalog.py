@@ -1,14 +1,14 @@
 """Import of catalog bundles, with the drawings of their maps."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
-
-import orjson
+from typing import Annotated, NamedTuple
 
 from resolvers.request.context import Info
 from resolvers.request.errors import RefusedDocumentError, RequestError
 from resolvers.request.input_rules import argument
-from resolvers.unit_maps import parse_drawing
+from resolvers.request.process_pool import ProcessPool
+from resolvers.shown_units import parse_with_units
+from resolvers.unit_maps import run_on_drawing
 from storage.bundles.importing.import_bundles import (
     ImportProgressCallback,
     ImportSummary,
@@ -31,11 +31,20 @@ async def import_catalog(
 ) -> ImportSummary:
     """Import bundles: all of them, or nothing.
 
-    Raises BundleError, ImportRunningError and UnavailableError.
+    Drawings are parsed in a process of this import, so that they wait for no others. Raises
+    BundleError, ImportRunningError and UnavailableError.
     """
-    return await import_bundles(
-        database, bundles, parse_source=_parse_source, dry_run=dry_run, progress=progress
-    )
+    async with ProcessPool(1) as pool:
+
+        async def parse_source(svg: bytes) -> ParsedSource:
+            try:
+                return ParsedSource(*await run_on_drawing(pool, parse_with_units, svg))
+            except RequestError as error:
+                raise SourceError(str(error)) from error
+
+        return await import_bundles(
+            database, bundles, parse_source=parse_source, dry_run=dry_run, progress=progress
+        )
 
 
 class ImportedKind(NamedTuple):
@@ -75,25 +84,3 @@ async def import_catalog_text(
         for kind, counts in summary.kinds.items()
     ]
     return ImportResult(kinds, summary.notes)
-
-
-async def _parse_source(svg: bytes) -> ParsedSource:
-    try:
-        parsed = await parse_drawing(svg)
-    except RequestError as error:
-        raise SourceError(str(error)) from error
-    return ParsedSource(parsed.json, sorted(_shown_unit_ids(orjson.loads(parsed.json))))
-
-
-def _shown_unit_ids(element: dict[str, Any]) -> set[str]:
-    """Return the units of a parsed map: those drawn, and the targets of hit areas."""
-    unit_ids = set()
-    pending = [element]
-    while pending:
-        current = pending.pop()
-        pending += current.get("elements", ())
-        if current["type"] == "Unit":
-            unit_ids.add(current["id"])
-        elif current["type"] == "HitArea" and current["target"]["type"] == "Unit":
-            unit_ids.add(current["target"]["id"])
-    return unit_ids

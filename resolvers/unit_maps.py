@@ -1,25 +1,26 @@
 """Resolvers of drawings: parsing the SVG of a unit map, and the parsed drawing of a map."""
 
-from collections.abc import Sequence
-from typing import Annotated, NewType
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Annotated, NewType, TypeVar
 from urllib.parse import quote
 
 import orjson
 import strawberry
 
 from parsing.errors import DocumentRejectedError, ParsingError
-from parsing.svg.unit_map import ParsedUnitMap
 from parsing.svg.unit_map import parse_unit_map as parse_svg
-from resolvers.request import process_pool
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info
+from resolvers.request.cpu_limit import MAX_PARSE_CPU_SECONDS
 from resolvers.request.errors import MalformedDocumentError, RefusedDocumentError
 from resolvers.request.input_rules import argument
+from resolvers.request.process_pool import ProcessPool
 from storage.maps import Map
 
 SvgDocument = NewType("SvgDocument", bytes)
+T = TypeVar("T")
 
-PARSE_TIMEOUT_SECONDS = 20.0
 PARSED_PATH = "/v1/maps/{}/parsed"
 
 
@@ -27,24 +28,29 @@ async def parse_unit_map(
     info: Info, svg: Annotated[SvgDocument, argument("The SVG data of a unit map.")]
 ) -> orjson.Fragment:
     """Parse the SVG of a unit map to the form that viewers draw from."""
-    return orjson.Fragment((await parse_drawing(svg)).json)
+    pool, owner = info.context.drawing_pool, info.context.caller.key_id
+    async with AsyncExitStack() as stack:
+        if pool is None:
+            pool = await stack.enter_async_context(ProcessPool(1))
+        parsed = await run_on_drawing(pool, parse_svg, svg, owner)
+    return orjson.Fragment(parsed.json)
 
 
-async def parse_drawing(svg: bytes) -> ParsedUnitMap:
-    """Parse a drawing in another process.
+async def run_on_drawing(
+    pool: ProcessPool, function: Callable[[bytes], T], svg: bytes, owner: str = ""
+) -> T:
+    """Return what `function` makes of a drawing in a process of the pool.
 
-    Raises MalformedDocumentError and RefusedDocumentError.
+    Raises MalformedDocumentError, RefusedDocumentError and ServiceBusyError.
     """
     try:
-        return await process_pool.run_in_process_pool(parse_svg, PARSE_TIMEOUT_SECONDS, svg)
+        return await pool.run(
+            function, svg, cpu_seconds=MAX_PARSE_CPU_SECONDS, owner=owner, size_bytes=len(svg)
+        )
     except DocumentRejectedError as error:
         raise RefusedDocumentError(str(error)) from error
     except ParsingError as error:
         raise MalformedDocumentError(str(error), line=error.line, column=error.column) from error
-    except TimeoutError as error:
-        raise RefusedDocumentError(
-            f"the drawing takes over {PARSE_TIMEOUT_SECONDS:.0f} seconds to parse; simplify it"
-        ) from error
 
 
 @batch_resolver

@@ -38,10 +38,13 @@ DOCUMENTED = {
     "parsing/svg/geometry/paths:MAX_PATH_CHARS": [
         ("unit-maps.md", "## Limits", "characters of a path's `d` | {:,}"),
     ],
+    "parsing/svg/style/selectors:MAX_COMPOUNDS": [
+        ("unit-maps.md", "## Limits", "in `g.wall > rect` | {:,} |"),
+    ],
     "parsing/svg/style/transforms:MAX_TRANSFORM_CHARS": [
         ("unit-maps.md", "## Limits", "characters of a `transform` | {:,}"),
     ],
-    "parsing/svg/walk:MAX_NESTED_USES": [
+    "parsing/svg/use_expansion:MAX_NESTED_USES": [
         ("unit-maps.md", "## Limits", "what a `use` refers to | {:,} deep"),
     ],
     "rest/request_body:MAX_HEADER_BYTES": [
@@ -82,6 +85,22 @@ DOCUMENTED = {
     ],
     "resolvers/request/read_log:MAX_RECORDS_PER_REQUEST": [
         ("graphql.md", "## Limits", "returns {:,} records at most"),
+    ],
+    "resolvers/request/cpu_limit:MAX_PARSE_CPU_SECONDS": [
+        ("unit-maps.md", "## Limits", "Parsing may take {:.0f} seconds of CPU time"),
+        ("operation.md", "## Processes for drawings", "CPU time for a drawing | {:.0f} |"),
+    ],
+    "resolvers/request/process_pool:MAX_WAITING": [
+        ("operation.md", "## Processes for drawings", "drawings that wait | {:,} per worker"),
+    ],
+    "resolvers/request/process_pool:MAX_WAITING_BYTES": [
+        ("operation.md", "## Processes for drawings", "drawings that wait | {:,} (128 MiB)"),
+    ],
+    "resolvers/request/process_pool:MAX_WAIT_SECONDS": [
+        ("operation.md", "## Processes for drawings", "that a drawing waits | {:.0f} |"),
+    ],
+    "resolvers/request/worker_process:MAX_IDLE_BYTES": [
+        ("operation.md", "## Processes for drawings", "keeps more than {:,} bytes (128 MiB)"),
     ],
     "resolvers/routes:MAX_CANDIDATES": [
         ("rest.md", "## Distances", "must match fewer than {:,} locations"),
@@ -134,6 +153,7 @@ INTERNAL = {
     "parsing/svg/geometry/lengths:MAX_CACHED_LENGTHS",
     "parsing/svg/geometry/paths:MAX_CHORDS",
     "parsing/svg/style/cascade:MAX_CACHED_STYLES",
+    "parsing/svg/style/matching:MAX_CACHED_MATCHES",
     "resolvers/plans/locations:MAX_OUTSIDE_FEET",
     "resolvers/plans/translation:MAX_TOUCH_FEET",
     "gateway/cache/fast_path:MAX_ENTRIES",

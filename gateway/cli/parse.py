@@ -7,6 +7,7 @@ import click
 from parsing.errors import ParsingError
 from parsing.svg.render import to_svg
 from parsing.svg.unit_map import parse_unit_map as parse_svg
+from resolvers.request.cpu_limit import limit_cpu_time
 
 
 @click.command()
@@ -15,7 +16,9 @@ from parsing.svg.unit_map import parse_unit_map as parse_svg
 def parse(file: Path, svg: bool) -> None:
     """Parse a unit map and print its JSON."""
     try:
-        parsed = parse_svg(file.read_bytes())
+        content = file.read_bytes()
+        with limit_cpu_time():
+            parsed = parse_svg(content)
     except OSError as error:
         raise click.ClickException(f"{file}: {error.strerror}") from error
     except ParsingError as error:

@@ -6,7 +6,7 @@ from parsing.svg.elements import ShapeContainer
 from parsing.svg.geometry.lengths import Viewport, format_number, parse_length, parse_opacity
 from parsing.svg.names import GEOMETRY_ATTRIBUTES, PAINT_PROPERTIES
 from parsing.svg.style.cascade import ElementStyle
-from parsing.svg.style.styles import StyledElement
+from parsing.svg.style.matching import OUTSIDE, MatchState
 from parsing.svg.style.transforms import concatenate_transforms
 from parsing.svg.viewports import ViewportFrame
 
@@ -31,7 +31,7 @@ class InheritedStyle(NamedTuple):
     position: ShapeContainer = ShapeContainer()
     is_inner: bool = False  # in a nested viewport, which the output does not have
     open_uses: frozenset[str] = frozenset()
-    styled_element: StyledElement | None = None
+    match_state: MatchState = OUTSIDE
     switch_choice: list[bool] | None = None  # in a switch: not empty once a child is chosen
     is_plain: bool = True  # nothing to add to a shape's own attributes
     is_visible: bool = True

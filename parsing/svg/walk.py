@@ -33,11 +33,12 @@ from parsing.svg.names import (
     referenced_id,
 )
 from parsing.svg.style.cascade import Cascade, ElementStyle
+from parsing.svg.style.styles import NO_DECLARATIONS
+from parsing.svg.use_expansion import ExpansionCounter, check_nested_uses
 from parsing.svg.viewports import format_translation, nested_frame, root_frame
 from parsing.xml.decoding import decode_document
 from parsing.xml.tokens import ParserTarget, StartTag, Token, feed_document
 
-MAX_NESTED_USES: Final = 64
 PLAIN_LAYER: Final = Group("Layer")
 IDENTITY_BY_LAYER: Final = {
     "HitAreaLayer": identities.identify_hit_area,
@@ -86,7 +87,7 @@ class DrawingWalker(ParserTarget):
         self._ancestors: list[InheritedStyle] = []
         self._skip_depth = 0  # open elements inside a skipped one, itself included
         self._numbers = LengthCache(limits.magnitude)
-        self._expanded_elements = 0  # from `use`
+        self._expansions = ExpansionCounter(definitions, limits)
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
         if self._skip_depth:
@@ -166,33 +167,28 @@ class DrawingWalker(ParserTarget):
     def _inherit_style(
         self, name: str, attributes: dict[str, str], context: InheritedStyle, is_level: bool = False
     ) -> InheritedStyle:
-        cascade = self._cascade
+        declarations, inside = self._cascade.match_rules(name, attributes, context.match_state)
         # Most groups set no style and share their parent's context.
         if (
-            context.switch_choice is None
-            and not cascade.has_combinators
+            inside is context.match_state
+            and context.switch_choice is None
             and attributes.keys().isdisjoint(GROUP_ATTRIBUTES)
-            and not cascade.may_apply(name, attributes)
+            and declarations is NO_DECLARATIONS
         ):
             return context
-        style = cascade.compute_style(name, attributes, context.styled_element)
+        style = self._cascade.compute_style(name, attributes, context.match_state)
         if is_level:
             # A drawing shows one storey and hides the others, but the map has them all.
             style = style.without_controls("display", "visibility")
         if not conditions_hold(attributes):
             style = ElementStyle(style.output, {**style.controls, "display": "none"})
-        inner = context.enter_group(style)
-        if cascade.has_combinators:
-            return inner._replace(
-                styled_element=cascade.to_styled_element(name, attributes, context.styled_element)
-            )
-        return inner
+        return context.enter_group(style)._replace(match_state=inside)
 
     def _draw_shape(self, kind: str, attributes: dict[str, str], context: InheritedStyle) -> None:
         style, is_visible = attributes, context.is_visible
         if self._has_rules or not STYLING_ATTRIBUTES.isdisjoint(attributes):
             style, controls = self._cascade.compute_style(
-                kind.lower(), attributes, context.styled_element
+                kind.lower(), attributes, context.match_state
             )
             is_visible = context.is_shape_visible(controls) and conditions_hold(attributes)
             style = context.resolve_attributes(style, controls.get("color", context.color))
@@ -240,13 +236,9 @@ class DrawingWalker(ParserTarget):
         tokens = self._definitions.instance_tokens(name)
         if not tokens or name in context.open_uses:
             return
-        self._expanded_elements += len(tokens) // 2
-        if self._expanded_elements > self.limits.elements:
-            raise DocumentRejectedError(
-                f"use expands to more than {self.limits.elements:,} elements"
-            )
-        if len(context.open_uses) == MAX_NESTED_USES:
-            raise DocumentRejectedError(f"use elements refer to each other {MAX_NESTED_USES} deep")
+        if not context.open_uses:
+            self._expansions.add_use(name)
+        check_nested_uses(len(context.open_uses))
         x = self._resolve_length("x", attributes.get("x", "0"), context.viewport) or 0
         y = self._resolve_length("y", attributes.get("y", "0"), context.viewport) or 0
         inner = self._inherit_style("use", attributes, context).with_transform(

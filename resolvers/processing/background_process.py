@@ -2,10 +2,12 @@
 
 import asyncio
 import multiprocessing
+import os
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
+from resolvers.request.worker_process import NICENESS
 from routing.processing import ProcessingProgress
 
 T = TypeVar("T")
@@ -63,6 +65,8 @@ async def _receive_message(connection: Connection) -> Any:
 def _run_worker(
     connection: Connection, work: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> None:
+    os.nice(NICENESS)
+
     def progress(share: float, step: str) -> None:
         connection.send(("progress", share, step))
 

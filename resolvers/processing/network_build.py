@@ -5,14 +5,17 @@ process; arguments and results are pickled.
 """
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-from parsing.plans import PlanFormat, read_plan
+from parsing.drawing import Drawing
+from parsing.plans import PlanFormat, detect_format, read_plan
 from resolvers.networks import routable_maps
 from resolvers.networks.routable_maps import Placement
 from resolvers.plans.location_matching import ExistingLocation, match_existing_locations
 from resolvers.plans.records import RecordDict, build_directory, build_location_records
 from resolvers.plans.translation import translate_plan
+from resolvers.request.cpu_limit import limit_cpu_time
 from resolvers.request.input_rules import Range
 from routing.costing import TravelMode
 from routing.picture import draw_level
@@ -61,7 +64,7 @@ def build_network(progress: ProcessingProgress, task: BuildTask) -> BuiltNetwork
     """Read the plan and build its network. Raises ParsingError, RoutingError, InvalidInputError."""
     request = task.request
     progress(0.0, "reading the plan")
-    drawing = read_plan(request.files, request.plan_format, request.feet_per_unit)
+    drawing = _read_plan(request)
     translated = translate_plan(drawing, request.map_id, task.floor_sorts)
     directory = {} if task.floor_sorts is not None else build_directory(translated, task.asset_id)
     translated = match_existing_locations(translated, task.existing)
@@ -83,6 +86,13 @@ def build_network(progress: ProcessingProgress, task: BuildTask) -> BuiltNetwork
     )
     pictures = _draw_pictures(processed) if request.with_pictures else {}
     return BuiltNetwork(network, report, directory, locations, pictures)
+
+
+def _read_plan(request: ProcessingRequest) -> Drawing:
+    plan_format = request.plan_format or detect_format(request.files)
+    # The other formats have no styles or references, so their files bound their time.
+    with limit_cpu_time() if plan_format == "svg" else nullcontext():
+        return read_plan(request.files, plan_format, request.feet_per_unit)
 
 
 def _draw_pictures(processed: ProcessedPlan) -> dict[str, str]:

@@ -17,6 +17,7 @@ from resolvers.networks.routable_maps import RoutableMap
 from resolvers.request.arguments import parse_page_request
 from resolvers.request.caller import Caller
 from resolvers.request.loading import BatchLoad, DataLoader
+from resolvers.request.process_pool import ProcessPool
 from resolvers.request.read_log import ReadLog
 from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.maps import MAPS, NETWORK_FIELD
@@ -62,6 +63,8 @@ class Context(Struct, frozen=True, eq=False):
     """Router cache shared by all requests."""
     record_cache: RecordCache | None = None
     """Record cache shared by all requests; None for mutations, which must read their own writes."""
+    drawing_pool: ProcessPool | None = None
+    """Processes that parse drawings, shared by all requests."""
     has_checked_inputs: bool = False
     """Whether the operation's inputs were checked before it was run, so that no field need."""
     precondition: Callable[["Context"], Awaitable[None]] | None = None

@@ -8,7 +8,8 @@ RequestError                code, message and perhaps fields; graphql-core passe
 ├── PreconditionFailedError PRECONDITION_FAILED
 ├── MalformedDocumentError  MALFORMED_DOCUMENT
 ├── RefusedDocumentError    REFUSED_DOCUMENT
-└── TooManyRecordsError     LIMIT_EXCEEDED
+├── TooManyRecordsError     LIMIT_EXCEEDED
+└── ServiceBusyError        SERVICE_UNAVAILABLE
 """
 
 from typing import Any
@@ -24,6 +25,7 @@ __all__ = [
     "PreconditionFailedError",
     "RefusedDocumentError",
     "RequestError",
+    "ServiceBusyError",
     "TooManyRecordsError",
     "UnavailableError",
 ]
@@ -113,6 +115,15 @@ class RefusedDocumentError(RequestError):
     """
 
     code = "REFUSED_DOCUMENT"
+
+
+class ServiceBusyError(RequestError):
+    """There is too much work of one kind; nothing is wrong with the request."""
+
+    code = "SERVICE_UNAVAILABLE"
+
+    def __init__(self, message: str = "The service is busy; try again later") -> None:
+        super().__init__(message)
 
 
 def _rebuild_error(

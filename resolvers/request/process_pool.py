@@ -1,26 +1,159 @@
-"""Run CPU-heavy work in a pool of reusable processes."""
+"""Run CPU-heavy work in a pool of processes with a bounded, fair queue.
 
+See docs/decisions/server/drawing-processes.md.
+"""
+
+import asyncio
+from collections import Counter, deque
 from collections.abc import Callable
-from typing import TypeVar, TypeVarTuple
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, Self, TypeVar, TypeVarTuple
 
-import anyio
-import anyio.to_process
+from resolvers.request.errors import ServiceBusyError
+from resolvers.request.worker_process import Outcome, Task, WorkerProcess
 
 A = TypeVarTuple("A")
 T = TypeVar("T")
 
+MAX_WAITING = 32
+MAX_WAITING_BYTES = 128 << 20
+MAX_WAIT_SECONDS = 60.0
+WALL_SECONDS_PER_CPU_SECOND = 10.0
+"""Bounds work that waits for a CPU, or hangs without using one."""
 
-async def run_in_process_pool(
-    work: Callable[[*A], T], deadline_seconds: float, *arguments: *A
-) -> T:
-    """Return or raise what `work` returns or raises in another process.
 
-    At most one call per core runs at a time; the others wait, within their deadlines. At the
-    deadline, raises TimeoutError and kills the process.
+class _Waiter(NamedTuple):
+    turn: asyncio.Future[None]
+    size_bytes: int
+
+
+class ProcessPool:
+    """At most `max_processes` processes, each started when it is first needed.
+
+    Everything is done on behalf of an owner, such as an API key. One owner has at most half of the
+    queue, and never the last process of several. Processes take turns between owners.
     """
-    with anyio.fail_after(deadline_seconds):
+
+    def __init__(self, max_processes: int) -> None:
+        self._max_processes = max_processes
+        self._max_of_owner = max(1, max_processes - 1)
+        self._running: Counter[str] = Counter()
+        self._waiting: dict[str, deque[_Waiter]] = {}
+        """By owner; the owner with the next turn is first."""
+        self._idle: list[WorkerProcess] = []
+        self._busy: set[WorkerProcess] = set()
+        self._threads = ThreadPoolExecutor(max_processes, "process-pool")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Kill all processes."""
+        for worker in self._busy:
+            worker.kill()
+        while self._idle:
+            self._idle.pop().close()
+        self._threads.shutdown(wait=False)
+
+    async def run(
+        self,
+        function: Callable[[*A], T],
+        *arguments: *A,
+        cpu_seconds: float,
+        owner: str = "",
+        size_bytes: int = 0,
+    ) -> T:
+        """Return or raise what `function` returns or raises in another process.
+
+        `size_bytes` is what the call holds in memory while it waits. Raises ServiceBusyError if the
+        queue is full or the call waited too long, CpuTimeExceededError, WorkerDiedError.
+        """
+        await self._wait_for_turn(owner, size_bytes)
         try:
-            return await anyio.to_process.run_sync(work, *arguments, cancellable=True)
-        except anyio.BrokenWorkerProcess:
-            # An idle process was killed from outside; a new one replaces it.
-            return await anyio.to_process.run_sync(work, *arguments, cancellable=True)
+            outcome = await self._run_task(Task(function, arguments, cpu_seconds))
+        except TimeoutError as error:
+            raise ServiceBusyError from error
+        finally:
+            self._end_turn(owner)
+        if outcome.error is not None:
+            raise outcome.error
+        result: T = outcome.result
+        return result
+
+    async def _run_task(self, task: Task) -> Outcome:
+        worker = self._take_worker()
+        self._busy.add(worker)
+        loop = asyncio.get_running_loop()
+        wall_seconds = task.cpu_seconds * WALL_SECONDS_PER_CPU_SECOND
+        try:
+            outcome = await loop.run_in_executor(self._threads, worker.run, task, wall_seconds)
+        except asyncio.CancelledError:
+            worker.kill()  # the thread ends with the process
+            raise
+        finally:
+            self._busy.discard(worker)
+        if outcome.is_reusable:
+            self._idle.append(worker)
+        return outcome
+
+    def _take_worker(self) -> WorkerProcess:
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.is_alive():
+                return worker
+            worker.close()
+        return WorkerProcess()
+
+    async def _wait_for_turn(self, owner: str, size_bytes: int) -> None:
+        if not self._waiting and self._has_process_for(owner):
+            self._running[owner] += 1
+            return
+        own = self._waiting.get(owner, ())
+        everyones = [waiter for waiters in self._waiting.values() for waiter in waiters]
+        for waiters, share in ((everyones, 1), (own, 2)):
+            waiting_bytes = sum(waiter.size_bytes for waiter in waiters) + size_bytes
+            if len(waiters) >= MAX_WAITING // share or waiting_bytes > MAX_WAITING_BYTES // share:
+                raise ServiceBusyError
+        waiter = _Waiter(asyncio.get_running_loop().create_future(), size_bytes)
+        self._waiting.setdefault(owner, deque()).append(waiter)
+        self._start_next()
+        try:
+            async with asyncio.timeout(MAX_WAIT_SECONDS):
+                await waiter.turn
+        except BaseException as error:
+            self._give_up(owner, waiter)
+            if isinstance(error, TimeoutError):
+                raise ServiceBusyError from error
+            raise
+
+    def _give_up(self, owner: str, waiter: _Waiter) -> None:
+        """Leave the queue, or pass on the turn that just came."""
+        if waiter.turn.done() and not waiter.turn.cancelled():
+            self._end_turn(owner)
+        elif waiter in (waiters := self._waiting.get(owner, deque())):
+            waiters.remove(waiter)
+            if not waiters:
+                del self._waiting[owner]
+
+    def _end_turn(self, owner: str) -> None:
+        self._running[owner] -= 1
+        if not self._running[owner]:
+            del self._running[owner]
+        self._start_next()
+
+    def _has_process_for(self, owner: str) -> bool:
+        return (
+            self._running.total() < self._max_processes
+            and self._running[owner] < self._max_of_owner
+        )
+
+    def _start_next(self) -> None:
+        """Give free processes to the next owners."""
+        while (owner := next(filter(self._has_process_for, self._waiting), None)) is not None:
+            waiters = self._waiting.pop(owner)
+            waiter = waiters.popleft()
+            if waiters:
+                self._waiting[owner] = waiters  # its next turn comes after those of the others
+            if not waiter.turn.done():  # else it was cancelled
+                self._running[owner] += 1
+                waiter.turn.set_result(None)

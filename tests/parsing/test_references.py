@@ -1,8 +1,11 @@
 """`use` and `symbol`, `switch`, and `svg` inside `svg`."""
 
+from typing import Any
+
 import pytest
 
 from parsing.errors import DocumentRejectedError
+from parsing.svg.walk import DrawingWalker
 from tests.parsing.tree import parse_content, parse_drawing, parse_shapes
 
 CHAIR = '<defs><rect id="chair" width="4" fill="red"/></defs>'
@@ -73,14 +76,25 @@ def test_a_use_inside_its_own_target_draws_nothing() -> None:
     assert len(parse_shapes(markup)) == 2
 
 
-@pytest.mark.slow
-def test_nested_uses_are_counted_before_expansion() -> None:
+def test_nested_uses_are_counted_before_expansion(monkeypatch: pytest.MonkeyPatch) -> None:
     ten = '<use href="#a{}"/>' * 10
     layers = "".join(
-        f'<g id="a{level}">{ten.replace("{}", str(level - 1))}</g>' for level in range(1, 9)
+        f'<g id="a{level}">{ten.replace("{}", str(level - 1))}</g>' for level in range(1, 12)
     )
-    with pytest.raises(DocumentRejectedError, match="use expands to more than 500,000 elements"):
-        parse_drawing(f'<defs><path id="a0"/>{layers}</defs><use href="#a8"/>')
+    drawing = f'<defs><path id="a0"/>{layers}</defs><path/><use href="#a11"/>'
+    drawn: list[str] = []
+    draw_shape = DrawingWalker._draw_shape
+
+    def note_shape(walker: DrawingWalker, kind: str, *others: Any) -> None:
+        drawn.append(kind)
+        draw_shape(walker, kind, *others)
+
+    monkeypatch.setattr(DrawingWalker, "_draw_shape", note_shape)
+    message = r'use of "a11" expands to 222,222,222,221 elements; .* 500,000 together'
+    with pytest.raises(DocumentRejectedError, match=message) as caught:
+        parse_drawing(drawing)
+    assert drawn == ["Path"]
+    assert (caught.value.line, caught.value.column > len(layers)) == (1, True)
 
 
 def test_uses_do_not_nest_without_end() -> None:

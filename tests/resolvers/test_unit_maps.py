@@ -1,16 +1,21 @@
 """Drawings: parsed on request (E10), and kept parsed with their maps."""
 
+import functools
 import json
+import os
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import orjson
 import pytest
 
 from parsing.svg.unit_map import parse_unit_map
-from resolvers import unit_maps
+from resolvers import catalog, unit_maps
 from resolvers.catalog import import_catalog
+from resolvers.request import process_pool
+from resolvers.request.process_pool import ProcessPool
 from storage.errors import BundleError
 from tests.fixtures import (
     BASE_URL,
@@ -25,6 +30,7 @@ from tests.fixtures import (
     post_graphql,
 )
 from tests.resolvers.directory import Directory
+from tests.resolvers.waiting_work import parse_after
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -170,14 +176,70 @@ async def test_a_hidden_map_shows_neither_drawing_nor_address(
     assert await directory.read(query, [SEEN], map=map) == {"map": None}
 
 
-async def test_a_drawing_that_takes_too_long_is_refused(
+async def test_a_drawing_that_takes_too_much_cpu_time_is_refused(
     directory: Directory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unit_maps, "PARSE_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(unit_maps, "MAX_PARSE_CPU_SECONDS", 0.01)
+    monkeypatch.setattr(process_pool, "WALL_SECONDS_PER_CPU_SECOND", 10_000.0)
     query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) }"
-    [error] = (await directory.run(query, svg=SVG)).errors
-    assert error.message == "the drawing takes over 0 seconds to parse; simplify it"
+    large = f"<svg>{'<g><path/></g>' * 50_000}</svg>"
+    [error] = (await directory.run(query, svg=large)).errors
+    assert error.message == (
+        "the drawing takes over 0.01 seconds of CPU time to parse; simplify it"
+    )
     assert error.extensions == {"code": "REFUSED_DOCUMENT"}
+
+
+async def test_a_full_queue_is_503_and_not_the_fault_of_the_drawing(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ProcessPool, "_has_process_for", lambda *_: False)
+    monkeypatch.setattr(process_pool, "MAX_WAITING", 0)
+    response = await client.post("/v1/maps/parse", content=SVG, headers=XML)
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    assert response.json() == {"message": "The service is busy; try again later"}
+    query = {"query": '{ parsedUnitMap(svg: "<svg/>") }'}
+    response = await client.post("/graphql", json=query)
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    [error] = response.json()["errors"]
+    assert error["extensions"]["code"] == "SERVICE_UNAVAILABLE"
+
+
+@pytest.mark.parametrize(("content", "status"), [(b"<svg\n <", 400), (BOMB.encode(), 422)])
+async def test_a_drawing_that_is_not_parsed_is_tried_once(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, content: bytes, status: int
+) -> None:
+    runs: list[bytes] = []
+    run = ProcessPool.run
+
+    async def count_run(pool: ProcessPool, function: Any, svg: bytes, **options: Any) -> Any:
+        runs.append(svg)
+        return await run(pool, function, svg, **options)
+
+    monkeypatch.setattr(ProcessPool, "run", count_run)
+    response = await client.post("/v1/maps/parse", content=content, headers=XML)
+    assert (response.status_code, runs) == (status, [content])
+
+
+async def test_imports_and_requests_do_not_wait_for_each_other(
+    own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process of the import waits until a request is answered."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    monkeypatch.setattr(catalog, "parse_with_units", functools.partial(parse_after, fifo))
+    async with (
+        gateway_client(own_world.settings(), own_world.keys.full) as client,
+        open_database(own_world) as database,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(import_catalog, database, [drawn(tmp_path)])
+        opened = await anyio.to_thread.run_sync(fifo.open, "wb", 0)  # once the import waits
+        with opened:
+            response = await client.post("/v1/maps/parse", content=SVG, headers=XML)
+        assert response.status_code == 200
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        assert (await client.get("/v1/maps/drawn%2F1")).status_code == 200
 
 
 async def test_a_malformed_drawing_is_located_for_programs(directory: Directory) -> None:

@@ -1,11 +1,16 @@
 """`floorgate parse` prints what is read from a drawing, or says what is wrong with it and where."""
 
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from parsing.svg.unit_map import parse_unit_map
+from resolvers.request.cpu_limit import limit_cpu_time
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
+
+cli_parse = import_module("gateway.cli.parse")
 
 DRAWING = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 100">'
@@ -37,6 +42,16 @@ def test_the_printed_svg_is_a_drawing_of_the_same_map(drawing: Path) -> None:
     assert printed.stdout.startswith("<svg ")
     Path("printed.svg").write_text(printed.stdout, encoding="utf-8")
     assert floorgate("parse", "printed.svg").stdout == floorgate("parse", drawing).stdout
+
+
+def test_a_drawing_that_takes_too_much_cpu_time_is_refused(
+    drawing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli_parse, "limit_cpu_time", partial(limit_cpu_time, 0.01))
+    drawing.write_text(f"<svg>{'<g><path/></g>' * 50_000}</svg>")
+    refused = floorgate("parse", drawing)
+    assert refused.exit_code == 1
+    assert "plan.svg: the drawing takes over 0.01 seconds of CPU time" in refused.stderr
 
 
 def test_parsing_leaves_no_files(drawing: Path) -> None:

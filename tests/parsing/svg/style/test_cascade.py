@@ -3,11 +3,13 @@ import pytest
 from parsing.errors import DocumentRejectedError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.style.cascade import Cascade, ElementStyle
+from parsing.svg.style.matching import OUTSIDE
+from parsing.svg.style.styles import NO_DECLARATIONS
 
 
 def style(sheet: str, **attributes: str) -> ElementStyle:
     names = {name.replace("_", "-"): value for name, value in attributes.items()}
-    return Cascade(sheet, DEFAULT_LIMITS).compute_style("rect", names, None)
+    return Cascade(sheet, DEFAULT_LIMITS).compute_style("rect", names, OUTSIDE)
 
 
 def test_rules_win_over_attributes_and_style_over_both() -> None:
@@ -33,11 +35,19 @@ def test_a_transform_of_none_removes_the_attribute() -> None:
     assert style("rect{transform:none}", transform="scale(2)").output == {}
 
 
-def test_a_cascade_knows_which_elements_rules_may_apply_to() -> None:
+def test_elements_without_a_rule_have_no_declarations() -> None:
     cascade = Cascade("rect{fill:red} #a{fill:red} .b{fill:red}", DEFAULT_LIMITS)
-    assert cascade.may_apply("rect", {})
-    assert cascade.may_apply("path", {"id": "a"})
-    assert not cascade.may_apply("path", {"id": "b"})
+    for name, attributes in [("rect", {}), ("path", {"id": "a"}), ("path", {"class": "b"})]:
+        assert cascade.match_rules(name, attributes, OUTSIDE).declarations.normal == {"fill": "red"}
+    others = cascade.match_rules("path", {"id": "b", "class": "a"}, OUTSIDE)
+    assert others.declarations is NO_DECLARATIONS
+
+
+def test_styles_are_cached_by_what_is_around_the_element() -> None:
+    cascade = Cascade("g rect{fill:red}", DEFAULT_LIMITS)
+    inside = cascade.match_rules("g", {}, OUTSIDE).inside
+    assert cascade.compute_style("rect", {}, inside).output == {"fill": "red"}
+    assert cascade.compute_style("rect", {}, OUTSIDE).output == {}
 
 
 def test_too_many_rules_are_rejected() -> None:

@@ -1,0 +1,115 @@
+"""A process that runs one piece of work after another."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from resolvers.request.cpu_limit import limit_cpu_time
+
+NICENESS = 10
+"""Lets the serving processes run first when all cores are busy."""
+MAX_IDLE_BYTES = 128 << 20
+"""A process that keeps more memory than this ends after its work."""
+
+
+class WorkerDiedError(Exception):
+    """The process ended in the middle of its work; it was killed, perhaps for lack of memory."""
+
+
+class Task(NamedTuple):
+    """A function of a module with its arguments; all must pickle."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    cpu_seconds: float
+
+
+class Outcome(NamedTuple):
+    """What a task returned or raised, and whether its process takes another."""
+
+    result: Any
+    error: Exception | None
+    is_reusable: bool
+
+
+class WorkerProcess:
+    """Starts a process. It ends with its parent, no matter how that ends."""
+
+    def __init__(self) -> None:
+        # "spawn": the gateway has threads, and a forked copy of one that holds a lock would
+        # deadlock.
+        spawn = multiprocessing.get_context("spawn")
+        self._connection, other_end = spawn.Pipe()
+        self._process = spawn.Process(target=_run_tasks, args=(other_end,), daemon=True)
+        self._process.start()
+        other_end.close()  # else this end would not see the end of the process
+
+    def run(self, task: Task, max_seconds: float) -> Outcome:
+        """Run a task and wait for its outcome, in a thread. Close the process if it was the last.
+
+        Raises TimeoutError if there is none after `max_seconds` of wall time, and WorkerDiedError.
+        """
+        is_reusable = False
+        try:
+            self._connection.send(task)
+            if not self._connection.poll(max_seconds):
+                raise TimeoutError
+            outcome: Outcome = self._connection.recv()
+            is_reusable = outcome.is_reusable
+        except (EOFError, ConnectionError) as error:
+            raise WorkerDiedError("A process was killed while it worked.") from error
+        finally:
+            if not is_reusable:
+                self.close()
+        return outcome
+
+    def is_alive(self) -> bool:
+        """Return whether the process runs."""
+        return self._process.is_alive()
+
+    def kill(self) -> None:
+        """Kill the process; a thread in `run` gets a WorkerDiedError."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """Kill the process and wait for its end. Nothing may be in `run`."""
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+
+def _run_tasks(connection: Connection) -> None:
+    os.nice(NICENESS)
+    # Ctrl-C in a terminal reaches this process too, but its parent still needs it to drain.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    outcome = Outcome(None, None, is_reusable=True)
+    while outcome.is_reusable:
+        try:
+            outcome = _run_task(connection.recv())
+            connection.send(outcome)
+        except (EOFError, ConnectionError):
+            return  # the parent has ended
+
+
+def _run_task(task: Task) -> Outcome:
+    result, raised = None, None
+    try:
+        with limit_cpu_time(task.cpu_seconds):
+            result = task.function(*task.arguments)
+    except Exception as error:
+        raised = error
+    return Outcome(result, raised, is_reusable=_read_resident_bytes() <= MAX_IDLE_BYTES)
+
+
+def _read_resident_bytes() -> int:
+    """Return the memory of this process; 0 where the system does not have Linux's /proc."""
+    # Not `getrusage`: its maximum starts with that of the parent.
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,111 @@
+"""What `use` elements expand to is counted without expanding them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parsing.errors import DocumentRejectedError
+from parsing.limits import DEFAULT_LIMITS, DocumentLimits
+from parsing.svg.definitions import Definitions, read_definitions
+from parsing.svg.unit_map import parse_unit_map
+from parsing.svg.use_expansion import ExpansionCounter, find_drawn_uses
+from parsing.svg.walk import DrawingWalker
+from parsing.xml.decoding import XmlDocument
+
+IDS = "abcd"
+USES = st.sampled_from([f'<use href="#{name}"/>' for name in (*IDS, "unknown")])
+CONDITIONS = st.sampled_from(["", ' systemLanguage="tlh"'])
+MARKUP: st.SearchStrategy[str] = st.recursive(
+    USES | st.just("<path/>"),
+    lambda content: st.builds(
+        lambda tag, condition, children: f"<{tag}{condition}>{''.join(children)}</{tag}>",
+        st.sampled_from(["g", "switch", "svg", "defs", "symbol", "text", "path"]),
+        CONDITIONS,
+        st.lists(content, max_size=4),
+    ),
+    max_leaves=6,
+)
+
+
+def read(markup: str) -> Definitions:
+    return read_definitions(XmlDocument(f"<svg>{markup}</svg>".encode(), False), DEFAULT_LIMITS)
+
+
+def count(markup: str, name: str, limits: DocumentLimits = DEFAULT_LIMITS) -> int:
+    counter = ExpansionCounter(read(markup), limits)
+    counter.add_use(name)
+    return counter.expanded_elements
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(MARKUP, min_size=4, max_size=4), st.lists(USES, min_size=1, max_size=4))
+def test_the_count_is_what_is_expanded(targets: list[str], uses: list[str]) -> None:
+    definitions = "".join(
+        f'<g id="{name}">{content}</g>' for name, content in zip(IDS, targets, strict=True)
+    )
+    drawing = f"<svg><defs>{definitions}</defs>{''.join(uses)}</svg>"
+    expanded = 0
+    counters: list[ExpansionCounter] = []
+    original_expand, original_init = DrawingWalker._expand_use, ExpansionCounter.__init__
+
+    def expand(walker: DrawingWalker, attributes: dict[str, str], context: Any) -> None:
+        nonlocal expanded
+        name = attributes["href"][1:]
+        if name not in context.open_uses:
+            expanded += len(walker._definitions.instance_tokens(name)) // 2
+        original_expand(walker, attributes, context)
+
+    def init(counter: ExpansionCounter, *arguments: Any) -> None:
+        original_init(counter, *arguments)
+        counters.append(counter)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DrawingWalker, "_expand_use", expand)
+        patch.setattr(ExpansionCounter, "__init__", init)
+        parse_unit_map(drawing.encode())
+    assert [counter.expanded_elements for counter in counters] == [expanded]
+
+
+def test_uses_multiply() -> None:
+    assert (
+        count('<g id="a"><use href="#b"/><use href="#b"/></g><path id="b"/><use href="#a"/>', "a")
+        == 5
+    )
+
+
+def test_a_circle_ends_where_it_closes() -> None:
+    circle = '<g id="a"><use href="#b"/></g><g id="b"><path/><use href="#a"/></g><use href="#b"/>'
+    assert count(circle, "a") == 2 + 3
+    assert count(circle, "b") == 3 + 2
+
+
+def test_many_circles_are_rejected_without_following_all_of_them() -> None:
+    # Each of 20 groups uses all 20: there are 20! ways through them.
+    uses = "".join(f'<use href="#a{n}"/>' for n in range(20))
+    groups = "".join(f'<g id="a{n}">{uses}</g>' for n in range(20))
+    limits = DocumentLimits(elements=5_000)
+    with pytest.raises(DocumentRejectedError, match="expands to more than 5,000 elements"):
+        count(groups, "a0", limits)
+
+
+def test_the_sum_of_all_uses_is_limited() -> None:
+    counter = ExpansionCounter(
+        read('<g id="a"><path/></g><use href="#a"/>'), DocumentLimits(elements=4)
+    )
+    counter.add_use("a")
+    counter.add_use("a")
+    with pytest.raises(DocumentRejectedError, match=r'"a" expands to 2 elements; .* 4 together'):
+        counter.add_use("a")
+
+
+def test_only_drawn_uses_are_found() -> None:
+    definitions = read(
+        '<use href="#a"/><symbol id="a">'
+        '<use href="#1"/><g><use href="#2"/></g><defs><use href="#3"/></defs>'
+        '<symbol><use href="#4"/></symbol><g data-type="Georeference"><use href="#5"/></g>'
+        '<switch><use href="#6" systemLanguage="tlh"/><use href="#7"/><use href="#8"/></switch>'
+        "</symbol>"
+    )
+    assert find_drawn_uses(definitions.instance_tokens("a")) == ["1", "2", "7"]

@@ -1,0 +1,33 @@
+"""CPU time is limited; time that passes while waiting is not."""
+
+import pickle
+import signal
+import time
+
+import pytest
+
+from parsing.svg.unit_map import parse_unit_map
+from resolvers.request.cpu_limit import CpuTimeExceededError, limit_cpu_time
+
+MESSAGE = "the drawing takes over 0.01 seconds of CPU time to parse; simplify it"
+
+
+def test_parsing_stops_after_its_cpu_time_without_a_position() -> None:
+    large = f"<svg>{'<g><path/></g>' * 50_000}</svg>".encode()
+    with pytest.raises(CpuTimeExceededError) as caught, limit_cpu_time(0.01):
+        parse_unit_map(large)
+    assert str(caught.value) == MESSAGE
+    assert str(pickle.loads(pickle.dumps(caught.value))) == MESSAGE
+
+
+def test_waiting_takes_no_cpu_time() -> None:
+    with limit_cpu_time(0.05):
+        time.sleep(0.2)
+
+
+def test_the_limit_ends_with_the_block() -> None:
+    handler = signal.getsignal(signal.SIGPROF)
+    with limit_cpu_time(0.05):
+        pass
+    assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
+    assert signal.getsignal(signal.SIGPROF) == handler
