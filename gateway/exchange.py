@@ -24,6 +24,10 @@ SCOPE_AUTHENTICATED_KEY = "floorgate.key"
 SCOPE_EARLY_STATUS = "floorgate.early_status"
 """Scope member: status that the protocol sent while the body was still arriving."""
 
+SCOPE_RATE_LIMIT_HEADERS = "floorgate.rate_limit_headers"
+"""Scope member: header fields of the response that tell the rate limit of the key, set by
+authentication."""
+
 SCOPE_CLIENT_ADDRESS = "floorgate.client_address"
 """Scope member: the client's address as the proxy in front of the gateway vouches for it."""
 

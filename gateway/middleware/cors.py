@@ -11,7 +11,14 @@ from rest.errors import HttpError
 
 ALLOWED_METHODS = ("GET", "HEAD", "POST", "PUT")
 ALLOWED_HEADERS = ("API-Key", "Experimental-Flags", "Content-Type", "If-None-Match", "X-Request-Id")
-EXPOSED_HEADERS = ("ETag", "Link", "Retry-After", "X-Request-Id")
+EXPOSED_HEADERS = (
+    "ETag",
+    "Link",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Retry-After",
+    "X-Request-Id",
+)
 PREFLIGHT_MAX_AGE_SECONDS = 3600
 VARY_ORIGIN_LINE = b"vary: Origin\r\n"
 """Header line that this middleware adds to responses to requests without `Origin`."""
