@@ -15,14 +15,14 @@ from gateway.cache.fast_path import FastResponse
 from gateway.exchange import RawHeaders
 from gateway.graphql import GraphQLEndpoint
 from gateway.health import HealthEndpoints
+from gateway.limits.bad_keys import BadKeyThrottle
+from gateway.limits.rate_limit import RateLimiter
 from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.middleware.cors import CorsMiddleware
 from gateway.middleware.etag_compression import EtagCompressionMiddleware
 from gateway.middleware.load_shedding import LoadSheddingMiddleware
 from gateway.middleware.proxy import ForwardedHttpsMiddleware
 from gateway.openapi import OpenApiEndpoints
-from gateway.limits.bad_keys import BadKeyThrottle
-from gateway.limits.rate_limit import RateLimiter
 from gateway.server.config import AppWithFastPath, SharedMemory
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from gateway.cache.fast_path import FastPath
 from gateway.cache.response_cache import ResponseCache
 from gateway.errors import StartError
-from gateway.middleware.cors import VARY_ORIGIN_LINE
 from gateway.limits.rate_limit import RateLimiter
+from gateway.middleware.cors import VARY_ORIGIN_LINE
 from gateway.settings import Settings
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from storage.bundles.importing.recovery import finish_interrupted_import

@@ -18,7 +18,7 @@ from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.envelopes import RequestUrl
 from rest.errors import from_graphql_error, invalid_input_error, not_found_error
 from rest.parameters import EndpointInputs
-from rest.path_routing import Handler, PathRoute
+from rest.path_routing import SCOPE_OPERATION, Handler, PathRoute
 from schema.execution import Caller, Context, Executor, Operation, OperationResult, RequestError
 
 JSON_MEDIA_TYPE = "application/json"
@@ -70,6 +70,7 @@ class EndpointHandler:
 
     async def __call__(self, request: Request) -> ASGIApp:
         """Respond to a request. Check key, flag, permission, input, existence, in this order."""
+        request.scope[SCOPE_OPERATION] = self.operation.name
         caller = await self.service.authenticate(request)
         self._check_requirements(caller)
         variables, filters = parameters.parse_query(

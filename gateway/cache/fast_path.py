@@ -21,7 +21,7 @@ from gateway.cache.response_cache import ResponseCache
 from gateway.exchange import SCOPE_AUTHENTICATED_KEY, RawHeaders
 from gateway.limits.rate_limit import RateLimiter
 from rest.endpoints import CacheKey
-from rest.path_routing import SCOPE_ROUTE
+from rest.path_routing import SCOPE_OPERATION, SCOPE_ROUTE
 from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
 from storage.cache.cache import Cache
 
@@ -47,6 +47,7 @@ class FastResponse(NamedTuple):
     body: bytes
     route: str
     key_id: str
+    operation: str | None = None
 
 
 class FastPathEntry(NamedTuple):
@@ -56,6 +57,7 @@ class FastPathEntry(NamedTuple):
     authenticated_key: AuthenticatedKey
     """As the pipeline saw it. If the key is read again, its permissions may have changed."""
     route: str
+    operation: str | None
 
 
 class FastPath:
@@ -100,9 +102,9 @@ class FastPath:
         )
         if is_match:
             head = encoded.not_modified_header_lines + extra_headers
-            return FastResponse(304, head, b"", entry.route, record.id)
+            return FastResponse(304, head, b"", entry.route, record.id, entry.operation)
         head, body = encoded.header_lines + extra_headers, encoded.body_message["body"]
-        return FastResponse(200, head, body, entry.route, record.id)
+        return FastResponse(200, head, body, entry.route, record.id, entry.operation)
 
     def remember(self, scope: Scope) -> None:
         """Add an entry for a request that the pipeline has led to a cached response."""
@@ -116,7 +118,12 @@ class FastPath:
         target = scope["raw_path"] + b"?" + query if query else scope["raw_path"]
         if len(target) + sum(map(len, inspected.values())) > MAX_REQUEST_BYTES:
             return
-        entry = FastPathEntry(cache_key, scope[SCOPE_AUTHENTICATED_KEY], scope[SCOPE_ROUTE])
+        entry = FastPathEntry(
+            cache_key,
+            scope[SCOPE_AUTHENTICATED_KEY],
+            scope[SCOPE_ROUTE],
+            scope.get(SCOPE_OPERATION),
+        )
         self._entries.put(_request_digest(target, inspected), entry)
 
 

@@ -16,7 +16,7 @@ from gateway.exchange import (
     get_request_id,
     log_request,
 )
-from rest.path_routing import SCOPE_ROUTE
+from rest.path_routing import SCOPE_ERROR_CODES, SCOPE_OPERATION, SCOPE_ROUTE
 from rest.request_body import ClientDisconnectedError
 
 CLIENT_CLOSED_REQUEST = 499
@@ -53,6 +53,8 @@ class AccessLogMiddleware:
             duration_ms=(time.perf_counter() - started) * 1000,
             sent_bytes=recorder.sent_bytes,
             key_id=scope.get(SCOPE_KEY_ID),
+            operation=scope.get(SCOPE_OPERATION),
+            error_codes=["SERVER_ERROR"] if error else scope.get(SCOPE_ERROR_CODES, ()),
             error=error,
         )
 

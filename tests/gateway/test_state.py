@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gateway import state
-from gateway.errors import StartError
 from gateway.app import Gateway
+from gateway.errors import StartError
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
 from storage.bundles.importing.lease import ImportLease

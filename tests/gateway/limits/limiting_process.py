@@ -58,7 +58,8 @@ def main() -> None:
             at = time.monotonic() if now is None else now
             if limiter.check(name, at).wait_seconds is None:
                 admitted.append(at)
-        print(json.dumps(admitted), flush=True)
+        sys.stdout.write(json.dumps(admitted) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
