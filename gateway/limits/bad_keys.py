@@ -54,11 +54,14 @@ class BadKeyThrottle:
         Return the limit that it exceeds, if any.
         """
         now = time.monotonic()
-        for limiter, name in ((self._each, client), (self._all, _ALL_ADDRESSES)):
-            wait_seconds = limiter.check(name, now).wait_seconds
-            if wait_seconds is not None:
-                return Excess(name, wait_seconds)
-        return None
+        wait_seconds = self._each.check(client, now).wait_seconds
+        if wait_seconds is not None:
+            return Excess(client, wait_seconds)
+        wait_seconds = self._all.check(_ALL_ADDRESSES, now).wait_seconds
+        if wait_seconds is None:
+            return None
+        self._each.refund(client)
+        return Excess(_ALL_ADDRESSES, wait_seconds)
 
     def refund(self, client: str) -> None:
         """Take back a charge: the key is valid, or could not be looked up."""

@@ -3,12 +3,14 @@
 import asyncio
 import os
 import sys
+import time
 from pathlib import Path
 
 import orjson
 from starlette.types import Receive, Scope, Send
 
 from gateway.errors import StartError
+from gateway.limits.rate_limit import RateLimiter
 from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.server.config import AppWithFastPath, SharedMemory
 
@@ -33,9 +35,10 @@ async def _lifespan(receive: Receive, send: Send) -> None:
 
 def create(shared: SharedMemory) -> AppWithFastPath:
     """`/pid` says which process answers; `/sleep/0.5` takes its time; `/exit` ends the process;
-    `/write` counts a write; `/say` writes to standard output.
+    `/write` counts a write; `/say` writes to standard output. `remaining` counts all requests.
     """
     sleeping = 0
+    limiter = RateLimiter(1 / 3600, 1000, shared.arrivals.keys)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -57,6 +60,7 @@ def create(shared: SharedMemory) -> AppWithFastPath:
                 "pid": os.getpid(),
                 "setting": os.environ.get("SMALL_APP_SETTING"),
                 "sleeping": sleeping,
+                "remaining": limiter.check("key", time.monotonic()).remaining,
                 "writes": shared.write_counter.read().hex(),
             }
         )
