@@ -10,6 +10,7 @@ import random
 import re
 import time
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import orjson
 from starlette.types import Message, Scope
@@ -95,7 +96,7 @@ def log_request(
     """
     is_warning = status >= 500 or "SERVER_ERROR" in error_codes  # which GraphQL sends with a 200
     level = logging.ERROR if error else logging.WARNING if is_warning else logging.INFO
-    fields = {
+    fields: dict[str, Any] = {
         "request_id": request_id,
         "method": method if method and _METHOD.match(method) else None,
         "route": route,

@@ -5,6 +5,7 @@ import functools
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -245,7 +246,7 @@ def test_a_client_that_goes_on_is_logged_once_a_minute(
 ) -> None:
     throttle = BadKeyThrottle(1, 1, ArrivalTables.for_single_process().addresses)
     clock = [1000.0]
-    monkeypatch.setattr(bad_keys.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(bad_keys, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     for second in range(150):
         clock[0] = 1000.0 + second
         throttle.count("client", is_throttled=True)

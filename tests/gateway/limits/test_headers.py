@@ -160,8 +160,8 @@ async def test_the_fast_path_and_the_pipeline_count_into_one_bucket(
 
 def freeze_limiter(gateway: Gateway) -> None:
     """Make every request come at the same moment, so that nothing becomes available again."""
-    check, now = gateway.rate_limiter.check, time.monotonic()
-    gateway.rate_limiter.check = lambda name, _: check(name, now)  # type: ignore[method-assign]
+    check, at = gateway.rate_limiter.check, time.monotonic()
+    gateway.rate_limiter.check = lambda name, now=0: check(name, at)  # type: ignore[method-assign]
 
 
 async def test_requests_at_once_take_one_each(world: World) -> None:
