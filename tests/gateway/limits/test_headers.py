@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from gateway.app import Gateway
+from gateway.limits.rate_limit import RateLimitStatus
 from storage.errors import UnavailableError
 from storage.store import Store
 from tests.fixtures import World, gateway_client, open_client, run_gateway
@@ -161,7 +162,11 @@ async def test_the_fast_path_and_the_pipeline_count_into_one_bucket(
 def freeze_limiter(gateway: Gateway) -> None:
     """Make every request come at the same moment, so that nothing becomes available again."""
     check, at = gateway.rate_limiter.check, time.monotonic()
-    gateway.rate_limiter.check = lambda name, now=0: check(name, at)  # type: ignore[method-assign]
+
+    def check_then(name: str, now: float) -> RateLimitStatus:
+        return check(name, at)
+
+    gateway.rate_limiter.check = check_then  # type: ignore[method-assign]
 
 
 async def test_requests_at_once_take_one_each(world: World) -> None:
