@@ -15,12 +15,11 @@ from starlette.responses import Response
 
 from gateway.app import Gateway
 from gateway.server import server
-from gateway.server.config import AppWithFastPath, ServerConfig
+from gateway.server.config import AppWithFastPath, ServerConfig, SharedMemory
 from gateway.settings import ALL_OPTIONS, Settings, settings_from_parameters, with_options
 from rest.bodies import DISTANCES_BODY, read_request_body
 from rest.endpoints import RESPONSE_HEADERS
 from rest.path_routing import PathRoute
-from storage.cache.write_counter import WriteCounter
 
 CONSTANT_PATH = "/constant"
 SIZE_HEADER = "size"
@@ -42,9 +41,9 @@ class ConstantGateway(Gateway):
         return Response(content, 200, RESPONSE_HEADERS, DISTANCES_BODY.media_type)
 
 
-def create_application(settings: Settings, write_counter: WriteCounter) -> AppWithFastPath:
+def create_application(settings: Settings, shared: SharedMemory) -> AppWithFastPath:
     """Create the application that is served."""
-    return ConstantGateway(settings, write_counter).build_app_with_fast_path()
+    return ConstantGateway(settings, shared).build_app_with_fast_path()
 
 
 @click.command()

@@ -108,7 +108,11 @@ def to_waypoint(location: dict[str, Any]) -> Waypoint:
 @contextmanager
 def start_server(mongo_url: str, key: str) -> Iterator[MeasuredClient]:
     """Start a server on a core of its own, and yield a client."""
-    settings = {"FLOORGATE_MONGO_URL": mongo_url, "FLOORGATE_DATABASE": DATABASE}
+    settings = {
+        "FLOORGATE_MONGO_URL": mongo_url,
+        "FLOORGATE_DATABASE": DATABASE,
+        "FLOORGATE_RATE_LIMIT": "0",
+    }
     with pin_to_cores(SERVER_CORE):
         process = subprocess.Popen(
             [sys.executable, "-m", constant.__name__],

@@ -15,14 +15,15 @@ from gateway.cache.fast_path import FastResponse
 from gateway.exchange import RawHeaders
 from gateway.graphql import GraphQLEndpoint
 from gateway.health import HealthEndpoints
+from gateway.limits.bad_keys import BadKeyThrottle
+from gateway.limits.rate_limit import RateLimiter
 from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.middleware.cors import CorsMiddleware
 from gateway.middleware.etag_compression import EtagCompressionMiddleware
 from gateway.middleware.load_shedding import LoadSheddingMiddleware
 from gateway.middleware.proxy import ForwardedHttpsMiddleware
 from gateway.openapi import OpenApiEndpoints
-from gateway.rate_limit import RateLimiter
-from gateway.server.config import AppWithFastPath
+from gateway.server.config import AppWithFastPath, SharedMemory
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
 from resolvers.request.caller import Caller
@@ -33,26 +34,28 @@ from rest.errors import not_found_error, service_unavailable_error
 from rest.path_routing import PathRoute, PathRouter
 from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA
-from storage.cache.write_counter import WriteCounter
 from storage.mongo import driver
 
 
-def create_application(settings: Settings, write_counter: WriteCounter) -> AppWithFastPath:
-    """Create the application of one serving process.
-
-    `write_counter` is shared by all serving processes of the gateway.
-    """
-    return Gateway(settings, write_counter).build_app_with_fast_path()
+def create_application(settings: Settings, shared: SharedMemory) -> AppWithFastPath:
+    """Create the application of one serving process."""
+    return Gateway(settings, shared).build_app_with_fast_path()
 
 
 class Gateway:
     """One application and its settings. `state` exists while its lifespan runs."""
 
-    def __init__(self, settings: Settings, write_counter: WriteCounter | None = None) -> None:
+    def __init__(self, settings: Settings, shared: SharedMemory | None = None) -> None:
         self.settings = settings
-        self.write_counter = write_counter or WriteCounter.for_single_process()
+        shared = shared or SharedMemory.for_single_process()
+        self.write_counter = shared.write_counter
         self.state: GatewayState | None = None
-        self.rate_limiter = RateLimiter(settings.rate_limit, settings.rate_burst)
+        self.rate_limiter = RateLimiter(
+            settings.rate_limit, settings.rate_burst, shared.arrivals.keys
+        )
+        self.bad_keys = BadKeyThrottle(
+            settings.bad_key_limit, settings.bad_key_burst, shared.arrivals.addresses
+        )
         self.service = RequestServices(
             executor=Executor(
                 GRAPHQL_SCHEMA,
@@ -111,7 +114,8 @@ class Gateway:
 
     async def authenticate(self, request: Request) -> Caller:
         """Return the caller of a request. Raises HttpError."""
-        return await Authenticator(self._require_state().key_cache, self.rate_limiter)(request)
+        key_cache = self._require_state().key_cache
+        return await Authenticator(key_cache, self.rate_limiter, self.bad_keys)(request)
 
     def create_context(self, caller: Caller, request: Request) -> Context:
         """Create the context of one request. Raises HttpError."""

@@ -7,18 +7,25 @@ from urllib.parse import unquote_plus
 
 from starlette.requests import Request
 
-from gateway.exchange import SCOPE_AUTHENTICATED_KEY, SCOPE_KEY_ID
-from gateway.rate_limit import RateLimiter
+from gateway.exchange import (
+    SCOPE_AUTHENTICATED_KEY,
+    SCOPE_KEY_ID,
+    SCOPE_RATE_LIMIT_HEADERS,
+    get_client_address,
+)
+from gateway.limits.bad_keys import BadKeyThrottle, group_address
+from gateway.limits.rate_limit import RateLimiter
 from resolvers.request.caller import FLAGS as KNOWN_FLAGS
 from resolvers.request.caller import Caller
 from rest.errors import (
+    bad_keys_error,
     duplicate_key_error,
     invalid_key_error,
     missing_key_error,
     rate_limit_error,
     service_unavailable_error,
 )
-from storage.cache.api_key_cache import ApiKeyCache
+from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
 from storage.errors import UnavailableError
 
 API_KEY_HEADER: Final = b"api-key"
@@ -33,22 +40,44 @@ class Authenticator:
 
     key_cache: ApiKeyCache
     rate_limiter: RateLimiter
+    bad_keys: BadKeyThrottle
 
     async def __call__(self, request: Request) -> Caller:
         """Return the caller of a request. Raises HttpError 401, 403, 429 or 503."""
         key = get_api_key(request)
-        try:
-            valid_key = await self.key_cache.get_authenticated_key(key)
-        except UnavailableError as error:
-            raise service_unavailable_error() from error
+        valid_key = self.key_cache.find_authenticated_key(key)
         if valid_key is None:
-            raise invalid_key_error()
+            client = group_address(get_client_address(request.scope))
+            valid_key = await self._look_up(key, client)
         record = valid_key.record
         request.scope[SCOPE_AUTHENTICATED_KEY], request.scope[SCOPE_KEY_ID] = valid_key, record.id
-        wait_seconds = self.rate_limiter.check(record.id, time.monotonic())
-        if wait_seconds is not None:
-            raise rate_limit_error(wait_seconds)
+        status = self.rate_limiter.check(record.id, time.monotonic())
+        request.scope[SCOPE_RATE_LIMIT_HEADERS] = status.headers
+        if status.wait_seconds is not None:
+            raise rate_limit_error(status.wait_seconds)
         return Caller(record.id, record.scope, frozenset(record.permissions), parse_flags(request))
+
+    async def _look_up(self, key: str, client: str) -> AuthenticatedKey:
+        """Return a key that is not cached. Raises HttpError 403, 429 or 503.
+
+        A client over its limit cannot make us read the database for each key; we look at the
+        digests of all keys instead, so that valid keys of others at its address still work.
+        """
+        excess = self.bad_keys.charge(client)
+        valid_key = None
+        try:
+            if excess is None or await self.key_cache.is_stored(key):
+                valid_key = await self.key_cache.get_authenticated_key(key)
+        except UnavailableError as error:
+            if excess is None:
+                self.bad_keys.refund(client)
+            raise service_unavailable_error() from error
+        if valid_key is None:
+            self.bad_keys.count(excess.client if excess else client, is_throttled=bool(excess))
+            raise bad_keys_error(excess.wait_seconds) if excess else invalid_key_error()
+        if excess is None:
+            self.bad_keys.refund(client)
+        return valid_key
 
 
 def get_api_key(request: Request) -> str:

@@ -9,7 +9,8 @@ import logging
 import random
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import orjson
 from starlette.types import Message, Scope
@@ -24,6 +25,10 @@ SCOPE_AUTHENTICATED_KEY = "floorgate.key"
 SCOPE_EARLY_STATUS = "floorgate.early_status"
 """Scope member: status that the protocol sent while the body was still arriving."""
 
+SCOPE_RATE_LIMIT_HEADERS = "floorgate.rate_limit_headers"
+"""Scope member: header fields of the response that tell the rate limit of the key, set by
+authentication."""
+
 SCOPE_CLIENT_ADDRESS = "floorgate.client_address"
 """Scope member: the client's address as the proxy in front of the gateway vouches for it."""
 
@@ -32,6 +37,8 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 _logger = logging.getLogger("floorgate.access")
 _SAFE_REQUEST_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._:=+-]{0,63}\Z")
 _METHOD = re.compile(r"[A-Z-]{1,20}\Z")
+_OPERATION_NAME = re.compile(r"[_A-Za-z][_0-9A-Za-z]{0,63}\Z")
+_MAX_LOGGED_CODES = 10
 # Request ids are not secrets: the Mersenne Twister spares a system call per request.
 _random = random.Random()
 
@@ -79,11 +86,17 @@ def log_request(
     sent_bytes: int,
     key_id: str | None = None,
     reason: str | None = None,
+    operation: str | None = None,
+    error_codes: Sequence[str] = (),
     error: BaseException | None = None,
 ) -> None:
-    """Log one request. Path, query, headers, body and client address must never be logged."""
-    level = logging.ERROR if error else logging.WARNING if status >= 500 else logging.INFO
-    fields = {
+    """Log one request. Path, query, headers, body and client address must never be logged.
+
+    `operation` may be any text that a client sent; only a name of moderate length is logged.
+    """
+    is_warning = status >= 500 or "SERVER_ERROR" in error_codes  # which GraphQL sends with a 200
+    level = logging.ERROR if error else logging.WARNING if is_warning else logging.INFO
+    fields: dict[str, Any] = {
         "request_id": request_id,
         "method": method if method and _METHOD.match(method) else None,
         "route": route,
@@ -94,6 +107,10 @@ def log_request(
     }
     if reason is not None:
         fields["reason"] = reason
+    if operation and _OPERATION_NAME.match(operation):
+        fields["operation"] = operation
+    if error_codes:
+        fields["errors"] = sorted(set(error_codes))[:_MAX_LOGGED_CODES]
     _logger.log(level, "request", exc_info=error, extra={"fields": fields})
 
 

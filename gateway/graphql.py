@@ -15,6 +15,7 @@ from gateway.negotiation import parse_weights
 from rest.bodies import parse_json, read_request_body
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RequestServices
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, method_not_allowed_error
+from rest.path_routing import SCOPE_ERROR_CODES, SCOPE_OPERATION
 from schema.execution import InvalidOperationError, Operation, OperationResult
 
 GRAPHQL_RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
@@ -53,15 +54,20 @@ class GraphQLEndpoint:
             caller = await self.service.authenticate(request)
             media_type = negotiate_media_type(", ".join(request.headers.getlist("accept")))
             graphql_request = await _read_request(request)
+            request.scope[SCOPE_OPERATION] = self.service.executor.find_name(
+                graphql_request.query, graphql_request.operation_name
+            )
             context = self.service.create_context(caller, request)
 
             async def create_response() -> Response:
                 operation = self._select_operation(graphql_request, media_type)
+                request.scope[SCOPE_OPERATION] = operation.name
                 if not operation.is_query and request.method != "POST":
                     raise method_not_allowed_error(["OPTIONS", "POST"])
                 result = await self.service.run_operation(
                     operation, graphql_request.variables, context
                 )
+                request.scope[SCOPE_ERROR_CODES] = _list_codes(result.errors)
                 if result.errors:
                     context.reads.mark_incomplete()  # an error may be gone the next time
                 return _result_response(result, media_type)
@@ -69,9 +75,12 @@ class GraphQLEndpoint:
             key = (*graphql_request.cache_key(), context.base_url, media_type, *caller.rights)
             return await self.service.get_or_create_response(key, context, create_response)
         except HttpError as error:
+            request.scope[SCOPE_ERROR_CODES] = [error.code]
             return _error_response(error, media_type)
         except _RejectedOperationError as error:
-            return _json_response(error.status, {"errors": error.errors}, media_type)
+            request.scope[SCOPE_ERROR_CODES] = _list_codes(error.errors)
+            errors = [each.formatted for each in error.errors]
+            return _json_response(error.status, {"errors": errors}, media_type)
 
     def _select_operation(self, request: GraphQLRequest, media_type: str) -> Operation:
         try:
@@ -88,7 +97,7 @@ class _RejectedOperationError(Exception):
     def __init__(self, status: int, errors: list[GraphQLError]) -> None:
         super().__init__()
         self.status = status
-        self.errors = [error.formatted for error in errors]
+        self.errors = errors
 
 
 def negotiate_media_type(accept: str) -> str:
@@ -150,6 +159,10 @@ def _parse_request(members: Any) -> GraphQLRequest:
     return GraphQLRequest(query, name or None, variables or {})
 
 
+def _list_codes(errors: list[GraphQLError]) -> list[str]:
+    return [(error.extensions or {}).get("code", "") for error in errors]
+
+
 def _bad_request_error(message: str) -> HttpError:
     return HttpError(400, message, "BAD_REQUEST")
 
@@ -169,8 +182,7 @@ def _result_response(result: OperationResult, media_type: str) -> Response:
     was_executed = result.data is not None or any(error.path for error in result.errors)
     if was_executed:
         body["data"] = result.data
-    codes = {(error.extensions or {}).get("code") for error in result.errors}
-    if "SERVICE_UNAVAILABLE" in codes:
+    if "SERVICE_UNAVAILABLE" in _list_codes(result.errors):
         return _json_response(503, body, media_type, RETRY_AFTER_HEADERS)
     status = 400 if not was_executed and media_type == GRAPHQL_RESPONSE_MEDIA_TYPE else 200
     return _json_response(status, body, media_type)

@@ -109,11 +109,15 @@ class Settings:
     requests_in_flight: int = _setting(
         100, POSITIVE_COUNT, "Requests that a worker processes at a time; more are answered 503."
     )
-    rate_limit: int = _setting(
-        0, COUNT_OR_ZERO, "Requests per second and key that a worker answers; 0 sets no limit."
-    )
+    rate_limit: int = _setting(500, COUNT_OR_ZERO, "Requests per second and key; 0: no limit.")
     rate_burst: int = _setting(
-        50, POSITIVE_COUNT, "Requests that a key may make at once under --rate-limit."
+        1000, POSITIVE_COUNT, "Requests that a key may make at once under --rate-limit."
+    )
+    bad_key_limit: int = _setting(
+        1, COUNT_OR_ZERO, "Invalid keys per second and client address; 0: no limit."
+    )
+    bad_key_burst: int = _setting(
+        20, POSITIVE_COUNT, "Invalid keys that an address may send at once under --bad-key-limit."
     )
     cache_mb: int = _setting(
         64, COUNT_OR_ZERO, "Response cache size per worker in MB; 0 turns caching off."

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from gateway.cache.fast_path import FastPath
 from gateway.cache.response_cache import ResponseCache
 from gateway.errors import StartError
+from gateway.limits.rate_limit import RateLimiter
 from gateway.middleware.cors import VARY_ORIGIN_LINE
-from gateway.rate_limit import RateLimiter
 from gateway.settings import Settings
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.request.process_pool import ProcessPool

@@ -20,7 +20,7 @@ from rest.entity_tags import Precondition, compute_etag
 from rest.envelopes import RequestUrl
 from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_found_error
 from rest.parameters import EndpointInputs
-from rest.path_routing import Handler, PathRoute
+from rest.path_routing import SCOPE_OPERATION, Handler, PathRoute
 from schema.errors import UnavailableError
 from schema.execution import Caller, Context, Executor, Operation, OperationResult, RequestError
 
@@ -80,6 +80,7 @@ class EndpointHandler:
 
     async def __call__(self, request: Request) -> ASGIApp:
         """Respond to a request. Check key, flag, permission, input, existence, in this order."""
+        request.scope[SCOPE_OPERATION] = self.operation.name
         caller = await self.service.authenticate(request)
         self._check_requirements(caller)
         variables, request_url = self._parse_url(request)

@@ -90,6 +90,12 @@ def rate_limit_error(wait_seconds: float) -> HttpError:
     return HttpError(429, "API rate limit exceeded", "RATE_LIMITED", headers=headers)
 
 
+def bad_keys_error(wait_seconds: float) -> HttpError:
+    """Return the 429 for a client that keeps sending invalid keys. It says nothing about a key."""
+    headers = {"Retry-After": str(math.ceil(wait_seconds))}
+    return HttpError(429, "Too many invalid API keys", "RATE_LIMITED", headers=headers)
+
+
 def service_unavailable_error() -> HttpError:
     """Return the 503 while MongoDB is unreachable."""
     return HttpError(503, UNAVAILABLE_MESSAGE, "SERVICE_UNAVAILABLE", headers=RETRY_AFTER_HEADERS)

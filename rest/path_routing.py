@@ -24,6 +24,10 @@ SegmentTree: TypeAlias = dict[Any, Any]
 
 SCOPE_ROUTE = "floorgate.route"
 """Scope member: template of the matched route."""
+SCOPE_OPERATION = "floorgate.operation"
+"""Scope member: name of the GraphQL operation, as the client or the endpoint gives it."""
+SCOPE_ERROR_CODES = "floorgate.error_codes"
+"""Scope member: codes of the errors in the response."""
 ANY_SEGMENT = object()
 END_OF_PATH = None
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
@@ -65,6 +69,7 @@ class PathRoute:
             else:
                 raise method_not_allowed_error(self.allowed_methods)
         except HttpError as error:
+            scope[SCOPE_ERROR_CODES] = [error.code]
             response = error.to_response()
         await response(scope, receive, send)
 

@@ -117,6 +117,11 @@ class Executor:
             raise limit_exceeded_error(TOO_DEEP_MESSAGE) from error
         return operation
 
+    def find_name(self, text: str, name: str | None) -> str | None:
+        """Return the name of a client's operation, if it is cached: parsing it would cost more."""
+        operation = self._operation_cache.peek((text, name), None)
+        return name if operation is None else operation.name
+
     async def run(
         self, operation: Operation, variables: Mapping[str, Any], context: Context
     ) -> OperationResult:

@@ -128,6 +128,13 @@ async def find_api_key(database: driver.Database, key_digest: KeyDigest) -> ApiK
     return None if document is None else _to_api_key(document)
 
 
+async def list_digests(database: driver.Database) -> frozenset[KeyDigest]:
+    """Return the digests of all keys that are not revoked."""
+    with driver.translate_errors():
+        found = database[KEYS_COLLECTION].find({"revoked_at": None}, {"_id": False, "digest": True})
+        return frozenset([document["digest"] for document in await found.to_list(None)])
+
+
 async def record_uses(database: driver.Database, uses: dict[str, datetime]) -> None:
     """Store when keys were last used; a later time already stored stays."""
     with driver.translate_errors():

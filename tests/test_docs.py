@@ -96,6 +96,11 @@ def _field_names(extra: ast.expr, function: ast.AST, place: Path) -> Iterator[st
         if isinstance(node, ast.Assign)
         for target in node.targets
     ]
+    assigned += [
+        (ast.unparse(node.target), node.value)
+        for node in ast.walk(function)
+        if isinstance(node, ast.AnnAssign) and node.value
+    ]
     created = [value, *(made for target, made in assigned if target == name)]
     keys = [target for target, _ in assigned if target.startswith(f"{name}[")]
     found = {ast.literal_eval(key.removeprefix(name))[0] for key in keys}

@@ -24,6 +24,7 @@ def environment(directory: Directory) -> dict[str, str]:
         "FLOORGATE_MONGO_URL": directory.mongo_url,
         "FLOORGATE_DATABASE": directory.database,
         "FLOORGATE_BASE_URL": BASE_URL,
+        "FLOORGATE_RATE_LIMIT": "0",
     }
 
 

@@ -16,12 +16,12 @@ from typing import NamedTuple
 from starlette.types import Scope
 
 from gateway.authentication import API_KEY_HEADER
-from gateway.cache.cached_response import SCOPE_CACHE_KEY
+from gateway.cache.cached_response import SCOPE_CACHE_KEY, serialize_headers
 from gateway.cache.response_cache import ResponseCache
 from gateway.exchange import SCOPE_AUTHENTICATED_KEY, RawHeaders
-from gateway.rate_limit import RateLimiter
+from gateway.limits.rate_limit import RateLimiter
 from rest.endpoints import CacheKey
-from rest.path_routing import SCOPE_ROUTE
+from rest.path_routing import SCOPE_OPERATION, SCOPE_ROUTE
 from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
 from storage.cache.cache import Cache
 
@@ -47,6 +47,7 @@ class FastResponse(NamedTuple):
     body: bytes
     route: str
     key_id: str
+    operation: str | None = None
 
 
 class FastPathEntry(NamedTuple):
@@ -56,6 +57,7 @@ class FastPathEntry(NamedTuple):
     authenticated_key: AuthenticatedKey
     """As the pipeline saw it. If the key is read again, its permissions may have changed."""
     route: str
+    operation: str | None
 
 
 class FastPath:
@@ -91,16 +93,18 @@ class FastPath:
         if response is None:
             self._entries.discard(digest)
             return None
-        if self._rate_limiter.check(record.id, time.monotonic()) is not None:
+        status = self._rate_limiter.check(record.id, time.monotonic())
+        if status.wait_seconds is not None:
             return None  # let the pipeline produce the 429; a rejected request is not counted
+        extra_headers = self._extra_headers + serialize_headers(status.headers)
         encoded, is_match = response.select_encoding(
             inspected.get(b"accept-encoding"), inspected.get(b"if-none-match")
         )
         if is_match:
-            head = encoded.not_modified_header_lines + self._extra_headers
-            return FastResponse(304, head, b"", entry.route, record.id)
-        head, body = encoded.header_lines + self._extra_headers, encoded.body_message["body"]
-        return FastResponse(200, head, body, entry.route, record.id)
+            head = encoded.not_modified_header_lines + extra_headers
+            return FastResponse(304, head, b"", entry.route, record.id, entry.operation)
+        head, body = encoded.header_lines + extra_headers, encoded.body_message["body"]
+        return FastResponse(200, head, body, entry.route, record.id, entry.operation)
 
     def remember(self, scope: Scope) -> None:
         """Add an entry for a request that the pipeline has led to a cached response."""
@@ -114,7 +118,12 @@ class FastPath:
         target = scope["raw_path"] + b"?" + query if query else scope["raw_path"]
         if len(target) + sum(map(len, inspected.values())) > MAX_REQUEST_BYTES:
             return
-        entry = FastPathEntry(cache_key, scope[SCOPE_AUTHENTICATED_KEY], scope[SCOPE_ROUTE])
+        entry = FastPathEntry(
+            cache_key,
+            scope[SCOPE_AUTHENTICATED_KEY],
+            scope[SCOPE_ROUTE],
+            scope.get(SCOPE_OPERATION),
+        )
         self._entries.put(_request_digest(target, inspected), entry)
 
 

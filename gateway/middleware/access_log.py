@@ -10,12 +10,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.exchange import (
     SCOPE_EARLY_STATUS,
     SCOPE_KEY_ID,
+    SCOPE_RATE_LIMIT_HEADERS,
     SERVER_ERROR_MESSAGES,
     UNAVAILABLE_MESSAGES,
     get_request_id,
     log_request,
 )
-from rest.path_routing import SCOPE_ROUTE
+from rest.path_routing import SCOPE_ERROR_CODES, SCOPE_OPERATION, SCOPE_ROUTE
 from rest.request_body import ClientDisconnectedError
 
 CLIENT_CLOSED_REQUEST = 499
@@ -40,7 +41,7 @@ class AccessLogMiddleware:
         started = time.perf_counter()
         request_id = get_request_id(scope["headers"])
         scope.setdefault("state", {})["request_id"] = request_id
-        recorder = _ResponseRecorder(send, request_id, is_head=scope["method"] == "HEAD")
+        recorder = _ResponseRecorder(scope, send, request_id)
         error = await self._run_app(scope, receive, recorder)
         if self.on_response is not None:
             self.on_response(scope)
@@ -52,6 +53,8 @@ class AccessLogMiddleware:
             duration_ms=(time.perf_counter() - started) * 1000,
             sent_bytes=recorder.sent_bytes,
             key_id=scope.get(SCOPE_KEY_ID),
+            operation=scope.get(SCOPE_OPERATION),
+            error_codes=["SERVER_ERROR"] if error else scope.get(SCOPE_ERROR_CODES, ()),
             error=error,
         )
 
@@ -79,18 +82,24 @@ class AccessLogMiddleware:
 class _ResponseRecorder:
     """Record status and size of a response on its way to the client."""
 
-    def __init__(self, send: Send, request_id: str, *, is_head: bool) -> None:
+    def __init__(self, scope: Scope, send: Send, request_id: str) -> None:
+        self._scope = scope
         self._send = send
         self._request_id_header = (b"x-request-id", request_id.encode("latin-1"))
-        self._is_head = is_head
         self.status = 0
         self.sent_bytes = 0
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message = {**message, "headers": [*message.get("headers", ()), self._request_id_header]}
-        elif not self._is_head:
+            headers = [
+                *message.get("headers", ()),
+                self._request_id_header,
+                # Only now: cached responses are sent to other keys, too.
+                *self._scope.get(SCOPE_RATE_LIMIT_HEADERS, ()),
+            ]
+            message = {**message, "headers": headers}
+        elif self._scope["method"] != "HEAD":
             self.sent_bytes += len(message.get("body", b""))
         await self._send(message)
 

@@ -18,7 +18,14 @@ ALLOWED_HEADERS = (
     "If-None-Match",
     "X-Request-Id",
 )
-EXPOSED_HEADERS = ("ETag", "Link", "Retry-After", "X-Request-Id")
+EXPOSED_HEADERS = (
+    "ETag",
+    "Link",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Retry-After",
+    "X-Request-Id",
+)
 PREFLIGHT_MAX_AGE_SECONDS = 3600
 VARY_ORIGIN_LINE = b"vary: Origin\r\n"
 """Header line that this middleware adds to responses to requests without `Origin`."""

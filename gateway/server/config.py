@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 from starlette.types import ASGIApp
 
 from gateway.cache.fast_path import FastResponse
+from gateway.limits.arrival_table import ArrivalTables
 from gateway.server.logs import LogFormat
 from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES
 from storage.cache.write_counter import WriteCounter
@@ -22,8 +23,20 @@ class AppWithFastPath(NamedTuple):
     fast_path: FastPathLookup | None = None
 
 
-CreateApplication: TypeAlias = Callable[[WriteCounter], AppWithFastPath]
-"""Called once in each serving process, with the counter of writes that the processes share."""
+class SharedMemory(NamedTuple):
+    """What the serving processes of a gateway share."""
+
+    write_counter: WriteCounter
+    arrivals: ArrivalTables
+
+    @classmethod
+    def for_single_process(cls) -> "SharedMemory":
+        """Return memory that no other process uses."""
+        return cls(WriteCounter.for_single_process(), ArrivalTables.for_single_process())
+
+
+CreateApplication: TypeAlias = Callable[[SharedMemory], AppWithFastPath]
+"""Called once in each serving process."""
 
 
 @dataclass(frozen=True)

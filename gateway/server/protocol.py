@@ -199,6 +199,7 @@ class HttpProtocol(BackpressureProtocol):
             duration_ms=(self.loop.time() - self._request_started) * 1000,
             sent_bytes=len(response.body),
             key_id=response.key_id,
+            operation=response.operation,
         )
         return True
 

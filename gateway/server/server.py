@@ -10,9 +10,8 @@ import click
 
 from gateway.errors import StartError
 from gateway.server import logs, worker
-from gateway.server.config import ServerConfig
+from gateway.server.config import ServerConfig, SharedMemory
 from gateway.server.supervisor import Supervisor
-from storage.cache.write_counter import WriteCounter
 
 _BACKLOG = 2048
 _BIND_ERROR_HINTS = {
@@ -75,7 +74,7 @@ def _run_workers(
 ) -> int:
     if workers > 1:
         return Supervisor(server_config, listeners, workers=workers, on_ready=on_ready).run()
-    return worker.run_worker(server_config, listeners, WriteCounter.for_single_process(), on_ready)
+    return worker.run_worker(server_config, listeners, SharedMemory.for_single_process(), on_ready)
 
 
 def open_listeners(host: str, port: int) -> list[socket.socket]:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 
 from gateway.errors import StartError
+from gateway.limits import arrival_table
 from gateway.server.config import ServerConfig
 from gateway.server.worker import EXIT_FORCED, READY_MESSAGE, WorkerOrders
 from storage.cache import write_counter
@@ -39,6 +40,7 @@ class WorkerProcess:
         server_config: ServerConfig,
         listeners: Sequence[socket.socket],
         slot: write_counter.CounterSlot,
+        arrivals_fd: int,
     ) -> None:
         self.slot_number = slot.number
         self.channel, worker_end = socket.socketpair()
@@ -46,12 +48,14 @@ class WorkerProcess:
         self.message = b""
         descriptors = [listener.fileno() for listener in listeners]
         with worker_end:
-            orders = WorkerOrders(server_config, descriptors, worker_end.fileno(), slot)
+            orders = WorkerOrders(
+                server_config, descriptors, worker_end.fileno(), slot, arrivals_fd
+            )
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _WORKER_PROGRAM],
                 stdin=subprocess.PIPE,
                 stdout=sys.stderr.fileno(),  # standard output carries only the `ready` line
-                pass_fds=[*descriptors, worker_end.fileno(), slot.descriptor],
+                pass_fds=[*descriptors, worker_end.fileno(), slot.descriptor, arrivals_fd],
                 start_new_session=True,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             )
@@ -99,6 +103,7 @@ class Supervisor:
         self._workers: list[WorkerProcess] = []
         self._worker_count = workers
         self._write_counter_fd = write_counter.create_shared_memory(workers)
+        self._arrivals_fd = arrival_table.create_shared_memory()
 
     def run(self) -> int:
         """Run until a signal and return the exit status, 0 when drained. Raises StartError."""
@@ -129,7 +134,7 @@ class Supervisor:
         taken = {worker.slot_number for worker in self._workers}
         number = next(number for number in range(self._worker_count) if number not in taken)
         slot = write_counter.CounterSlot(self._write_counter_fd, number)
-        worker = WorkerProcess(self._server_config, self._listeners, slot)
+        worker = WorkerProcess(self._server_config, self._listeners, slot, self._arrivals_fd)
         self._workers.append(worker)
         self._selector.register(worker.channel, selectors.EVENT_READ)
 

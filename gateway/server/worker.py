@@ -22,8 +22,9 @@ import uvloop
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.errors import StartError, TlsError
+from gateway.limits.arrival_table import ArrivalTables
 from gateway.server import logs, tls
-from gateway.server.config import AppWithFastPath, ServerConfig
+from gateway.server.config import AppWithFastPath, ServerConfig, SharedMemory
 from gateway.server.protocol import build_http_protocol
 from storage.cache.write_counter import CounterSlot, WriteCounter
 
@@ -49,6 +50,7 @@ class WorkerOrders(NamedTuple):
     listeners: list[int]
     channel: int
     slot: CounterSlot
+    arrivals: int
 
 
 class EventLoop(uvloop.Loop):
@@ -149,7 +151,7 @@ class _LifespanGuard:
 def run_worker(
     server_config: ServerConfig,
     listeners: Sequence[socket.socket],
-    write_counter: WriteCounter,
+    shared: SharedMemory,
     on_ready: Callable[[], None],
 ) -> int:
     """Serve until SIGTERM or SIGINT, drain, and return 0, or `EXIT_FORCED` on a second SIGINT.
@@ -158,7 +160,7 @@ def run_worker(
     """
     _raise_open_file_limit()
     try:
-        application = server_config.create_application(write_counter)
+        application = server_config.create_application(shared)
         guard = _LifespanGuard(application.asgi_app)
         config = build_uvicorn_config(server_config, application._replace(asgi_app=guard))
         server = UvicornServer(config, on_ready)
@@ -232,9 +234,9 @@ def main() -> None:
     logs.configure_logging(server_config.log_level, server_config.log_format)
     threading.Thread(target=_exit_with_parent, args=(channel, server_config), daemon=True).start()
     listeners = [socket.socket(fileno=descriptor) for descriptor in orders.listeners]
-    write_counter = WriteCounter.attach(orders.slot)
+    shared = SharedMemory(WriteCounter.attach(orders.slot), ArrivalTables.attach(orders.arrivals))
     try:
-        run_worker(server_config, listeners, write_counter, lambda: channel.sendall(READY_MESSAGE))
+        run_worker(server_config, listeners, shared, lambda: channel.sendall(READY_MESSAGE))
     except StartError as error:
         channel.sendall(str(error).encode())
         sys.exit(EXIT_START_FAILED)

@@ -81,12 +81,23 @@ HEADER_COMPONENTS: Final[dict[str, OpenApiObject]] = {
     "Retry-After": _describe_header(
         "Seconds to wait before the next attempt.", 1, type="integer", minimum=0, format="int32"
     ),
+    "RateLimit-Policy": _describe_header(
+        "The rate limit of the key: `q` requests at once, all of them available again after `w` "
+        "seconds. Like `RateLimit`, absent if the key is not valid or has no limit.",
+        '"default";q=1000;w=2',
+    ),
+    "RateLimit": _describe_header(
+        "What is left of the rate limit: `r` requests at once, all of them available again after "
+        "`t` seconds, or one of them if `r` is 0.",
+        '"default";r=998;t=1',
+    ),
 }
+_COMMON_HEADERS: Final = ("RateLimit-Policy", "RateLimit", "X-Request-Id")
 
 
 def header_references(*names: str) -> OpenApiObject:
-    """Return references to headers, and to the one that every response has."""
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in (*names, "X-Request-Id")}
+    """Return references to headers, and to those that every response has."""
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in (*names, *_COMMON_HEADERS)}
 
 
 class ErrorResponse(NamedTuple):
@@ -188,8 +199,8 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
     ),
     429: ErrorResponse(
         "TooManyRequests",
-        "The key's rate limit is exceeded.",
-        {"rate": errors.rate_limit_error(1)},
+        "The key's rate limit is exceeded, or the client has sent too many invalid keys.",
+        {"rate": errors.rate_limit_error(1), "keys": errors.bad_keys_error(1)},
         ("Retry-After",),
     ),
     431: ErrorResponse(

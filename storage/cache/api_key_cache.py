@@ -15,6 +15,7 @@ from storage import api_keys
 from storage.api_keys import ApiKey, KeyDigest
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import ChangeFeed
+from storage.cache.key_digests import KeyDigests
 from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.driver import PyMongoError
@@ -44,7 +45,18 @@ class ApiKeyCache:
         self._database = database
         self._feed = feed
         self._records: Cache[KeyDigest, ApiKey | None] = Cache(max_entries=MAX_KEYS, feed=feed)
+        self._digests = KeyDigests(database, feed)
         self._last_uses: dict[str, datetime] = {}
+
+    def find_authenticated_key(self, key: str) -> AuthenticatedKey | None:
+        """Return the key if it is cached and valid now; None if only a read can tell."""
+        digest = api_keys.hash_key(key)
+        record = self.get_cached_key(digest)
+        return None if record is None else AuthenticatedKey(record, digest)
+
+    async def is_stored(self, key: str) -> bool:
+        """Return whether a key exists, without a read for each. Raises UnavailableError."""
+        return api_keys.is_well_formed(key) and await self._digests.contain(api_keys.hash_key(key))
 
     async def get_authenticated_key(self, key: str) -> AuthenticatedKey | None:
         """Return the key if it is valid now, else None. Raises UnavailableError."""

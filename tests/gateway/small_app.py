@@ -3,15 +3,16 @@
 import asyncio
 import os
 import sys
+import time
 from pathlib import Path
 
 import orjson
 from starlette.types import Receive, Scope, Send
 
 from gateway.errors import StartError
+from gateway.limits.rate_limit import RateLimiter
 from gateway.middleware.access_log import AccessLogMiddleware
-from gateway.server.config import AppWithFastPath
-from storage.cache.write_counter import WriteCounter
+from gateway.server.config import AppWithFastPath, SharedMemory
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
@@ -32,11 +33,12 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     await send({"type": "lifespan.shutdown.complete"})
 
 
-def create(write_counter: WriteCounter) -> AppWithFastPath:
+def create(shared: SharedMemory) -> AppWithFastPath:
     """`/pid` says which process answers; `/sleep/0.5` takes its time; `/exit` ends the process;
-    `/write` counts a write; `/say` writes to standard output.
+    `/write` counts a write; `/say` writes to standard output. `remaining` counts all requests.
     """
     sleeping = 0
+    limiter = RateLimiter(1 / 3600, 1000, shared.arrivals.keys)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -50,7 +52,7 @@ def create(write_counter: WriteCounter) -> AppWithFastPath:
             sys.stdout.write("said\n")
             sys.stdout.flush()
         if word == "write":
-            write_counter.increment()
+            shared.write_counter.increment()
         sleeping += word == "sleep"
         await asyncio.sleep(float(seconds or 0))
         body = orjson.dumps(
@@ -58,7 +60,8 @@ def create(write_counter: WriteCounter) -> AppWithFastPath:
                 "pid": os.getpid(),
                 "setting": os.environ.get("SMALL_APP_SETTING"),
                 "sleeping": sleeping,
-                "writes": write_counter.read().hex(),
+                "remaining": limiter.check("key", time.monotonic()).remaining,
+                "writes": shared.write_counter.read().hex(),
             }
         )
         headers = [(b"content-length", str(len(body)).encode())]
@@ -68,7 +71,7 @@ def create(write_counter: WriteCounter) -> AppWithFastPath:
     return AppWithFastPath(AccessLogMiddleware(app))
 
 
-def create_expected_failure(write_counter: WriteCounter) -> AppWithFastPath:
+def create_expected_failure(shared: SharedMemory) -> AppWithFastPath:
     """Its start fails with a sentence, as it does without MongoDB."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,16 +80,16 @@ def create_expected_failure(write_counter: WriteCounter) -> AppWithFastPath:
     return AppWithFastPath(app)
 
 
-def create_fault(write_counter: WriteCounter) -> AppWithFastPath:
+def create_fault(shared: SharedMemory) -> AppWithFastPath:
     raise RuntimeError("a fault of ours")
 
 
-def create_exit(write_counter: WriteCounter) -> AppWithFastPath:
+def create_exit(shared: SharedMemory) -> AppWithFastPath:
     """The process ends without a word."""
     os._exit(7)
 
 
-def create_second_fails(write_counter: WriteCounter) -> AppWithFastPath:
+def create_second_fails(shared: SharedMemory) -> AppWithFastPath:
     """The first process takes as long to start as it is configured to; the second one cannot start.
 
     Each leaves its process id in a directory.
@@ -95,4 +98,4 @@ def create_second_fails(write_counter: WriteCounter) -> AppWithFastPath:
     (started / str(os.getpid())).touch()
     if min(started.iterdir(), key=lambda path: path.stat().st_mtime_ns).name != str(os.getpid()):
         raise StartError("one of us is enough")
-    return create(write_counter)
+    return create(shared)

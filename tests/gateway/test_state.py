@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gateway import state
+from gateway.app import Gateway
 from gateway.errors import StartError
-from gateway.rate_limit import RateLimiter
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
 from storage.bundles.importing.lease import ImportLease
@@ -36,7 +36,7 @@ def settings(mongo_url: str, database_name: str, request: pytest.FixtureRequest)
 def open_gateway_state(settings: Settings, counter: WriteCounter | None = None) -> Any:
     """The context in which the state exists."""
     return open_state(
-        settings, counter or WriteCounter.for_single_process(), RateLimiter(per_second=0, burst=1)
+        settings, counter or WriteCounter.for_single_process(), Gateway(settings).rate_limiter
     )
 
 

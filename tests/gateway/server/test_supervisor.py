@@ -61,6 +61,17 @@ def test_workers_see_the_writes_of_one_another(start: Start) -> None:
     assert {answer["writes"] for answer in seen} == {after}
 
 
+def test_workers_count_requests_together_and_their_replacements_go_on(start: Start) -> None:
+    address, before = two_workers(start(workers=2))
+    answers = [get(f"{address}/pid").json() for _ in range(20)]
+    left = [answer["remaining"] for answer in answers]
+    assert left == list(range(left[0], left[0] - 20, -1))
+    assert {answer["pid"] for answer in answers} == before
+    exit_worker(address)
+    wait_for_two_workers(address, excluding=set())
+    assert get(f"{address}/pid").json()["remaining"] < left[-1]
+
+
 def test_a_worker_that_dies_is_replaced(start: Start) -> None:
     running = start(workers=2)
     address, before = two_workers(running)

@@ -17,10 +17,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.errors import StartError
 from gateway.server import tls
-from gateway.server.config import AppWithFastPath, ConnectionLimits, ServerConfig
+from gateway.server.config import AppWithFastPath, ConnectionLimits, ServerConfig, SharedMemory
 from gateway.server.server import open_listeners
 from gateway.server.worker import EXIT_FORCED, build_uvicorn_config, run_worker
-from storage.cache.write_counter import WriteCounter
 from tests.gateway import small_app
 from tests.gateway.log_lines import capture_log_lines
 
@@ -56,8 +55,8 @@ def run(
         small_app.create if app is None else lambda _: AppWithFastPath(app),
         **given,  # type: ignore[arg-type]
     )
-    counter = WriteCounter.for_single_process()
-    return run_worker(config, [listener], counter, on_ready or (lambda: send(signal.SIGTERM)))
+    shared = SharedMemory.for_single_process()
+    return run_worker(config, [listener], shared, on_ready or (lambda: send(signal.SIGTERM)))
 
 
 def send(*signals: int) -> None:
@@ -131,11 +130,11 @@ def test_a_start_that_fails_says_why(listener: socket.socket, app: ASGIApp, sent
     ],
 )
 def test_an_application_that_cannot_be_created_says_why(
-    listener: socket.socket, create: Callable[[WriteCounter], AppWithFastPath], sentence: str
+    listener: socket.socket, create: Callable[[SharedMemory], AppWithFastPath], sentence: str
 ) -> None:
     with pytest.raises(StartError) as raised:
         run_worker(
-            ServerConfig(create), [listener], WriteCounter.for_single_process(), lambda: None
+            ServerConfig(create), [listener], SharedMemory.for_single_process(), lambda: None
         )
     assert str(raised.value) == sentence
 

@@ -91,6 +91,15 @@ async def test_requests_over_the_rate_limit_get_the_documented_error(world: Worl
     assert "Retry-After" in _names(response)
 
 
+async def test_many_invalid_keys_get_the_documented_error(world: World) -> None:
+    settings = world.settings(bad_key_limit=1, bad_key_burst=1)
+    async with gateway_client(settings, "fgk_none") as client:
+        responses = [await client.get("/v1/units") for _ in range(20)]
+    throttled = [response for response in responses if response.status_code == 429]
+    assert throttled[0].json() == documented(429, "keys")
+    assert "Retry-After" in _names(throttled[0])
+
+
 async def test_a_crash_gets_the_documented_error() -> None:
     async def fail(_: Request) -> Response:
         raise ZeroDivisionError

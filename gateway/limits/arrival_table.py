@@ -1,0 +1,119 @@
+"""When each client may send its next request, in memory that the workers of a gateway share."""
+
+import fcntl
+import hashlib
+import mmap
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+SLOTS = 65_536
+"""Clients that a table remembers."""
+_SLOTS_PER_SET = 8
+SETS = SLOTS // _SLOTS_PER_SET
+_TAG_BYTES = SLOTS * 8
+_TABLE_BYTES = 2 * _TAG_BYTES
+_LOCK_ATTEMPTS = 5_000
+"""Some 15 ms. A process holds a lock for microseconds, unless it is stopped while it does."""
+
+
+def compute_tag(name: str) -> int:
+    """Return what stands for a name in a table, the same in all processes."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
+
+
+class ArrivalTable:
+    """Map names to theoretical arrival times, in a fixed amount of memory.
+
+    A table is set-associative: the digest of a name selects eight slots, and the name is in one of
+    them. A time in the past says no more than an unknown name does, so its slot is free. Without a
+    free slot, the name with the earliest time is evicted and starts anew.
+
+    Times are of `time.monotonic()`, which on Linux all processes read from one clock.
+    """
+
+    def __init__(
+        self, memory: mmap.mmap, number: int = 0, lock_descriptor: int | None = None
+    ) -> None:
+        """Use a table in memory; without `lock_descriptor`, no other process does."""
+        view = memoryview(memory)[number * _TABLE_BYTES :][:_TABLE_BYTES]
+        self._tags = view[:_TAG_BYTES].cast("Q")
+        self.times = view[_TAG_BYTES:].cast("d")
+        """Theoretical arrival times by slot; 0 for a name that was not in the table."""
+        self._lock_descriptor = lock_descriptor
+        self._first_lock = number * SETS
+
+    @contextmanager
+    def find_slot(self, name: str) -> Generator[int, None, None]:
+        """Yield the slot of a name. No other process changes its time in the meantime."""
+        tag = compute_tag(name)
+        set_number = tag % SETS
+        is_locked = self._lock_descriptor is not None and self._lock(set_number)
+        try:
+            yield self._find_slot(set_number * _SLOTS_PER_SET, tag)
+        finally:
+            if is_locked:
+                self._unlock(set_number)
+
+    def _find_slot(self, first: int, tag: int) -> int:
+        slots = range(first, first + _SLOTS_PER_SET)
+        for slot in slots:
+            if self._tags[slot] == tag:
+                return slot
+        slot = min(slots, key=self.times.__getitem__)
+        self._tags[slot], self.times[slot] = tag, 0.0
+        return slot
+
+    # Record locks belong to a process, and the kernel releases those of a process that dies.
+
+    def _lock(self, set_number: int) -> bool:
+        """Lock the slots of a set, or return False.
+
+        Never wait for long: a process that was stopped may hold the lock, and requests go before an
+        exact count. What is lost then is what this process admits until the other one continues.
+        """
+        assert self._lock_descriptor is not None
+        exclusive = fcntl.LOCK_EX | fcntl.LOCK_NB
+        for _ in range(_LOCK_ATTEMPTS):
+            try:
+                fcntl.lockf(self._lock_descriptor, exclusive, 1, self._first_lock + set_number)
+            except (BlockingIOError, PermissionError):  # POSIX allows both
+                os.sched_yield()
+            else:
+                return True
+        return False
+
+    def _unlock(self, set_number: int) -> None:
+        assert self._lock_descriptor is not None
+        fcntl.lockf(self._lock_descriptor, fcntl.LOCK_UN, 1, self._first_lock + set_number)
+
+
+class ArrivalTables(NamedTuple):
+    """The tables of one gateway."""
+
+    keys: ArrivalTable
+    """By the id of an API key."""
+    addresses: ArrivalTable
+    """By the address of a client. A table of its own, so that many addresses evict no key."""
+
+    @classmethod
+    def for_single_process(cls) -> "ArrivalTables":
+        """Return tables that no other process reads."""
+        memory = mmap.mmap(-1, len(cls._fields) * _TABLE_BYTES)
+        return cls(*(ArrivalTable(memory, number) for number in range(len(cls._fields))))
+
+    @classmethod
+    def attach(cls, descriptor: int) -> "ArrivalTables":
+        """Return the tables in memory that the supervisor created; keep the descriptor open."""
+        memory = mmap.mmap(descriptor, len(cls._fields) * _TABLE_BYTES)
+        return cls(
+            *(ArrivalTable(memory, number, descriptor) for number in range(len(cls._fields)))
+        )
+
+
+def create_shared_memory() -> int:
+    """Return the file descriptor of memory with empty tables. Pages take memory once used."""
+    descriptor = os.memfd_create("floorgate-arrivals")
+    os.ftruncate(descriptor, len(ArrivalTables._fields) * _TABLE_BYTES)
+    return descriptor

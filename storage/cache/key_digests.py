@@ -1,0 +1,56 @@
+"""The digests of all API keys that are not revoked, read at once.
+
+They tell whether a key exists without one read of the database for each key that is asked for.
+"""
+
+import asyncio
+import time
+from typing import NamedTuple
+
+from storage import api_keys
+from storage.api_keys import KeyDigest
+from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
+from storage.mongo import driver
+
+REREAD_SECONDS = 1.0
+"""While changes might go unnoticed, and however often keys change."""
+
+
+class _Reading(NamedTuple):
+    digests: frozenset[KeyDigest]
+    snapshot: VersionSnapshot | None
+    read_at: float
+
+
+class KeyDigests:
+    """Look up digests; a key that was created within the last second may be missing."""
+
+    def __init__(self, database: driver.Database, feed: ChangeFeed) -> None:
+        self._database = database
+        self._feed = feed
+        self._last = _Reading(frozenset(), None, float("-inf"))
+        self._reading: asyncio.Task[_Reading] | None = None
+
+    async def contain(self, digest: KeyDigest) -> bool:
+        """Return whether a key has this digest. Raises UnavailableError."""
+        if not self._is_current(self._last):
+            if self._reading is None:  # concurrent requests share one read
+                self._reading = asyncio.create_task(self._read())
+            self._last = await asyncio.shield(self._reading)
+        return digest in self._last.digests
+
+    def _is_current(self, reading: _Reading) -> bool:
+        if time.monotonic() - reading.read_at < REREAD_SECONDS:
+            return True
+        before, now = reading.snapshot, self._feed.take_snapshot()
+        if before is None or now is None:
+            return False
+        return is_unchanged_since(before, now, (api_keys.KEYS_COLLECTION,))
+
+    async def _read(self) -> _Reading:
+        try:
+            snapshot = self._feed.take_snapshot()  # before the read: a change during it counts
+            digests = await api_keys.list_digests(self._database)
+            return _Reading(digests, snapshot, time.monotonic())
+        finally:
+            self._reading = None

@@ -1,0 +1,177 @@
+"""Every response to a valid key says how many requests the key has left."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from gateway.app import Gateway
+from gateway.limits.rate_limit import RateLimitStatus
+from storage.errors import UnavailableError
+from storage.store import Store
+from tests.fixtures import World, gateway_client, open_client, run_gateway
+from tests.gateway.cache.test_fast_path import serve_with_fast_path
+
+pytestmark = pytest.mark.anyio
+
+LIMITS = {"rate_limit": 1, "rate_burst": 1000}
+"""So slow that nothing becomes available again while a test runs, or close to nothing."""
+POLICY = '"default";q=1000;w=1000'
+
+
+@pytest.fixture(scope="module")
+async def limited(world: World, anyio_backend: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with gateway_client(world.settings(**LIMITS), world.keys.full) as client:
+        yield client
+
+
+def remaining(response: httpx.Response) -> int:
+    """The `r` of a response, which must have both headers, once."""
+    assert response.headers.get_list("ratelimit-policy") == [POLICY]
+    [limit] = response.headers.get_list("ratelimit")
+    found = re.fullmatch(r'"default";r=(\d+);t=(\d+)', limit)
+    assert found is not None
+    return int(found[1])
+
+
+@pytest.mark.parametrize(
+    ("status", "request_options"),
+    [
+        (200, {"method": "GET", "url": "/v1/units"}),
+        (200, {"method": "HEAD", "url": "/v1/units"}),
+        (200, {"method": "GET", "url": "/v1/units", "headers": {"Accept-Encoding": "gzip"}}),
+        (304, {"method": "GET", "url": "/v1/units", "headers": {"If-None-Match": "*"}}),
+        (400, {"method": "GET", "url": "/v1/units/references"}),
+        (404, {"method": "GET", "url": "/v1/units/none"}),
+        (422, {"method": "GET", "url": "/v1/units?page=0"}),
+        (200, {"method": "GET", "url": "/graphql?query={__typename}"}),
+        (
+            200,
+            {"method": "POST", "url": "/graphql", "json": {"query": "{ units { data { id } } }"}},
+        ),
+        (200, {"method": "POST", "url": "/graphql", "json": {"query": "{ nothing }"}}),
+        (400, {"method": "POST", "url": "/graphql", "json": []}),
+        (415, {"method": "POST", "url": "/graphql", "content": "x"}),
+        (405, {"method": "GET", "url": "/graphql?query=mutation{revokeApiKey(id:%22x%22)}"}),
+    ],
+)
+async def test_a_response_says_what_is_left(
+    limited: httpx.AsyncClient, status: int, request_options: dict[str, object]
+) -> None:
+    before = remaining(await limited.get("/v1/units/unit-1"))
+    response = await limited.request(**request_options)  # type: ignore[arg-type]
+    assert response.status_code == status
+    after = remaining(response)
+    assert after < before or after >= 990  # time has passed, and some are available again
+
+
+async def test_a_failure_says_what_is_left(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with gateway_client(world.settings(**LIMITS), world.keys.full) as client:
+        await client.get("/v1/units/unit-1")  # the key is cached now
+        for error, status in ((UnavailableError("down"), 503), (ZeroDivisionError(), 500)):
+
+            async def fail(*_: object, error: Exception = error, **__: object) -> None:
+                raise error
+
+            monkeypatch.setattr(Store, "list_page", fail)
+            response = await client.get("/v1/units")
+            assert response.status_code == status
+            assert remaining(response)
+
+
+async def test_requests_over_the_limit_are_told_the_same_twice(world: World) -> None:
+    settings = world.settings(rate_limit=1, rate_burst=2)
+    async with gateway_client(settings, world.keys.full) as client:
+        responses = [await client.get("/v1/units/unit-1") for _ in range(12)]
+    rejected = [response for response in responses if response.status_code == 429]
+    assert rejected
+    for response in rejected:
+        assert response.headers["ratelimit"] == '"default";r=0;t=1'
+        assert response.headers["retry-after"] == "1"
+        assert response.headers["ratelimit-policy"] == '"default";q=2;w=2'
+
+
+async def test_responses_without_a_valid_key_have_no_limit(
+    limited: httpx.AsyncClient,
+) -> None:
+    for key in ("", "not a key"):
+        response = await limited.get("/v1/units", headers={"API-Key": key})
+        assert response.status_code in (401, 403)
+        assert not [name for name in response.headers if name.startswith("ratelimit")]
+    for path in ("/v1/openapi.json", "/health/live", "/v1/nothing"):
+        assert "ratelimit" not in (await limited.get(path)).headers
+
+
+async def test_without_a_limit_there_are_no_headers(world: World) -> None:
+    async with gateway_client(world.settings(rate_limit=0), world.keys.full) as client:
+        for _ in range(2):
+            response = await client.get("/v1/units")
+            assert response.status_code == 200
+            assert "ratelimit" not in response.headers
+            assert "ratelimit-policy" not in response.headers
+
+
+async def test_pages_of_other_origins_may_read_the_headers(world: World) -> None:
+    settings = world.settings(cors_origins="https://elsewhere.test")
+    async with gateway_client(settings, world.keys.full) as client:
+        response = await client.get("/v1/units", headers={"Origin": "https://elsewhere.test"})
+    exposed = response.headers["access-control-expose-headers"].lower().split(", ")
+    assert {"ratelimit", "ratelimit-policy"} <= {*exposed}
+    assert "ratelimit" in response.headers
+
+
+async def test_a_cached_response_tells_each_key_its_own_limit(world: World) -> None:
+    async with run_gateway(world.settings(**LIMITS)) as gateway:
+        async with open_client(gateway, world.keys.full) as one:
+            first = [remaining(await one.get("/v1/units/unit-1")) for _ in range(20)]
+        async with open_client(gateway, world.keys.restricted) as other:
+            second = remaining(await other.get("/v1/units/unit-1"))
+    assert min(first) < 999
+    assert second == 999
+
+
+async def test_the_fast_path_and_the_pipeline_count_into_one_bucket(
+    own_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = own_world.settings(rate_limit=1, rate_burst=100_000)
+    async with serve_with_fast_path(settings, monkeypatch) as served:
+        freeze_limiter(served.gateway)
+        async with served.connect(own_world.keys.full) as connection:
+            await served.wait_for_fast_path(connection, "/v1/units")
+            served.found.clear()
+            tag = (await connection.request("/v1/units")).headers["etag"]
+            responses = [
+                await connection.request("/v1/units"),  # fast
+                await connection.request("/v1/units?page=9"),  # the pipeline
+                await connection.request("/v1/units", If_None_Match=tag),  # fast
+                await connection.request("/v1/units", Origin="https://x.test"),  # the pipeline
+                await connection.request("/v1/units"),  # fast
+            ]
+            assert served.found == [200, 200, 304, 200]
+    limits = [response.headers["ratelimit"] for response in responses]
+    left = [int(limit.split(";")[1].removeprefix("r=")) for limit in limits]
+    assert left == list(range(left[0], left[0] - 5, -1))
+    assert {each.headers["ratelimit-policy"] for each in responses} == {
+        '"default";q=100000;w=100000'
+    }
+
+
+def freeze_limiter(gateway: Gateway) -> None:
+    """Make every request come at the same moment, so that nothing becomes available again."""
+    check, at = gateway.rate_limiter.check, time.monotonic()
+
+    def check_then(name: str, now: float) -> RateLimitStatus:
+        return check(name, at)
+
+    gateway.rate_limiter.check = check_then  # type: ignore[method-assign]
+
+
+async def test_requests_at_once_take_one_each(world: World) -> None:
+    async with run_gateway(world.settings(**LIMITS)) as gateway:
+        freeze_limiter(gateway)
+        async with open_client(gateway, world.keys.full) as client:
+            responses = await asyncio.gather(*(client.get("/v1/units/unit-1") for _ in range(20)))
+    assert sorted(remaining(response) for response in responses) == list(range(980, 1000))
