@@ -48,7 +48,13 @@ class Authenticator:
         wait_seconds = self.rate_limiter.check(record.id, time.monotonic())
         if wait_seconds is not None:
             raise rate_limit_error(wait_seconds)
-        return Caller(record.id, record.scope, frozenset(record.permissions), parse_flags(request))
+        return Caller(
+            record.id,
+            record.scope,
+            frozenset(record.permissions),
+            parse_flags(request),
+            record.expires_at,
+        )
 
 
 def get_api_key(request: Request) -> str:
