@@ -101,7 +101,7 @@ def _initiate(client: DirectClient, config: dict[str, Any]) -> None:
 def _set_password(client: DirectClient, password: str) -> None:
     """Create the user, or change the password of one that has another."""
     digest = {"passwordDigest": hashlib.sha256(password.encode()).hexdigest()}
-    user = {
+    user: dict[str, Any] = {
         "pwd": password,
         "roles": ["root"],
         "mechanisms": ["SCRAM-SHA-256"],
