@@ -55,7 +55,13 @@ class Authenticator:
         request.scope[SCOPE_RATE_LIMIT_HEADERS] = status.headers
         if status.wait_seconds is not None:
             raise rate_limit_error(status.wait_seconds)
-        return Caller(record.id, record.scope, frozenset(record.permissions), parse_flags(request))
+        return Caller(
+            record.id,
+            record.scope,
+            frozenset(record.permissions),
+            parse_flags(request),
+            record.expires_at,
+        )
 
     async def _look_up(self, key: str, client: str) -> AuthenticatedKey:
         """Return a key that is not cached. Raises HttpError 403, 429 or 503.

@@ -9,12 +9,14 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import click
+from click.core import ParameterSource
 
 from gateway.server.logs import LogFormat
 from schema.query_limits import QueryLimits
 from storage.mongo.connection import (
     ConnectionSettings,
     DriverName,
+    has_secret,
     validate_database_name,
     validate_mongo_url,
 )
@@ -46,6 +48,41 @@ class ValidatedText(click.ParamType[str]):
             return self.validate(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class MongoUrl(ValidatedText):
+    """A MongoDB URL, which contains no password if it comes from the command line."""
+
+    def __init__(self) -> None:
+        super().__init__("url", validate_mongo_url)
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the URL. Raises click.BadParameter."""
+        source = ctx.get_parameter_source(param.name or "") if ctx and param else None
+        if source is ParameterSource.COMMANDLINE and has_secret(value):
+            self.fail(
+                "every user of this machine can read the password in a command line: change it,"
+                " and pass the URL in the variable FLOORGATE_MONGO_URL, or in a file that only you"
+                " can read with --mongo-url-file",
+                param,
+                ctx,
+            )
+        return super().convert(value, param, ctx)
+
+
+def _read_mongo_url(path: Path) -> str:
+    """Return the URL in a file; warn if other users can read its password."""
+    try:
+        url = validate_mongo_url(path.read_text().strip())
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise click.BadParameter(f"{path}: {reason}", param_hint="'--mongo-url-file'") from error
+    if has_secret(url) and path.stat().st_mode & 0o077:
+        click.echo(
+            f"Note: other users can read the password in {path}; 'chmod 600' keeps it private.",
+            err=True,
+        )
+    return url
 
 
 def _parse_base_url(text: str) -> str:
@@ -81,8 +118,13 @@ class Settings:
     )
     mongo_url: str | None = _setting(
         None,
-        ValidatedText("url", validate_mongo_url),
-        "A MongoDB replica set to use instead of the embedded one.",
+        MongoUrl(),
+        "A MongoDB replica set to use instead of the embedded one; an option may have no password.",
+    )
+    mongo_url_file: Path | None = _setting(
+        None,
+        click.Path(path_type=Path),
+        "A file with that URL, which may have a password and should be private.",
     )
     mongo_driver: DriverName = _setting("motor", click.Choice(DRIVERS), "The MongoDB driver.")
     database: str = _setting(
@@ -173,7 +215,7 @@ class Settings:
         return [origin.strip() for origin in self.cors_origins.split(",") if origin.strip()]
 
 
-STORAGE_OPTIONS = ("data_dir", "mongo_url", "mongo_driver", "database")
+STORAGE_OPTIONS = ("data_dir", "mongo_url", "mongo_url_file", "mongo_driver", "database")
 """Options of every command that reads or writes the database."""
 ALL_OPTIONS = tuple(item.name for item in dataclasses.fields(Settings))
 
@@ -199,8 +241,19 @@ def with_options(*names: str) -> Callable[[F], F]:
 
 
 def settings_from_parameters(values: Mapping[str, Any]) -> Settings:
-    """Build settings from a command's parameters. The others keep their defaults."""
-    return Settings(**{name: value for name, value in values.items() if name in ALL_OPTIONS})
+    """Build settings from a command's parameters. The others keep their defaults.
+
+    `mongo_url` gets the content of `mongo_url_file`. Raises click.UsageError.
+    """
+    settings = Settings(**{name: value for name, value in values.items() if name in ALL_OPTIONS})
+    if settings.mongo_url_file is None:
+        return settings
+    if settings.mongo_url is not None:
+        raise click.UsageError(
+            "--mongo-url and --mongo-url-file (FLOORGATE_MONGO_URL and FLOORGATE_MONGO_URL_FILE)"
+            " exclude each other"
+        )
+    return dataclasses.replace(settings, mongo_url=_read_mongo_url(settings.mongo_url_file))
 
 
 def _add_option(name: str) -> Callable[[F], F]:

@@ -13,9 +13,9 @@ from resolvers.request.arguments import (
     PageSize,
     parse_page_request,
 )
-from resolvers.request.caller import PERMISSIONS
+from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS, Caller
 from resolvers.request.context import Info
-from resolvers.request.errors import NotFoundError
+from resolvers.request.errors import InvalidInputError, NotFoundError
 from resolvers.request.input_rules import (
     ID,
     MAX_QUOTED_CHARACTERS,
@@ -53,6 +53,22 @@ class SomeOrAllAssets:
         return {}
 
 
+class AdministratorsSeeAllAssets:
+    """Joint rule of a new key: no administrator is limited to some assets."""
+
+    def check(self, values: Mapping[str, Any]) -> InputViolation | None:
+        """Return the error, or None."""
+        if ADMIN_PERMISSION in (values.get("permissions") or []) and not values.get("all_assets"):
+            return InputViolation(
+                "permissions", f"must not have {ADMIN_PERMISSION} unless allAssets is true"
+            )
+        return None
+
+    def json_schema(self) -> JsonSchema:
+        """Return nothing: REST does not create keys."""
+        return {}
+
+
 def _parse_expiry(text: str) -> datetime:
     example = "2027-01-31T12:00:00+00:00"
     try:
@@ -68,13 +84,34 @@ def _parse_expiry(text: str) -> datetime:
     return time
 
 
-@joint_rules(SomeOrAllAssets())
+def _check_grant(caller: Caller, permissions: list[str], expires_at: datetime | None) -> None:
+    """Raise InvalidInputError if a new key would be permitted more, or for longer, than the caller.
+
+    Its assets need no check: the caller is an administrator and sees all.
+    """
+    if missing := [name for name in permissions if name not in caller.permissions]:
+        raise InvalidInputError(
+            permissions="must be permissions of the key that creates this one, which lacks "
+            + " and ".join(missing)
+        )
+    end = caller.key_expires_at
+    if end is not None and (expires_at is None or expires_at > end):
+        raise InvalidInputError(
+            expires=f"must be at or before {end.isoformat()}, when the key that creates this one"
+            " expires"
+        )
+
+
+@joint_rules(SomeOrAllAssets(), AdministratorsSeeAllAssets())
 async def create_api_key(
     info: Info,
     name: Annotated[str, argument("Shown in lists of keys.", ID)],
     permissions: Annotated[
         list[str] | None,
-        argument("What the key permits in addition to reading.", Each(OneOf(*PERMISSIONS))),
+        argument(
+            "What the key permits in addition to reading; `service.admin` needs `allAssets`.",
+            Each(OneOf(*PERMISSIONS)),
+        ),
     ] = None,
     asset_ids: Annotated[
         list[strawberry.ID] | None, argument("Ids of the assets that the key sees.", Each(ID))
@@ -90,13 +127,19 @@ async def create_api_key(
         ),
     ] = None,
 ) -> CreatedApiKey:
-    """Create an API key. The response is the only place that ever shows its text."""
+    """Create an API key, with permissions and an expiry within those of the key that creates it.
+
+    The response is the only place that ever shows the key's text.
+    """
+    granted = sorted(set(permissions or []))
+    expires_at = None if expires is None else _parse_expiry(expires)
+    _check_grant(info.context.caller, granted, expires_at)
     record, key = await api_keys.create_api_key(
         info.context.bypass_caches().database,
         name=name,
-        permissions=sorted(set(permissions or [])),
+        permissions=granted,
         asset_ids=None if all_assets else [*(asset_ids or [])],
-        expires_at=None if expires is None else _parse_expiry(expires),
+        expires_at=expires_at,
     )
     return CreatedApiKey(record.id, key)
 

@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from gateway.cli.operator import run_document
 from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
 from resolvers.request.arguments import MAX_PER_PAGE
-from resolvers.request.caller import PERMISSIONS
+from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
 
 CREATE_KEY = """mutation CreateKey(
     $name: String!, $permissions: [String!], $assetIds: [ID!],
@@ -76,8 +76,11 @@ def create(
     """Create a key and print it. It cannot be shown again."""
     if all_assets and assets:
         raise click.UsageError("--asset and --all-assets exclude each other")
+    if ADMIN_PERMISSION in permissions and not all_assets:
+        raise click.UsageError(f"--permission {ADMIN_PERMISSION} needs --all-assets")
+    settings = settings_from_parameters(values)
     created = run_document(
-        settings_from_parameters(values),
+        settings,
         CREATE_KEY,
         {
             "name": name,
@@ -89,11 +92,10 @@ def create(
     )["createApiKey"]
     if not assets and not all_assets:
         click.echo("Note: this key can see no asset; use --asset or --all-assets.", err=True)
+    if expires is None:
+        click.echo("Note: this key never expires; --expires sets an end.", err=True)
     for asset in assets:
-        if (
-            run_document(settings_from_parameters(values), FIND_ASSET, {"id": asset})["asset"]
-            is None
-        ):
+        if run_document(settings, FIND_ASSET, {"id": asset})["asset"] is None:
             click.echo(f"Note: there is no asset {asset!r} yet.", err=True)
     if as_json:
         click.echo(orjson.dumps(created))
@@ -132,12 +134,18 @@ def list_(as_json: bool, **values: Any) -> None:
             key["id"],
             key["name"],
             "all" if assets is None else "\n".join(assets),
-            "\n".join(key["permissions"]),
+            "\n".join(_describe_permissions(key)),
             key["created_at"],
             f"revoked {key['revoked_at']}" if key["revoked_at"] else key["expires_at"],
             key["last_used_at"],
         )
     Console(markup=False, emoji=False).print(table)  # names may hold [brackets] and :colons:
+
+
+def _describe_permissions(key: dict[str, Any]) -> list[str]:
+    """Return the permissions of a key, with a note at one that older releases could give it."""
+    notes = {} if key["asset_ids"] is None else {ADMIN_PERMISSION: " (no effect: not all assets)"}
+    return [name + notes.get(name, "") for name in key["permissions"]]
 
 
 def _iter_keys(settings: Settings) -> Iterator[dict[str, Any]]:

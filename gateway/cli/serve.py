@@ -10,24 +10,16 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gateway.settings import ALL_OPTIONS, Settings, settings_from_parameters, with_options
 from storage.embedded import embedded_mongo
-from storage.maps import MAPS
-from storage.mongo import driver
 
 if TYPE_CHECKING:
     from gateway.server.config import CreateApplication
 
-DEMO_BUNDLE = Path(__file__).parents[2] / "samples" / "demo" / "bundle.json"
-DEMO_ASSET = "alder-court"
-DEMO_MAP = "alder-court-floor-plates"
-DEMO_KEY_DAYS = 30
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 
 _logger = logging.getLogger("floorgate.server")
@@ -51,7 +43,11 @@ def serve(demo: bool, **values: Any) -> None:
         certificate = _get_certificate_paths(settings)
         on_ready: Callable[[str], None] = server.announce_ready
         if demo:
-            on_ready = _build_demo_announcement(_prepare_demo(settings), certificate)
+            from gateway.cli.demo import build_announcement, create_key, load_demo
+
+            load_demo(settings)
+            key = stack.enter_context(create_key(settings))
+            on_ready = build_announcement(key, certificate)
         status = server.serve(
             ServerConfig(
                 create_application,
@@ -107,72 +103,3 @@ def _get_certificate_paths(settings: Settings) -> tuple[str, str] | None:
 
     certificate, key = tls.ensure_certificate(settings.data_dir)
     return str(certificate), str(key)
-
-
-def _prepare_demo(settings: Settings) -> str:
-    """Load the demo property unless it exists, and create an API key for it."""
-    from gateway.cli.keys import CREATE_KEY
-    from gateway.cli.operator import run_document, run_with_database
-    from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
-
-    run_with_database(settings, _load_demo)
-    expires = datetime.now(UTC) + timedelta(days=DEMO_KEY_DAYS)
-    created = run_document(
-        settings,
-        CREATE_KEY,
-        {
-            "name": "demo",
-            "permissions": [
-                permission for permission in PERMISSIONS if permission != ADMIN_PERMISSION
-            ],
-            "assetIds": [DEMO_ASSET],
-            "allAssets": False,
-            "expires": expires.isoformat(timespec="seconds"),
-        },
-    )
-    key: str = created["createApiKey"]["key"]
-    return key
-
-
-async def _load_demo(database: driver.Database) -> None:
-    """Load the demo property unless it exists: never overwrite later changes to it.
-
-    Make its map routable unless it has been made so by a version with the same network format.
-    """
-    from resolvers.catalog import import_catalog
-    from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
-    from storage.bundles.importing.recovery import hold_import_lease
-    from storage.records import visibility
-    from storage.store import Store
-
-    store = Store(database.client, database.name)
-    async with hold_import_lease(database):  # also finishes an import that was killed
-        demo_map = await store.find_record(MAPS, visibility.ALL_ASSETS, {"_id": DEMO_MAP})
-    if demo_map is None:
-        await import_catalog(database, [DEMO_BUNDLE])
-    if not await is_processed(store, DEMO_MAP):
-        click.echo("Making the demo map routable (only on the first start)", err=True)
-        await process_and_publish(store, ProcessingRequest(DEMO_MAP, {}))
-
-
-def _build_demo_announcement(
-    key: str, certificate: tuple[str, str] | None
-) -> Callable[[str], None]:
-    from gateway.server import server
-
-    cacert_option = f"--cacert {Path(certificate[0]).resolve()} " if certificate else ""
-
-    def announce(url: str) -> None:
-        server.announce_ready(url)
-        click.echo(
-            f"""
-REST       {url}/v1/units
-GraphiQL   {url}/graphql
-Reference  {url}/v1/openapi
-API key    {key}  (expires in {DEMO_KEY_DAYS} days)
-
-curl {cacert_option}-H 'API-Key: {key}' '{url}/v1/units?per-page=10'
-"""
-        )
-
-    return announce

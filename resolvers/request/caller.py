@@ -1,6 +1,7 @@
 """The caller of a request: its scope, permissions and flags."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from storage.records.visibility import AssetScope
@@ -31,12 +32,24 @@ PERMISSIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The permissions of an API key together with the flags of one request."""
+    """The permissions of an API key together with the flags of one request.
+
+    A key that is limited to some assets is never an administrator, whatever its record says: an
+    administrator could create itself a key without that limit.
+
+    >>> Caller("limited", AssetScope(frozenset({"a"})), frozenset({ADMIN_PERMISSION})).permissions
+    frozenset()
+    """
 
     key_id: str
     scope: AssetScope
     permissions: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
+    key_expires_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if ADMIN_PERMISSION in self.permissions and self.scope.asset_ids is not None:
+            object.__setattr__(self, "permissions", self.permissions - {ADMIN_PERMISSION})
 
     @property
     def rights(self) -> tuple[AssetScope, frozenset[str], frozenset[str]]:

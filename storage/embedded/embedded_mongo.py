@@ -9,7 +9,8 @@ dies, so there is no other state (reference counts, pid files) that could become
 | `start.lock`  | exclusively by the process that starts mongod or checks whether it runs     |
 | `server.lock` | exclusively while the supervisor or mongod runs                             |
 
-The database is in a directory named after its replica set; `port` holds the last port used.
+The database is in a directory named after its replica set; `port` holds the last port used and
+`password` the password (`storage/embedded/password.py`).
 See docs/decisions/storage/embedded-mongod.md.
 """
 
@@ -26,7 +27,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from storage.embedded import locks, mongod, mongod_supervisor, replica_set
+from storage.embedded import locks, mongod, mongod_supervisor, password, replica_set
 from storage.errors import EmbeddedServerError
 
 _START_LOCK = "start.lock"
@@ -47,6 +48,7 @@ logger = logging.getLogger("floorgate.mongod")
 def run_embedded_mongo(data_dir: Path) -> Iterator[str]:
     """Yield the URL of the MongoDB that serves `data_dir`; start it if it is not running.
 
+    The URL contains the password. Never print or log it, or pass it on a command line.
     It stops when the last user leaves this context. If it dies before, a thread of one of its
     users restarts it at the same address. A process forked inside the context counts as a user
     until it execs or ends.
@@ -99,14 +101,17 @@ def _ensure_primary(home: Path, deadline: float) -> str:
                 if locks.try_lock(server, locks.EXCLUSIVE):  # nothing runs
                     if starts == _MAX_STARTS:
                         raise EmbeddedServerError(_describe_failure(home))
+                    password.ensure_password(home)
                     _start_supervisor(home, database_dir, server)
                     starts += 1
+            secret = password.read_password(home)
             port = _read_port(home)
-            if port and replica_set.make_primary(database_dir.name, port, deadline):
-                return f"mongodb://{replica_set.HOST}:{port}/?replicaSet={database_dir.name}"
+            if port and replica_set.make_primary(database_dir.name, port, secret, deadline):
+                return replica_set.build_url(database_dir.name, port, secret)
             time.sleep(_POLL_SECONDS)
     raise EmbeddedServerError(
-        f"The MongoDB in {home} does not answer: waited {_READY_TIMEOUT_SECONDS} seconds; see"
+        f"The MongoDB in {home} does not answer, or has another password than the one in"
+        f" {home / password.FILE_NAME}: waited {_READY_TIMEOUT_SECONDS} seconds; see"
         f" {home / mongod_supervisor.LOG_NAME}."
     )
 
@@ -130,7 +135,7 @@ def _start_supervisor(home: Path, database_dir: Path, server_lock: int) -> None:
     subprocess.run(
         [
             *(sys.executable, "-I", "-S", mongod_supervisor.__file__, str(home), str(server_lock)),
-            *mongod.build_command(database_dir, port, database_dir.name),
+            *mongod.build_command(database_dir, port, database_dir.name, home / password.FILE_NAME),
         ],
         check=False,  # whether it runs shows in the server lock
         cwd="/",

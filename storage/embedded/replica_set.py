@@ -1,5 +1,9 @@
-"""Making a mongod the primary of a single-member replica set, which transactions require."""
+"""Making a mongod the primary of a single-member replica set, which transactions require.
 
+It gets one user, who may do everything, with the password of its keyfile.
+"""
+
+import hashlib
 import socket
 import time
 from typing import Any
@@ -8,23 +12,38 @@ from storage.mongo.direct import DirectClient, OperationFailure, PyMongoError, c
 
 HOST = "127.0.0.1"
 
+_USER = "floorgate"
 _CONNECT_TIMEOUT_SECONDS = 0.2
 _POLL_SECONDS = 0.005
 _ALREADY_INITIALIZED = 23
 _NOT_YET_INITIALIZED = 94
+_USER_EXISTS = 51003
 
 
-def make_primary(name: str, port: int, deadline: float) -> bool:
+def build_url(name: str, port: int, password: str) -> str:
+    """Return the URL of the replica set `name`, with the password of its user.
+
+    SCRAM proves to each side that the other knows the password and never sends it, so another
+    program at this port cannot learn it.
+    """
+    return (
+        f"mongodb://{_USER}:{password}@{HOST}:{port}/"
+        f"?authSource=admin&authMechanism=SCRAM-SHA-256&replicaSet={name}"
+    )
+
+
+def make_primary(name: str, port: int, password: str, deadline: float) -> bool:
     """Make the mongod at `port` the primary and only member of the replica set `name`.
 
-    Initiates a set without configuration and reconfigures one with its member at another port.
-    Idempotent. Returns False if the server is gone, belongs to another set, or is not primary
-    when `time.monotonic()` reaches `deadline`.
+    Initiates a set without configuration, reconfigures one with its member at another port, and
+    gives its user this password, which is that of its keyfile. Idempotent. Returns False if the
+    server is gone, belongs to another set, has another keyfile, or is not primary when
+    `time.monotonic()` reaches `deadline`.
     """
     if not _is_listening(port):
         return False
     try:
-        with connect_directly(HOST, port) as client:
+        with connect_directly(HOST, port, password) as client:
             if not _is_member_of(client, name):
                 return False
             while not _is_primary(client, port):
@@ -32,6 +51,7 @@ def make_primary(name: str, port: int, deadline: float) -> bool:
                     return False
                 _configure(client, name, port)
                 time.sleep(_POLL_SECONDS)
+            _set_password(client, password)
     except PyMongoError:
         return False
     return True
@@ -75,4 +95,24 @@ def _initiate(client: DirectClient, config: dict[str, Any]) -> None:
         # The server has a configuration and is still loading it. It looks for itself among the
         # members, which takes half a minute if a program at its old port does not answer.
         if failure.code != _ALREADY_INITIALIZED:
+            raise
+
+
+def _set_password(client: DirectClient, password: str) -> None:
+    """Create the user, or change the password of one that has another."""
+    digest = {"passwordDigest": hashlib.sha256(password.encode()).hexdigest()}
+    user: dict[str, Any] = {
+        "pwd": password,
+        "roles": ["root"],
+        "mechanisms": ["SCRAM-SHA-256"],
+        "customData": digest,  # MongoDB shows no password; 256 random bits need no salt
+        "writeConcern": {"w": "majority"},
+    }
+    existing = client.admin.command("usersInfo", _USER)["users"]
+    if existing and existing[0].get("customData") == digest:
+        return
+    try:
+        client.admin.command("updateUser" if existing else "createUser", _USER, **user)
+    except OperationFailure as failure:
+        if failure.code != _USER_EXISTS:  # by another process, just now
             raise

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 DriverName: TypeAlias = Literal["motor", "pymongo"]
 
 _DATABASE_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
+_SECRET_OPTION = re.compile(r"(password|token|passphrase)\w*[=:]", re.IGNORECASE)
 _PASSWORD_HINT = "user name and password must be percent-encoded"
 
 
@@ -42,6 +43,17 @@ def validate_mongo_url(url: str) -> str:
                 f"{reason}; must be a URL such as mongodb://host:27017/?replicaSet=rs"
             ) from error
     return url
+
+
+def has_secret(url: str) -> bool:
+    """Return whether a MongoDB URL contains a password or a token.
+
+    >>> has_secret("mongodb://user:password@db.example/"), has_secret("mongodb://db.example:27017/")
+    (True, False)
+    """
+    authority, _, options = url.partition("://")[2].partition("?")
+    user = authority.rpartition("@")[0]
+    return ":" in user or _SECRET_OPTION.search(options) is not None
 
 
 def _has_unescaped_password(url: str) -> bool:

@@ -14,11 +14,19 @@ _SOCKET_TIMEOUT_MS = 10_000
 DirectClient: TypeAlias = MongoClient[dict[str, Any]]
 
 
-def connect_directly(host: str, port: int) -> DirectClient:
-    """Return a client for administrative commands to the server at this address."""
+def connect_directly(host: str, port: int, password: str) -> DirectClient:
+    """Return a client for administrative commands to the server at this address.
+
+    It authenticates as MongoDB's internal user, whose password is the content of the server's
+    keyfile: that user exists before any other does, and before a replica set is initiated.
+    """
     return MongoClient(
         host,
         port,
+        username="__system",
+        password=password,
+        authSource="local",
+        authMechanism="SCRAM-SHA-256",
         directConnection=True,
         serverSelectionTimeoutMS=_SERVER_SELECTION_TIMEOUT_MS,
         socketTimeoutMS=_SOCKET_TIMEOUT_MS,

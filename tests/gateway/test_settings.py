@@ -71,12 +71,13 @@ def test_every_setting_has_a_default() -> None:
 
 def test_every_setting_of_the_test_differs_from_its_default() -> None:
     for item in dataclasses.fields(Settings):
-        assert getattr(CHANGED, item.name) != item.default
+        if item.name != "mongo_url_file":  # it excludes another
+            assert getattr(CHANGED, item.name) != item.default
 
 
 @pytest.mark.parametrize("given", [Settings(), CHANGED])
 def test_every_setting_can_be_an_environment_variable(given: Settings) -> None:
-    values = ((item.name, getattr(given, item.name)) for item in dataclasses.fields(given))
+    values = ((name, getattr(given, name)) for name in ALL_OPTIONS if name != "mongo_url_file")
     variables = {
         environment_variable(name): str(value) for name, value in values if value is not None
     }
@@ -124,6 +125,8 @@ def test_an_option_counts_before_its_variable() -> None:
         ("--mongo-url", "localhost"),
         ("--mongo-url", "http://localhost"),
         ("--mongo-url", "mongodb://host:port"),
+        ("--mongo-url-file", "/no/such/file"),
+        ("--mongo-url-file", "/"),
         ("--database", ""),
         ("--database", "a b"),
         ("--database", "a.b"),
@@ -135,10 +138,68 @@ def test_an_invalid_setting_is_rejected(option: str, value: str) -> None:
         read(option, value)
 
 
-def test_a_refusal_never_shows_a_password() -> None:
+SECRET_URLS = (
+    "mongodb://user:hunter2@host:27017/?replicaSet=rs",
+    "mongodb://user:hunter2@host:port",
+    "mongodb://user:hunter%322@a,b/db",
+    "mongodb://user:hunter2/@host",
+    "mongodb+srv://user:hunter2@host/",
+    "mongodb://host/?tls=true&tlsCertificateKeyFilePassword=hunter2",
+    "mongodb://id@host/?authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:hunter2",
+)
+
+
+@pytest.mark.parametrize("url", SECRET_URLS)
+def test_a_password_is_rejected_on_the_command_line_and_not_shown(url: str) -> None:
     with pytest.raises(click.UsageError) as raised:
-        read("--mongo-url", "mongodb://user:hunter2@host:port")
-    assert "hunter2" not in str(raised.value)
+        read("--mongo-url", url)
+    assert "hunter" not in str(raised.value)
+    for part in ("Invalid value for '--mongo-url'", "FLOORGATE_MONGO_URL", "--mongo-url-file"):
+        assert part in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["mongodb://user@host/?tls=true", "mongodb://h:1,h:2/?replicaSet=rs&appName=token"]
+)
+def test_an_address_without_a_password_may_be_on_the_command_line(url: str) -> None:
+    assert read("--mongo-url", url).mongo_url == url
+
+
+@pytest.mark.parametrize(("mode", "is_noted"), [(0o600, False), (0o640, True), (0o604, True)])
+def test_a_password_may_be_in_the_environment_or_in_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: int, is_noted: bool
+) -> None:
+    url, file = SECRET_URLS[0], tmp_path / "url"
+    file.write_text(f"{url}\n")
+    file.chmod(mode)
+    assert read(FLOORGATE_MONGO_URL=url).mongo_url == url
+    settings = settings_from_parameters({"mongo_url_file": file})
+    assert settings.connection.mongo_url == url
+    assert capsys.readouterr().err == (
+        f"Note: other users can read the password in {file}; 'chmod 600' keeps it private.\n"
+        if is_noted
+        else ""
+    )
+    for given in (read("--mongo-url-file", str(file)), read(FLOORGATE_MONGO_URL_FILE=str(file))):
+        assert given == settings
+
+
+def test_an_address_in_a_file_is_checked_and_never_shown(tmp_path: Path) -> None:
+    file = tmp_path / "url"
+    for content in ("", "mongodb://user:hunter2@host:port", "hunter2"):
+        file.write_text(content)
+        with pytest.raises(
+            click.UsageError, match="Invalid value for '--mongo-url-file'"
+        ) as raised:
+            read("--mongo-url-file", str(file))
+        assert "hunter2" not in str(raised.value)
+
+
+def test_an_address_and_a_file_with_one_exclude_each_other(tmp_path: Path) -> None:
+    file = tmp_path / "url"
+    file.write_text("mongodb://host/")
+    with pytest.raises(click.UsageError, match="exclude each other"):
+        read("--mongo-url-file", str(file), FLOORGATE_MONGO_URL="mongodb://other/")
 
 
 def test_a_base_address_loses_the_slash_at_its_end() -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 from pymongo import MongoClient
 
+from tests.gateway.floorgate_process import storage_options
+
 FLOORGATE = Path(sys.executable).with_name("floorgate")
 
 
@@ -28,7 +30,7 @@ class DemoService:
 def demo_service(mongo_url: str, data_dir: Path) -> Iterator[DemoService]:
     """Runs the service on a database of its own until the block ends."""
     database = uuid.uuid4().hex
-    where = ["--mongo-url", mongo_url, "--database", database, "--data-dir", str(data_dir)]
+    where = [*storage_options(mongo_url, database, data_dir), "--data-dir", str(data_dir)]
     command = [str(FLOORGATE), "serve", "--demo", "--port", "0", "--log-level", "warning", *where]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

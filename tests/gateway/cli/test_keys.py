@@ -14,6 +14,8 @@ from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 
 pytestmark = pytest.mark.slow
 
+NEVER_EXPIRES = "Note: this key never expires; --expires sets an end.\n"
+
 
 @pytest.fixture
 def database(mongo_url: str, database_name: str) -> Iterator[Any]:
@@ -63,7 +65,9 @@ def test_a_key_is_printed_for_people_with_the_advice_to_keep_it(storage: list[st
     id, key = created.stdout.splitlines()
     assert [listed["id"] for listed in list_keys(storage)] == [id]
     assert is_well_formed(key)
-    assert created.stderr == "Only a hash of the key is stored: it cannot be shown again.\n"
+    assert created.stderr == NEVER_EXPIRES + (
+        "Only a hash of the key is stored: it cannot be shown again.\n"
+    )
 
 
 def test_a_key_is_neither_stored_nor_listed_in_clear(storage: list[str], database: Any) -> None:
@@ -112,6 +116,8 @@ def test_a_key_expires_at_the_time_given_in_utc_unless_it_has_an_offset(
         (["--name", "n", "--expires", ""], 1, "expires: must be"),
         (["--name", "n", "--permission", "all"], 2, "'service.admin'"),
         (["--name", "n", "--asset", "a", "--all-assets"], 2, "exclude each other"),
+        (["--name", "n", "--permission", "service.admin"], 2, "needs --all-assets"),
+        (["--name", "n", "--asset", "a", "--permission", "service.admin"], 2, "--all-assets"),
         (["--name", "n", "--life", "9"], 2, "No such option"),
         (["--name", "n", "more"], 2, "unexpected extra argument"),
         ([], 2, "Missing option '--name'"),
@@ -127,7 +133,9 @@ def test_a_key_that_cannot_be_is_explained_and_not_created(
 def test_a_key_without_assets_is_created_with_a_note(storage: list[str]) -> None:
     created = floorgate("keys", "create", "--name", "till", "--json", *storage)
     assert output_of(created)
-    assert created.stderr == ("Note: this key can see no asset; use --asset or --all-assets.\n")
+    assert created.stderr == (
+        "Note: this key can see no asset; use --asset or --all-assets.\n" + NEVER_EXPIRES
+    )
     assert list_keys(storage)[0]["asset_ids"] == []
 
 
@@ -139,7 +147,7 @@ def test_assets_that_do_not_exist_yet_are_noted(storage: list[str], database: An
     both = ("--asset", "there", "--asset", "missing")
     created = floorgate("keys", "create", "--name", "till", *both, "--json", *storage)
     assert output_of(created)
-    assert created.stderr == "Note: there is no asset 'missing' yet.\n"
+    assert created.stderr == NEVER_EXPIRES + "Note: there is no asset 'missing' yet.\n"
 
 
 def test_a_key_for_all_assets_is_listed_as_such(storage: list[str]) -> None:
@@ -205,6 +213,27 @@ def test_the_table_shows_who_has_a_key_and_until_when(storage: list[str], databa
     assert "revoked 2022-01-31" in rows[revoked["id"]]
     assert PERMISSIONS[0] in rows[revoked["id"]]
     assert "2021-02-03T04:05:06" in rows[revoked["id"]]
+
+
+def test_a_key_that_expires_is_created_without_a_note(storage: list[str]) -> None:
+    options = ("--name", "till", "--all-assets", "--expires", "2999-01-31", "--json")
+    created = floorgate("keys", "create", *options, *storage)
+    assert output_of(created)
+    assert created.stderr == ""
+
+
+def test_the_table_marks_administrators_limited_to_assets_by_an_older_release(
+    storage: list[str], database: Any
+) -> None:
+    create(storage, "--all-assets", "--permission", "service.admin")
+    limited = create(storage, "--asset", "a")["id"]
+    table = floorgate("keys", "list", *storage).stdout
+    assert "no effect" not in table
+    admin = {"$set": {"permissions": ["service.admin"]}}
+    database["api_keys"].update_one({"_id": limited}, admin)
+    table = floorgate("keys", "list", *storage).stdout
+    [marked] = [line for line in table.splitlines() if "no effect" in line]
+    assert limited in marked
 
 
 def test_names_and_assets_are_shown_as_they_are(storage: list[str]) -> None:

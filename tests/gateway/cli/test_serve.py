@@ -3,10 +3,16 @@
 import json
 import signal
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-from tests.gateway.floorgate_process import Server, floorgate, run_serve_command
+from tests.gateway.floorgate_process import (
+    Server,
+    floorgate,
+    run_serve_command,
+    storage_options,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +56,25 @@ def test_a_directory_is_served_filled_killed_and_served_again(tmp_path: Path) ->
         ]
     (listed,) = json.loads(floorgate("keys", "list", "--json", *storage).stdout)
     assert listed["last_used_at"]
+
+
+def test_no_process_shows_the_password_of_mongodb_in_its_arguments(
+    mongo_url: str, database_name: str, tmp_path: Path
+) -> None:
+    secret = urlsplit(mongo_url).password
+    assert secret
+    storage = storage_options(mongo_url, database_name, tmp_path)
+    with run_serve_command(tmp_path, "--workers", "2", *storage) as server:
+        processes = [server.process.pid, *descendants(server.process.pid)]
+        arguments = [Path(f"/proc/{pid}/cmdline").read_text() for pid in processes]
+        assert server.end()[2].count(secret) == 0
+    assert len(arguments) >= 3
+    assert not [each for each in arguments if secret in each]
+
+
+def descendants(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [each for child in map(int, children) for each in (child, *descendants(child))]
 
 
 def test_the_demo_is_ready_to_be_pasted(tmp_path: Path) -> None:

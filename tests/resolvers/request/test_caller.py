@@ -38,12 +38,21 @@ def test_callers_with_equal_rights_share_responses(same: dict[str, Any]) -> None
         {"scope": ALL_ASSETS},
         {"scope": AssetScope(frozenset({"oak"}))},
         {"scope": AssetScope(frozenset())},
-        {"permissions": frozenset({caller.ADMIN_PERMISSION})},
+        {"permissions": frozenset({caller.PARSE_UNIT_MAPS_PERMISSION})},
         {"flags": frozenset({caller.REFERENCES_FLAG})},
     ],
 )
 def test_callers_with_other_rights_do_not(other: dict[str, Any]) -> None:
     assert make(**other).rights != make().rights
+
+
+@pytest.mark.parametrize(
+    ("scope", "is_admin"),
+    [(ALL_ASSETS, True), (SOME, False), (AssetScope(frozenset()), False)],
+)
+def test_only_who_sees_all_assets_is_an_administrator(scope: AssetScope, is_admin: bool) -> None:
+    permissions = make(scope=scope, permissions=frozenset(PERMISSIONS)).permissions
+    assert permissions == {*PERMISSIONS} - ({*()} if is_admin else {caller.ADMIN_PERMISSION})
 
 
 def test_a_flag_is_no_permission_of_the_same_name() -> None:

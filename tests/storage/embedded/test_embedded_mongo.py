@@ -3,100 +3,30 @@
 import os
 import signal
 import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Barrier, Timer
 from typing import Any
 
 import pytest
 from pymongo import MongoClient
-from pymongo.write_concern import WriteConcern
 
 from storage.embedded import mongod
 from storage.embedded.embedded_mongo import run_embedded_mongo
 from storage.errors import EmbeddedServerError
+from tests.storage.embedded.servers import (
+    TIMEOUT_SECONDS,
+    mongods,
+    nothing_left,
+    read,
+    supervisors,
+    user,
+    wait_until,
+    write,
+)
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).parents[3]
-TIMEOUT_SECONDS = 60
-
-USER = """
-import sys
-from pathlib import Path
-from storage.embedded.embedded_mongo import run_embedded_mongo
-with run_embedded_mongo(Path(sys.argv[1])) as url:
-    print(url, flush=True)
-    sys.stdin.read()
-"""
-
-
-@contextmanager
-def user(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Yield another process that uses the server until its input ends, and the address."""
-    command = [sys.executable, "-c", USER, str(data_dir)]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        yield process, process.stdout.readline().strip()
-
-
-def processes(data_dir: Path, program: str) -> list[int]:
-    """The ids of the processes of that program that name the data directory."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            arguments = (entry / "cmdline").read_text().split("\0")
-        except OSError:
-            continue
-        named = any(str(data_dir) in argument for argument in arguments)
-        if named and any(argument.endswith(program) for argument in arguments[:4]):
-            found.append(int(entry.name))
-    return found
-
-
-def mongods(data_dir: Path) -> list[int]:
-    return processes(data_dir, "/mongod")
-
-
-def supervisors(data_dir: Path) -> list[int]:
-    return processes(data_dir, "/mongod_supervisor.py")
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def nothing_left(data_dir: Path) -> bool:
-    return not mongods(data_dir) and not supervisors(data_dir)
-
-
-def write(url: str, number: int) -> None:
-    with MongoClient[dict[str, Any]](url) as client:
-        majority = WriteConcern("majority")
-        client["test"].get_collection("numbers", write_concern=majority).insert_one({"_id": number})
-
-
-def read(url: str) -> list[int]:
-    with MongoClient[dict[str, Any]](url) as client:
-        return [document["_id"] for document in client["test"]["numbers"].find().sort("_id")]
-
-
-@pytest.fixture
-def data_dir(tmp_path: Path) -> Iterator[Path]:
-    """A directory with a name that shells stumble over; no process may be left behind for it."""
-    path = tmp_path / "my dätä 数据"
-    yield path
-    wait_until(lambda: nothing_left(path))
 
 
 def test_it_is_the_primary_of_a_replica_set_on_loopback(data_dir: Path) -> None:
@@ -107,6 +37,7 @@ def test_it_is_the_primary_of_a_replica_set_on_loopback(data_dir: Path) -> None:
     assert hello["isWritablePrimary"]
     assert hello["hosts"] == [hello["me"]]
     assert options["net"]["bindIp"] == "127.0.0.1"
+    assert options["net"]["compression"] == {"compressors": "disabled"}
     assert limit["transactionLifetimeLimitSeconds"] == 5
     assert not list(Path("/tmp").glob(f"mongodb-{options['net']['port']}.sock"))
 

@@ -10,10 +10,17 @@ from threading import Barrier
 from typing import Any
 
 import pytest
+from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
-from storage.embedded.replica_set import HOST, make_primary
-from tests.storage.mongo.replica_set_of_three import NAME, Member, find_free_ports, start_member
+from storage.embedded.replica_set import HOST, build_url, make_primary
+from tests.storage.mongo.replica_set_of_three import (
+    NAME,
+    PASSWORD,
+    Member,
+    find_free_ports,
+    start_member,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +59,7 @@ def test_starters_at_once_make_one_set_and_later_ones_leave_it_as_it_is(tmp_path
 
     def start(_: int) -> bool:
         together.wait()
-        return make_primary(NAME, member.port, deadline())
+        return make_primary(NAME, member.port, PASSWORD, deadline())
 
     with run_member(tmp_path / "home") as member:
         with ThreadPoolExecutor(4) as starters:
@@ -60,19 +67,45 @@ def test_starters_at_once_make_one_set_and_later_ones_leave_it_as_it_is(tmp_path
         assert_primary(member)
         config, term = config_of(member), member.command("replSetGetStatus")["term"]
         assert [each["host"] for each in config["members"]] == [member.address]
-        assert make_primary(NAME, member.port, deadline())
+        assert make_primary(NAME, member.port, PASSWORD, deadline())
         assert config_of(member) == config
         assert member.command("replSetGetStatus")["term"] == term
-        assert not make_primary("another", member.port, deadline())
+        assert not make_primary("another", member.port, PASSWORD, deadline())
+        assert not make_primary(NAME, member.port, "another password", deadline())
+
+
+def test_its_user_gets_the_password_of_its_keyfile(tmp_path: Path) -> None:
+    with run_member(tmp_path / "home") as member:
+        assert make_primary(NAME, member.port, PASSWORD, deadline())
+        forgotten = {"pwd": "another password", "customData": {}}
+        member.command("updateUser", "floorgate", **forgotten)
+        assert make_primary(NAME, member.port, PASSWORD, deadline())
+        with MongoClient[dict[str, Any]](build_url(NAME, member.port, PASSWORD)) as client:
+            [user] = client.admin.command("connectionStatus")["authInfo"]["authenticatedUsers"]
+    assert user == {"user": "floorgate", "db": "admin"}
+
+
+def test_before_there_is_a_user_none_is_created_without_the_password(
+    uninitiated: Member,
+) -> None:
+    """MongoDB's localhost exception would let the first program to connect do so."""
+    with MongoClient[dict[str, Any]](HOST, uninitiated.port, directConnection=True) as client:
+        for command, value in (
+            ("createUser", "intruder"),
+            ("replSetInitiate", {}),
+            ("getCmdLineOpts", 1),
+        ):
+            with pytest.raises(OperationFailure, match="requires authentication"):
+                client.admin.command(command, value)
 
 
 def test_a_member_at_another_port_stays_in_its_set(tmp_path: Path) -> None:
     with run_member(tmp_path / "home") as member:
-        assert make_primary(NAME, member.port, deadline())
+        assert make_primary(NAME, member.port, PASSWORD, deadline())
         before = config_of(member)
     with run_member(tmp_path / "home") as moved:
         assert moved.port != member.port
-        assert make_primary(NAME, moved.port, deadline())
+        assert make_primary(NAME, moved.port, PASSWORD, deadline())
         assert_primary(moved)
         after = config_of(moved)
     assert after["settings"]["replicaSetId"] == before["settings"]["replicaSetId"]
@@ -85,7 +118,7 @@ def test_a_member_at_another_port_stays_in_its_set(tmp_path: Path) -> None:
 def test_a_member_is_not_configured_by_another_name_or_after_the_deadline(
     uninitiated: Member, name: str, seconds_left: int
 ) -> None:
-    assert not make_primary(name, uninitiated.port, time.monotonic() + seconds_left)
+    assert not make_primary(name, uninitiated.port, PASSWORD, time.monotonic() + seconds_left)
     with pytest.raises(OperationFailure, match="no replset config"):
         config_of(uninitiated)
 
@@ -96,4 +129,4 @@ def test_another_program_at_the_port_or_none_is_no_primary(is_listening: bool) -
         port = listener.getsockname()[1]
         if not is_listening:
             listener.close()
-        assert not make_primary(NAME, port, deadline())
+        assert not make_primary(NAME, port, PASSWORD, deadline())

@@ -24,7 +24,10 @@ from storage.embedded import mongod
 from storage.embedded.replica_set import HOST
 
 NAME = "three"
+PASSWORD = "a1" * 32
 
+_USER = f"__system:{PASSWORD}"
+_OPTIONS = "authSource=local&authMechanism=SCRAM-SHA-256"
 _TIMEOUT_SECONDS = 60
 _POLL_SECONDS = 0.05
 _NEVER_SECONDS = 3600
@@ -40,10 +43,11 @@ class Member:
     def address(self) -> str:
         return f"{HOST}:{self.port}"
 
-    def command(self, name: str, value: Any = 1) -> dict[str, Any]:
+    def command(self, name: str, value: Any = 1, **options: Any) -> dict[str, Any]:
         """Return the reply of this very member to an administrator's command."""
-        with MongoClient[dict[str, Any]](HOST, self.port, directConnection=True) as client:
-            return client.admin.command(name, value)
+        url = f"mongodb://{_USER}@{self.address}/?{_OPTIONS}&directConnection=true"
+        with MongoClient[dict[str, Any]](url) as client:
+            return client.admin.command(name, value, **options)
 
     def elect(self) -> None:
         """Make this member the primary, as soon as the others vote for it."""
@@ -71,7 +75,7 @@ class ReplicaSet:
     @property
     def url(self) -> str:
         hosts = ",".join(member.address for member in self.members)
-        return f"mongodb://{hosts}/?replicaSet={NAME}"
+        return f"mongodb://{_USER}@{hosts}/?{_OPTIONS}&replicaSet={NAME}"
 
     @contextmanager
     def without_majority(self) -> Iterator[None]:
@@ -97,8 +101,11 @@ def run_replica_set(directory: Path) -> Iterator[ReplicaSet]:
 def start_member(home: Path, port: int) -> Member:
     """Start a mongod that has no configuration of its replica set, unless `home` has one."""
     home.mkdir(exist_ok=True)
+    key_file = home / "password"
+    key_file.touch(0o600)
+    key_file.write_text(PASSWORD)
     with (home / "log").open("wb") as log:
-        command = [*_DIES_WITH_US, *mongod.build_command(home, port, NAME)]
+        command = [*_DIES_WITH_US, *mongod.build_command(home, port, NAME, key_file)]
         return Member(port, subprocess.Popen(command, stdout=log, stderr=log))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from storage.embedded.replica_set import HOST
 from storage.mongo.direct import OperationFailure, PyMongoError, connect_directly
-from tests.storage.mongo.replica_set_of_three import Member
+from tests.storage.mongo.replica_set_of_three import PASSWORD, Member
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ def listener() -> Iterator[socket.socket]:
 
 
 def test_a_member_without_configuration_is_commanded(uninitiated: Member) -> None:
-    with connect_directly(HOST, uninitiated.port) as client:
+    with connect_directly(HOST, uninitiated.port, PASSWORD) as client:
         assert not client.admin.command("hello")["isWritablePrimary"]
         with pytest.raises(OperationFailure, match="no replset config"):
             client.admin.command("replSetGetConfig")
@@ -28,7 +28,7 @@ def test_a_member_without_configuration_is_commanded(uninitiated: Member) -> Non
 
 def test_a_server_that_never_answers_is_given_up_within_a_second(listener: socket.socket) -> None:
     with (
-        connect_directly(HOST, listener.getsockname()[1]) as client,
+        connect_directly(HOST, listener.getsockname()[1], PASSWORD) as client,
         pytest.raises(PyMongoError, match=r"Timeout: 0\.5s"),
     ):
         client.admin.command("ping")
@@ -37,5 +37,5 @@ def test_a_server_that_never_answers_is_given_up_within_a_second(listener: socke
 def test_a_port_where_nothing_listens_is_an_error(listener: socket.socket) -> None:
     port = listener.getsockname()[1]
     listener.close()
-    with connect_directly(HOST, port) as client, pytest.raises(PyMongoError):
+    with connect_directly(HOST, port, PASSWORD) as client, pytest.raises(PyMongoError):
         client.admin.command("ping")

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from pymongo import ReadPreference
@@ -53,7 +54,9 @@ async def start_proxy(mongo_url: str) -> AsyncIterator[tuple[CuttableProxy, str]
     proxy = CuttableProxy(*parse_uri(mongo_url)["nodelist"][0])
     server = await asyncio.start_server(proxy.forward, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    yield proxy, f"mongodb://127.0.0.1:{port}/?directConnection=true"
+    direct = urlsplit(mongo_url)
+    user = direct.netloc[: direct.netloc.rfind("@") + 1]
+    yield proxy, f"mongodb://{user}127.0.0.1:{port}/?{direct.query}&directConnection=true"
     proxy.cut_connections()
     server.close()
 

@@ -1,0 +1,104 @@
+"""The demo property: loaded at the start of a gateway, with an API key for it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from gateway.cli.keys import CREATE_KEY, REVOKE_KEY
+from gateway.cli.operator import run_document, run_with_database
+from gateway.server import server
+from gateway.settings import Settings
+from resolvers.catalog import import_catalog
+from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
+from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
+from storage.bundles.importing.recovery import hold_import_lease
+from storage.embedded import locks
+from storage.maps import MAPS
+from storage.mongo import driver
+from storage.records import visibility
+from storage.store import Store
+
+DEMO_BUNDLE = Path(__file__).parents[2] / "samples" / "demo" / "bundle.json"
+DEMO_ASSET = "alder-court"
+DEMO_MAP = "alder-court-floor-plates"
+DEMO_KEY_DAYS = 30
+
+
+def load_demo(settings: Settings) -> None:
+    """Load the demo property unless it exists."""
+    run_with_database(settings, _load_demo)
+
+
+async def _load_demo(database: driver.Database) -> None:
+    """Load the demo property unless it exists: never overwrite later changes to it.
+
+    Make its map routable unless it has been made so by a version with the same network format.
+    """
+    store = Store(database.client, database.name)
+    async with hold_import_lease(database):  # also finishes an import that was killed
+        demo_map = await store.find_record(MAPS, visibility.ALL_ASSETS, {"_id": DEMO_MAP})
+    if demo_map is None:
+        await import_catalog(database, [DEMO_BUNDLE])
+    if not await is_processed(store, DEMO_MAP):
+        click.echo("Making the demo map routable (only on the first start)", err=True)
+        await process_and_publish(store, ProcessingRequest(DEMO_MAP, {}))
+
+
+@contextmanager
+def create_key(settings: Settings) -> Iterator[str]:
+    """Yield a new key for the demo property, and revoke those of gateways that no longer run.
+
+    `<data directory>/demo-keys` has an empty file for each key, named by its id, which its gateway
+    keeps locked. So several gateways may use the directory or the database at once, and no key is
+    left valid after the next start but theirs.
+    """
+    folder = settings.data_dir / "demo-keys"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in folder.glob("key_*"):
+        with (
+            locks.open_lock_file(path) as file,
+            suppress(click.ClickException),  # it belongs to another database, which may come back
+        ):
+            if locks.try_lock(file, locks.EXCLUSIVE):
+                run_document(settings, REVOKE_KEY, {"id": path.name})
+                path.unlink(missing_ok=True)
+    expires = datetime.now(UTC) + timedelta(days=DEMO_KEY_DAYS)
+    created = run_document(
+        settings,
+        CREATE_KEY,
+        {
+            "name": "demo",
+            "permissions": [name for name in PERMISSIONS if name != ADMIN_PERMISSION],
+            "assetIds": [DEMO_ASSET],
+            "allAssets": False,
+            "expires": expires.isoformat(timespec="seconds"),
+        },
+    )["createApiKey"]
+    path = folder / f"new-{created['id']}"
+    with locks.open_lock_file(path) as ours:
+        locks.try_lock(ours, locks.EXCLUSIVE)
+        path.rename(folder / created["id"])
+        yield created["key"]
+
+
+def build_announcement(key: str, certificate: tuple[str, str] | None) -> Callable[[str], None]:
+    """Return what prints, once the gateway is ready, where it is and a command to try."""
+    cacert_option = f"--cacert {Path(certificate[0]).resolve()} " if certificate else ""
+
+    def announce(url: str) -> None:
+        server.announce_ready(url)
+        click.echo(
+            f"""
+REST       {url}/v1/units
+GraphiQL   {url}/graphql
+Reference  {url}/v1/openapi
+API key    {key}  (expires in {DEMO_KEY_DAYS} days)
+
+curl {cacert_option}-H 'API-Key: {key}' '{url}/v1/units?per-page=10'
+"""
+        )
+
+    return announce

@@ -1,0 +1,83 @@
+"""Keys of the demo: one for each gateway that runs, and none of those that have ended."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+
+from gateway.cli.demo import create_key
+from gateway.settings import Settings
+from storage.api_keys import hash_key
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def settings(mongo_url: str, database_name: str, tmp_path: Path) -> Settings:
+    return Settings(mongo_url=mongo_url, database=database_name, data_dir=tmp_path)
+
+
+@pytest.fixture
+def other_database(mongo_url: str) -> Iterator[str]:
+    name = uuid.uuid4().hex
+    yield name
+    with MongoClient[dict[str, Any]](mongo_url) as client:
+        client.drop_database(name)
+
+
+def is_valid(settings: Settings, key: str) -> bool:
+    with MongoClient[dict[str, Any]](settings.mongo_url) as client:
+        stored = client[settings.database]["api_keys"].find_one({"digest": hash_key(key)})
+    assert stored
+    return stored["revoked_at"] is None
+
+
+def test_the_key_of_a_gateway_that_has_ended_is_revoked_at_the_next_start(
+    settings: Settings,
+) -> None:
+    with create_key(settings) as first:
+        assert is_valid(settings, first)
+    with create_key(settings) as second:
+        assert not is_valid(settings, first)
+        assert is_valid(settings, second)
+        [file] = (settings.data_dir / "demo-keys").iterdir()
+        assert (file.read_text(), file.stat().st_mode & 0o777) == ("", 0o600)
+
+
+def test_gateways_that_run_keep_their_keys(settings: Settings) -> None:
+    with create_key(settings) as first:
+        with create_key(settings) as second:
+            assert is_valid(settings, first)
+        with create_key(settings) as third:
+            assert [is_valid(settings, key) for key in (first, second, third)] == [
+                True,
+                False,
+                True,
+            ]
+
+
+def test_keys_of_another_directory_are_left_alone(settings: Settings, tmp_path: Path) -> None:
+    elsewhere = Settings(
+        mongo_url=settings.mongo_url, database=settings.database, data_dir=tmp_path / "elsewhere"
+    )
+    with create_key(elsewhere) as foreign:
+        pass
+    with create_key(settings):
+        assert is_valid(settings, foreign)
+
+
+def test_the_key_of_another_database_is_revoked_once_that_is_served_again(
+    settings: Settings, other_database: str
+) -> None:
+    with create_key(settings) as first:
+        pass
+    other = Settings(
+        mongo_url=settings.mongo_url, database=other_database, data_dir=settings.data_dir
+    )
+    with create_key(other):
+        assert is_valid(settings, first)
+    with create_key(settings):
+        assert not is_valid(settings, first)
