@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway import browser_pages
 from gateway.authentication import Authenticator
 from gateway.cache.fast_path import FastResponse
-from gateway.exchange import RawHeaders
+from gateway.exchange import SCOPE_AUTHENTICATED_KEY, RawHeaders, get_client_address
 from gateway.graphql import GraphQLEndpoint
 from gateway.health import HealthEndpoints
 from gateway.middleware.access_log import AccessLogMiddleware
@@ -30,11 +30,14 @@ from resolvers.request.context import Context
 from rest import endpoints
 from rest.endpoints import CacheKey, RequestServices
 from rest.errors import not_found_error, service_unavailable_error
-from rest.path_routing import PathRoute, PathRouter
+from rest.path_routing import SCOPE_ROUTE, PathRoute, PathRouter
 from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA
+from storage.audit import Actor, Origin
 from storage.cache.write_counter import WriteCounter
 from storage.mongo import driver
+
+GRAPHQL_PATH = "/graphql"
 
 
 def create_application(settings: Settings, write_counter: WriteCounter) -> AppWithFastPath:
@@ -95,7 +98,7 @@ class Gateway:
         return [
             *HealthEndpoints(self._get_database).build_routes(),
             *OpenApiEndpoints(self.settings.base_url).build_routes(),
-            PathRoute("/graphql", {"GET": graphql, "POST": graphql}),
+            PathRoute(GRAPHQL_PATH, {"GET": graphql, "POST": graphql}),
             *endpoints.build_routes(self.service),
         ]
 
@@ -117,7 +120,14 @@ class Gateway:
         """Create the context of one request. Raises HttpError."""
         state = self._require_state()
         base_url = self.base_url(request)
-        return Context(caller, state.store, base_url, state.routable_map_cache, state.record_cache)
+        return Context(
+            caller,
+            state.store,
+            base_url,
+            state.routable_map_cache,
+            state.record_cache,
+            _get_origin(request.scope),
+        )
 
     async def run_operation(
         self, operation: Operation, variables: dict[str, Any], context: Context
@@ -162,6 +172,16 @@ class Gateway:
 
     def _get_database(self) -> driver.Database | None:
         return None if self.state is None else self.state.store.database
+
+
+def _get_origin(scope: Scope) -> Origin:
+    key = scope[SCOPE_AUTHENTICATED_KEY].record
+    return Origin(
+        Actor("key", key.id, key.name),
+        "graphql" if scope.get(SCOPE_ROUTE) == GRAPHQL_PATH else "rest",
+        get_client_address(scope),
+        scope["state"]["request_id"],
+    )
 
 
 async def _send_not_found(scope: Scope, receive: Receive, send: Send) -> None:

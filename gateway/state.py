@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import functools
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from gateway.cache.fast_path import FastPath
 from gateway.cache.response_cache import ResponseCache
@@ -14,6 +16,7 @@ from gateway.middleware.cors import VARY_ORIGIN_LINE
 from gateway.rate_limit import RateLimiter
 from gateway.settings import Settings
 from resolvers.networks.routable_map_cache import RoutableMapCache
+from storage.audit import delete_audit_records
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.bookmarks import PageBookmarks
@@ -23,12 +26,16 @@ from storage.cache.write_counter import WriteCounter
 from storage.errors import StorageError, UnavailableError
 from storage.mongo import driver, files
 from storage.mongo.connection import ConnectionSettings
+from storage.mongo.driver import PyMongoError
 from storage.mongo.tasks import run_in_background
 from storage.setup.database import open_database
 from storage.store import Store
 
 BYTES_PER_MB = 1_000_000
 IMPORT_RETRY_SECONDS = 2.0
+AUDIT_DELETION_SECONDS = 86_400.0
+
+_logger = logging.getLogger("floorgate.audit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,9 @@ async def open_state(
         await stack.enter_async_context(response_cache.run_reporting())
         extra_headers = VARY_ORIGIN_LINE if settings.allowed_origins else b""
         await stack.enter_async_context(run_in_background(_finish_interrupted_imports(store)))
+        if settings.audit_days:
+            deletion = _delete_old_audit_records(store, settings.audit_days)
+            await stack.enter_async_context(run_in_background(deletion))
         yield GatewayState(
             store,
             key_cache,
@@ -95,3 +105,12 @@ async def _finish_interrupted_imports(store: Store) -> None:
             finished = await finish_interrupted_import(store.database)
         if not finished:
             await asyncio.sleep(IMPORT_RETRY_SECONDS)
+
+
+async def _delete_old_audit_records(store: Store, days: int) -> None:
+    while True:
+        with contextlib.suppress(StorageError, PyMongoError):
+            before = datetime.now(UTC) - timedelta(days=days)
+            if deleted := await delete_audit_records(store.database, before):
+                _logger.info("%d records older than %d days were deleted", deleted, days)
+        await asyncio.sleep(AUDIT_DELETION_SECONDS)

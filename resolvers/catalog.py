@@ -9,6 +9,7 @@ from resolvers.request.context import Info
 from resolvers.request.errors import RefusedDocumentError, RequestError
 from resolvers.request.input_rules import argument
 from resolvers.unit_maps import parse_drawing
+from storage.audit import Origin
 from storage.bundles.importing.import_bundles import (
     ImportProgressCallback,
     ImportSummary,
@@ -28,13 +29,19 @@ async def import_catalog(
     *,
     dry_run: bool = False,
     progress: ImportProgressCallback = ignore_progress,
+    origin: Origin | None = None,
 ) -> ImportSummary:
     """Import bundles: all of them, or nothing.
 
     Raises BundleError, ImportRunningError and UnavailableError.
     """
     return await import_bundles(
-        database, bundles, parse_source=_parse_source, dry_run=dry_run, progress=progress
+        database,
+        bundles,
+        parse_source=_parse_source,
+        dry_run=dry_run,
+        progress=progress,
+        origin=origin,
     )
 
 
@@ -67,7 +74,9 @@ async def import_catalog_text(
     """
     database = info.context.bypass_caches().database
     try:
-        summary = await import_catalog(database, [bundle.encode()], dry_run=dry_run)
+        summary = await import_catalog(
+            database, [bundle.encode()], dry_run=dry_run, origin=info.context.origin
+        )
     except (BundleError, ImportRunningError) as error:
         raise RefusedDocumentError(str(error)) from error
     kinds = [

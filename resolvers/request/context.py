@@ -18,6 +18,7 @@ from resolvers.request.arguments import parse_page_request
 from resolvers.request.caller import Caller
 from resolvers.request.loading import BatchLoad, DataLoader
 from resolvers.request.read_log import ReadLog
+from storage.audit import Origin
 from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.networks import find_network_digest
@@ -61,6 +62,8 @@ class Context(Struct, frozen=True, eq=False):
     """Router cache shared by all requests."""
     record_cache: RecordCache | None = None
     """Record cache shared by all requests; None for mutations, which must read their own writes."""
+    origin: Origin | None = None
+    """Who sends the request, and from where, for the audit log; None for this process itself."""
     has_checked_inputs: bool = False
     """Whether the operation's inputs were checked before it was run, so that no field need."""
     reads: ReadLog = field(default_factory=ReadLog)

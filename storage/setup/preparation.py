@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from storage import api_keys
+from storage import api_keys, audit
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
 from storage.records.kinds import Document, RecordType
@@ -22,6 +22,7 @@ async def prepare_database(database: driver.Database) -> None:
         for kind in RECORD_TYPES:
             await _prepare_collection(database, kind, existing.get(kind.name))
         await database[api_keys.KEYS_COLLECTION].create_indexes(KEY_INDEXES)
+        await database[audit.AUDIT_COLLECTION].create_indexes(audit.AUDIT_INDEXES)
         is_new = not existing.keys() & {kind.name for kind in RECORD_TYPES}
         # After the validators: those of an earlier version may refuse what migrations write.
         if is_new:
