@@ -83,7 +83,7 @@ async def list_audit_log(
 
 list_audit_log.__doc__ = f"""List who changed what, when and from where, the latest first.
 
-The key must see all assets. A record has its first {MAX_SHOWN_CHANGES} changes, and a change its
-first {MAX_SHOWN_IDS} ids; with `target`, a change of the record with this id has only its id.
-`floorgate audit --json` has all of them.
+The key must see all assets. A record has its first {MAX_SHOWN_CHANGES} changes and
+{MAX_SHOWN_IDS} assets, and a change its first {MAX_SHOWN_IDS} ids; with `target`, a change of
+the record with this id has only its id. `floorgate audit --json` has all of them.
 """
