@@ -267,13 +267,12 @@ class ApiKey:
     last_used_at: datetime | None
 
 
+AuditChange = output_type(
+    resolvers.audit.AuditChange, operation=str, before=JSON | None, after=JSON | None
+)
 AuditRecord = output_type(
     resolvers.audit.AuditRecord,
     actor=output_type(resolvers.audit.Actor, "AuditActor", type=str),
     interface=str,
-    changes=list[
-        output_type(
-            resolvers.audit.AuditChange, operation=str, before=JSON | None, after=JSON | None
-        )  # type: ignore[misc]
-    ],
+    changes=list[AuditChange],  # type: ignore[valid-type]
 )

@@ -7,7 +7,7 @@ transaction.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from storage import audit
@@ -65,10 +65,10 @@ async def assign_attributes(
             for key, document in documents.items()
         }
         await _bulk_write(database, writes, session)
-        changes = [
+        changes = (
             (document, before.get(key), document["attribute_id"])
             for key, document in documents.items()
-        ]
+        )
         return None, _build_entry("attributes.assigned", group_id, changes)
 
     with driver.translate_errors():
@@ -101,11 +101,11 @@ async def unassign_attributes(
             for key, attribute_id in documents
         }
         await _bulk_write(database, writes, session)
-        changes = [
+        changes = (
             (document, attribute_id, None)
             for (key, attribute_id), document in documents.items()
             if before.get(key) == attribute_id
-        ]
+        )
         return None, _build_entry("attributes.unassigned", group_id, changes)
 
     with driver.translate_errors():
@@ -117,7 +117,7 @@ async def _load_assigned(
 ) -> dict[str, str]:
     """Return the attribute of each assignment that exists, by `_id`."""
     cursor = database[ASSIGNMENTS.name].find(
-        {"_id": {"$in": sorted(keys)}},
+        {"_id": {"$in": [*keys]}},
         {"attribute_id": 1},
         batch_size=len(keys) + 1,
         session=session,
@@ -126,7 +126,7 @@ async def _load_assigned(
 
 
 def _build_entry(
-    action: Action, group_id: str, changes: Sequence[tuple[Document, str | None, str | None]]
+    action: Action, group_id: str, changes: Iterable[tuple[Document, str | None, str | None]]
 ) -> AuditEntry:
     """Build the audit entry: units by the attribute that they had and have, where they differ."""
     unit_ids: dict[tuple[str | None, str | None], list[str]] = defaultdict(list)

@@ -114,7 +114,7 @@ class AuditChange(msgspec.Struct, frozen=True):
 class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record of the audit log."""
 
-    id: str
+    audit_id: str
     at: datetime
     action: Annotated[str, "Such as `key.created`."]
     actor: Actor
@@ -188,7 +188,7 @@ async def list_audit_records(
     with driver.translate_errors():
         documents = await driver.aggregate_documents(database[AUDIT_COLLECTION], pipeline)
     records = [*map(_to_record, documents)]
-    paging = page_request.build_paging(records, lambda record: record.id)
+    paging = page_request.build_paging(records, lambda record: record.audit_id)
     return Page(paging, records[: page_request.per_page])
 
 
@@ -221,7 +221,7 @@ def _build_records(origin: Origin, entry: AuditEntry) -> Iterator[AuditRecord]:
     for changes in _split_changes(entry.changes):
         at = _EPOCH + (datetime.now(UTC) - _EPOCH) // _MILLISECOND * _MILLISECOND
         yield AuditRecord(
-            id=_first_id_at(at) + secrets.token_hex(8),
+            audit_id=_first_id_at(at) + secrets.token_hex(8),
             at=at,
             action=entry.action,
             actor=origin.actor,
@@ -315,17 +315,17 @@ def _shorten(target: str | None) -> Document:
 
 def _to_document(record: AuditRecord) -> Document:
     document: Document = msgspec.to_builtins(record, builtin_types=(datetime,))
-    return {"_id": document.pop("id"), **document}
+    return {"_id": document.pop("audit_id"), **document}
 
 
 def _to_record(document: Document) -> AuditRecord:
     at = document["at"].replace(tzinfo=UTC)
-    return msgspec.convert({**document, "id": document["_id"], "at": at}, AuditRecord)
+    return msgspec.convert({**document, "audit_id": document["_id"], "at": at}, AuditRecord)
 
 
 def _log_record(record: AuditRecord) -> None:
     fields = {
-        "audit_id": record.id,
+        "audit_id": record.audit_id,
         "action": record.action,
         "actor": record.actor.id,
         "interface": record.interface,

@@ -24,7 +24,7 @@ AUDIT_LOG = """query($page: Int, $perPage: Int, $after: String, $since: String, 
         actor: $actor, action: $action, target: $target) {
         paging { perPage currentPage hasNext next }
         data {
-            id at action actor { type id name } interface clientAddress requestId
+            auditId at action actor { type id name } interface clientAddress requestId
             target { kind ids } assetIds
             changes { kind operation count ids before after }
         }
