@@ -128,6 +128,24 @@ async def test_what_fails_leaves_no_record_and_what_cannot_be_recorded_changes_n
     assert await records_of(database) == []
 
 
+async def test_a_transaction_that_is_not_committed_leaves_no_record(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = driver.run_in_transaction
+
+    async def fail_to_commit(client: Any, work: Any) -> Any:
+        async def write_and_fail(session: driver.Session) -> None:
+            await work(session)
+            raise LookupError
+
+        await run(client, write_and_fail)
+
+    with monkeypatch.context() as patch, pytest.raises(LookupError):
+        patch.setattr(driver, "run_in_transaction", fail_to_commit)
+        await write(database, ["u1"])
+    assert await records_of(database) == []
+
+
 async def test_revoking_a_key_is_recorded_once(database: Any) -> None:
     key, _ = await api_keys.create_api_key(
         database, name="till", permissions=[], asset_ids=["a"], expires_at=None
