@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway import browser_pages
 from gateway.authentication import Authenticator
 from gateway.cache.fast_path import FastResponse
-from gateway.exchange import RawHeaders
+from gateway.exchange import SCOPE_AUTHENTICATED_KEY, RawHeaders, get_client_address
 from gateway.graphql import GraphQLEndpoint
 from gateway.health import HealthEndpoints
 from gateway.limits.bad_keys import BadKeyThrottle
@@ -31,10 +31,13 @@ from resolvers.request.context import Context
 from rest import endpoints
 from rest.endpoints import CacheKey, RequestServices
 from rest.errors import not_found_error, service_unavailable_error
-from rest.path_routing import PathRoute, PathRouter
+from rest.path_routing import SCOPE_ROUTE, PathRoute, PathRouter
 from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA
+from storage.audit import Actor, Origin
 from storage.mongo import driver
+
+GRAPHQL_PATH = "/graphql"
 
 
 def create_application(settings: Settings, shared: SharedMemory) -> AppWithFastPath:
@@ -98,7 +101,7 @@ class Gateway:
         return [
             *HealthEndpoints(self._get_database).build_routes(),
             *OpenApiEndpoints(self.settings.base_url).build_routes(),
-            PathRoute("/graphql", {"GET": graphql, "POST": graphql}),
+            PathRoute(GRAPHQL_PATH, {"GET": graphql, "POST": graphql}),
             *endpoints.build_routes(self.service),
         ]
 
@@ -128,6 +131,7 @@ class Gateway:
             state.routable_map_cache,
             state.record_cache,
             state.drawing_pool,
+            _get_origin(request.scope),
         )
 
     async def run_operation(
@@ -173,6 +177,16 @@ class Gateway:
 
     def _get_database(self) -> driver.Database | None:
         return None if self.state is None else self.state.store.database
+
+
+def _get_origin(scope: Scope) -> Origin:
+    key = scope[SCOPE_AUTHENTICATED_KEY].record
+    return Origin(
+        Actor("key", key.id, key.name),
+        "graphql" if scope.get(SCOPE_ROUTE) == GRAPHQL_PATH else "rest",
+        get_client_address(scope),
+        scope["state"]["request_id"],
+    )
 
 
 async def _send_not_found(scope: Scope, receive: Receive, send: Send) -> None:

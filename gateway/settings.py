@@ -167,6 +167,9 @@ class Settings:
     drain_seconds: int = _setting(
         10, POSITIVE_COUNT, "Seconds to wait for requests in progress after SIGTERM."
     )
+    audit_days: int = _setting(
+        400, COUNT_OR_ZERO, "Days after which audit records are deleted; 0 keeps them for ever."
+    )
     log_level: str = _setting("info", click.Choice(LOG_LEVELS), "Lowest severity that is logged.")
     log_format: LogFormat = _setting("json", click.Choice(LOG_FORMATS), "Format of the log lines.")
     graphql_depth: int = _setting(

@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import functools
+import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from gateway.cache.fast_path import FastPath
 from gateway.cache.response_cache import ResponseCache
@@ -16,6 +18,7 @@ from gateway.middleware.cors import VARY_ORIGIN_LINE
 from gateway.settings import Settings
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.request.process_pool import ProcessPool
+from storage.audit import delete_audit_records
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.bookmarks import PageBookmarks
@@ -25,12 +28,16 @@ from storage.cache.write_counter import WriteCounter
 from storage.errors import StorageError, UnavailableError
 from storage.mongo import driver, files
 from storage.mongo.connection import ConnectionSettings
+from storage.mongo.driver import PyMongoError
 from storage.mongo.tasks import run_in_background
 from storage.setup.database import open_database
 from storage.store import Store
 
 BYTES_PER_MB = 1_000_000
 IMPORT_RETRY_SECONDS = 2.0
+AUDIT_DELETION_SECONDS = 86_400.0
+
+_logger = logging.getLogger("floorgate.audit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,9 @@ async def open_state(
         drawing_pool = await stack.enter_async_context(_create_drawing_pool(settings.workers))
         extra_headers = VARY_ORIGIN_LINE if settings.allowed_origins else b""
         await stack.enter_async_context(run_in_background(_finish_interrupted_imports(store)))
+        if settings.audit_days:
+            deletion = _delete_old_audit_records(store, settings.audit_days)
+            await stack.enter_async_context(run_in_background(deletion))
         yield GatewayState(
             store,
             key_cache,
@@ -105,3 +115,12 @@ async def _finish_interrupted_imports(store: Store) -> None:
             finished = await finish_interrupted_import(store.database)
         if not finished:
             await asyncio.sleep(IMPORT_RETRY_SECONDS)
+
+
+async def _delete_old_audit_records(store: Store, days: int) -> None:
+    while True:
+        with contextlib.suppress(StorageError, PyMongoError):
+            before = datetime.now(UTC) - timedelta(days=days)
+            if deleted := await delete_audit_records(store.database, before):
+                _logger.info("%d records older than %d days were deleted", deleted, days)
+        await asyncio.sleep(AUDIT_DELETION_SECONDS)

@@ -18,7 +18,6 @@ from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError, NotFoundError
 from resolvers.request.input_rules import (
     ID,
-    MAX_QUOTED_CHARACTERS,
     Each,
     InputViolation,
     JsonSchema,
@@ -27,6 +26,7 @@ from resolvers.request.input_rules import (
     argument,
     joint_rules,
 )
+from resolvers.request.times import parse_time
 from storage import api_keys
 from storage.api_keys import ApiKey
 from storage.records.paging import Page
@@ -70,15 +70,7 @@ class AdministratorsSeeAllAssets:
 
 
 def _parse_expiry(text: str) -> datetime:
-    example = "2027-01-31T12:00:00+00:00"
-    try:
-        time = datetime.fromisoformat(text)
-        # Without an offset, the time is in UTC.
-        time = (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(
-            f"must be an ISO 8601 time such as {example}, not {text[:MAX_QUOTED_CHARACTERS]!r}"
-        ) from error
+    time = parse_time(text)
     if time <= datetime.now(UTC):
         raise ValueError(f"must be in the future, not {text!r}")
     return time
@@ -140,6 +132,7 @@ async def create_api_key(
         permissions=granted,
         asset_ids=None if all_assets else [*(asset_ids or [])],
         expires_at=expires_at,
+        origin=info.context.origin,
     )
     return CreatedApiKey(record.id, key)
 
@@ -148,7 +141,8 @@ async def revoke_api_key(
     info: Info, id: Annotated[strawberry.ID, argument("Id of the key.", ID)]
 ) -> str:
     """Revoke an API key; every gateway rejects it within a second."""
-    if not await api_keys.revoke_api_key(info.context.bypass_caches().database, id):
+    database = info.context.bypass_caches().database
+    if not await api_keys.revoke_api_key(database, id, info.context.origin):
         raise NotFoundError(f"There is no key with the id {id!r}")
     return id
 

@@ -133,7 +133,11 @@ async def assign_attributes(info: Info, group_id: GroupId, data: Assignments) ->
     assignments = [*map(_to_assignment, data)]
     try:
         await attribute_assignments.assign_attributes(
-            *_database_and_scope(info), group_id, assignments, info.context.bind_precondition()
+            *_database_and_scope(info),
+            group_id,
+            assignments,
+            info.context.origin,
+            info.context.bind_precondition(),
         )
     except AttributeGroupNotFoundError as error:
         raise NotFoundError from error
@@ -150,7 +154,11 @@ async def unassign_attributes(info: Info, group_id: GroupId, data: Assignments) 
     assignments = [*map(_to_assignment, data)]
     try:
         await attribute_assignments.unassign_attributes(
-            *_database_and_scope(info), group_id, assignments, info.context.bind_precondition()
+            *_database_and_scope(info),
+            group_id,
+            assignments,
+            info.context.origin,
+            info.context.bind_precondition(),
         )
     except AttributeGroupNotFoundError as error:
         raise NotFoundError from error

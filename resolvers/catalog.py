@@ -9,6 +9,7 @@ from resolvers.request.input_rules import argument
 from resolvers.request.process_pool import ProcessPool
 from resolvers.shown_units import parse_with_units
 from resolvers.unit_maps import run_on_drawing
+from storage.audit import Origin
 from storage.bundles.importing.import_bundles import (
     ImportProgressCallback,
     ImportSummary,
@@ -28,6 +29,7 @@ async def import_catalog(
     *,
     dry_run: bool = False,
     progress: ImportProgressCallback = ignore_progress,
+    origin: Origin | None = None,
 ) -> ImportSummary:
     """Import bundles: all of them, or nothing.
 
@@ -43,7 +45,12 @@ async def import_catalog(
                 raise SourceError(str(error)) from error
 
         return await import_bundles(
-            database, bundles, parse_source=parse_source, dry_run=dry_run, progress=progress
+            database,
+            bundles,
+            parse_source=parse_source,
+            dry_run=dry_run,
+            progress=progress,
+            origin=origin,
         )
 
 
@@ -76,7 +83,9 @@ async def import_catalog_text(
     """
     database = info.context.bypass_caches().database
     try:
-        summary = await import_catalog(database, [bundle.encode()], dry_run=dry_run)
+        summary = await import_catalog(
+            database, [bundle.encode()], dry_run=dry_run, origin=info.context.origin
+        )
     except (BundleError, ImportRunningError) as error:
         raise RefusedDocumentError(str(error)) from error
     kinds = [

@@ -44,5 +44,7 @@ async def process_map(
     """
     files = {} if plan is None else {"plan": plan.encode()}
     request = ProcessingRequest(id, files, None, asset, feet_per_unit, require=require)
-    outcome = await process_and_publish(info.context.bypass_caches(), request)
+    outcome = await process_and_publish(
+        info.context.bypass_caches(), request, origin=info.context.origin
+    )
     return ProcessedMap(outcome.published, JSON(outcome.report))

@@ -7,6 +7,7 @@ from strawberry.schema.config import StrawberryConfig
 import resolvers.api_keys
 import resolvers.assets
 import resolvers.attributes
+import resolvers.audit
 import resolvers.catalog
 import resolvers.maps
 import resolvers.processed_maps
@@ -31,6 +32,7 @@ from schema.types import (
     AssetReference,
     Assignment,
     AttributeGroup,
+    AuditRecord,
     Map,
     Unit,
     UnitReference,
@@ -59,6 +61,7 @@ class Query:
         resolvers.attributes.get_attribute_group, AttributeGroup | None, CAN_READ_ATTRIBUTES
     )
     api_keys = resolver_field(resolvers.api_keys.list_api_keys, Page[ApiKey], IS_ADMIN)
+    audit_log = resolver_field(resolvers.audit.list_audit_log, Page[AuditRecord], IS_ADMIN)
 
 
 @strawberry.type(description="Operations that change the directory.")

@@ -7,9 +7,11 @@ Quoted names are resolved in this module's namespace once the schema is built.
 from datetime import datetime
 
 import strawberry
+from strawberry.scalars import JSON
 
 import resolvers.assets
 import resolvers.attributes
+import resolvers.audit
 import resolvers.backgrounds
 import resolvers.distances
 import resolvers.floors
@@ -263,3 +265,14 @@ class ApiKey:
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+
+
+AuditChange = output_type(
+    resolvers.audit.AuditChange, operation=str, before=JSON | None, after=JSON | None
+)
+AuditRecord = output_type(
+    resolvers.audit.AuditRecord,
+    actor=output_type(resolvers.audit.Actor, "AuditActor", type=str),
+    interface=str,
+    changes=list[AuditChange],  # type: ignore[valid-type]
+)

@@ -14,6 +14,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from storage import audit
+from storage.audit import AuditChange, AuditEntry, AuditTarget, Origin
 from storage.mongo import driver
 from storage.records.fields import Id, Text
 from storage.records.timestamps import current_second
@@ -84,6 +86,7 @@ async def create_api_key(
     permissions: list[str],
     asset_ids: list[str] | None,
     expires_at: datetime | None,
+    origin: Origin | None = None,
 ) -> tuple[ApiKey, str]:
     """Create a key; return its record and the key itself, which cannot be read again."""
     key = generate_key()
@@ -97,19 +100,45 @@ async def create_api_key(
     )
     document = msgspec.structs.asdict(record) | {"_id": record.id, "digest": hash_key(key)}
     del document["id"], document["last_used_at"]
+    granted = {
+        "name": name,
+        "permissions": permissions,
+        "all_assets": asset_ids is None,
+        "expires_at": None if expires_at is None else expires_at.isoformat(),
+    }
+    created = AuditChange.of_all(KEYS_COLLECTION, "inserted", [record.id], after=granted)
+    target = AuditTarget(KEYS_COLLECTION, [record.id])
+    entry = AuditEntry("key.created", target, [created], asset_ids or ())
+
+    async def insert(session: driver.Session) -> tuple[None, AuditEntry]:
+        await database[KEYS_COLLECTION].insert_one(document, session=session)
+        return None, entry
+
     with driver.translate_errors():
-        await database[KEYS_COLLECTION].insert_one(document)
+        await audit.run_in_transaction(database, origin, insert)
     return record, key
 
 
-async def revoke_api_key(database: driver.Database, key_id: str) -> bool:
+async def revoke_api_key(
+    database: driver.Database, key_id: str, origin: Origin | None = None
+) -> bool:
     """Revoke a key; False if there is none. Revoking it again keeps the first `revoked_at`."""
-    with driver.translate_errors():
-        result = await database[KEYS_COLLECTION].update_one(
+
+    async def revoke(session: driver.Session) -> tuple[bool, AuditEntry | None]:
+        before = await database[KEYS_COLLECTION].find_one_and_update(
             {"_id": key_id},
             [{"$set": {"revoked_at": {"$ifNull": ["$revoked_at", "$$NOW"]}}}],
+            session=session,
         )
-    return bool(result.matched_count)
+        if before is None or before.get("revoked_at") is not None:
+            return before is not None, None
+        had, has = ({"name": before["name"], "revoked": revoked} for revoked in (False, True))
+        revoked = AuditChange.of_all(KEYS_COLLECTION, "updated", [key_id], had, has)
+        target = AuditTarget(KEYS_COLLECTION, [key_id])
+        return True, AuditEntry("key.revoked", target, [revoked], before["asset_ids"] or ())
+
+    with driver.translate_errors():
+        return await audit.run_in_transaction(database, origin, revoke)
 
 
 async def list_api_keys(database: driver.Database) -> list[ApiKey]:

@@ -1,14 +1,26 @@
 """Assigning attributes to units: all assignments of a request or none, by any number of gateways.
 
-Each assignment is one upsert in a transaction. In a group of one attribute per unit the `_id` is
-the group and the unit, so that MongoDB's unique index allows only one; in other groups it includes
-the attribute. The group and the units are read in the same transaction.
+Each assignment is one upsert in a transaction, which also writes the audit record. In a group of
+one attribute per unit the `_id` is the group and the unit, so that MongoDB's unique index allows
+only one; in other groups it includes the attribute. The group and the units are read in the same
+transaction.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any, NamedTuple, TypeAlias
 
+from storage import audit
 from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, Assignment, AttributeGroup
+from storage.audit import Action, AuditChange, AuditEntry, AuditTarget, Operation, Origin
 from storage.errors import StorageError
 from storage.mongo import driver
 from storage.records.kinds import Document
@@ -46,6 +58,7 @@ async def assign_attributes(
     scope: AssetScope,
     group_id: str,
     assignments: Sequence[Assignment],
+    origin: Origin | None = None,
     precondition: Precondition | None = None,
 ) -> None:
     """Write the assignments; in a group of one per unit they replace earlier ones.
@@ -54,23 +67,28 @@ async def assign_attributes(
     `precondition` raises; nothing is written then.
     """
 
-    async def work(session: driver.Session) -> None:
+    async def work(session: driver.Session) -> tuple[None, AuditEntry]:
         group = await _load_group(database, group_id, session)
         violations = await _find_violations(database, scope, group, assignments, session)
         if group.one_attribute_per_unit:
             violations += _find_second_attributes(group, assignments)
         _raise_if_any(violations)
         await _check_precondition(database, group_id, precondition, session)
+        documents = {document["_id"]: document for document in _build_documents(group, assignments)}
+        before = await _load_assigned(database, documents, session)
         writes = {
-            document["_id"]: driver.UpdateOne(
-                {"_id": document["_id"]}, {"$set": document}, upsert=True
-            )
-            for document in _build_documents(group, assignments)
+            key: driver.UpdateOne({"_id": key}, {"$set": document}, upsert=True)
+            for key, document in documents.items()
         }
         await _bulk_write(database, writes, session)
+        changes = (
+            (document, before.get(key), document["attribute_id"])
+            for key, document in documents.items()
+        )
+        return None, _build_entry("attributes.assigned", group_id, changes)
 
     with driver.translate_errors():
-        await driver.run_in_transaction(database.client, work)
+        await audit.run_in_transaction(database, origin, work)
 
 
 async def unassign_attributes(
@@ -78,6 +96,7 @@ async def unassign_attributes(
     scope: AssetScope,
     group_id: str,
     assignments: Sequence[Assignment],
+    origin: Origin | None = None,
     precondition: Precondition | None = None,
 ) -> None:
     """Delete the assignments; it is no error if one does not exist.
@@ -86,21 +105,65 @@ async def unassign_attributes(
     `precondition` raises; nothing is written then.
     """
 
-    async def work(session: driver.Session) -> None:
+    async def work(session: driver.Session) -> tuple[None, AuditEntry]:
         group = await _load_group(database, group_id, session)
         _raise_if_any(await _find_violations(database, scope, group, assignments, session))
         await _check_precondition(database, group_id, precondition, session)
         # In a group of one per unit the `_id` does not say which attribute the unit has.
-        writes = {
-            (document["_id"], document["attribute_id"]): driver.DeleteOne(
-                {"_id": document["_id"], "attribute_id": document["attribute_id"]}
-            )
+        documents = {
+            (document["_id"], document["attribute_id"]): document
             for document in _build_documents(group, assignments)
         }
+        before = await _load_assigned(database, {key for key, _ in documents}, session)
+        writes = {
+            (key, attribute_id): driver.DeleteOne({"_id": key, "attribute_id": attribute_id})
+            for key, attribute_id in documents
+        }
         await _bulk_write(database, writes, session)
+        changes = (
+            (document, attribute_id, None)
+            for (key, attribute_id), document in documents.items()
+            if before.get(key) == attribute_id
+        )
+        return None, _build_entry("attributes.unassigned", group_id, changes)
 
     with driver.translate_errors():
-        await driver.run_in_transaction(database.client, work)
+        await audit.run_in_transaction(database, origin, work)
+
+
+async def _load_assigned(
+    database: driver.Database, keys: Collection[str], session: driver.Session
+) -> dict[str, str]:
+    """Return the attribute of each assignment that exists, by `_id`."""
+    cursor = database[ASSIGNMENTS.name].find(
+        {"_id": {"$in": [*keys]}},
+        {"attribute_id": 1},
+        batch_size=len(keys) + 1,
+        session=session,
+    )
+    return {document["_id"]: document["attribute_id"] for document in await cursor.to_list(None)}
+
+
+def _build_entry(
+    action: Action, group_id: str, changes: Iterable[tuple[Document, str | None, str | None]]
+) -> AuditEntry:
+    """Build the audit entry: units by the attribute that they had and have, where they differ."""
+    unit_ids: dict[tuple[str | None, str | None], list[str]] = defaultdict(list)
+    asset_ids = set()
+    for document, before, after in changes:
+        if before != after:
+            unit_ids[before, after].append(document["unit_id"])
+            asset_ids.add(document["asset_id"])
+    target = AuditTarget(ATTRIBUTE_GROUPS.name, [group_id])
+    audited = [
+        AuditChange.of_all(ASSIGNMENTS.name, _operation(before, after), sorted(ids), before, after)
+        for (before, after), ids in unit_ids.items()
+    ]
+    return AuditEntry(action, target, audited, asset_ids)
+
+
+def _operation(before: str | None, after: str | None) -> Operation:
+    return "inserted" if before is None else "removed" if after is None else "updated"
 
 
 async def _check_precondition(

@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
+from storage import audit
+from storage.audit import MAX_LISTED_IDS, AuditChange, AuditEntry, AuditTarget, Operation, Origin
 from storage.bundles.importing.recovery import hold_import_lease
 from storage.bundles.importing.timestamps import has_same_content, set_timestamps
 from storage.locations import LOCATIONS, Location
 from storage.maps import MAPS, NETWORK_FIELD, NO_ROUTING, PATHFINDING_TAG
 from storage.mongo import driver, files
+from storage.records.kinds import Document
 from storage.records.timestamps import UPDATED_AT, current_timestamp
 from storage.records.visibility import AssetScope
 
 REPORT_FIELD = "routing_report"
+AUDITED_FIELDS = ("asset_id", "tags", "routing_tier", NETWORK_FIELD)
 PROCESSED_FIELD = "processed"
 """Field that marks locations which processing has created and may replace."""
 
@@ -23,6 +27,7 @@ async def publish_network(
     routing_tier: str,
     report: dict[str, Any],
     locations: Sequence[Location],
+    origin: Origin | None = None,
 ) -> None:
     """Publish a map's network, tag, tier and locations together.
 
@@ -30,15 +35,17 @@ async def publish_network(
     something else does. Raises ImportRunningError, UnavailableError.
     """
 
-    async def work(session: driver.Session) -> None:
+    async def work(session: driver.Session) -> tuple[None, AuditEntry | None]:
         now = current_timestamp()
-        writes = await _build_location_writes(database, map_id, locations, now, session)
+        writes, changes = await _build_location_writes(database, map_id, locations, now, session)
         if writes:
             await database[LOCATIONS.name].bulk_write(writes, session=session)
         maps = database[MAPS.name]
         routing = {NETWORK_FIELD: digest, "routing_tier": routing_tier}
-        unchanged = {"_id": map_id, "tags": PATHFINDING_TAG, **routing}
-        is_same_map = await maps.find_one(unchanged, {"_id": 1}, session=session) is not None
+        before = await maps.find_one({"_id": map_id}, AUDITED_FIELDS, session=session)
+        if before is None:
+            return None, None
+        is_same_map = PATHFINDING_TAG in before.get("tags", ()) and before == before | routing
         updated = {} if is_same_map and not writes else {UPDATED_AT: now}
         await maps.update_one(
             {"_id": map_id},
@@ -48,36 +55,47 @@ async def publish_network(
             },
             session=session,
         )
+        return None, _build_entry("map.processed", before, routing, changes)
 
     with driver.translate_errors():
         # Hold the import lease: until the transaction commits, no map refers to the new file, and
         # an import would delete it.
         async with hold_import_lease(database):
             digest = await files.write_file(database, network)
-            await driver.run_in_transaction(database.client, work)
+            await audit.run_in_transaction(database, origin, work)
 
 
-async def withdraw_network(database: driver.Database, map_id: str, report: dict[str, Any]) -> bool:
+async def withdraw_network(
+    database: driver.Database, map_id: str, report: dict[str, Any], origin: Origin | None = None
+) -> bool:
     """Remove a map's network, tag and tier; return whether it had any.
 
     Its locations stay: clients may hold their ids, and distances fall back to straight lines.
     Raises ImportRunningError, UnavailableError.
     """
+
+    async def work(session: driver.Session) -> tuple[bool, AuditEntry | None]:
+        before = await database[MAPS.name].find_one_and_update(
+            {"_id": map_id, "tags": PATHFINDING_TAG},
+            {
+                "$unset": {NETWORK_FIELD: ""},
+                "$pull": {"tags": PATHFINDING_TAG},
+                "$set": {
+                    "routing_tier": NO_ROUTING,
+                    REPORT_FIELD: report,
+                    UPDATED_AT: current_timestamp(),
+                },
+            },
+            session=session,
+        )
+        if before is None:
+            return False, None
+        entry = _build_entry("map.withdrawn", before, {"routing_tier": NO_ROUTING})
+        return bool(before.get(NETWORK_FIELD)), entry
+
     with driver.translate_errors():
         async with hold_import_lease(database):
-            before = await database[MAPS.name].find_one_and_update(
-                {"_id": map_id, "tags": PATHFINDING_TAG},
-                {
-                    "$unset": {NETWORK_FIELD: ""},
-                    "$pull": {"tags": PATHFINDING_TAG},
-                    "$set": {
-                        "routing_tier": NO_ROUTING,
-                        REPORT_FIELD: report,
-                        UPDATED_AT: current_timestamp(),
-                    },
-                },
-            )
-            return bool(before and before.get(NETWORK_FIELD))
+            return await audit.run_in_transaction(database, origin, work)
 
 
 async def find_network_digest(
@@ -106,13 +124,17 @@ async def _build_location_writes(
     locations: Sequence[Location],
     now: str,
     session: driver.Session,
-) -> list[driver.WriteOperation]:
-    """Build the writes that replace a map's processed locations; none for unchanged ones."""
+) -> tuple[list[driver.WriteOperation], list[AuditChange]]:
+    """Build the writes that replace a map's processed locations; none for unchanged ones.
+
+    Return also what they change, for the audit log.
+    """
     where = {"unit_map_id": map_id, PROCESSED_FIELD: True}
     documents = await database[LOCATIONS.name].find(where, session=session).to_list(None)
     live = {document["_id"]: LOCATIONS.fill_defaults(document) for document in documents}
     removed = live.keys() - {location.id for location in locations}
     writes: list[driver.WriteOperation] = []
+    ids: dict[Operation, list[str]] = {"inserted": [], "updated": [], "removed": sorted(removed)}
     if removed:
         writes.append(driver.DeleteMany({**where, "_id": {"$in": sorted(removed)}}))
     for location in locations:
@@ -121,9 +143,27 @@ async def _build_location_writes(
         if before is None or not has_same_content(LOCATIONS, document, before):
             set_timestamps(LOCATIONS, document, before, now)
             key = document.pop("_id")
+            ids["inserted" if before is None else "updated"].append(key)
             writes.append(
                 driver.UpdateOne(
                     {"_id": key}, {"$set": {**document, PROCESSED_FIELD: True}}, upsert=True
                 )
             )
-    return writes
+    return writes, [
+        AuditChange(LOCATIONS.name, operation, len(changed), changed[:MAX_LISTED_IDS])
+        for operation, changed in ids.items()
+        if changed
+    ]
+
+
+def _build_entry(
+    action: audit.Action, before: Document, routing: Document, changes: Sequence[AuditChange] = ()
+) -> AuditEntry:
+    had, has = (
+        {field: document.get(field) for field in (NETWORK_FIELD, "routing_tier")}
+        for document in (before, routing)
+    )
+    map_id = before["_id"]
+    changed = AuditChange.of_all(MAPS.name, "updated", [map_id], had, has)
+    target = AuditTarget(MAPS.name, [map_id])
+    return AuditEntry(action, target, [changed, *changes], [before["asset_id"]])

@@ -53,6 +53,20 @@ DOCUMENTED = {
     "rest/request_body:MAX_URL_BYTES": [
         ("operation.md", "## Connection limits", "max url bytes | {:,}"),
     ],
+    "resolvers/audit:MAX_AUDIT_PER_PAGE": [
+        ("graphql.md", "## Audit log", "A page holds {:,} records at most"),
+    ],
+    "storage/audit:MAX_LISTED_IDS": [
+        ("operation.md", "## Audit log", "with the first {:,} ids"),
+        ("operation.md", "## Audit log", "The list of assets ends after {:,}"),
+    ],
+    "storage/audit:MAX_SHOWN_CHANGES": [
+        ("graphql.md", "## Audit log", "its first {:,} changes"),
+    ],
+    "storage/audit:MAX_SHOWN_IDS": [
+        ("graphql.md", "## Audit log", "each change its first {:,} ids"),
+        ("operation.md", "## Logs", "the first {:,} ids"),
+    ],
     "storage/records/fields:MAX_INT32": [
         ("graphql.md", "## Errors", "must be from 1 to {}"),
     ],
@@ -174,6 +188,7 @@ INTERNAL = {
     "routing/space/doors:MAX_FOUND_EXTENSION_FEET",
     "routing/space/floor:MAX_GUESSED_CORRIDOR_HALF_WIDTH_FEET",
     "schema/compiler/coercion:MAX_EXACT_INTEGER",
+    "storage/audit:MAX_RECORD_BYTES",
     "schema/compiler/compiled_query:MAX_CONDITIONS",
     "schema/compiler/selection:MAX_FIELDS",
     "schema/execution:MAX_CACHED_OPERATIONS",

@@ -19,6 +19,7 @@ COMMAND_PATHS = {
     "import": "gateway.cli.catalog:import_",
     "export": "gateway.cli.catalog:export",
     "keys": "gateway.cli.keys:keys",
+    "audit": "gateway.cli.audit:audit",
     "maps": "gateway.cli.maps:maps",
     "parse": "gateway.cli.parse:parse",
     "schema": "gateway.cli.describe:schema",

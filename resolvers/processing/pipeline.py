@@ -26,6 +26,7 @@ from routing.costing import TravelMode
 from routing.errors import ArchiveError, RoutingError
 from routing.processing import ProcessingProgress, ignore_progress
 from storage import networks
+from storage.audit import Origin
 from storage.errors import BundleError
 from storage.floors import FLOORS
 from storage.locations import Location
@@ -54,7 +55,10 @@ class ProcessingOutcome:
 
 
 async def process_and_publish(
-    store: Store, request: ProcessingRequest, progress: ProcessingProgress = ignore_progress
+    store: Store,
+    request: ProcessingRequest,
+    progress: ProcessingProgress = ignore_progress,
+    origin: Origin | None = None,
 ) -> ProcessingOutcome:
     """Make a map routable, or say in the report why it is not.
 
@@ -74,10 +78,10 @@ async def process_and_publish(
         raise RefusedDocumentError(str(error)) from error
     refusal = _describe_shortfall(built.report, request.require)
     if refusal is None and built.report["modes"]:
-        await _publish_map(store.database, task, built)
+        await _publish_map(store.database, task, built, origin)
     elif refusal is None:
         refusal = "no two locations reach each other"
-        if await networks.withdraw_network(store.database, request.map_id, built.report):
+        if await networks.withdraw_network(store.database, request.map_id, built.report, origin):
             refusal += "; the map was routable before, and no longer is"
     report = {**built.report, "published": refusal is None, "refusal": refusal}
     return ProcessingOutcome(report, refusal is None, built.pictures)
@@ -149,14 +153,16 @@ def _to_existing_location(location: Location) -> ExistingLocation:
     )
 
 
-async def _publish_map(database: driver.Database, task: BuildTask, built: BuiltNetwork) -> None:
+async def _publish_map(
+    database: driver.Database, task: BuildTask, built: BuiltNetwork, origin: Origin | None
+) -> None:
     if built.directory:
         try:
-            await import_catalog(database, [orjson.dumps(built.directory)])
+            await import_catalog(database, [orjson.dumps(built.directory)], origin=origin)
         except BundleError as error:
             raise RefusedDocumentError(str(error)) from error
     locations: Sequence[Location] = msgspec.convert(built.locations, list[Location])
     tier = TIERS[built.report["modes"][-1]]
     await networks.publish_network(
-        database, task.request.map_id, built.network, tier, built.report, locations
+        database, task.request.map_id, built.network, tier, built.report, locations, origin
     )

@@ -19,6 +19,7 @@ from resolvers.request.caller import Caller
 from resolvers.request.loading import BatchLoad, DataLoader
 from resolvers.request.process_pool import ProcessPool
 from resolvers.request.read_log import ReadLog
+from storage.audit import Origin
 from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.mongo import driver
@@ -65,6 +66,8 @@ class Context(Struct, frozen=True, eq=False):
     """Record cache shared by all requests; None for mutations, which must read their own writes."""
     drawing_pool: ProcessPool | None = None
     """Processes that parse drawings, shared by all requests."""
+    origin: Origin | None = None
+    """Who sends the request, and from where, for the audit log; None for this process itself."""
     has_checked_inputs: bool = False
     """Whether the operation's inputs were checked before it was run, so that no field need."""
     precondition: Callable[["Context"], Awaitable[None]] | None = None

@@ -69,9 +69,10 @@ class PermissionRequiredError(RequestError):
 
     code = "PERMISSION_REQUIRED"
 
-    def __init__(self, permission: str) -> None:
+    def __init__(self, permission: str, extent: str = "") -> None:
         super().__init__(
-            f"Access denied: this key lacks the permission {permission}", permission=permission
+            f"Access denied: this key lacks the permission {permission}{extent}",
+            permission=permission,
         )
 
 

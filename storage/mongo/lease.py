@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pymongo import ReturnDocument
 
 from storage.errors import LeaseLostError, StorageError
-from storage.mongo.driver import Collection, PyMongoError
+from storage.mongo.driver import Collection, PyMongoError, Session
 from storage.mongo.tasks import run_in_background
 from storage.records.kinds import Document
 
@@ -66,13 +66,14 @@ class Lease:
             await asyncio.sleep(POLL_SECONDS)
         return True
 
-    async def update(self, fields: Document) -> None:
+    async def update(self, fields: Document, session: Session | None = None) -> None:
         """Set fields of the lease document and renew the lease. Raises `lost_error()`."""
         sent_at = time.monotonic()
         document = await self._collection.find_one_and_update(
             {**self._filter, "holder": self.holder},
             [{"$set": {**fields, "expires": _expiry_expression()}}],
             return_document=ReturnDocument.AFTER,
+            session=session,
         )
         if document is None:
             self._valid_until = 0.0

@@ -76,7 +76,7 @@ class Collection(Protocol):
 
     def count_documents(self, filter: Filter) -> Awaitable[int]: ...
 
-    def delete_many(self, filter: Filter) -> Awaitable[object]: ...
+    def delete_many(self, filter: Filter) -> Awaitable[DeleteResult]: ...
 
     def delete_one(self, filter: Filter) -> Awaitable[DeleteResult]: ...
 
@@ -105,14 +105,25 @@ class Collection(Protocol):
     ) -> Awaitable[Document | None]: ...
 
     def find_one_and_update(
-        self, filter: Filter, update: Update, *, return_document: bool = False
+        self,
+        filter: Filter,
+        update: Update,
+        *,
+        return_document: bool = False,
+        session: Session | None = None,
     ) -> Awaitable[Document | None]: ...
 
     def insert_many(
-        self, documents: Sequence[Document], *, ordered: bool = True
+        self,
+        documents: Sequence[Document],
+        *,
+        ordered: bool = True,
+        session: Session | None = None,
     ) -> Awaitable[object]: ...
 
-    def insert_one(self, document: Document) -> Awaitable[object]: ...
+    def insert_one(
+        self, document: Document, *, session: Session | None = None
+    ) -> Awaitable[object]: ...
 
     def update_many(self, filter: Filter, update: Update) -> Awaitable[UpdateResult]: ...
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from storage import api_keys
+from storage import api_keys, audit
 from storage.attribute_assignments import CONDITIONAL_WRITES_COLLECTION
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
@@ -26,6 +26,7 @@ async def prepare_database(database: driver.Database) -> None:
             # Transactions that create a collection conflict with each other.
             await driver.create_collection(database, CONDITIONAL_WRITES_COLLECTION, {})
         await database[api_keys.KEYS_COLLECTION].create_indexes(KEY_INDEXES)
+        await database[audit.AUDIT_COLLECTION].create_indexes(audit.AUDIT_INDEXES)
         is_new = not existing.keys() & {kind.name for kind in RECORD_TYPES}
         # After the validators: those of an earlier version may refuse what migrations write.
         if is_new:

@@ -38,6 +38,7 @@ CHANGED = Settings(
     bad_key_limit=15,
     bad_key_burst=16,
     drain_seconds=7,
+    audit_days=8,
     log_level="error",
     log_format="text",
     graphql_depth=1,

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +133,24 @@ async def test_an_import_that_died_is_cleaned_up_in_the_background_once_its_leas
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 while staged in await database.list_collection_names():
                     await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(("days", "kept"), [(2, ["day"]), (0, ["month", "day"])])
+async def test_audit_records_are_deleted_after_some_days(
+    settings: Settings, days: int, kept: list[str]
+) -> None:
+    async with open_gateway_state(settings) as opened:
+        database = opened.store.database
+        for name, age in (("month", 30), ("day", 1)):
+            time = datetime.now(UTC) - timedelta(days=age)
+            milliseconds = round(time.timestamp() * 1000)
+            await database["audit_log"].insert_one(
+                {"_id": f"aud_{milliseconds:012x}", "name": name}
+            )
+    async with open_gateway_state(replace(settings, audit_days=days)) as opened:
+        database = opened.store.database
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while await database["audit_log"].count_documents({}) > len(kept):
+                await asyncio.sleep(0.01)
+        left = await database["audit_log"].find(sort=[("_id", 1)]).to_list(None)
+        assert [record["name"] for record in left] == kept

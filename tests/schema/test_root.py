@@ -78,6 +78,7 @@ ENTITIES = {
     "ApiKey",
     "Asset",
     "AssetReference",
+    "AuditActor",
     "Background",
     "CreatedApiKey",
     "Floor",

@@ -11,6 +11,7 @@ began to apply.
 
 from collections.abc import Sequence
 
+from storage.audit import Origin
 from storage.bundles.importing.import_run import (
     ImportCounts,
     ImportProgress,
@@ -22,7 +23,7 @@ from storage.bundles.importing.import_run import (
     ignore_progress,
 )
 from storage.bundles.importing.recovery import DEFAULT_WAIT_SECONDS, hold_import_lease
-from storage.bundles.reading.batches import BundleSource
+from storage.bundles.reading.batches import BundleSource, get_bundle_name
 from storage.mongo import driver
 from storage.setup.preparation import prepare_database
 
@@ -46,6 +47,7 @@ async def import_bundles(
     dry_run: bool = False,
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
     progress: ImportProgressCallback = ignore_progress,
+    origin: Origin | None = None,
 ) -> ImportSummary:
     """Import the bundles as one and return what changed; a dry run only says what would change.
 
@@ -61,11 +63,12 @@ async def import_bundles(
                 await run.stage(bundles, parse_source)
                 summary = await run.validate()
                 if summary.total.written and not dry_run:
-                    await lease.begin_applying()
+                    await run.commit([get_bundle_name(bundle) for bundle in bundles], origin)
                     await run.apply(summary.total.written)
                     await run.clean_up()
             finally:
-                # If applying fails, keep the staged data: the next lease holder finishes it.
+                # If applying fails, keep the staged data: the next lease holder finishes it. So
+                # too if it is unknown whether the commit succeeded.
                 if lease.state == "staging":
                     await run.clean_up()
             return summary

@@ -7,6 +7,9 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from storage import audit
+from storage.audit import AuditEntry, Origin
+from storage.bundles.importing.audit_trail import AuditTrail
 from storage.bundles.importing.lease import ImportLease
 from storage.bundles.importing.pipelining import PipelinedWriter
 from storage.bundles.importing.planning import ChangePlanner, MemberChange
@@ -89,6 +92,7 @@ class ImportRun:
         self._staging = Staging(database, lease.import_id)
         self._planner = ChangePlanner(database, self._staging, lease.import_time)
         self._member_count = 0
+        self._audit_trail = AuditTrail()
 
     async def stage(
         self, bundles: Sequence[BundleSource], parse_source: SourceParser | None
@@ -146,6 +150,7 @@ class ImportRun:
                 for change in batch.changes:
                     _count_change(counts, change)
                     _count_change(summary.total, change)
+                self._audit_trail.add_batch(kind, batch)
                 done += len(batch.changes)
                 self._progress(ImportProgress("checking", done, self._member_count))
             if counts != ImportCounts():
@@ -153,6 +158,16 @@ class ImportRun:
         violations.raise_if_any()
         summary.notes = await validator.collect_notes()
         return summary
+
+    async def commit(self, bundle_names: list[str], origin: Origin | None) -> None:
+        """Commit the import, with its record in the audit log."""
+        entry = self._audit_trail.build_entry(bundle_names)
+
+        async def work(session: driver.Session) -> tuple[None, AuditEntry]:
+            await self._lease.begin_applying(session)
+            return None, entry
+
+        await audit.run_in_transaction(self._database, origin, work)
 
     async def apply(self, total: int | None) -> None:
         """Write the changes of the staged members. Repeating it changes nothing more."""

@@ -51,9 +51,12 @@ class ImportLease(Lease):
         """Begin a new import: a new `import_id`, and now as its `import_time`."""
         await self.update({"state": "staging", "import_id": self.holder, "now": "$$NOW"})
 
-    async def begin_applying(self) -> None:
-        """Commit the import: from here on it will be completed, if need be by another process."""
-        await self.update({"state": "applying"})
+    async def begin_applying(self, session: driver.Session) -> None:
+        """Commit the import with the transaction of the session.
+
+        From then on it will be completed, if need be by another process.
+        """
+        await self.update({"state": "applying"}, session)
 
     async def finish(self) -> None:
         """Mark the import as complete; its staged members are gone."""

@@ -60,7 +60,8 @@ def read_batches(bundles: Sequence[BundleSource], violations: Violations) -> Ite
     """Yield the members of all bundles in batches. Raises BundleError."""
     finished_bytes = 0
     for bundle in bundles:
-        name, directory = _name_and_directory(bundle)
+        name = get_bundle_name(bundle)
+        directory = None if isinstance(bundle, bytes) else Path(bundle).parent
         with _open_source(bundle) as stream:
             counted = _CountingReader(stream)
             for batch in _split_into_batches(
@@ -70,12 +71,11 @@ def read_batches(bundles: Sequence[BundleSource], violations: Violations) -> Ite
             finished_bytes += counted.bytes_read
 
 
-def _name_and_directory(bundle: BundleSource) -> tuple[str, Path | None]:
-    """Return the name of a bundle for messages, and the directory of its drawings."""
+def get_bundle_name(bundle: BundleSource) -> str:
+    """Return the name of a bundle, for messages and the audit log."""
     if isinstance(bundle, bytes):
-        return "bundle", None
-    name = "standard input" if str(bundle) == STANDARD_INPUT else str(bundle)
-    return name, Path(bundle).parent
+        return "bundle"
+    return "standard input" if str(bundle) == STANDARD_INPUT else str(bundle)
 
 
 def _open_source(bundle: BundleSource) -> BinaryIO:

@@ -96,12 +96,19 @@ async def kill(database: Any, url: str, path: Path, phase: str, times: int) -> N
     ]
 
 
+async def audit_records(database: Any) -> list[dict[str, Any]]:
+    """The records of the audit log, the first first."""
+    found: list[dict[str, Any]] = await database["audit_log"].find().sort("_id").to_list(None)
+    return found
+
+
 @pytest.mark.parametrize(("phase", "times"), [("reading", 1), ("reading", 3), ("checking", 5)])
 async def test_an_import_killed_before_it_applies_has_changed_nothing(
     database: Any, mongo_url: str, path: Path, phase: str, times: int
 ) -> None:
     await kill(database, mongo_url, path, phase, times)
     assert await contents(database) == {}
+    assert await audit_records(database) == []
     assert (await import_bundles(database, [path])).total == ImportCounts(inserted=MEMBERS)
 
 
@@ -111,10 +118,17 @@ async def test_an_import_killed_while_it_applies_is_carried_to_its_end(
 ) -> None:
     await import_bundles(database, [write_lines(path.parent / "before.ndjson", renamed())])
     await kill(database, mongo_url, path, "writing", times)
+    first, killed = await audit_records(database)
+    assert first["request_id"] != killed["request_id"]
+    assert killed["target"]["ids"] == [str(path)]
+    assert sum(change["count"] for change in killed["changes"] if change["kind"] == "units") == (
+        UNITS + len(SMALL["units"])
+    )
     assert (await import_bundles(database, [path])).total == ImportCounts(unchanged=MEMBERS)
     # An import has one time, whichever process finishes it.
     assert len(await database["units"].distinct("updated_at")) == 1
     assert (await database["assets"].find_one({"_id": "a"}))["name"] == "Alder Court"
+    assert await audit_records(database) == [first, killed]
 
 
 async def test_the_next_import_finishes_a_killed_one_first(

@@ -1,0 +1,338 @@
+"""The audit log: who changed what, when and from where.
+
+A record is written in the transaction of its change: there is no change without its record, and no
+record without its change. An operation that changes nothing has none. Logged by the logger
+`floorgate.audit` too, once the transaction is committed (docs/decisions/storage/audit-log.md).
+"""
+
+import functools
+import logging
+import os
+import pwd
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+
+import msgspec
+
+from storage.mongo import driver
+from storage.records.kinds import Document
+from storage.records.paging import Page, PageRequest
+
+AUDIT_COLLECTION = "audit_log"
+AUDIT_INDEXES = [
+    driver.IndexModel([(field, 1), ("_id", 1)])
+    for field in ("actor.id", "action", "target.ids", "changes.ids")
+]
+
+MAX_LISTED_IDS = 1_000
+"""Ids of one change of an import or of a map, and assets of any record; `count` counts all."""
+MAX_SHOWN_CHANGES = 20
+MAX_SHOWN_IDS = 20
+"""Changes of a record, and ids of a change, on a page of the log."""
+MAX_RECORD_BYTES = 12_000_000
+"""Of the 16 MB that MongoDB allows; a greater change has several records."""
+_PIECE_IDS = 1_000
+_ID_PREFIX = "aud_"
+_MAX_UTF8_BYTES = 4
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+Action: TypeAlias = Literal[
+    "attributes.assigned",
+    "attributes.unassigned",
+    "catalog.imported",
+    "key.created",
+    "key.revoked",
+    "map.processed",
+    "map.withdrawn",
+]
+ACTIONS: tuple[str, ...] = get_args(Action)
+Interface: TypeAlias = Literal["rest", "graphql", "cli"]
+Operation: TypeAlias = Literal["inserted", "updated", "removed"]
+
+T = TypeVar("T")
+
+_logger = logging.getLogger("floorgate.audit")
+
+
+class Actor(msgspec.Struct, frozen=True):
+    """Who acted: an API key, or the operator at the command line."""
+
+    type: Annotated[Literal["key", "operator"], "`key`, or `operator` for the command line."]
+    id: Annotated[str, "Id of the key, or the operator's name in the operating system."]
+    name: str
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Who acts, and from where."""
+
+    actor: Actor
+    interface: Interface
+    client_address: str
+    """The client's IP address; of the command line, the name of the machine."""
+    request_id: str
+
+
+@functools.cache
+def get_process_origin() -> Origin:
+    """Return the origin of what a command of the command line does, the same for all it does."""
+    user = str(os.getuid())
+    with suppress(KeyError):  # a container may run under a number without a name
+        user = pwd.getpwuid(os.getuid()).pw_name
+    return Origin(Actor("operator", user, user), "cli", socket.gethostname(), secrets.token_hex(16))
+
+
+class AuditTarget(msgspec.Struct, frozen=True):
+    """What an operation was called for: the collection and the ids, such as those of a key."""
+
+    kind: Annotated[str, "The collection, such as `api_keys`."]
+    ids: Annotated[list[str], "Such as the id of the key; of an import, the names of the bundles."]
+
+
+class AuditChange(msgspec.Struct, frozen=True):
+    """What changed alike: records of one collection that had `before` and now have `after`."""
+
+    kind: Annotated[str, "The collection, such as `units`."]
+    operation: Annotated[Operation, "`inserted`, `updated` or `removed`."]
+    count: Annotated[int, "How many records changed so."]
+    ids: Annotated[list[str], "Ids of these records; of assignments, the ids of the units."]
+    before: Annotated[Any, "What they were; null if they are new, or if it is not recorded."] = None
+    after: Annotated[Any, "What they are; null if they are gone, or if it is not recorded."] = None
+
+    @classmethod
+    def of_all(
+        cls, kind: str, operation: Operation, ids: list[str], before: Any = None, after: Any = None
+    ) -> "AuditChange":
+        """Return the change of all these records."""
+        return cls(kind, operation, len(ids), ids, before, after)
+
+
+class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A record of the audit log."""
+
+    audit_id: str
+    at: datetime
+    action: Annotated[str, "Such as `key.created`."]
+    actor: Actor
+    interface: Annotated[Interface, "`rest`, `graphql`, or `cli` for the command line."]
+    client_address: Annotated[str, "IP address of the client, or name of the operator's machine."]
+    request_id: Annotated[str, "Of the request, as in the log; the same for all of a command."]
+    target: AuditTarget
+    asset_ids: Annotated[list[str], "The assets that were touched."]
+    changes: Annotated[list[AuditChange], "What changed; never a key or its digest."]
+
+
+class AuditEntry(NamedTuple):
+    """What an operation has changed, for its record."""
+
+    action: Action
+    target: AuditTarget
+    changes: Sequence[AuditChange]
+    asset_ids: Iterable[str] = ()
+    """The assets that it touched, of which MAX_LISTED_IDS are recorded."""
+
+
+class AuditFilter(NamedTuple):
+    """Which records to list; None lists all."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    actor: str | None = None
+    action: str | None = None
+    target: str | None = None
+    """Id of what was changed, or what the operation was called for."""
+
+
+async def run_in_transaction(
+    database: driver.Database,
+    origin: Origin | None,
+    work: Callable[[driver.Session], Awaitable[tuple[T, AuditEntry | None]]],
+) -> T:
+    """Run `work` in a transaction, with the record of what it changed; return its result.
+
+    Without an `origin`, whoever runs this process acts.
+    """
+
+    async def write(session: driver.Session) -> tuple[T, list[AuditRecord]]:
+        result, entry = await work(session)
+        records = [*_build_records(origin or get_process_origin(), entry)] if entry else []
+        if records:
+            documents = [_to_document(record) for record in records]
+            await database[AUDIT_COLLECTION].insert_many(documents, session=session)
+        return result, records
+
+    result, records = await driver.run_in_transaction(database.client, write)
+    for record in records:
+        _log_record(record)
+    return result
+
+
+async def list_audit_records(
+    database: driver.Database, audit_filter: AuditFilter, page_request: PageRequest
+) -> Page[AuditRecord]:
+    """Return a page of records, the latest first, with their first changes and ids.
+
+    If the filter has a target, a change of it has only its id. Raises UnavailableError.
+    """
+    where = _build_condition(audit_filter)
+    if page_request.after_key is not None:
+        where = {"$and": [where, {"_id": {"$lt": page_request.after_key}}]}
+    pipeline: list[Document] = [{"$match": where}, {"$sort": {"_id": -1}}]
+    if page_request.skip:
+        pipeline.append({"$skip": page_request.skip})
+    pipeline += [{"$limit": page_request.limit}, {"$set": _shorten(audit_filter.target)}]
+    with driver.translate_errors():
+        documents = await driver.aggregate_documents(database[AUDIT_COLLECTION], pipeline)
+    records = [*map(_to_record, documents)]
+    paging = page_request.build_paging(records, lambda record: record.audit_id)
+    return Page(paging, records[: page_request.per_page])
+
+
+async def iter_audit_records(
+    database: driver.Database, audit_filter: AuditFilter, limit: int
+) -> AsyncIterator[AuditRecord]:
+    """Yield up to `limit` whole records, the latest first; 0 yields all.
+
+    Raises UnavailableError.
+    """
+    with driver.translate_errors():
+        cursor = database[AUDIT_COLLECTION].find(
+            _build_condition(audit_filter), sort=[("_id", -1)], limit=limit
+        )
+        async for document in cursor:
+            yield _to_record(document)
+
+
+async def delete_audit_records(database: driver.Database, before: datetime) -> int:
+    """Delete the records from before this time; return their number. Raises UnavailableError."""
+    with driver.translate_errors():
+        result = await database[AUDIT_COLLECTION].delete_many(
+            {"_id": {"$lt": _first_id_at(before)}}
+        )
+    return result.deleted_count
+
+
+def _build_records(origin: Origin, entry: AuditEntry) -> Iterator[AuditRecord]:
+    asset_ids = sorted({*entry.asset_ids})[:MAX_LISTED_IDS]
+    for changes in _split_changes(entry.changes):
+        at = _EPOCH + (datetime.now(UTC) - _EPOCH) // _MILLISECOND * _MILLISECOND
+        yield AuditRecord(
+            audit_id=_first_id_at(at) + secrets.token_hex(8),
+            at=at,
+            action=entry.action,
+            actor=origin.actor,
+            interface=origin.interface,
+            client_address=origin.client_address,
+            request_id=origin.request_id,
+            target=entry.target,
+            asset_ids=asset_ids,
+            changes=changes,
+        )
+
+
+def _split_changes(changes: Sequence[AuditChange]) -> Iterator[list[AuditChange]]:
+    """Yield the changes in parts that fit into a document each; almost always it is one."""
+    part: list[AuditChange] = []
+    part_bytes = 0
+    for change in changes:
+        is_small = part_bytes + _max_bytes(change) <= MAX_RECORD_BYTES
+        for piece in [change] if is_small else _split_change(change):
+            piece_bytes = _max_bytes(piece)
+            if part and part_bytes + piece_bytes > MAX_RECORD_BYTES:
+                yield part
+                part, part_bytes = [], 0
+            part.append(piece)
+            part_bytes += piece_bytes
+    if part:
+        yield part
+
+
+def _split_change(change: AuditChange) -> Iterator[AuditChange]:
+    if len(change.ids) < change.count:  # of an import, which lists only the first ids
+        yield change
+        return
+    for start in range(0, len(change.ids), _PIECE_IDS):
+        ids = change.ids[start : start + _PIECE_IDS]
+        yield AuditChange.of_all(change.kind, change.operation, ids, change.before, change.after)
+
+
+def _max_bytes(change: AuditChange) -> int:
+    """Return at least the size of a change in BSON, without encoding thousands of ids."""
+    values = len(msgspec.json.encode((change.kind, change.before, change.after)))
+    return 200 + 2 * values + _MAX_UTF8_BYTES * sum(map(len, change.ids)) + 16 * len(change.ids)
+
+
+def _first_id_at(time: datetime) -> str:
+    """Return what the ids of records of this millisecond begin with; they sort by time.
+
+    >>> _first_id_at(datetime(2026, 1, 31, 12, tzinfo=UTC))
+    'aud_019c13e06c00'
+    """
+    return f"{_ID_PREFIX}{max(0, (time - _EPOCH) // _MILLISECOND):012x}"
+
+
+def _build_condition(audit_filter: AuditFilter) -> Document:
+    conditions: list[Document] = []
+    if audit_filter.since is not None:
+        conditions.append({"_id": {"$gte": _first_id_at(audit_filter.since)}})
+    if audit_filter.until is not None:
+        conditions.append({"_id": {"$lt": _first_id_at(audit_filter.until)}})
+    if audit_filter.actor is not None:
+        conditions.append({"actor.id": {"$eq": audit_filter.actor}})
+    if audit_filter.action is not None:
+        conditions.append({"action": {"$eq": audit_filter.action}})
+    if (target := audit_filter.target) is not None:
+        fields = ("target.ids", "changes.ids")
+        conditions.append({"$or": [{field: {"$eq": target}} for field in fields]})
+    return {"$and": conditions} if conditions else {}
+
+
+def _shorten(target: str | None) -> Document:
+    """Return expressions for the parts of a record that a page shows.
+
+    MongoDB evaluates them: an assignment of 10,000 units must not be read for its first ids.
+    """
+    changes: Document | str = "$changes"
+    ids: Document = {"$slice": ["$$change.ids", MAX_SHOWN_IDS]}
+    if target is not None:
+        text = {"$literal": target}
+        is_meant = {"$in": [text, "$$change.ids"]}
+        is_of_target = {"$in": [text, "$target.ids"]}
+        condition = {"$or": [is_of_target, is_meant]}
+        changes = {"$filter": {"input": "$changes", "as": "change", "cond": condition}}
+        ids = {"$cond": [is_meant, [text], ids]}
+    first_changes = {"$slice": [changes, MAX_SHOWN_CHANGES]}
+    shown = {"$mergeObjects": ["$$change", {"ids": ids}]}
+    return {
+        "changes": {"$map": {"input": first_changes, "as": "change", "in": shown}},
+        "asset_ids": {"$slice": ["$asset_ids", MAX_SHOWN_IDS]},
+    }
+
+
+def _to_document(record: AuditRecord) -> Document:
+    document: Document = msgspec.to_builtins(record, builtin_types=(datetime,))
+    return {"_id": document.pop("audit_id"), **document}
+
+
+def _to_record(document: Document) -> AuditRecord:
+    at = document["at"].replace(tzinfo=UTC)
+    return msgspec.convert({**document, "audit_id": document["_id"], "at": at}, AuditRecord)
+
+
+def _log_record(record: AuditRecord) -> None:
+    fields = {
+        "audit_id": record.audit_id,
+        "action": record.action,
+        "actor": record.actor.id,
+        "interface": record.interface,
+        "client_address": record.client_address,
+        "request_id": record.request_id,
+        "target_kind": record.target.kind,
+        "target_ids": record.target.ids[:MAX_SHOWN_IDS],
+        "changed": sum(change.count for change in record.changes),
+    }
+    _logger.info("audit", extra={"fields": fields})
