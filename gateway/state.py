@@ -12,7 +12,7 @@ from gateway.cache.response_cache import ResponseCache
 from gateway.errors import StartError
 from gateway.middleware.cors import VARY_ORIGIN_LINE
 from gateway.rate_limit import RateLimiter
-from gateway.settings import Settings
+from gateway.settings import BYTES_PER_MB, Settings
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.cache.api_key_cache import ApiKeyCache
@@ -27,7 +27,6 @@ from storage.mongo.tasks import run_in_background
 from storage.setup.database import open_database
 from storage.store import Store
 
-BYTES_PER_MB = 1_000_000
 IMPORT_RETRY_SECONDS = 2.0
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Annotated, NewType
 from urllib.parse import quote
 
-import orjson
 import strawberry
 
 from parsing.errors import DocumentRejectedError, ParsingError
@@ -25,9 +24,9 @@ PARSED_PATH = "/v1/maps/{}/parsed"
 
 async def parse_unit_map(
     info: Info, svg: Annotated[SvgDocument, argument("The SVG data of a unit map.")]
-) -> orjson.Fragment:
+) -> bytes:
     """Parse the SVG of a unit map to the form that viewers draw from."""
-    return orjson.Fragment((await parse_drawing(svg)).json)
+    return (await parse_drawing(svg)).json
 
 
 async def parse_drawing(svg: bytes) -> ParsedUnitMap:
@@ -48,13 +47,10 @@ async def parse_drawing(svg: bytes) -> ParsedUnitMap:
 
 
 @batch_resolver
-async def load_parsed_drawing_of_map(
-    parents: Sequence[Map], info: Info
-) -> list[orjson.Fragment | None]:
+async def load_parsed_drawing_of_map(parents: Sequence[Map], info: Info) -> list[bytes | None]:
     """Get the parsed drawing of a map, if it has one; the map's `url` points to it."""
     map_ids = [parent.id if parent.source else None for parent in parents]
-    contents = await info.context.load_drawings(map_ids)
-    return [None if content is None else orjson.Fragment(content) for content in contents]
+    return await info.context.load_drawings(map_ids)
 
 
 def get_url_of_map(parent: strawberry.Parent[Map], info: Info) -> str | None:

@@ -32,7 +32,7 @@ def test_an_input_has_the_description_default_and_example_of_its_argument() -> N
     [
         ({}, None),
         ({"costing": None}, None),
-        ({"sources": []}, InputViolation("sources", "must hold 1 to 50 items, not 0")),
+        ({"sources": []}, InputViolation("sources", "must hold 1 to 50 waypoints, not 0")),
         (
             {"targets": [POSITION] * 51},
             InputViolation("sources", "sources times targets must be at most 50 pairs, not 51"),

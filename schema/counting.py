@@ -1,0 +1,105 @@
+"""Count what a field returns, in the same way whether the operation is compiled or interpreted."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from graphql import (
+    GraphQLField,
+    GraphQLList,
+    get_named_type,
+    get_nullable_type,
+    is_leaf_type,
+)
+from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingOnIncremental
+
+from resolvers.request.budget import Budget
+from resolvers.request.errors import LimitExceededError
+from schema.definitions import strawberry_field_of
+
+Weights: TypeAlias = Sequence[int] | None
+"""How often each object of a level is in the response; None if each is there once.
+
+Siblings may share an object, which is then resolved once and written for each of them.
+"""
+
+DRAWING_TYPE = "ParsedMap"
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Counts the values of one field."""
+
+    charge: Callable[[Budget, int], None]
+    size_of: Callable[[Any], int] | None
+    """Size of one value; None if each counts 1."""
+
+    def count(self, budget: Budget, values: Sequence[Any], weights: Weights) -> None:
+        """Charge for the values of a level that are not null. Raises LimitExceededError."""
+        size_of = self.size_of
+        if weights is None and size_of is None:
+            total = len(values) - values.count(None)
+        elif weights is None:
+            total = sum(size_of(value) for value in values if value is not None)
+        else:
+            total = sum(
+                weight * (1 if size_of is None else size_of(value))
+                for value, weight in zip(values, weights, strict=True)
+                if value is not None
+            )
+        self.charge(budget, total)
+
+
+def build_counter(definition: GraphQLField | None) -> Counter | None:
+    """Return the counter of a field, or None if its values do not count.
+
+    Records and the drawings in a response count. They all come from resolvers: lists and objects
+    inside a record are parts of it.
+    """
+    field = strawberry_field_of(definition)
+    if definition is None or field is None or field.base_resolver is None:
+        return None
+    named, nullable = get_named_type(definition.type), get_nullable_type(definition.type)
+    if is_leaf_type(named):
+        return Counter(Budget.count_bytes, len) if named.name == DRAWING_TYPE else None
+    if isinstance(nullable, GraphQLList):
+        return Counter(Budget.count_cost, len)
+    return Counter(Budget.count_cost, _page_length if named.name.endswith("Page") else None)
+
+
+def charge_cost(budget: Budget, cost: int, parents: Sequence[Any], weights: Weights) -> None:
+    """Charge for resolving a field of a level's parents. Raises LimitExceededError."""
+    budget.count_cost(cost * (len(parents) if weights is None else sum(weights)))
+
+
+def _page_length(page: Any) -> int:
+    return len(page.data)
+
+
+class CountingExecutor(ExecutorThrowingOnIncremental):
+    """graphql-core's executor, which counts as compiled queries do and ends at a limit."""
+
+    def complete_value(
+        self,
+        return_type: Any,
+        field_details_list: Any,
+        info: Any,
+        path: Any,
+        result: Any,
+        position_context: Any,
+    ) -> Any:
+        """Complete a value as graphql-core does; count it first if it is a resolver's."""
+        # It is called again for the types inside a list or a non-null type.
+        if return_type is info.return_type and result is not None:
+            counter = build_counter(info.parent_type.fields.get(info.field_name))
+            if counter is not None:
+                counter.count(self.context_value.budget, (result,), None)
+        return super().complete_value(
+            return_type, field_details_list, info, path, result, position_context
+        )
+
+    def handle_field_error(self, raw_error: Exception, *others: Any) -> None:
+        """Report an error at its field; an exceeded limit ends the whole operation instead."""
+        if isinstance(raw_error, LimitExceededError):
+            raise raw_error
+        super().handle_field_error(raw_error, *others)
