@@ -15,7 +15,7 @@ from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingO
 
 from resolvers.request.budget import Budget
 from resolvers.request.errors import LimitExceededError
-from schema.definitions import strawberry_field_of
+from schema.definitions import PAGE_DATA_FIELD, is_page, strawberry_field_of
 
 Weights: TypeAlias = Sequence[int] | None
 """How often each object of a level is in the response; None if each is there once.
@@ -50,11 +50,12 @@ class Counter:
         self.charge(budget, total)
 
 
-def build_counter(definition: GraphQLField | None) -> Counter | None:
+def build_counter(definition: GraphQLField | None, data_selections: int = 0) -> Counter | None:
     """Return the counter of a field, or None if its values do not count.
 
     Records and the drawings in a response count. They all come from resolvers: lists and objects
-    inside a record are parts of it.
+    inside a record are parts of it. The records of a page count for each selection of its `data`,
+    as aliases may select it several times.
     """
     field = strawberry_field_of(definition)
     if definition is None or field is None or field.base_resolver is None:
@@ -64,7 +65,11 @@ def build_counter(definition: GraphQLField | None) -> Counter | None:
         return Counter(Budget.count_bytes, len) if named.name == DRAWING_TYPE else None
     if isinstance(nullable, GraphQLList):
         return Counter(Budget.count_cost, len)
-    return Counter(Budget.count_cost, _page_length if named.name.endswith("Page") else None)
+    if not is_page(named):
+        return Counter(Budget.count_cost, None)
+    if not data_selections:
+        return None
+    return Counter(Budget.count_cost, lambda page: data_selections * len(page.data))
 
 
 def charge_cost(budget: Budget, cost: int, parents: Sequence[Any], weights: Weights) -> None:
@@ -72,8 +77,7 @@ def charge_cost(budget: Budget, cost: int, parents: Sequence[Any], weights: Weig
     budget.count_cost(cost * (len(parents) if weights is None else sum(weights)))
 
 
-def _page_length(page: Any) -> int:
-    return len(page.data)
+_PAGE_DATA_COUNTER = Counter(Budget.count_cost, len)
 
 
 class CountingExecutor(ExecutorThrowingOnIncremental):
@@ -91,7 +95,10 @@ class CountingExecutor(ExecutorThrowingOnIncremental):
         """Complete a value as graphql-core does; count it first if it is a resolver's."""
         # It is called again for the types inside a list or a non-null type.
         if return_type is info.return_type and result is not None:
-            counter = build_counter(info.parent_type.fields.get(info.field_name))
+            name, parent_type = info.field_name, info.parent_type
+            counter = build_counter(parent_type.fields.get(name))
+            if name == PAGE_DATA_FIELD and is_page(parent_type):
+                counter = _PAGE_DATA_COUNTER
             if counter is not None:
                 counter.count(self.context_value.budget, (result,), None)
         return super().complete_value(

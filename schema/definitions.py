@@ -1,7 +1,13 @@
 """What the strawberry definitions add to the fields and arguments of the graphql-core schema."""
 
 import strawberry
-from graphql import GraphQLArgument, GraphQLField, GraphQLInputField
+from graphql import (
+    GraphQLArgument,
+    GraphQLField,
+    GraphQLInputField,
+    GraphQLNamedType,
+    GraphQLObjectType,
+)
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.schema_directive import Location
 from strawberry.types.field import StrawberryField
@@ -18,6 +24,9 @@ PROCESS_COST = 10_000
 """Of a field with work that takes seconds, in another process or in MongoDB."""
 
 
+PAGE_DATA_FIELD = "data"
+
+
 @strawberry.schema_directive(
     locations=[Location.FIELD_DEFINITION],
     description="What resolving the field costs, where a record that is returned costs 1.",
@@ -25,6 +34,11 @@ PROCESS_COST = 10_000
 class Cost:
     # A string, as in the GraphQL Cost Directives Specification (IBM), so that tools can read it.
     weight: str
+
+
+def is_page(named_type: GraphQLNamedType | None) -> bool:
+    """Return whether a type is that of one page of a list; its `data` are the records."""
+    return isinstance(named_type, GraphQLObjectType) and named_type.name.endswith("Page")
 
 
 def strawberry_field_of(definition: GraphQLField | None) -> StrawberryField | None:

@@ -35,6 +35,7 @@ GRAPHQL_RECURSION_MESSAGE = "Validation aborted."
 """The only error that graphql-core reports when validation exceeds Python's recursion limit."""
 _TOKENS_MESSAGE = "Syntax Error: Document contains more than {} tokens. Parsing aborted."
 """How graphql-core reports too many tokens."""
+_NESTING_MESSAGE = "Syntax Error: Document is nested too deeply. Parsing aborted."
 _LONG_NUMBER = re.compile(rf"\d{{{MAX_NUMBER_DIGITS + 1}}}")
 
 
@@ -168,6 +169,8 @@ def _parse_document(text: str, max_tokens: int | None) -> DocumentNode:
                 limit="tokens",
                 maximum=max_tokens,
             ) from error
+        if error.message == _NESTING_MESSAGE:
+            raise LimitExceededError(TOO_DEEP_MESSAGE, limit="nesting") from error
         raise InvalidOperationError("GRAPHQL_PARSE_FAILED", [error]) from error
 
 

@@ -35,7 +35,7 @@ from resolvers.request.arguments import DEFAULT_PER_PAGE, MAX_PER_PAGE
 from resolvers.request.errors import LimitExceededError
 from resolvers.request.input_rules import Items
 from schema.argument_size import ArgumentSize, measure_value
-from schema.definitions import cost_of, definition_of, strawberry_field_of
+from schema.definitions import cost_of, definition_of, is_page, strawberry_field_of
 from schema.query_limits import QueryLimits
 
 PAGE_SIZE_ARGUMENT = "perPage"
@@ -261,7 +261,11 @@ class _Walk:
             else _Selection()
         )
         rows = self.count_rows(node, definition, parent_type is self._root_type)
-        cost = rows * inner.size.cost + self.record_cost(node, field_type, rows)
+        if is_page(field_type):
+            cost = rows * max(inner.size.cost, 1)  # read, even if its `data` are not selected
+        else:
+            is_record = isinstance(field_type, GraphQLObjectType) and field_type.name != "Paging"
+            cost = rows * (inner.size.cost + is_record)
         arguments = ArgumentSize()
         for argument in node.arguments or ():
             arguments.add_argument(argument.value)
@@ -275,11 +279,6 @@ class _Walk:
             cost=cost + cost_of(strawberry_field_of(definition)),
         )
         return _Selection(size, arguments)
-
-    def record_cost(self, node: FieldNode, field_type: GraphQLNamedType | None, rows: int) -> int:
-        """Return the records that a field adds; a page's `data` were counted with the page."""
-        is_record = isinstance(field_type, GraphQLObjectType) and field_type.name != "Paging"
-        return rows if is_record and node.name.value != "data" else 0
 
     def count_rows(self, node: FieldNode, definition: GraphQLField | None, is_root: bool) -> int:
         """Return how often the selection inside a field may be resolved."""

@@ -10,7 +10,7 @@ ESTIMATE_TOLERANCE = 2
 """How many times the limit an estimated size may be; the response itself is measured then."""
 
 
-class Budget(Struct, eq=False):
+class Budget(Struct):
     """Counts what an operation does while it runs, and ends it over a limit.
 
     Each method raises LimitExceededError, again and again once a limit is exceeded.

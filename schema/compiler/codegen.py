@@ -33,7 +33,7 @@ from schema.compiler.leaves import build_completion, build_type_test
 from schema.compiler.selection import SelectedField, Selection, TypenameField, UnsupportedQueryError
 from schema.compiler.variable_coercion import build_arguments
 from schema.counting import build_counter, charge_cost
-from schema.definitions import cost_of
+from schema.definitions import PAGE_DATA_FIELD, cost_of
 
 
 @dataclass(slots=True)
@@ -113,7 +113,10 @@ class CodeWriter:
         if cost := cost_of(selected_field.field):
             function.add_line(f"charge_cost(run.context.budget, {cost}, parents, weights)")
         function.add_line(f"values = {self._resolver_call(function, selected_field)}")
-        if counter := build_counter(selected_field.definition):
+        data_selections = sum(
+            child.node.name.value == PAGE_DATA_FIELD for child in selected_field.nested_fields
+        )
+        if counter := build_counter(selected_field.definition, data_selections):
             count = self._bind("count", counter.count)
             function.add_line(f"{count}(run.context.budget, values, weights)")
         self._write_completion(function, selected_field, "values", "rows", "weights")

@@ -119,6 +119,10 @@ def test_breadth_is_the_most_fields_asked_of_one_object() -> None:
         ("{ units(perPage: -5) { data { id } } }", 1),
         ("{ ...A } fragment A on Query { units { data { id } } }", 100),
         ("{ ... on Query { units { data { id } } } }", 100),
+        ("{ units(perPage: 7) { paging { next } } }", 7),
+        ("{ units(perPage: 7) { a: data { id } b: data { id floor { id } } } }", 7 * 3),
+        ('{ map(id: 1) { nearest(from: {id: "a"}, limit: 7) { location { id } } } }', 2_015),
+        ('{ map(id: 1) { nearest(from: {id: "a"}) { distance } } }', 2_011),
         ("{ a: units { data { id } } b: units { data { id } } }", 200),
     ],
 )
