@@ -169,7 +169,8 @@ def _error_response(error: HttpError, media_type: str) -> Response:
 def _write_result(result: OperationResult, media_type: str, budget: Budget) -> Response:
     """Write a result within the budget; an error if it is too large, before it takes memory."""
     try:
-        budget.check_estimate(estimate_bytes(result.data))
+        if result.data is not None:
+            budget.check_estimate(estimate_bytes(result.data))
         response = _result_response(result, media_type)
         budget.check_response(len(response.body))
     except LimitExceededError as error:

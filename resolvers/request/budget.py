@@ -13,13 +13,15 @@ ESTIMATE_TOLERANCE = 2
 class Budget(Struct):
     """Counts what an operation does while it runs, and ends it over a limit.
 
-    Each method raises LimitExceededError, again and again once a limit is exceeded.
+    All methods but `count_bytes` raise LimitExceededError, again and again once a limit is
+    exceeded.
 
     >>> budget = Budget(max_bytes=1_000)
     >>> budget.count_bytes(800)
     >>> budget.count_bytes(800)
+    >>> budget.check_estimate(60)
     Traceback (most recent call last):
-    resolvers.request.errors.LimitExceededError: The response would have too many drawings, ...
+    resolvers.request.errors.LimitExceededError: The response would have at least 1600 bytes, ...
     """
 
     max_bytes: int | None = None
@@ -40,18 +42,20 @@ class Budget(Struct):
         _check(self._cost)
 
     def count_bytes(self, count: int) -> None:
-        """Count bytes of drawings that the response will contain."""
+        """Count bytes of drawings that the response will contain.
+
+        They are checked in the end, when the number is the same however the operation was executed.
+        Until the response is written there are no copies of a drawing.
+        """
         self.drawing_bytes += count
-        # Without the size: how much more would follow depends on how the operation is executed.
-        if self.max_bytes is not None and self.drawing_bytes > self.max_bytes:
-            raise _response_too_large("too many drawings", self.max_bytes)
 
     def check_drawings(self, size: int) -> None:
-        """Check whether drawings of that size in total would fit into the response."""
+        """Check whether drawings of that size in total would fit into the response, once each."""
         self._check_size(size, "at least ")
 
     def check_estimate(self, size: int) -> None:
-        """Check the estimated size of what is not a drawing, with tolerance for its error."""
+        """Check the drawings, and with tolerance for its error the estimated size of the rest."""
+        self._check_size(self.drawing_bytes, "at least ")
         total = self.drawing_bytes + size
         if self.max_bytes is not None and total > self.max_bytes * ESTIMATE_TOLERANCE:
             self._check_size(total, "about ")
@@ -66,17 +70,14 @@ class Budget(Struct):
 
     def _check_size(self, size: int, prefix: str = "") -> None:
         if self.max_bytes is not None and size > self.max_bytes:
-            raise _response_too_large(f"{prefix}{size} bytes", self.max_bytes, size)
-
-
-def _response_too_large(size: str, maximum: int, requested: int | None = None) -> Exception:
-    return LimitExceededError(
-        f"The response would have {size}, over the limit of {maximum} bytes; ask for smaller "
-        "pages with perPage, or for parsed of fewer maps",
-        limit="response_bytes",
-        maximum=maximum,
-        requested=requested,
-    )
+            raise LimitExceededError(
+                f"The response would have {prefix}{size} bytes, over the limit of "
+                f"{self.max_bytes}; ask for smaller pages with perPage, or for parsed of fewer "
+                "maps",
+                limit="response_bytes",
+                maximum=self.max_bytes,
+                requested=size,
+            )
 
 
 def _check(count: int) -> None:

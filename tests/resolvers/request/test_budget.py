@@ -31,8 +31,10 @@ def test_a_drawing_counts_each_time_it_is_written() -> None:
     counts = Budget(max_bytes=100)
     counts.count_bytes(50)
     counts.count_bytes(50)
-    with pytest.raises(LimitExceededError, match="too many drawings, over the limit of 100 bytes"):
-        counts.count_bytes(50)
+    counts.check_estimate(0)
+    counts.count_bytes(50)
+    with pytest.raises(LimitExceededError, match="at least 150 bytes, over the limit of 100"):
+        counts.check_estimate(0)
 
 
 def test_drawings_are_checked_before_they_are_read() -> None:
