@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from graphql import (
     GraphQLField,
     GraphQLList,
+    GraphQLObjectType,
     get_named_type,
     get_nullable_type,
     is_leaf_type,
@@ -80,8 +82,19 @@ def charge_cost(budget: Budget, cost: int, parents: Sequence[Any], weights: Weig
 _PAGE_DATA_COUNTER = Counter(Budget.count_cost, len)
 
 
+def _build_value_counter(parent_type: GraphQLObjectType, field_name: str) -> Counter | None:
+    if field_name == PAGE_DATA_FIELD and is_page(parent_type):
+        return _PAGE_DATA_COUNTER
+    return build_counter(parent_type.fields.get(field_name))
+
+
 class CountingExecutor(ExecutorThrowingOnIncremental):
     """graphql-core's executor, which counts as compiled queries do and ends at a limit."""
+
+    @cached_property
+    def _counters(self) -> dict[tuple[str, str], Counter | None]:
+        """The counters of the fields that were completed so far, by type and field."""
+        return {}
 
     def complete_value(
         self,
@@ -95,11 +108,10 @@ class CountingExecutor(ExecutorThrowingOnIncremental):
         """Complete a value as graphql-core does; count it first if it is a resolver's."""
         # It is called again for the types inside a list or a non-null type.
         if return_type is info.return_type and result is not None:
-            name, parent_type = info.field_name, info.parent_type
-            counter = build_counter(parent_type.fields.get(name))
-            if name == PAGE_DATA_FIELD and is_page(parent_type):
-                counter = _PAGE_DATA_COUNTER
-            if counter is not None:
+            key = info.parent_type.name, info.field_name
+            if key not in self._counters:
+                self._counters[key] = _build_value_counter(info.parent_type, info.field_name)
+            if counter := self._counters[key]:
                 counter.count(self.context_value.budget, (result,), None)
         return super().complete_value(
             return_type, field_details_list, info, path, result, position_context
