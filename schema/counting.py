@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any, TypeAlias
 
 from graphql import (
@@ -41,12 +42,12 @@ class Counter:
         size_of = self.size_of
         if weights is None and size_of is None:
             total = len(values) - values.count(None)
-        elif weights is None:
-            total = sum(size_of(value) for value in values if value is not None)
         else:
             total = sum(
                 weight * (1 if size_of is None else size_of(value))
-                for value, weight in zip(values, weights, strict=True)
+                for value, weight in zip(
+                    values, repeat(1) if weights is None else weights, strict=False
+                )
                 if value is not None
             )
         self.charge(budget, total)

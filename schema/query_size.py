@@ -7,7 +7,7 @@ for page sizes that the operation has not had before.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from graphql import (
     ArgumentNode,
@@ -15,7 +15,6 @@ from graphql import (
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
-    GraphQLArgument,
     GraphQLField,
     GraphQLNamedType,
     GraphQLObjectType,
@@ -287,7 +286,7 @@ class _Walk:
             size = self.get_size(node, PAGE_SIZE_ARGUMENT)
             return size or (DEFAULT_PER_PAGE if is_root else ASSUMED_PAGE_SIZE)
         if LENGTH_ARGUMENT in declared:
-            default = cast("GraphQLArgument", declared[LENGTH_ARGUMENT]).default_value
+            default = declared[LENGTH_ARGUMENT].default_value
             size = self.get_size(node, LENGTH_ARGUMENT)
             return size or (1 if default is Undefined else int(default))
         return 1

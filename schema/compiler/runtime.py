@@ -189,10 +189,12 @@ async def resolve_concurrently(
     """Resolve the fields of a level concurrently, so that their loads share batches."""
     nonempty = [level for level in levels if level[1]]
     if len(nonempty) == 1:  # the usual case, without the cost of a task
-        field, *level = nonempty[0]
-        await field(run, *level)
+        field, parents, rows, weights = nonempty[0]
+        await field(run, parents, rows, weights)
     elif nonempty:
-        await _gather(field(run, *level) for field, *level in nonempty)
+        await _gather(
+            field(run, parents, rows, weights) for field, parents, rows, weights in nonempty
+        )
 
 
 async def _gather(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
