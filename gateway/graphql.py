@@ -12,11 +12,14 @@ from starlette.types import ASGIApp
 
 from gateway.browser_pages import graphiql_response
 from gateway.negotiation import parse_weights
+from resolvers.request.budget import Budget
+from resolvers.request.errors import LimitExceededError
 from rest.bodies import parse_json, read_request_body
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RequestServices
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, method_not_allowed_error
 from rest.path_routing import SCOPE_ERROR_CODES, SCOPE_OPERATION
 from schema.execution import InvalidOperationError, Operation, OperationResult
+from schema.response_size import estimate_bytes
 
 GRAPHQL_RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
 MAX_BODY_BYTES = 1_000_000
@@ -58,6 +61,7 @@ class GraphQLEndpoint:
                 graphql_request.query, graphql_request.operation_name
             )
             context = self.service.create_context(caller, request)
+            context.budget.max_bytes = self.service.executor.limits.response_bytes
 
             async def create_response() -> Response:
                 operation = self._select_operation(graphql_request, media_type)
@@ -70,7 +74,7 @@ class GraphQLEndpoint:
                 request.scope[SCOPE_ERROR_CODES] = _list_codes(result.errors)
                 if result.errors:
                     context.reads.mark_incomplete()  # an error may be gone the next time
-                return _result_response(result, media_type)
+                return _write_result(result, media_type, context.budget)
 
             key = (*graphql_request.cache_key(), context.base_url, media_type, *caller.rights)
             return await self.service.get_or_create_response(key, context, create_response)
@@ -173,6 +177,19 @@ def _error_response(error: HttpError, media_type: str) -> Response:
         extensions["fields"] = error.fields
     body = {"errors": [{"message": error.message, "extensions": extensions}]}
     return _json_response(error.status, body, media_type, error.headers)
+
+
+def _write_result(result: OperationResult, media_type: str, budget: Budget) -> Response:
+    """Write a result within the budget; an error if it is too large, before it takes memory."""
+    try:
+        if result.data is not None:
+            budget.check_estimate(estimate_bytes(result.data))
+        response = _result_response(result, media_type)
+        budget.check_response(len(response.body))
+    except LimitExceededError as error:
+        refusal = GraphQLError(str(error), extensions=error.extensions)
+        return _result_response(OperationResult(None, [refusal]), media_type)
+    return response
 
 
 def _result_response(result: OperationResult, media_type: str) -> Response:

@@ -28,6 +28,7 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("json", "text")
 _DEFAULT_QUERY_LIMITS = QueryLimits()
 _BASE_URL = re.compile(r"https://[^\s?#@\\<>\"]+")
+BYTES_PER_MB = 1_000_000
 POSITIVE_COUNT = click.IntRange(min=1)
 COUNT_OR_ZERO = click.IntRange(min=0)
 
@@ -192,6 +193,11 @@ class Settings:
         "Maximum records that a GraphQL operation may request.",
     )
 
+    graphql_response_mb: int = _setting(
+        _DEFAULT_QUERY_LIMITS.response_bytes // BYTES_PER_MB,
+        POSITIVE_COUNT,
+        "Maximum size of a GraphQL response in MB, before compression.",
+    )
     interpret_queries: bool = _flag(
         "Run GraphQL queries with graphql-core instead of compiling them."
     )
@@ -210,6 +216,7 @@ class Settings:
             tokens=self.graphql_tokens,
             breadth=self.graphql_breadth,
             cost=self.graphql_cost,
+            response_bytes=self.graphql_response_mb * BYTES_PER_MB,
         )
 
     @property

@@ -15,7 +15,7 @@ from gateway.cache.response_cache import ResponseCache
 from gateway.errors import StartError
 from gateway.limits.rate_limit import RateLimiter
 from gateway.middleware.cors import VARY_ORIGIN_LINE
-from gateway.settings import Settings
+from gateway.settings import BYTES_PER_MB, Settings
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.request.process_pool import ProcessPool
 from storage.audit import delete_audit_records
@@ -33,7 +33,6 @@ from storage.mongo.tasks import run_in_background
 from storage.setup.database import open_database
 from storage.store import Store
 
-BYTES_PER_MB = 1_000_000
 IMPORT_RETRY_SECONDS = 2.0
 AUDIT_DELETION_SECONDS = 86_400.0
 

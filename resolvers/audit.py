@@ -77,7 +77,7 @@ async def list_audit_log(
     )
     database = info.context.bypass_caches().database
     records = await list_audit_records(database, audit_filter, page_request)
-    info.context.reads.count_records(len(records.data))
+    info.context.budget.count_read(len(records.data))
     return records
 
 

@@ -124,13 +124,15 @@ async def get_distance_matrix(
     info: Info,
     sources: Annotated[
         list[WaypointInput],
-        argument("Where to start.", Items(1, MAX_PAIRS), example=[{"id": "lvx7jztptwu"}]),
+        argument(
+            "Where to start.", Items(1, MAX_PAIRS, "waypoints"), example=[{"id": "lvx7jztptwu"}]
+        ),
     ],
     targets: Annotated[
         list[WaypointInput],
         argument(
             "Where to go.",
-            Items(1, MAX_PAIRS),
+            Items(1, MAX_PAIRS, "waypoints"),
             example=[{"x": 437.5, "y": 350.0, "floor_id": "alder-court-floor-1"}],
         ),
     ],

@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack
 from typing import Annotated, NewType, TypeVar
 from urllib.parse import quote
 
-import orjson
 import strawberry
 
 from parsing.errors import DocumentRejectedError, ParsingError
@@ -26,14 +25,14 @@ PARSED_PATH = "/v1/maps/{}/parsed"
 
 async def parse_unit_map(
     info: Info, svg: Annotated[SvgDocument, argument("The SVG data of a unit map.")]
-) -> orjson.Fragment:
+) -> bytes:
     """Parse the SVG of a unit map to the form that viewers draw from."""
     pool, owner = info.context.drawing_pool, info.context.caller.key_id
     async with AsyncExitStack() as stack:
         if pool is None:
             pool = await stack.enter_async_context(ProcessPool(1))
         parsed = await run_on_drawing(pool, parse_svg, svg, owner)
-    return orjson.Fragment(parsed.json)
+    return parsed.json
 
 
 async def run_on_drawing(
@@ -54,13 +53,10 @@ async def run_on_drawing(
 
 
 @batch_resolver
-async def load_parsed_drawing_of_map(
-    parents: Sequence[Map], info: Info
-) -> list[orjson.Fragment | None]:
+async def load_parsed_drawing_of_map(parents: Sequence[Map], info: Info) -> list[bytes | None]:
     """Get the parsed drawing of a map, if it has one; the map's `url` points to it."""
     map_ids = [parent.id if parent.source else None for parent in parents]
-    contents = await info.context.load_drawings(map_ids)
-    return [None if content is None else orjson.Fragment(content) for content in contents]
+    return await info.context.load_drawings(map_ids)
 
 
 def get_url_of_map(parent: strawberry.Parent[Map], info: Info) -> str | None:

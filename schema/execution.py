@@ -18,18 +18,17 @@ from graphql import GraphQLError, GraphQLSchema
 from resolvers.request.caching import Cache
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
-from resolvers.request.errors import RequestError, UnavailableError
-from schema import query_size
+from resolvers.request.errors import LimitExceededError, RequestError, UnavailableError
+from schema.argument_size import measure_value
 from schema.compiler.compiled_query import CompiledQuery
 from schema.compiler.leaves import InvalidResultError
+from schema.counting import CountingExecutor
 from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
 from schema.operations import (
     MAX_VALIDATION_ERRORS,
-    TOO_DEEP_MESSAGE,
     InvalidOperationError,
     Operation,
     check_size,
-    limit_exceeded_error,
     parse_client_operation,
     parse_operation,
 )
@@ -46,6 +45,8 @@ __all__ = [
 ]
 
 MAX_CACHED_OPERATIONS = 1_000
+MIN_COST_TO_COMPILE = 500
+"""Cost from which an operation is compiled at once: interpreting it takes longer than compiling."""
 MAX_ITEMS_WHEN_DENIED = 1_000
 """Items of variables that are coerced for a caller who lacks a permission: 4 ms of work."""
 
@@ -103,18 +104,15 @@ class Executor:
     ) -> Operation:
         """Return a client's operation, from the cache or parsed, if it is within the limits.
 
-        It is compiled when it is selected again: compiling one that runs once does not pay.
+        It is compiled when it is selected again: compiling one that runs once does not pay, unless
+        it may return many records.
         Raises InvalidOperationError.
         """
         operation = self._operation_cache.get((text, name))
-        try:
-            if operation is None:
-                return self._parse_and_cache(text, name, variables)
-            if not operation.has_fixed_size:
-                check_size(self.schema, operation.document, name, variables, self.limits)
-            self._compile(operation)
-        except RecursionError as error:
-            raise limit_exceeded_error(TOO_DEEP_MESSAGE) from error
+        if operation is None:
+            return self._parse_and_cache(text, name, variables)
+        check_size(operation, variables, self.limits)
+        self._compile(operation)
         return operation
 
     def find_name(self, text: str, name: str | None) -> str | None:
@@ -129,7 +127,7 @@ class Executor:
         if not operation.is_allowed(context.caller):
             # A small request is interpreted, for an error with its path; see
             # docs/decisions/graphql/query-limits.md.
-            if query_size.count_items([*variables.values()]) > MAX_ITEMS_WHEN_DENIED:
+            if measure_value(variables, MAX_ITEMS_WHEN_DENIED).items > MAX_ITEMS_WHEN_DENIED:
                 return _denied_result(operation, context.caller)
         elif self.compile_queries and operation.compiled is not None:
             result = await self._run_compiled(operation, operation.compiled, variables, context)
@@ -147,7 +145,8 @@ class Executor:
         """Return the compiled query's result, or None if graphql-core must run the operation."""
         try:
             data = await compiled.run(variables, context)
-        except UnavailableError as error:  # a second run would wait for MongoDB again
+        # A second run would wait for MongoDB again, or exceed the same limit again.
+        except (UnavailableError, LimitExceededError) as error:
             return _error_result(error)
         except RequestError as error:
             if not operation.needs_error_paths:
@@ -176,6 +175,7 @@ class Executor:
                 operation_name=operation.name,
                 hide_suggestions=True,
                 max_coercion_errors=MAX_VALIDATION_ERRORS,
+                executor_class=CountingExecutor,
             )
             result = await outcome if isawaitable(outcome) else outcome
         except Exception as error:
@@ -189,6 +189,8 @@ class Executor:
     ) -> Operation:
         operation = parse_client_operation(self.schema, text, name, variables, self.limits)
         self._operation_cache.put((text, name), operation)
+        if operation.first_cost >= MIN_COST_TO_COMPILE:
+            self._compile(operation)
         return operation
 
     def _compile(self, operation: Operation) -> None:

@@ -8,13 +8,19 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import strawberry
 
 from resolvers.request.input_checks import check_inputs
+from schema.definitions import Cost
 from schema.permissions import RequirementExtension
 
 
 def resolver_field(
-    resolver: Callable[..., Any], graphql_type: Any, *requirements: RequirementExtension
+    resolver: Callable[..., Any],
+    graphql_type: Any,
+    *requirements: RequirementExtension,
+    cost: int = 0,
 ) -> Any:
     """Return a field of `graphql_type` that `resolver` answers; its docstring is the description.
+
+    `cost` is what it costs besides the records that it returns, in records.
 
     Resolvers are annotated with storage records; only the schema knows the GraphQL types.
     """
@@ -23,6 +29,7 @@ def resolver_field(
         graphql_type=graphql_type,
         description=inspect.getdoc(resolver),
         extensions=list(requirements),
+        directives=[Cost(weight=str(cost))] if cost else [],
     )
 
 

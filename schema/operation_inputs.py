@@ -9,7 +9,6 @@ from graphql import (
     ArgumentNode,
     GraphQLArgument,
     GraphQLField,
-    GraphQLInputField,
     GraphQLInputObjectType,
     GraphQLInputType,
     GraphQLNonNull,
@@ -24,7 +23,6 @@ from graphql import (
     visit,
 )
 from strawberry.schema.schema_converter import GraphQLCoreConverter
-from strawberry.types.field import StrawberryField
 
 from resolvers.distances import MAX_PAIRS
 from resolvers.request.arguments import MAX_ID_CHARACTERS, MAX_INT32
@@ -38,6 +36,7 @@ from resolvers.request.input_rules import (
     JsonSchema,
     joint_rules_of,
 )
+from schema.definitions import definition_of, strawberry_field_of
 from schema.execution import Operation
 
 __all__ = [
@@ -175,16 +174,10 @@ class _VariableUses(Visitor):
 
 
 def _resolver_of(field: GraphQLField) -> Callable[..., Any] | None:
-    definition = field.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
-    resolver = definition.base_resolver if isinstance(definition, StrawberryField) else None
+    definition = strawberry_field_of(field)
+    resolver = definition.base_resolver if definition else None
     wrapped: Any = resolver.wrapped_func if resolver else None
     return wrapped if callable(wrapped) else None
-
-
-def definition_of(argument: GraphQLArgument | GraphQLInputField) -> InputDefinition:
-    """Return the rules and the example of an argument or of an input field."""
-    definition = argument.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
-    return InputDefinition.from_metadata(definition.metadata) if definition else InputDefinition()
 
 
 def joint_rules_of_type(input_type: GraphQLInputObjectType) -> tuple[JointRule, ...]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +21,11 @@ from graphql import (
 from graphql.validation import specified_rules
 
 from resolvers.request.caller import Caller
-from schema import query_size
+from resolvers.request.errors import LimitExceededError
 from schema.compiler.compiled_query import CompiledQuery
 from schema.permissions import Requirement, requirement_of
 from schema.query_limits import QueryLimits
-from schema.query_size import LimitExceededError
+from schema.query_size import OperationMeasure
 
 MAX_VALIDATION_ERRORS = 5
 MAX_NUMBER_DIGITS = 1_000
@@ -32,6 +33,9 @@ MAX_NUMBER_DIGITS = 1_000
 TOO_DEEP_MESSAGE = "The document is nested too deeply"
 GRAPHQL_RECURSION_MESSAGE = "Validation aborted."
 """The only error that graphql-core reports when validation exceeds Python's recursion limit."""
+_TOKENS_MESSAGE = "Syntax Error: Document contains more than {} tokens. Parsing aborted."
+"""How graphql-core reports too many tokens."""
+_NESTING_MESSAGE = "Syntax Error: Document is nested too deeply. Parsing aborted."
 _LONG_NUMBER = re.compile(rf"\d{{{MAX_NUMBER_DIGITS + 1}}}")
 
 
@@ -55,8 +59,10 @@ class Operation:
     node: OperationDefinitionNode
     requirements: tuple[Requirement, ...]
     """The distinct requirements of its fields, in document order."""
-    has_fixed_size: bool
-    """Whether its size is the same for all variables."""
+    measure: OperationMeasure | None = None
+    """Measures it for each request; None for our own operations."""
+    first_cost: int = 0
+    """Its cost with the variables of the first request."""
     needs_error_paths: bool = True
     """Whether errors must name the field that failed and leave the other fields' data intact."""
     compiled: CompiledQuery | None = None
@@ -100,42 +106,71 @@ def parse_client_operation(
 
     Size is checked before validation, because the cost of validation grows with it.
     """
+    with _limits_as_invalid_operation():
+        document = _parse_within_limits(text, limits)
+        measures = {
+            id(node): OperationMeasure(schema, document, node)
+            for node in _iter_operation_nodes(document, name)
+        }
+        costs = {key: measure.check(variables, limits).cost for key, measure in measures.items()}
+        operation = _validate_operation(schema, text, document, name)
+    operation.measure = measures[id(operation.node)]
+    operation.first_cost = costs[id(operation.node)]
+    return operation
+
+
+def check_size(operation: Operation, variables: Mapping[str, Any], limits: QueryLimits) -> None:
+    """Raise InvalidOperationError if a client's operation exceeds a limit with these variables."""
+    assert operation.measure is not None
+    with _limits_as_invalid_operation():
+        operation.measure.check(variables, limits)
+
+
+@contextmanager
+def _limits_as_invalid_operation() -> Iterator[None]:
+    try:
+        yield
+    except RecursionError as error:
+        raise _limit_exceeded(LimitExceededError(TOO_DEEP_MESSAGE, limit="nesting")) from error
+    except LimitExceededError as error:
+        raise _limit_exceeded(error) from error
+
+
+def _limit_exceeded(error: LimitExceededError) -> InvalidOperationError:
+    return InvalidOperationError(
+        error.code, [GraphQLError(str(error), extensions=error.extensions)]
+    )
+
+
+def _parse_within_limits(text: str, limits: QueryLimits) -> DocumentNode:
     if len(text) > limits.characters:
-        raise limit_exceeded_error(
-            f"The document has {len(text)} characters, over the limit of {limits.characters}"
+        raise LimitExceededError(
+            f"The document has {len(text)} characters, over the limit of {limits.characters}",
+            limit="characters",
+            maximum=limits.characters,
+            requested=len(text),
         )
     if _LONG_NUMBER.search(text):
-        raise limit_exceeded_error(f"The document has a number of over {MAX_NUMBER_DIGITS} digits")
-    document = _parse_document(text, limits.tokens)
-    check_size(schema, document, name, variables, limits)
-    return _validate_operation(schema, text, document, name)
-
-
-def check_size(
-    schema: GraphQLSchema,
-    document: DocumentNode,
-    name: str | None,
-    variables: Mapping[str, Any],
-    limits: QueryLimits,
-) -> None:
-    """Raise InvalidOperationError if the named operation exceeds a limit with these variables."""
-    for node in _iter_operation_nodes(document, name):
-        size = query_size.measure_operation(schema, document, node, variables)
-        try:
-            query_size.check_limits(size, limits)
-        except LimitExceededError as error:
-            raise limit_exceeded_error(str(error)) from error
-
-
-def limit_exceeded_error(message: str) -> InvalidOperationError:
-    """Return the error for an operation over a limit."""
-    return InvalidOperationError("LIMIT_EXCEEDED", [GraphQLError(message)])
+        raise LimitExceededError(
+            f"The document has a number of over {MAX_NUMBER_DIGITS} digits",
+            limit="digits",
+            maximum=MAX_NUMBER_DIGITS,
+        )
+    return _parse_document(text, limits.tokens)
 
 
 def _parse_document(text: str, max_tokens: int | None) -> DocumentNode:
     try:
         return graphql.parse(text, max_tokens=max_tokens)
     except GraphQLError as error:
+        if max_tokens is not None and error.message == _TOKENS_MESSAGE.format(max_tokens):
+            raise LimitExceededError(
+                f"The document has more than {max_tokens} tokens",
+                limit="tokens",
+                maximum=max_tokens,
+            ) from error
+        if error.message == _NESTING_MESSAGE:
+            raise LimitExceededError(TOO_DEEP_MESSAGE, limit="nesting") from error
         raise InvalidOperationError("GRAPHQL_PARSE_FAILED", [error]) from error
 
 
@@ -150,13 +185,12 @@ def _validate_operation(
         hide_suggestions=True,
     )
     if [error.message for error in errors] == [GRAPHQL_RECURSION_MESSAGE]:
-        raise limit_exceeded_error(TOO_DEEP_MESSAGE)
+        raise LimitExceededError(TOO_DEEP_MESSAGE, limit="nesting")
     if errors:
         raise InvalidOperationError("GRAPHQL_VALIDATION_FAILED", errors)
     node = _get_operation_node(document, name)
-    has_fixed_size = not query_size.size_depends_on_variables(schema, document)
     requirements = _collect_requirements(schema, document, node)
-    return Operation(text, document, node, requirements, has_fixed_size)
+    return Operation(text, document, node, requirements)
 
 
 def _get_operation_node(document: DocumentNode, name: str | None) -> OperationDefinitionNode:

@@ -16,7 +16,6 @@ from graphql import (
     GraphQLSchema,
 )
 from strawberry.extensions import FieldExtension
-from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.schema_directive import Location
 from strawberry.types.field import StrawberryField
 
@@ -37,6 +36,7 @@ from resolvers.request.caller import (
 from resolvers.request.caller import FLAGS as FLAGS
 from resolvers.request.context import Context
 from resolvers.request.errors import FlagRequiredError, PermissionRequiredError, RequestError
+from schema.definitions import cost_of, strawberry_field_of
 
 
 @strawberry.schema_directive(
@@ -103,23 +103,28 @@ class RequirementExtension(FieldExtension):
 
 
 def guard_fields(schema: GraphQLSchema) -> None:
-    """Wrap the resolvers of a schema so that each checks its field's requirement first.
+    """Wrap the resolvers of a schema so that each checks its field's requirement and cost first.
 
     strawberry converts a field's arguments before its extensions run, at some 45 microseconds a
-    waypoint: too much work for a caller without the permission.
+    waypoint: too much work for a caller without the permission. Compiled queries call what is
+    inside the wrapper, and check both themselves.
     """
     for type in schema.type_map.values():
         for definition in type.fields.values() if isinstance(type, GraphQLObjectType) else ():
             requirement = requirement_of(definition)
-            if requirement != Requirement() and definition.resolve is not None:
-                definition.resolve = _guarded(requirement, definition.resolve)
+            cost = cost_of(strawberry_field_of(definition))
+            if (cost or requirement != Requirement()) and definition.resolve is not None:
+                definition.resolve = _guarded(requirement, cost, definition.resolve)
 
 
-def _guarded(requirement: Requirement, resolve: GraphQLFieldResolver) -> GraphQLFieldResolver:
+def _guarded(
+    requirement: Requirement, cost: int, resolve: GraphQLFieldResolver
+) -> GraphQLFieldResolver:
     async def check_then_resolve(
         source: Any, info: GraphQLResolveInfo[Context], /, **arguments: Any
     ) -> Any:
         requirement.check(info.context.caller)
+        info.context.budget.count_cost(cost)
         return await resolve(source, info, **arguments)
 
     return check_then_resolve
@@ -147,11 +152,8 @@ IS_ADMIN = RequirementExtension(permission=ADMIN_PERMISSION)
 
 def requirement_of(definition: GraphQLField | None) -> Requirement:
     """Return what a field of the schema requires."""
-    field = (
-        definition.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF) if definition else None
-    )
-    if isinstance(field, StrawberryField):
-        for extension in field.extensions:
-            if isinstance(extension, RequirementExtension):
-                return extension.requirement
+    field = strawberry_field_of(definition)
+    for extension in field.extensions if field else ():
+        if isinstance(extension, RequirementExtension):
+            return extension.requirement
     return Requirement()

@@ -14,8 +14,13 @@ class QueryLimits:
     breadth: int = 200
     """Fields selected of one object, fragments included."""
     cost: int = 50_000
-    """Records that may be returned; a nested list without a page size counts as ten."""
+    """Records that may be returned, and the cost of expensive fields in records.
+
+    A nested list without a page size counts as ten.
+    """
     items: int = 10_000
     """Objects and list items in arguments, times how often their field may be resolved."""
-    waypoints: int = 50
-    """Waypoints in one list; a distance matrix has at most 50 pairs."""
+    text: int = 1_000_000
+    """Characters of texts in arguments, counted in the same way."""
+    response_bytes: int = 16_000_000
+    """Bytes of the response, before compression."""

@@ -1,7 +1,8 @@
 """Measure an operation before it runs and before its variables are coerced.
 
 One walk over the operation measures every fragment once and is linear in the document. A validation
-rule that expands fragments would take exponential time on nested ones.
+rule that expands fragments would take exponential time on nested ones. The walk is repeated only
+for page sizes that the operation has not had before.
 """
 
 from collections.abc import Mapping
@@ -21,44 +22,44 @@ from graphql import (
     InlineFragmentNode,
     IntValueNode,
     ListValueNode,
-    NonNullTypeNode,
-    ObjectValueNode,
     OperationDefinitionNode,
     SelectionSetNode,
-    ValueNode,
-    VariableDefinitionNode,
+    Undefined,
     VariableNode,
-    Visitor,
     get_named_type,
-    is_leaf_type,
-    type_from_ast,
     value_from_ast_untyped,
-    visit,
 )
 
 from resolvers.request.arguments import DEFAULT_PER_PAGE, MAX_PER_PAGE
+from resolvers.request.errors import LimitExceededError
+from resolvers.request.input_rules import Items
+from schema.argument_size import ArgumentSize, measure_value
+from schema.definitions import cost_of, definition_of, is_page, strawberry_field_of
 from schema.query_limits import QueryLimits
 
 PAGE_SIZE_ARGUMENT = "perPage"
+LENGTH_ARGUMENT = "limit"
+"""Argument of lists without pages, which says how long they may be."""
 ASSUMED_PAGE_SIZE = 10
 """Assumed length of a nested list for which the operation gives no page size."""
-WAYPOINT = "WaypointInput"
-MAX_COUNTED_ITEMS = 20_000
-"""Where counting the items of one variable stops; above the limit in `schema.query_limits`."""
+MAX_REMEMBERED_WALKS = 10
+"""Combinations of page sizes whose walk an operation remembers."""
 
 LIMIT_MESSAGES = {
     "depth": "nests {} fields, over the limit of {}",
     "aliases": "has {} aliases, over the limit of {}",
     "breadth": "asks {} fields of one object, over the limit of {}",
-    "cost": "may return {} records, over the limit of {}; ask for smaller pages with perPage",
+    "cost": "may return {} records, or costs as much, over the limit of {}; ask for smaller pages "
+    "with perPage, or for fewer fields that have a @cost",
     "items": "passes more than {1} list items and objects in arguments (arguments of nested "
     "fields count once per parent record)",
-    "waypoints": "passes {} waypoints in one list, over the limit of {}",
+    "text": "passes {} characters of text in arguments, over the limit of {} (arguments of nested "
+    "fields count once per parent record)",
 }
 
 
 class QuerySize(NamedTuple):
-    """Size of a selection."""
+    """Size of an operation, or of a selection in it."""
 
     depth: int = 0
     aliases: int = 0
@@ -69,8 +70,8 @@ class QuerySize(NamedTuple):
     cost: int = 0
     items: int = 0
     """Objects and list items in the arguments of all its fields."""
-    waypoints: int = 0
-    """Length of the longest list of waypoints."""
+    text: int = 0
+    """Characters in these arguments."""
 
     def combine(self, other: "QuerySize") -> "QuerySize":
         """Return the size of two selections on the same object."""
@@ -81,13 +82,7 @@ class QuerySize(NamedTuple):
             field_count,
             max(self.breadth, other.breadth, field_count),
             self.cost + other.cost,
-            self.items + other.items,
-            max(self.waypoints, other.waypoints),
         )
-
-
-class LimitExceededError(Exception):
-    """An operation exceeds a limit; the message names the limit and its value."""
 
 
 def check_limits(size: QuerySize, query_limits: QueryLimits) -> None:
@@ -95,120 +90,164 @@ def check_limits(size: QuerySize, query_limits: QueryLimits) -> None:
 
     >>> check_limits(QuerySize(depth=20), QueryLimits(depth=16))
     Traceback (most recent call last):
-    schema.query_size.LimitExceededError: The operation nests 20 fields, over the limit of 16
+    resolvers.request.errors.LimitExceededError: The operation nests 20 fields, over the limit of 16
     """
     for name, message in LIMIT_MESSAGES.items():
         limit, actual = getattr(query_limits, name), getattr(size, name)
         if actual > limit:
-            raise LimitExceededError(f"The operation {message.format(actual, limit)}")
+            raise LimitExceededError(
+                f"The operation {message.format(actual, limit)}",
+                limit=name,
+                maximum=limit,
+                requested=actual,
+            )
 
 
-def measure_operation(
-    schema: GraphQLSchema,
-    document: DocumentNode,
-    operation: OperationDefinitionNode,
-    variables: Mapping[str, Any],
-) -> QuerySize:
-    """Return the size of an operation. The document need not be valid."""
-    fragments = {
-        node.name.value: node
-        for node in document.definitions
-        if isinstance(node, FragmentDefinitionNode)
-    }
-    root = schema.get_root_type(operation.operation)
-    values = _values(operation, variables)
-    return _SizeMeasurer(schema, fragments, values, root).measure_selection(
-        operation.selection_set, root
-    )
+class ListRule(NamedTuple):
+    """How long a list may be that an argument takes."""
+
+    maximum: int
+    noun: str
+
+    def check(self, length: int) -> None:
+        """Raise LimitExceededError for a longer list."""
+        if length > self.maximum:
+            raise LimitExceededError(
+                f"The operation passes {length} {self.noun} in one list, over the limit of "
+                f"{self.maximum}",
+                limit="list_length",
+                maximum=self.maximum,
+                requested=length,
+            )
 
 
-def size_depends_on_variables(schema: GraphQLSchema, document: DocumentNode) -> bool:
-    """Return whether the size of a valid document's operations may vary with their variables."""
-    finder = _SizingVariables(schema)
-    visit(document, finder)
-    return finder.found
+class OperationMeasure:
+    """Measures one operation of a document, which need not be valid, for any variables."""
+
+    def __init__(
+        self, schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode
+    ) -> None:
+        self._schema = schema
+        self._document = document
+        self._operation = operation
+        self._defaults = {
+            node.variable.name.value: value_from_ast_untyped(node.default_value)
+            for node in operation.variable_definitions or ()
+            if node.default_value
+        }
+        self._walks: dict[tuple[Any, ...], _Walk] = {}
+        self._page_size_variables: tuple[str, ...] | None = None
+
+    def check(self, variables: Mapping[str, Any], limits: QueryLimits) -> QuerySize:
+        """Return the size with some variables. Raises LimitExceededError if it is over a limit."""
+        values = {**self._defaults, **variables} if self._defaults else variables
+        walk = self._walk(values)
+        size, arguments = walk.size, walk.arguments
+        for name, rule in walk.list_rules.items():
+            value = values.get(name)
+            if isinstance(value, list):
+                rule.check(len(value))
+        items, text = arguments.items, arguments.characters
+        for name, uses in arguments.uses.items():
+            # Counting ends where the limit is exceeded, so a request pays for no more.
+            counted = measure_value(values.get(name), (limits.items - items) // uses)
+            items += uses * counted.items
+            text += uses * counted.characters
+            if items > limits.items:
+                break
+        size = size._replace(items=items, text=text)
+        check_limits(size, limits)
+        return size
+
+    def _walk(self, values: Mapping[str, Any]) -> "_Walk":
+        names = self._page_size_variables
+        key = () if names is None else tuple(_to_page_size(values.get(name)) for name in names)
+        if names is not None and (walk := self._walks.get(key)):
+            return walk
+        walk = _Walk(self._schema, self._document, self._operation, values)
+        self._page_size_variables = tuple(walk.page_size_variables)
+        if len(self._walks) >= MAX_REMEMBERED_WALKS:
+            self._walks.clear()
+        self._walks[tuple(_to_page_size(values.get(name)) for name in walk.page_size_variables)] = (
+            walk
+        )
+        return walk
 
 
-def count_items(value: Any) -> int:
-    """Count the objects and list items in a JSON value, up to just over `MAX_COUNTED_ITEMS`.
+def _to_page_size(value: Any) -> int | None:
+    """Return the page size that a value is coerced to, None for the default.
 
-    >>> count_items([{"x": 1}, {"x": [2, 3]}])
-    5
+    A size below 1 or a value of another type is an error, but only when the operation runs. Larger
+    pages are served as MAX_PER_PAGE.
     """
-    if not isinstance(value, (list, dict)):
-        return 0
-    # A stack and no recursion: JSON may be nested more deeply than Python's recursion limit.
-    count, stack = 0, [*value] if isinstance(value, list) else [value]
-    while stack and count <= MAX_COUNTED_ITEMS:
-        item = stack.pop()
-        count += 1
-        if isinstance(item, list):
-            stack += item
-        elif isinstance(item, dict):
-            stack += [member for member in item.values() if isinstance(member, (list, dict))]
-    return count
-
-
-def _values(operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the variables that an operation declares, defaults included."""
-    return {
-        (name := node.variable.name.value): variables[name]
-        if name in variables
-        else node.default_value and value_from_ast_untyped(node.default_value)
-        for node in operation.variable_definitions or ()
-    }
-
-
-class _SizingVariables(Visitor):
-    """Finds variables that are page sizes, lists or input objects."""
-
-    def __init__(self, schema: GraphQLSchema) -> None:
-        super().__init__()
-        self.schema = schema
-        self.found = False
-
-    def enter_argument(self, node: ArgumentNode, *_: Any) -> None:
-        self.found |= node.name.value == PAGE_SIZE_ARGUMENT and isinstance(node.value, VariableNode)
-
-    def enter_variable_definition(self, node: VariableDefinitionNode, *_: Any) -> None:
-        node_type = node.type.type if isinstance(node.type, NonNullTypeNode) else node.type
-        self.found |= not is_leaf_type(type_from_ast(self.schema, node_type))
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # as graphql-core coerces it to Int
+    return min(max(value, 1), MAX_PER_PAGE) if isinstance(value, int) else None
 
 
 @dataclass(slots=True)
-class _SizeMeasurer:
-    schema: GraphQLSchema
-    fragments: Mapping[str, FragmentDefinitionNode]
-    variables: Mapping[str, Any]
-    root_type: GraphQLNamedType | None
-    measured: dict[str, QuerySize] = field(default_factory=dict)
-    counted_items: dict[str, int] = field(default_factory=dict)
+class _Selection:
+    """Size of a selection, and of the arguments in it."""
+
+    size: QuerySize = QuerySize()
+    arguments: ArgumentSize = field(default_factory=ArgumentSize)
+
+    def add(self, other: "_Selection") -> None:
+        self.size = self.size.combine(other.size)
+        self.arguments.add(other.arguments)
+
+
+class _Walk:
+    """One walk over an operation, for some page sizes."""
+
+    def __init__(
+        self,
+        schema: GraphQLSchema,
+        document: DocumentNode,
+        operation: OperationDefinitionNode,
+        values: Mapping[str, Any],
+    ) -> None:
+        self._schema = schema
+        self._fragments = {
+            node.name.value: node
+            for node in document.definitions
+            if isinstance(node, FragmentDefinitionNode)
+        }
+        self._values = values
+        self._root_type = schema.get_root_type(operation.operation)
+        self._measured: dict[str, _Selection] = {}
+        self.page_size_variables: dict[str, None] = {}
+        """The variables that are page sizes, in the order of their first use."""
+        self.list_rules: dict[str, ListRule] = {}
+        """The strictest rule for each variable that is a list."""
+        selection = self.measure_selection(operation.selection_set, self._root_type)
+        self.size, self.arguments = selection.size, selection.arguments
 
     def measure_selection(
         self, node: SelectionSetNode, parent_type: GraphQLNamedType | None
-    ) -> QuerySize:
-        size = QuerySize()
+    ) -> _Selection:
+        measured = _Selection()
         for selection in node.selections:
             if isinstance(selection, FieldNode):
-                size = size.combine(self.measure_field(selection, parent_type))
+                measured.add(self.measure_field(selection, parent_type))
             elif isinstance(selection, InlineFragmentNode):
-                size = size.combine(self.measure_selection(selection.selection_set, parent_type))
+                measured.add(self.measure_selection(selection.selection_set, parent_type))
             elif isinstance(selection, FragmentSpreadNode):
-                size = size.combine(self.measure_fragment(selection.name.value))
-        return size
+                measured.add(self.measure_fragment(selection.name.value))
+        return measured
 
-    def measure_fragment(self, name: str) -> QuerySize:
-        if name not in self.measured:
+    def measure_fragment(self, name: str) -> _Selection:
+        if name not in self._measured:
             # The size that a cycle of fragments adds; validation rejects cycles later.
-            self.measured[name] = QuerySize()
-            if definition := self.fragments.get(name):
-                fragment_type = self.schema.get_type(definition.type_condition.name.value)
-                self.measured[name] = self.measure_selection(
+            self._measured[name] = _Selection()
+            if definition := self._fragments.get(name):
+                fragment_type = self._schema.get_type(definition.type_condition.name.value)
+                self._measured[name] = self.measure_selection(
                     definition.selection_set, fragment_type
                 )
-        return self.measured[name]
+        return self._measured[name]
 
-    def measure_field(self, node: FieldNode, parent_type: GraphQLNamedType | None) -> QuerySize:
+    def measure_field(self, node: FieldNode, parent_type: GraphQLNamedType | None) -> _Selection:
         definition = (
             parent_type.fields.get(node.name.value)
             if isinstance(parent_type, GraphQLObjectType)
@@ -218,79 +257,65 @@ class _SizeMeasurer:
         inner = (
             self.measure_selection(node.selection_set, field_type)
             if node.selection_set
-            else QuerySize()
+            else _Selection()
         )
-        rows = self.count_rows(node, field_type, parent_type is self.root_type)
-        arguments = node.arguments or ()
-        return QuerySize(
-            depth=inner.depth + 1,
-            aliases=inner.aliases + (node.alias is not None),
-            field_count=1,
-            breadth=inner.breadth,
-            cost=rows * inner.cost + self.record_cost(node, field_type, rows),
-            items=rows * inner.items
-            + sum(self.argument_items(argument.value) for argument in arguments),
-            waypoints=max(inner.waypoints, self.count_waypoints(node, definition)),
-        )
-
-    def count_rows(
-        self, node: FieldNode, field_type: GraphQLNamedType | None, is_root: bool
-    ) -> int:
-        """Return how often the selection inside a field may be resolved."""
-        is_page = isinstance(field_type, GraphQLObjectType) and field_type.name.endswith("Page")
-        return self.page_size(node, is_root) if is_page else 1
-
-    def record_cost(self, node: FieldNode, field_type: GraphQLNamedType | None, rows: int) -> int:
-        """Return the records that a field adds; a page's `data` were counted with the page."""
-        is_record = isinstance(field_type, GraphQLObjectType) and field_type.name != "Paging"
-        return rows if is_record and node.name.value != "data" else 0
-
-    def argument_items(self, node: ValueNode) -> int:
-        """Return the number of objects and list items in an argument."""
-        if isinstance(node, VariableNode):
-            name = node.name.value
-            if name not in self.counted_items:
-                self.counted_items[name] = count_items(self.variables.get(name))
-            return self.counted_items[name]
-        if isinstance(node, ListValueNode):
-            return sum(self.argument_items(item) or 1 for item in node.values)
-        if isinstance(node, ObjectValueNode):
-            return 1 + sum(self.argument_items(field.value) for field in node.fields)
-        return 0
-
-    def count_waypoints(self, node: FieldNode, definition: GraphQLField | None) -> int:
-        """Return the length of the longest list of waypoints in a field's arguments."""
-        declared = definition.args if definition else {}
-        return max(
-            (
-                self.list_length(argument.value)
-                for argument in node.arguments or ()
-                if (declaration := declared.get(argument.name.value))
-                and get_named_type(declaration.type).name == WAYPOINT
-            ),
-            default=0,
-        )
-
-    def list_length(self, node: ValueNode) -> int:
-        """Return the length of an argument's list; 1 for a single item (GraphQL, section 3.11)."""
-        if isinstance(node, ListValueNode):
-            return len(node.values)
-        value = self.variables.get(node.name.value) if isinstance(node, VariableNode) else None
-        return len(value) if isinstance(value, list) else 1
-
-    def page_size(self, node: FieldNode, is_root: bool) -> int:
-        page_size: Any = None
+        rows = self.count_rows(node, definition, parent_type is self._root_type)
+        if is_page(field_type):
+            cost = rows * max(inner.size.cost, 1)  # read, even if its `data` are not selected
+        else:
+            is_record = isinstance(field_type, GraphQLObjectType) and field_type.name != "Paging"
+            cost = rows * (inner.size.cost + is_record)
+        arguments = ArgumentSize()
         for argument in node.arguments or ():
-            if argument.name.value == PAGE_SIZE_ARGUMENT:
-                value = argument.value
-                if isinstance(value, IntValueNode):
-                    page_size = int(value.value[:9])  # nine digits are above any page size
-                elif isinstance(value, VariableNode):
-                    page_size = self.variables.get(value.name.value)
-        if isinstance(page_size, float) and page_size.is_integer():
-            page_size = int(page_size)  # as graphql-core coerces it to Int
-        if not isinstance(page_size, int):
-            return DEFAULT_PER_PAGE if is_root else ASSUMED_PAGE_SIZE
-        # Larger pages are served as MAX_PER_PAGE; a size below 1 is an error, but only when it
-        # runs.
-        return min(max(page_size, 1), MAX_PER_PAGE)
+            arguments.add_argument(argument.value)
+            self.check_list(argument, definition)
+        arguments.add(inner.arguments, rows)
+        size = QuerySize(
+            depth=inner.size.depth + 1,
+            aliases=inner.size.aliases + (node.alias is not None),
+            field_count=1,
+            breadth=inner.size.breadth,
+            cost=cost + cost_of(strawberry_field_of(definition)),
+        )
+        return _Selection(size, arguments)
+
+    def count_rows(self, node: FieldNode, definition: GraphQLField | None, is_root: bool) -> int:
+        """Return how often the selection inside a field may be resolved."""
+        declared = definition.args if definition else {}
+        if PAGE_SIZE_ARGUMENT in declared:
+            size = self.get_size(node, PAGE_SIZE_ARGUMENT)
+            return size or (DEFAULT_PER_PAGE if is_root else ASSUMED_PAGE_SIZE)
+        if LENGTH_ARGUMENT in declared:
+            default = declared[LENGTH_ARGUMENT].default_value
+            size = self.get_size(node, LENGTH_ARGUMENT)
+            return size or (1 if default is Undefined else int(default))
+        return 1
+
+    def get_size(self, node: FieldNode, name: str) -> int | None:
+        """Return the value of an argument that is a size, None for the default."""
+        for argument in node.arguments or ():
+            value = argument.value
+            if argument.name.value != name:
+                continue
+            if isinstance(value, IntValueNode):
+                return _to_page_size(int(value.value[:9]))  # nine digits are above any page size
+            if isinstance(value, VariableNode):
+                self.page_size_variables[value.name.value] = None
+                return _to_page_size(self._values.get(value.name.value))
+        return None
+
+    def check_list(self, argument: ArgumentNode, definition: GraphQLField | None) -> None:
+        """Check the length of a list, or note its rule if a variable holds it."""
+        declared = definition and definition.args.get(argument.name.value)
+        rules = definition_of(declared).rules if declared else ()
+        for rule in rules:
+            if not isinstance(rule, Items):
+                continue
+            if isinstance(argument.value, ListValueNode):
+                ListRule(rule.maximum, rule.noun).check(len(argument.value.values))
+            elif isinstance(argument.value, VariableNode):
+                name = argument.value.name.value
+                self.list_rules[name] = min(
+                    self.list_rules.get(name, ListRule(rule.maximum, rule.noun)),
+                    ListRule(rule.maximum, rule.noun),
+                )

@@ -14,6 +14,7 @@ import resolvers.processed_maps
 import resolvers.references
 import resolvers.unit_maps
 import resolvers.units
+from schema.definitions import PROCESS_COST
 from schema.fields import output_type, resolver_field
 from schema.paging import Page
 from schema.permissions import (
@@ -47,7 +48,9 @@ class Query:
     unit = resolver_field(resolvers.units.get_unit, Unit | None)
     maps = resolver_field(resolvers.maps.list_maps, Page[Map])
     map = resolver_field(resolvers.maps.get_map, Map | None)
-    parsed_unit_map = resolver_field(resolvers.unit_maps.parse_unit_map, ParsedMap, CAN_PARSE_MAPS)
+    parsed_unit_map = resolver_field(
+        resolvers.unit_maps.parse_unit_map, ParsedMap, CAN_PARSE_MAPS, cost=PROCESS_COST
+    )
     asset_references = resolver_field(
         resolvers.references.list_asset_references, Page[AssetReference], CAN_READ_ASSET_REFERENCES
     )
@@ -76,6 +79,7 @@ class Mutation:
         resolvers.catalog.import_catalog_text,
         output_type(resolvers.catalog.ImportResult, "ImportSummary"),
         IS_ADMIN,
+        cost=PROCESS_COST,
     )
     create_api_key = resolver_field(
         resolvers.api_keys.create_api_key, output_type(resolvers.api_keys.CreatedApiKey), IS_ADMIN
@@ -85,6 +89,7 @@ class Mutation:
         resolvers.processed_maps.process_map,
         output_type(resolvers.processed_maps.ProcessedMap),
         IS_ADMIN,
+        cost=PROCESS_COST,
     )
 
 

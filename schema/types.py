@@ -22,6 +22,7 @@ import resolvers.references
 import resolvers.routes
 import resolvers.unit_maps
 import resolvers.units
+from schema.definitions import MATRIX_COST, NEAREST_COST, ROUTE_COST
 from schema.fields import output_type, resolver_field
 from schema.paging import Page
 from schema.permissions import (
@@ -187,14 +188,19 @@ class Map:
         resolvers.distances.get_distance_matrix,
         output_type(resolvers.distances.DistanceMatrix),
         CAN_CALCULATE_DISTANCES,
+        cost=MATRIX_COST,
     )
     route = resolver_field(
         resolvers.routes.find_route,
         output_type(resolvers.routes.Route) | None,
         CAN_CALCULATE_DISTANCES,
+        cost=ROUTE_COST,
     )
     nearest = resolver_field(
-        resolvers.routes.find_nearest_locations, "list[NearLocation]", CAN_CALCULATE_DISTANCES
+        resolvers.routes.find_nearest_locations,
+        "list[NearLocation]",
+        CAN_CALCULATE_DISTANCES,
+        cost=NEAREST_COST,
     )
 
 

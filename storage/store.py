@@ -4,7 +4,7 @@ Every read takes the caller's `AssetScope`. Values from requests are only ever o
 `$in` and the like, never in a position where MongoDB would read them as an operator.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -191,9 +191,16 @@ class Store:
             )
             return {document["_id"]: document[field] for document in await cursor.to_list(None)}
 
-    async def load_drawings(self, scope: AssetScope, map_ids: Iterable[str]) -> dict[str, bytes]:
-        """Return the parsed drawings of visible maps as JSON, by map id."""
+    async def load_drawings(
+        self, scope: AssetScope, map_ids: Iterable[str], check_size: Callable[[int], None]
+    ) -> dict[str, bytes]:
+        """Return the parsed drawings of visible maps as JSON, by map id.
+
+        `check_size` receives their total size before more than one is read, and may raise.
+        """
         ids = sorted(set(map_ids))
+        if not ids:
+            return {}
         where = scope.restrict(MAPS, {"_id": {"$in": ids}})
         with driver.translate_errors():
             maps = await driver.find_documents(
@@ -202,7 +209,10 @@ class Store:
             digests = {
                 document["_id"]: digest for document in maps if (digest := document.get("parsed"))
             }
-            contents = await files.read_files(self.database, set(digests.values()))
+            distinct = set(digests.values())
+            if len(distinct) > 1:
+                check_size(await files.get_total_size(self.database, distinct))
+            contents = await files.read_files(self.database, distinct)
         return {key: contents[digest] for key, digest in digests.items() if digest in contents}
 
     async def count_many(

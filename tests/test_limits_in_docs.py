@@ -14,7 +14,9 @@ import pytest
 from gateway.compression import MIN_COMPRESSED_BYTES
 from parsing.limits import DEFAULT_LIMITS
 from rest.endpoint_table import ENDPOINTS
-from tests.doc_pages import PRODUCT, ROOT, page, section
+from schema.definitions import cost_of, strawberry_field_of
+from schema.root import GRAPHQL_SCHEMA
+from tests.doc_pages import PRODUCT, ROOT, page, rows, section
 
 DOCUMENTED = {
     "parsing/archives:MAX_MEMBERS": [
@@ -97,7 +99,7 @@ DOCUMENTED = {
     "resolvers/request/arguments:MAX_CURSOR_CHARACTERS": [
         ("rest.md", "## Lists", "`after` of at most {:,} characters"),
     ],
-    "resolvers/request/read_log:MAX_RECORDS_PER_REQUEST": [
+    "resolvers/request/budget:MAX_RECORDS_PER_REQUEST": [
         ("graphql.md", "## Limits", "returns {:,} records at most"),
     ],
     "resolvers/request/cpu_limit:MAX_PARSE_CPU_SECONDS": [
@@ -133,6 +135,9 @@ DOCUMENTED = {
     ],
     "schema/execution:MAX_ITEMS_WHEN_DENIED": [
         ("graphql.md", "## Errors", "over {:,} objects and list items"),
+    ],
+    "schema/operations:MAX_NUMBER_DIGITS": [
+        ("graphql.md", "## Limits", "`nesting`, `digits` | 100 or more, {:,} |"),
     ],
     "storage/bundles/reading/parser:MAX_MEMBER_CHARACTERS": [
         ("bundles.md", "## The two forms", "A member has at most {:,} characters"),
@@ -176,6 +181,7 @@ INTERNAL = {
     "gateway/server/logs:MAX_BACKLOG_LINES",
     "resolvers/locations:MAX_COUNTED_RECORDS",
     "resolvers/networks/routable_map_cache:MAX_CACHE_BYTES",
+    "resolvers/request/errors:MAX_JSON_INTEGER",
     "resolvers/request/context:MAX_KEYS_PER_COMMAND",
     "resolvers/request/input_rules:MAX_QUOTED_CHARACTERS",
     "rest/parameters:MAX_DIGITS",
@@ -192,9 +198,8 @@ INTERNAL = {
     "schema/compiler/compiled_query:MAX_CONDITIONS",
     "schema/compiler/selection:MAX_FIELDS",
     "schema/execution:MAX_CACHED_OPERATIONS",
-    "schema/operations:MAX_NUMBER_DIGITS",
     "schema/operations:MAX_VALIDATION_ERRORS",
-    "schema/query_size:MAX_COUNTED_ITEMS",
+    "schema/query_size:MAX_REMEMBERED_WALKS",
     "storage/bundles/importing/owners:MAX_OWNERS",
     "storage/bundles/importing/validation:MAX_IDS_IN_NOTE",
     "storage/bundles/reading/batches:MAX_BATCH_CHARACTERS",
@@ -250,3 +255,15 @@ def test_each_limit_of_a_request_body_is_documented(limit: int) -> None:
 def test_the_size_from_which_responses_are_compressed_is_documented() -> None:
     sentence = f"Responses of {MIN_COMPRESSED_BYTES} bytes and more are compressed"
     assert sentence in " ".join(section(page("rest.md"), "## Caching").split())
+
+
+def test_the_cost_of_each_expensive_field_is_documented() -> None:
+    documented = {
+        (name.strip("` "), cost)
+        for names, cost, *_ in rows(section(page("graphql.md"), "## Limits"))
+        for name in names.split(",")
+    }
+    for type in GRAPHQL_SCHEMA.type_map.values():
+        for name, definition in getattr(type, "fields", {}).items():
+            cost = cost_of(strawberry_field_of(definition)) if definition.extensions else 0
+            assert not cost or (name, f"{cost:,}") in documented

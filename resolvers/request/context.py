@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.request.arguments import parse_page_request
+from resolvers.request.budget import MAX_RECORDS_PER_REQUEST, Budget
 from resolvers.request.caller import Caller
 from resolvers.request.loading import BatchLoad, DataLoader
 from resolvers.request.process_pool import ProcessPool
@@ -75,10 +76,12 @@ class Context(Struct, frozen=True, eq=False):
     if what the write depends on does not hold."""
     reads: ReadLog = field(default_factory=ReadLog)
     """The collections read for the response so far."""
+    budget: Budget = field(default_factory=Budget)
+    """What the operation has cost so far, and what it may cost."""
     _loaders: dict[Any, DataLoader[Any, Any]] = field(default_factory=dict)
 
     def for_mutation(self) -> "Context":
-        """Return this context without the record cache; the read log is shared."""
+        """Return this context without the record cache; read log and budget are shared."""
         return replace(self, record_cache=None)
 
     def with_checked_inputs(self) -> "Context":
@@ -110,9 +113,12 @@ class Context(Struct, frozen=True, eq=False):
         return self._store
 
     def restart(self) -> None:
-        """Forget the records read, so that the operation can run again from the start."""
+        """Forget what was read, except for the read log: a discarded run may name too much there.
+
+        The operation can then run again from the start.
+        """
         self._loaders.clear()
-        self.reads.restart()
+        self.budget.restart()
 
     async def get_record(self, kind: RecordType[R], key: str) -> R | None:
         """Return the visible record with this key, or None; batched with its siblings."""
@@ -146,7 +152,7 @@ class Context(Struct, frozen=True, eq=False):
     ) -> list[Page[R]]:
         """Return a page of each parent's list; batched with those of the parents' siblings.
 
-        Raises InvalidInputError and TooManyRecordsError.
+        Raises InvalidInputError and LimitExceededError.
         """
         page_request = parse_page_request(page, per_page, after)
 
@@ -154,10 +160,12 @@ class Context(Struct, frozen=True, eq=False):
             wheres = [relation.where(*parent) for parent in parents]
             store = self._log_read(relation.kind)
             pages = await store.load_pages(relation.kind, self.caller.scope, wheres, page_request)
-            self.reads.count_records(sum(len(page.data) for page in pages))
+            self.budget.count_read(sum(len(page.data) for page in pages))
             return pages
 
-        return await self._get_loader((relation, page_request), load).load(parents)
+        # No command reads more than an operation may, so that counting ends in time.
+        max_parents = MAX_RECORDS_PER_REQUEST // page_request.per_page
+        return await self._get_loader((relation, page_request), load, max_parents).load(parents)
 
     async def list_page(
         self,
@@ -169,12 +177,12 @@ class Context(Struct, frozen=True, eq=False):
     ) -> Page[R]:
         """Return a page of all visible records that meet a condition.
 
-        Raises InvalidInputError and TooManyRecordsError.
+        Raises InvalidInputError and LimitExceededError.
         """
         page_request = parse_page_request(page, per_page, after)
         store = self._log_read(kind)
         records = await store.list_page(kind, self.caller.scope, where, page_request)
-        self.reads.count_records(len(records.data))
+        self.budget.count_read(len(records.data))
         return records
 
     async def list_ids(self, kind: RecordType[Any], where: Document, limit: int) -> list[str]:
@@ -217,7 +225,9 @@ class Context(Struct, frozen=True, eq=False):
         async def load(map_ids: list[str | None]) -> Sequence[bytes | None]:
             keys = [map_id for map_id in map_ids if map_id is not None]
             store = self._log_read(MAPS)
-            drawings = await store.load_drawings(self.caller.scope, keys) if keys else {}
+            drawings = await store.load_drawings(
+                self.caller.scope, keys, check_size=self.budget.check_drawings
+            )
             return _align(map_ids, drawings)
 
         return await self._get_loader("drawings", load).load(map_ids)
@@ -247,9 +257,11 @@ class Context(Struct, frozen=True, eq=False):
 
         return self._get_loader(kind.name, load)
 
-    def _get_loader(self, name: Any, load: BatchLoad[Any, Any]) -> DataLoader[Any, Any]:
+    def _get_loader(
+        self, name: Any, load: BatchLoad[Any, Any], max_keys: int = MAX_KEYS_PER_COMMAND
+    ) -> DataLoader[Any, Any]:
         if name not in self._loaders:
-            self._loaders[name] = DataLoader(load, MAX_KEYS_PER_COMMAND)
+            self._loaders[name] = DataLoader(load, min(max_keys, MAX_KEYS_PER_COMMAND))
         return self._loaders[name]
 
 

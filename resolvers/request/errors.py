@@ -8,7 +8,7 @@ RequestError                code, message and perhaps fields; graphql-core passe
 ├── PreconditionFailedError PRECONDITION_FAILED
 ├── MalformedDocumentError  MALFORMED_DOCUMENT
 ├── RefusedDocumentError    REFUSED_DOCUMENT
-├── TooManyRecordsError     LIMIT_EXCEEDED
+├── LimitExceededError      LIMIT_EXCEEDED, with limit, max and requested
 └── ServiceBusyError        SERVICE_UNAVAILABLE
 """
 
@@ -19,6 +19,7 @@ from storage.errors import UnavailableError
 __all__ = [
     "FlagRequiredError",
     "InvalidInputError",
+    "LimitExceededError",
     "MalformedDocumentError",
     "NotFoundError",
     "PermissionRequiredError",
@@ -26,9 +27,12 @@ __all__ = [
     "RefusedDocumentError",
     "RequestError",
     "ServiceBusyError",
-    "TooManyRecordsError",
     "UnavailableError",
 ]
+
+
+MAX_JSON_INTEGER = 2**53
+"""Integers up to this are exact in every JSON parser (RFC 8259, section 6)."""
 
 
 class RequestError(Exception):
@@ -91,16 +95,29 @@ class PreconditionFailedError(RequestError):
     code = "PRECONDITION_FAILED"
 
 
-class TooManyRecordsError(RequestError):
-    """The operation returned more records than the limit allows."""
+class LimitExceededError(RequestError):
+    """An operation that exceeds a limit. It ends as a whole, whichever field exceeds it.
+
+    `limit` names the limit, `maximum` is its value, and `requested` the size that exceeds it.
+    """
 
     code = "LIMIT_EXCEEDED"
 
-    def __init__(self, max_records: int) -> None:
-        super().__init__(
-            f"The operation returns more than {max_records} records; "
-            "ask for smaller pages with perPage"
-        )
+    def __init__(
+        self,
+        message: str,
+        *,
+        limit: str,
+        maximum: int | None = None,
+        requested: int | None = None,
+    ) -> None:
+        numbers = {"max": maximum, "requested": requested}
+        given = {
+            name: min(number, MAX_JSON_INTEGER)
+            for name, number in numbers.items()
+            if number is not None
+        }
+        super().__init__(message, limit=limit, **given)
 
 
 class MalformedDocumentError(RequestError):

@@ -1,14 +1,16 @@
 """Generate the Python code of an operation: one function for each field with a resolver.
 
-    async def field_2(run, parents, rows):  # Floor.units
+    async def field_2(run, parents, rows, weights):  # Floor.units
         arguments = arguments_3(run.variables)
         values = await resolve_4(parents, info=run, **arguments)
+        count_5(run.context.budget, values, weights)
         for row, value in zip(rows, [{'data': [{'id': …} for item_6 in require_list(…)]} …]):
             row['units'] = value
 
 Execution is breadth-first: a resolver is called once for all objects of a level (`parents`), where
 graphql-core would call it once for each. A row is the response's dictionary of one object, made
-with its plain fields; resolvers fill in the others.
+with its plain fields; resolvers fill in the others. `weights` says how often each row is in the
+response.
 """
 
 from collections.abc import Callable
@@ -30,6 +32,8 @@ from schema.compiler import runtime
 from schema.compiler.leaves import build_completion, build_type_test
 from schema.compiler.selection import SelectedField, Selection, TypenameField, UnsupportedQueryError
 from schema.compiler.variable_coercion import build_arguments
+from schema.counting import build_counter, charge_cost
+from schema.definitions import PAGE_DATA_FIELD, cost_of
 
 
 @dataclass(slots=True)
@@ -58,6 +62,7 @@ class CodeWriter:
             # `repr(inf)` is not a Python literal, so generated tests need a name for it.
             "INFINITY": inf,
             "require_list": runtime.require_list,
+            "charge_cost": charge_cost,
             "raise_missing_object": runtime.raise_missing_object,
             "resolve_each": runtime.resolve_each,
             "resolve_concurrently": runtime.resolve_concurrently,
@@ -74,11 +79,13 @@ class CodeWriter:
         """
         function = FunctionWriter(["async def operation(run):"])
         # The root is a level with one parent: the root value, which is None.
-        rows = self._write_rows(function, selection, "(None,)")
+        rows = self._write_rows(function, selection, "(None,)", "None")
         self.lines += [*function.finish(), f"    return {rows}[0]"]
         return "\n".join(self.lines) + "\n"
 
-    def _write_rows(self, function: FunctionWriter, selection: Selection, objects: str) -> str:
+    def _write_rows(
+        self, function: FunctionWriter, selection: Selection, objects: str, weights: str
+    ) -> str:
         """Add the line that makes a level's rows, and return the rows' name."""
         row, rows = self._new_name("r"), self._new_name("rows")
         function.add_line(
@@ -88,27 +95,41 @@ class CodeWriter:
             if isinstance(selected, TypenameField):
                 continue
             if selected.is_resolved_per_level:
-                function.nested_levels.append(f"({self._write_level(selected)}, {objects}, {rows})")
+                level = f"({self._write_level(selected)}, {objects}, {rows}, {weights})"
+                function.nested_levels.append(level)
             elif selected.has_nested_resolvers:
                 values = self._new_name("values")
                 source = self._source_expression(selected, row)
                 function.add_line(f"{values} = [{source} for {row} in {objects}]")
-                self._write_completion(function, selected, values, rows)
+                self._write_completion(function, selected, values, rows, weights)
         return rows
 
     def _write_level(self, selected_field: SelectedField) -> str:
         """Generate the function of a field with a resolver, and return its name."""
         name = self._new_name("field")
         function = FunctionWriter(
-            [f"async def {name}(run, parents, rows):  # {_field_title(selected_field)}"]
+            [f"async def {name}(run, parents, rows, weights):  # {_field_title(selected_field)}"]
         )
+        if cost := cost_of(selected_field.field):
+            function.add_line(f"charge_cost(run.context.budget, {cost}, parents, weights)")
         function.add_line(f"values = {self._resolver_call(function, selected_field)}")
-        self._write_completion(function, selected_field, "values", "rows")
+        data_selections = sum(
+            child.node.name.value == PAGE_DATA_FIELD for child in selected_field.nested_fields
+        )
+        if counter := build_counter(selected_field.definition, data_selections):
+            count = self._bind("count", counter.count)
+            function.add_line(f"{count}(run.context.budget, values, weights)")
+        self._write_completion(function, selected_field, "values", "rows", "weights")
         self.lines += [*function.finish(), "", ""]
         return name
 
     def _write_completion(
-        self, function: FunctionWriter, selected: SelectedField, values: str, rows: str
+        self,
+        function: FunctionWriter,
+        selected: SelectedField,
+        values: str,
+        rows: str,
+        weights: str,
     ) -> None:
         """Add the lines that complete a level's values and put them into the rows."""
         if selected.has_nested_resolvers or (
@@ -117,7 +138,11 @@ class CodeWriter:
             nesting = self._bind("nesting", runtime.build_nesting(selected.output_type))
             objects = self._new_name("objects")
             function.add_line(f"{objects} = {nesting}.flatten({values})")
-            inner_rows = self._write_rows(function, selected.children, objects)
+            inner_weights = "None"
+            if selected.has_nested_resolvers:
+                inner_weights = self._new_name("weights")
+                function.add_line(f"{inner_weights} = {nesting}.spread({values}, {weights})")
+            inner_rows = self._write_rows(function, selected.children, objects, inner_weights)
             completed = f"{nesting}.rebuild({values}, iter({inner_rows}))"
         else:
             value = self._value_expression(selected, selected.output_type, "value")

@@ -1,6 +1,7 @@
 """Functions and classes that generated code calls: list nesting, and concurrent fields."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,10 +12,11 @@ from graphql.execution.values import VariableValues
 
 from resolvers.request.context import Context
 from schema.compiler.leaves import InvalidResultError
+from schema.counting import Weights
 
 Row: TypeAlias = dict[str, Any]
 LevelResolver: TypeAlias = Callable[
-    ["RunInfo", Sequence[Any], Sequence[Row]], Coroutine[Any, Any, None]
+    ["RunInfo", Sequence[Any], Sequence[Row], Weights], Coroutine[Any, Any, None]
 ]
 
 
@@ -41,6 +43,9 @@ class Nesting(Protocol):
     def rebuild(self, values: Sequence[Any], rows: Iterator[Row]) -> Sequence[Any]:
         """Return the values with each object replaced by its row; rows are in `flatten`'s order."""
 
+    def spread(self, values: Sequence[Any], weights: Weights) -> Weights:
+        """Return the weight of each object, in `flatten`'s order, from the weights of values."""
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectNesting:
@@ -62,6 +67,13 @@ class ObjectNesting:
             return [*rows]
         return [None if value is None else next(rows) for value in values]
 
+    def spread(self, values: Sequence[Any], weights: Weights) -> Weights:
+        """Return the weights of the values that are not null."""
+        if weights is None:
+            return None
+        pairs = zip(values, weights, strict=True)
+        return [weight for value, weight in pairs if value is not None]
+
 
 @dataclass(frozen=True, slots=True)
 class ListNesting:
@@ -79,6 +91,17 @@ class ListNesting:
         flat = [item for value in values for item in self._items(value)]
         rebuilt = iter(self.items.rebuild(flat, rows))
         return [None if value is None else [*islice(rebuilt, len(value))] for value in values]
+
+    def spread(self, values: Sequence[Any], weights: Weights) -> Weights:
+        """Return the weight of each list for all its items."""
+        if weights is None:
+            return None
+        items = [self._items(value) for value in values]
+        flat = [item for each in items for item in each]
+        repeated = [
+            weight for each, weight in zip(items, weights, strict=True) for _ in range(len(each))
+        ]
+        return self.items.spread(flat, repeated)
 
     def _items(self, value: Any) -> Sequence[Any]:
         return () if value is None and not self.is_required else require_list(value)
@@ -110,6 +133,18 @@ class SharedObjectNesting:
             if id(value) not in row_of:
                 row_of[id(value)] = next(rows)
         return [row_of[id(value)] for value in values]
+
+    def spread(self, values: Sequence[Any], weights: Weights) -> Weights:
+        """Return for each distinct object the sum of the weights of its values."""
+        counts: dict[int, int] = Counter(map(id, values))
+        if weights is not None:
+            counts = dict.fromkeys(counts, 0)
+            for value, weight in zip(values, weights, strict=True):
+                counts[id(value)] += weight
+        elif len(counts) == len(values):
+            return None
+        counts.pop(id(None), None)
+        return [*counts.values()]
 
 
 def build_nesting(output_type: GraphQLOutputType) -> Nesting:
@@ -149,15 +184,17 @@ async def resolve_each(
 
 
 async def resolve_concurrently(
-    run: RunInfo, *levels: tuple[LevelResolver, Sequence[Any], Sequence[Row]]
+    run: RunInfo, *levels: tuple[LevelResolver, Sequence[Any], Sequence[Row], Weights]
 ) -> None:
     """Resolve the fields of a level concurrently, so that their loads share batches."""
     nonempty = [level for level in levels if level[1]]
     if len(nonempty) == 1:  # the usual case, without the cost of a task
-        field, parents, rows = nonempty[0]
-        await field(run, parents, rows)
+        field, parents, rows, weights = nonempty[0]
+        await field(run, parents, rows, weights)
     elif nonempty:
-        await _gather(field(run, parents, rows) for field, parents, rows in nonempty)
+        await _gather(
+            field(run, parents, rows, weights) for field, parents, rows, weights in nonempty
+        )
 
 
 async def _gather(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:

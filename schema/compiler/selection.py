@@ -24,9 +24,9 @@ from graphql import (
     VariableNode,
     get_named_type,
 )
-from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
+from schema.definitions import strawberry_field_of
 from schema.permissions import RequirementExtension
 
 TYPENAME = "__typename"
@@ -213,8 +213,8 @@ def _object_type(definition: GraphQLField) -> GraphQLObjectType:
 
 
 def _strawberry_field(definition: GraphQLField) -> StrawberryField:
-    field = definition.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
-    if not isinstance(field, StrawberryField):
+    field = strawberry_field_of(definition)
+    if field is None:
         raise UnsupportedQueryError("a field that strawberry did not make")
     if not all(isinstance(extension, RequirementExtension) for extension in field.extensions):
         # A requirement is checked for the whole operation; other extensions wrap the resolver.

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterable
 
 from storage.mongo import driver
+from storage.records.kinds import Document
 
 COLLECTION = "files"
 CHUNK_BYTES = 8 << 20
@@ -45,11 +46,10 @@ async def read_files(
 
     A file is incomplete while it is being written or deleted.
     """
-    # Chunk ids are the digest, "/" and a number; "0" is the character after "/".
-    ranges = [{"_id": {"$gte": f"{digest}/", "$lt": f"{digest}0"}} for digest in sorted(digests)]
-    if not ranges:
+    where = _chunks_condition(digests)
+    if where is None:
         return {}
-    cursor = database[COLLECTION].find({"$or": ranges}, {"file": 1, "bytes": 1}, session=session)
+    cursor = database[COLLECTION].find(where, {"file": 1, "bytes": 1}, session=session)
     contents: dict[str, bytearray] = {}
     async for chunk in cursor.sort("_id", 1):
         contents.setdefault(chunk["file"], bytearray()).extend(chunk["bytes"])
@@ -58,6 +58,24 @@ async def read_files(
         for digest, content in contents.items()
         if hashlib.sha256(content).hexdigest() == digest
     }
+
+
+async def get_total_size(database: driver.Database, digests: Iterable[str]) -> int:
+    """Return how many bytes some files have together, in one command that sends none of them."""
+    where = _chunks_condition(digests)
+    if where is None:
+        return 0
+    total = {"_id": None, "bytes": {"$sum": {"$binarySize": "$bytes"}}}
+    groups = await driver.aggregate_documents(
+        database[COLLECTION], [{"$match": where}, {"$group": total}]
+    )
+    return sum(group["bytes"] for group in groups)
+
+
+def _chunks_condition(digests: Iterable[str]) -> Document | None:
+    # Chunk ids are the digest, "/" and a number; "0" is the character after "/".
+    ranges = [{"_id": {"$gte": f"{digest}/", "$lt": f"{digest}0"}} for digest in sorted(digests)]
+    return {"$or": ranges} if ranges else None
 
 
 async def delete_unused_files(

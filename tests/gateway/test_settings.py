@@ -46,6 +46,7 @@ CHANGED = Settings(
     graphql_tokens=3,
     graphql_breadth=4,
     graphql_cost=5,
+    graphql_response_mb=6,
     interpret_queries=True,
 )
 
@@ -219,5 +220,5 @@ def test_origins_are_split_at_commas() -> None:
 def test_limits_of_graphql_follow_the_settings() -> None:
     limits = CHANGED.query_limits
     assert (limits.depth, limits.aliases, limits.tokens) == (1, 2, 3)
-    assert (limits.breadth, limits.cost) == (4, 5)
+    assert (limits.breadth, limits.cost, limits.response_bytes) == (4, 5, 6_000_000)
     assert limits.characters == QueryLimits().characters

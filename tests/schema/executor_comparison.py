@@ -5,6 +5,7 @@ integers, texts in the place of numbers, so that operations fail at every depth.
 """
 
 import asyncio
+import base64
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from schema.root import GRAPHQL_SCHEMA
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.store import Store
-from tests.fixtures import CATALOG, HIDDEN, OTHER_MAP, SEEN, create_world, drop_world
+from tests.fixtures import CATALOG, HIDDEN, HIDDEN_MAP, OTHER_MAP, SEEN, create_world, drop_world
 from tests.schema.operations import DrawnOperation
 
 RIGHTS = {
@@ -50,9 +51,17 @@ BROKEN = [
     ("locations", "loc-2", {"floors": None}),
     ("asset_references", "ref-s", {"unknown": "field"}),
 ]
+OTHER_DRAWING = "data:image/svg+xml;base64," + base64.b64encode(
+    b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><rect width="9" height="9"/></svg>'
+).decode("ascii")
 BUNDLE = {
     **CATALOG,
-    "maps": [{**each, "feet_per_unit": 2.0} for each in CATALOG["maps"]],
+    "maps": [
+        each
+        | {"feet_per_unit": 2.0}
+        | ({"source": OTHER_DRAWING} if each["id"] == HIDDEN_MAP else {})
+        for each in CATALOG["maps"]
+    ],
 }
 
 

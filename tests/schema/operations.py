@@ -77,10 +77,14 @@ class DrawnOperation(NamedTuple):
 
 
 @st.composite
-def operations(draw: st.DrawFn) -> DrawnOperation:
-    """An operation of the schema; nearly always valid."""
-    fields, is_careless = draw(st.integers(1, 40)), draw(st.integers(0, 2)) == 0
-    writer = _Writer(draw, fields, is_careless)
+def operations(draw: st.DrawFn, *, is_exact: bool = False) -> DrawnOperation:
+    """An operation of the schema; nearly always valid.
+
+    If it is exact, every list has a page size, and no argument is such as cannot be.
+    """
+    fields = draw(st.integers(1, 40))
+    is_careless = not is_exact and draw(st.integers(0, 2)) == 0
+    writer = _Writer(draw, fields, is_careless, is_exact)
     root = GRAPHQL_SCHEMA.query_type
     assert root is not None
     body = writer.selection(root, MAX_DEPTH)
@@ -96,6 +100,8 @@ class _Writer:
     """How many fields may still be asked for, except for leaves at the bottom."""
     is_careless: bool
     """Whether arguments are often such as cannot be."""
+    is_exact: bool
+    """Whether every list has a page size."""
     declared: dict[str, str] = field(default_factory=dict)
     """The text of each variable's declaration, by its name."""
     values: dict[str, Any] = field(default_factory=dict)
@@ -171,7 +177,9 @@ class _Writer:
         """Arguments in parentheses, or nothing."""
         given = []
         for name, argument in definition.args.items():
-            is_required = isinstance(argument.type, GraphQLNonNull)
+            is_required = isinstance(argument.type, GraphQLNonNull) or (
+                self.is_exact and name == "perPage"
+            )
             if is_required or self.is_one_in(3):
                 given.append(f"{name}: {self.argument(name, argument)}")
         return f"({', '.join(given)})" if given else ""
@@ -183,12 +191,15 @@ class _Writer:
         value = self.value(name, argument.type)
         if self.is_careless and self.is_one_in(8):
             value = self.draw(st.sampled_from(WRONG))
-        return self.variable(str(argument.type), value)
+        must_be_given = self.is_exact and name == "perPage"
+        return self.variable(str(argument.type), value, must_be_given=must_be_given)
 
-    def variable(self, type: str, value: Any) -> str:
+    def variable(self, type: str, value: Any, *, must_be_given: bool = False) -> str:
         """A new variable: given a value, left to its default, or left out."""
         name = f"v{self.number()}"
         sort = self.draw(st.sampled_from(["given", "given", "default", "missing"]))
+        if sort == "missing" and must_be_given:
+            sort = "given"
         if sort == "missing" and type.endswith("!") and not self.is_careless:
             sort = "given"
         default = f" = {self.literal(value)}" if sort == "default" and _is_simple(value) else ""
@@ -196,7 +207,9 @@ class _Writer:
         kind = type.rstrip("!") if default and self.draw(st.booleans()) else type
         self.declared[name] = f"${name}: {kind}{default}"
         if sort == "given":
-            self.values[name] = value
+            # JSON's 2.0 is an Int, too.
+            is_int = type.startswith("Int") and isinstance(value, int)
+            self.values[name] = float(value) if is_int and self.is_one_in(4) else value
         elif default and self.is_careless and self.is_one_in(4):
             self.values[name] = None
         return f"${name}"
@@ -219,7 +232,7 @@ class _Writer:
     def value(self, name: str, type: Any) -> Any:
         """A JSON value for an argument or an input field."""
         is_required, nullable = isinstance(type, GraphQLNonNull), get_nullable_type(type)
-        if not is_required and self.is_one_in(8):
+        if not is_required and self.is_one_in(8) and not (self.is_exact and name == "perPage"):
             return None
         if isinstance(nullable, GraphQLList):
             count = self.draw(st.integers(0, 2))

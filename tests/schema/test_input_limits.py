@@ -10,7 +10,7 @@ import strawberry.types.arguments
 from graphql.execution import values
 
 from resolvers.request.context import Context
-from schema import query_size
+from schema.argument_size import ArgumentSize, measure_value
 from schema.execution import (
     MAX_ITEMS_WHEN_DENIED,
     Executor,
@@ -86,9 +86,11 @@ def codes(body: dict[str, Any]) -> list[str]:
     ("document", "variables", "limit"),
     [
         (MATRIX, {"s": [{}] * 51}, "51 waypoints in one list, over the limit of 50"),
-        (MATRIX, {"s": [{}] * 30_000}, "more than 10000 list items"),
-        (MATRIX, {"s": [[]] * 30_000}, "more than 10000 list items"),
-        (aliased(30), {"s": [WAYPOINT] * 400}, "more than 10000 list items"),
+        (MATRIX, {"s": [{}] * 30_000}, "30000 waypoints in one list"),
+        (MATRIX, {"s": [[]] * 30_000}, "30000 waypoints in one list"),
+        (MATRIX, {"s": [[{}] * 30_000]}, "more than 10000 list items"),
+        (MATRIX, {"s": {"id": [[]] * 30_000}}, "more than 10000 list items"),
+        (aliased(30), {"s": [WAYPOINT] * 400}, "400 waypoints in one list"),
         # no variable at all: a default, a literal, and a literal that a hundred maps are asked with
         (MATRIX.replace("]!)", "]! = [" + "{}" * 51 + "])"), {}, "51 waypoints"),
         (MATRIX.replace("$s,", "[" + "{}" * 51 + "],"), {"s": []}, "51 waypoints"),
@@ -97,9 +99,9 @@ def codes(body: dict[str, Any]) -> list[str]:
             + "{}" * 40
             + "], targets: []) { distanceMethod } } } }",
             {},
-            "more than 10000 list items",
+            "or costs as much, over the limit of 50000",
         ),
-        (ASSIGN, {"data": [ASSIGNMENT] * 10_001}, "more than 10000 list items"),
+        (ASSIGN, {"data": [ASSIGNMENT] * 10_001}, "10001 assignments in one list"),
         (
             'mutation ($ids: [ID!]) { createApiKey(name: "n", assetIds: $ids) { id } }',
             {"ids": ["a"] * 10_001},
@@ -126,7 +128,7 @@ async def test_too_long_lists_are_rejected_before_they_are_coerced(
 async def test_a_denied_field_converts_no_argument_and_does_not_affect_its_siblings(
     conversions: Conversions, restricted: httpx.AsyncClient
 ) -> None:
-    document = aliased(29).replace("{ map", '{ asset(id: "north") { id } map', 1)
+    document = aliased(24).replace("{ map", '{ asset(id: "north") { id } map', 1)
     body = await post_graphql(restricted, document, {"s": [WAYPOINT] * 30})
     assert body["data"] == {"asset": {"id": SEEN}, "map": None}
     [error, *_] = body["errors"]
@@ -150,8 +152,8 @@ def test_the_longest_list_of_assignments_is_allowed() -> None:
     Executor(GRAPHQL_SCHEMA).get_client_operation(ASSIGN, None, {"data": [ASSIGNMENT] * 10_000})
 
 
-def test_fifty_pairs_on_each_of_a_hundred_maps_are_allowed() -> None:
-    document = MATRIX.replace(f'map(id: "{MAP}")', "maps(perPage: 100) { data").replace(
+def test_fifty_pairs_on_each_of_twenty_maps_are_allowed() -> None:
+    document = MATRIX.replace(f'map(id: "{MAP}")', "maps(perPage: 20) { data").replace(
         "}\n}", "} }\n}"
     )
     Executor(GRAPHQL_SCHEMA).get_client_operation(document, None, {"s": [WAYPOINT] * 50})
@@ -183,6 +185,7 @@ def test_page_sizes_count_as_they_are_coerced(document: str, variables: dict[str
     ("value", "count"),
     [
         (None, 0),
+        (7, 0),
         ("text", 0),
         ([], 0),
         (["a", 1, None], 3),
@@ -193,12 +196,39 @@ def test_page_sizes_count_as_they_are_coerced(document: str, variables: dict[str
     ],
 )
 def test_objects_and_list_items_count(value: Any, count: int) -> None:
-    assert query_size.count_items(value) == count
+    assert measure_value(value, 100).items == count
 
 
-def test_counting_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_size, "MAX_COUNTED_ITEMS", 10)
-    assert query_size.count_items([{}] * 1_000) == 11
+@pytest.mark.parametrize(
+    ("value", "characters"),
+    [("text", 4), (["ab", {"x": "c", "name": ["de"]}], 5), ({"a name": None}, 0), (7, 0)],
+)
+def test_characters_of_texts_count(value: Any, characters: int) -> None:
+    assert measure_value(value, 100).characters == characters
+
+
+@pytest.mark.parametrize("literal", ["[{}]", "[1, [2]]", '{x: "text"}', '["ab", {x: "c"}]', "[]"])
+def test_a_literal_counts_like_the_same_value_in_a_variable(literal: str) -> None:
+    node = graphql.parse_value(literal)
+    size = ArgumentSize()
+    size.add_argument(node)
+    counted = measure_value(graphql.value_from_ast_untyped(node), 100)
+    assert (size.items, size.characters) == counted
+
+
+def test_counting_ends_early() -> None:
+    class Unread(dict[str, Any]):
+        def values(self) -> Any:
+            pytest.fail("read over the limit")
+
+    assert measure_value([[{}] * 1_000, *[Unread()] * 50], 10).items > 10
+
+
+def test_counting_is_not_limited_by_the_depth_of_a_value() -> None:
+    value: list[Any] = []
+    for _ in range(5_000):
+        value = [value]
+    assert measure_value(value, 10_000).items == 5_000
 
 
 def test_rest_has_no_refusal_worded_by_a_second_run(

@@ -46,7 +46,7 @@ def test_all_errors_in_the_items_of_a_list_are_found() -> None:
     [
         ({}, None),
         ({"costing": None}, None),
-        ({"sources": []}, InputViolation("sources", "must hold 1 to 50 items, not 0")),
+        ({"sources": []}, InputViolation("sources", "must hold 1 to 50 waypoints, not 0")),
         (
             {"targets": [POSITION] * 51},
             InputViolation("sources", "sources times targets must be at most 50 pairs, not 51"),

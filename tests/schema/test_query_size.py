@@ -1,5 +1,6 @@
 """Limits of GraphQL operations: known before they run, at a cost that is linear in the document."""
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,15 +8,16 @@ import graphql
 import httpx
 import pytest
 
-from resolvers.distances import MAX_PAIRS
 from schema import query_size
 from schema.execution import Executor, InvalidOperationError
 from schema.query_limits import QueryLimits
-from schema.query_size import QuerySize
+from schema.query_size import OperationMeasure, QuerySize
 from schema.root import GRAPHQL_SCHEMA
 from tests.fixtures import World, gateway_client, post_graphql
 
 pytestmark = pytest.mark.anyio
+
+BOUNDLESS = QueryLimits(**{limit.name: 10**300 for limit in dataclasses.fields(QueryLimits)})
 
 
 def measured(document: str, **variables: Any) -> QuerySize:
@@ -23,7 +25,7 @@ def measured(document: str, **variables: Any) -> QuerySize:
     operation = next(
         node for node in parsed.definitions if isinstance(node, graphql.OperationDefinitionNode)
     )
-    return query_size.measure_operation(GRAPHQL_SCHEMA, parsed, operation, variables)
+    return OperationMeasure(GRAPHQL_SCHEMA, parsed, operation).check(variables, BOUNDLESS)
 
 
 def nested_fragments(levels: int) -> str:
@@ -49,13 +51,13 @@ class Counting:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.steps = 0
-        original = query_size._SizeMeasurer.measure_selection
+        original = query_size._Walk.measure_selection
 
-        def selection(walk: Any, node: Any, on: Any) -> QuerySize:
+        def selection(walk: Any, node: Any, on: Any) -> Any:
             self.steps += 1
             return original(walk, node, on)
 
-        monkeypatch.setattr(query_size._SizeMeasurer, "measure_selection", selection)
+        monkeypatch.setattr(query_size._Walk, "measure_selection", selection)
 
 
 @pytest.fixture
@@ -117,6 +119,10 @@ def test_breadth_is_the_most_fields_asked_of_one_object() -> None:
         ("{ units(perPage: -5) { data { id } } }", 1),
         ("{ ...A } fragment A on Query { units { data { id } } }", 100),
         ("{ ... on Query { units { data { id } } } }", 100),
+        ("{ units(perPage: 7) { paging { next } } }", 7),
+        ("{ units(perPage: 7) { a: data { id } b: data { id floor { id } } } }", 7 * 3),
+        ('{ map(id: 1) { nearest(from: {id: "a"}, limit: 7) { location { id } } } }', 2_015),
+        ('{ map(id: 1) { nearest(from: {id: "a"}) { distance } } }', 2_011),
         ("{ a: units { data { id } } b: units { data { id } } }", 200),
     ],
 )
@@ -142,11 +148,11 @@ REFUSED = {
 SMALL = QueryLimits(characters=100, tokens=50, depth=5, aliases=3, breadth=3, cost=40)
 PHRASES = {
     "characters": "has 114 characters, over the limit of 100",
-    "tokens": "more than 50 tokens",
+    "tokens": "has more than 50 tokens",
     "depth": "nests 6 fields, over the limit of 5",
     "aliases": "has 4 aliases, over the limit of 3",
     "breadth": "asks 4 fields of one object, over the limit of 3",
-    "cost": "may return 50 records, over the limit of 40; ask for smaller pages with perPage",
+    "cost": "may return 50 records, or costs as much, over the limit of 40; ask for smaller pages",
 }
 
 
@@ -187,14 +193,10 @@ def test_only_the_operation_that_is_run_is_measured() -> None:
 async def test_a_list_longer_than_was_estimated_is_cut_off_by_the_request_itself(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resolvers.request.read_log.MAX_RECORDS_PER_REQUEST", 20)
+    monkeypatch.setattr("resolvers.request.budget.MAX_RECORDS_PER_REQUEST", 20)
     body = await post_graphql(client, '{ asset(id: "north") { units { data { id } } } }')
     assert body["errors"][0]["extensions"]["code"] == "LIMIT_EXCEEDED"
     assert "perPage" in body["errors"][0]["message"]
-
-
-def test_a_list_may_have_as_many_waypoints_as_a_matrix_has_pairs() -> None:
-    assert QueryLimits().waypoints == MAX_PAIRS
 
 
 def test_the_operation_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

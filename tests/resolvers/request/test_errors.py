@@ -7,11 +7,11 @@ import pytest
 from resolvers.request.errors import (
     FlagRequiredError,
     InvalidInputError,
+    LimitExceededError,
     MalformedDocumentError,
     NotFoundError,
     PermissionRequiredError,
     RequestError,
-    TooManyRecordsError,
 )
 
 
@@ -22,7 +22,7 @@ from resolvers.request.errors import (
         FlagRequiredError("references"),
         PermissionRequiredError("service.admin"),
         NotFoundError(),
-        TooManyRecordsError(5),
+        LimitExceededError("too deep", limit="depth", maximum=5),
         MalformedDocumentError("not well-formed", line=1, column=2),
     ],
     ids=lambda error: type(error).__name__,

@@ -1,0 +1,59 @@
+"""What the strawberry definitions add to the fields and arguments of the graphql-core schema."""
+
+import strawberry
+from graphql import (
+    GraphQLArgument,
+    GraphQLField,
+    GraphQLInputField,
+    GraphQLNamedType,
+    GraphQLObjectType,
+)
+from strawberry.schema.schema_converter import GraphQLCoreConverter
+from strawberry.schema_directive import Location
+from strawberry.types.field import StrawberryField
+
+from resolvers.request.input_rules import InputDefinition
+
+# What fields cost, in records; a record takes some 5 microseconds of CPU time. The worst case of
+# each was measured: a matrix of 50 positions takes 10 ms, the search for the nearest of thousands
+# of locations 9 ms, a route 4 ms.
+MATRIX_COST = 2_000
+NEAREST_COST = 2_000
+ROUTE_COST = 1_000
+PROCESS_COST = 10_000
+"""Of a field with work that takes seconds, in another process or in MongoDB."""
+
+
+PAGE_DATA_FIELD = "data"
+
+
+@strawberry.schema_directive(
+    locations=[Location.FIELD_DEFINITION],
+    description="What resolving the field costs, where a record that is returned costs 1.",
+)
+class Cost:
+    # A string, as in the GraphQL Cost Directives Specification (IBM), so that tools can read it.
+    weight: str
+
+
+def is_page(named_type: GraphQLNamedType | None) -> bool:
+    """Return whether a type is that of one page of a list; its `data` are the records."""
+    return isinstance(named_type, GraphQLObjectType) and named_type.name.endswith("Page")
+
+
+def strawberry_field_of(definition: GraphQLField | None) -> StrawberryField | None:
+    """Return the strawberry field that a field of the schema was made from, if it was."""
+    field = definition and definition.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
+    return field if isinstance(field, StrawberryField) else None
+
+
+def cost_of(field: StrawberryField | None) -> int:
+    """Return what a field costs by itself, without the records that it returns."""
+    directives = field.directives if field else ()
+    return next((int(item.weight) for item in directives if isinstance(item, Cost)), 0)
+
+
+def definition_of(argument: GraphQLArgument | GraphQLInputField) -> InputDefinition:
+    """Return the rules and the example of an argument or of an input field."""
+    definition = argument.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
+    return InputDefinition.from_metadata(definition.metadata) if definition else InputDefinition()

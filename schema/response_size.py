@@ -1,0 +1,36 @@
+"""Estimate the size of a result before it is written as JSON."""
+
+from typing import Any
+
+SAMPLE_SIZE = 16
+"""Items of a list that are looked at; half as many in lists inside it, and so on."""
+PUNCTUATION_BYTES = 4
+"""Quotes, colon and comma of one member of an object."""
+SCALAR_BYTES = 6
+"""Typical length of a number, a boolean or null, with its comma."""
+
+
+def estimate_bytes(data: Any, sample_size: int = SAMPLE_SIZE) -> int:
+    """Estimate the bytes of JSON data from samples of its lists; drawings count as nothing.
+
+    It takes much less time and memory than writing a large result to measure it.
+
+    >>> data = {"units": [{"id": "unit-1", "name": "12"}] * 10_000}
+    >>> import orjson
+    >>> estimate_bytes(data) / len(orjson.dumps(data))
+    1.0...
+    """
+    if isinstance(data, str):
+        return len(data) + 3
+    if isinstance(data, dict):
+        return 2 + sum(
+            len(name) + PUNCTUATION_BYTES + estimate_bytes(value, sample_size)
+            for name, value in data.items()
+        )
+    if isinstance(data, list):
+        step = max(1, -(-len(data) // sample_size))
+        sample = data[::step]
+        inner = max(1, sample_size // 2)
+        size = sum(estimate_bytes(item, inner) for item in sample)
+        return 2 + (size * len(data) // len(sample) if sample else 0)
+    return SCALAR_BYTES
