@@ -190,6 +190,23 @@ def test_only_the_operation_that_is_run_is_measured() -> None:
         executor.get_client_operation(document, "A", {})
 
 
+def test_an_operation_is_walked_again_only_for_other_page_sizes(counting: Counting) -> None:
+    document = graphql.parse(
+        "query ($n: Int, $id: ID!) { asset(id: $id) { units(perPage: $n) { data { id } } } }"
+    )
+    [operation] = document.definitions
+    assert isinstance(operation, graphql.OperationDefinitionNode)
+    measure = OperationMeasure(GRAPHQL_SCHEMA, document, operation)
+    selections = 4
+    for walks, page_size in [(1, 5), (1, 5), (2, 7), (2, 5.0), (2, 7), (3, None)]:
+        size = measure.check({"n": page_size, "id": f"asset-{walks}"}, BOUNDLESS)
+        assert size.cost == 1 + int(page_size or 10)
+        assert counting.steps == walks * selections
+    for page_size in range(1, 100):
+        measure.check({"n": page_size}, BOUNDLESS)
+    assert len(measure._walks) <= query_size.MAX_REMEMBERED_WALKS
+
+
 async def test_a_list_longer_than_was_estimated_is_cut_off_by_the_request_itself(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
