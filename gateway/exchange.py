@@ -27,6 +27,9 @@ SCOPE_EARLY_STATUS = "floorgate.early_status"
 SCOPE_CLIENT_ADDRESS = "floorgate.client_address"
 """Scope member: the client's address as the proxy in front of the gateway vouches for it."""
 
+MAX_WRITE_BYTES = 256 << 10
+"""Of a response, written to a connection at a time: a slow reader holds no more than that there."""
+
 RawHeaders = Iterable[tuple[bytes, bytes]]
 
 _logger = logging.getLogger("floorgate.access")
@@ -77,11 +80,12 @@ def log_request(
     status: int,
     duration_ms: float,
     sent_bytes: int,
+    client: str = "",
     key_id: str | None = None,
     reason: str | None = None,
     error: BaseException | None = None,
 ) -> None:
-    """Log one request. Path, query, headers, body and client address must never be logged."""
+    """Log one request. Path, query, headers and body must never be logged."""
     level = logging.ERROR if error else logging.WARNING if status >= 500 else logging.INFO
     fields = {
         "request_id": request_id,
@@ -91,6 +95,7 @@ def log_request(
         "duration_ms": round(duration_ms, 3),
         "bytes": sent_bytes,
         "key_id": key_id,
+        "client": client or None,
     }
     if reason is not None:
         fields["reason"] = reason

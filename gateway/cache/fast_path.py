@@ -18,7 +18,7 @@ from starlette.types import Scope
 from gateway.authentication import API_KEY_HEADER
 from gateway.cache.cached_response import SCOPE_CACHE_KEY
 from gateway.cache.response_cache import ResponseCache
-from gateway.exchange import SCOPE_AUTHENTICATED_KEY, RawHeaders
+from gateway.exchange import MAX_WRITE_BYTES, SCOPE_AUTHENTICATED_KEY, RawHeaders
 from gateway.rate_limit import RateLimiter
 from rest.endpoints import CacheKey
 from rest.path_routing import SCOPE_ROUTE
@@ -91,11 +91,13 @@ class FastPath:
         if response is None:
             self._entries.discard(digest)
             return None
-        if self._rate_limiter.check(record.id, time.monotonic()) is not None:
-            return None  # let the pipeline produce the 429; a rejected request is not counted
         encoded, is_match = response.select_encoding(
             inspected.get(b"accept-encoding"), inspected.get(b"if-none-match")
         )
+        if not is_match and len(encoded.body_message["body"]) > MAX_WRITE_BYTES:
+            return None  # the pipeline writes it piece by piece
+        if self._rate_limiter.check(record.id, time.monotonic()) is not None:
+            return None  # let the pipeline produce the 429; a rejected request is not counted
         if is_match:
             head = encoded.not_modified_header_lines + self._extra_headers
             return FastResponse(304, head, b"", entry.route, record.id)
