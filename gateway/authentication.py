@@ -7,13 +7,14 @@ from urllib.parse import unquote_plus
 
 from starlette.requests import Request
 
+from gateway.client_address import group_address
 from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
     SCOPE_KEY_ID,
     SCOPE_RATE_LIMIT_HEADERS,
     get_client_address,
 )
-from gateway.limits.bad_keys import BadKeyThrottle, group_address
+from gateway.limits.bad_keys import BadKeyThrottle
 from gateway.limits.rate_limit import RateLimiter
 from resolvers.request.caller import FLAGS as KNOWN_FLAGS
 from resolvers.request.caller import Caller

@@ -32,6 +32,9 @@ authentication."""
 SCOPE_CLIENT_ADDRESS = "floorgate.client_address"
 """Scope member: the client's address as the proxy in front of the gateway vouches for it."""
 
+MAX_WRITE_BYTES = 256 << 10
+"""Of a response, written to a connection at a time: a slow reader holds no more than that there."""
+
 RawHeaders = Iterable[tuple[bytes, bytes]]
 
 _logger = logging.getLogger("floorgate.access")
@@ -84,13 +87,14 @@ def log_request(
     status: int,
     duration_ms: float,
     sent_bytes: int,
+    client: str = "",
     key_id: str | None = None,
     reason: str | None = None,
     operation: str | None = None,
     error_codes: Sequence[str] = (),
     error: BaseException | None = None,
 ) -> None:
-    """Log one request. Path, query, headers, body and client address must never be logged.
+    """Log one request. Path, query, headers and body must never be logged.
 
     `operation` may be any text that a client sent; only a name of moderate length is logged.
     """
@@ -104,6 +108,7 @@ def log_request(
         "duration_ms": round(duration_ms, 3),
         "bytes": sent_bytes,
         "key_id": key_id,
+        "client": client or None,
     }
     if reason is not None:
         fields["reason"] = reason

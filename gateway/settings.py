@@ -145,12 +145,23 @@ class Settings:
         None, click.Path(path_type=Path), "Private key (PEM) of the certificate."
     )
     behind_proxy: bool = _flag("Speak plain HTTP to a proxy that terminates TLS.")
+    proxy_hops: int = _setting(
+        1, POSITIVE_COUNT, "Proxies in front that append to X-Forwarded-For, with --behind-proxy."
+    )
     workers: int = _setting(1, POSITIVE_COUNT, "Serving processes.")
     cors_origins: str = _setting(
         "", str, "Comma-separated origins of web pages that may call the API; * allows all."
     )
     requests_in_flight: int = _setting(
         100, POSITIVE_COUNT, "Requests that a worker processes at a time; more are answered 503."
+    )
+    max_connections: int = _setting(
+        4000, POSITIVE_COUNT, "Connections that a worker holds; more are refused."
+    )
+    max_connections_per_address: int = _setting(
+        1000,
+        COUNT_OR_ZERO,
+        "Connections that a worker holds of one address, except of a proxy; 0 sets no limit.",
     )
     rate_limit: int = _setting(500, COUNT_OR_ZERO, "Requests per second and key; 0: no limit.")
     rate_burst: int = _setting(

@@ -270,7 +270,7 @@ def _first_id_at(time: datetime) -> str:
     """Return what the ids of records of this millisecond begin with; they sort by time.
 
     >>> _first_id_at(datetime(2026, 1, 31, 12, tzinfo=UTC))
-    'aud_019c13e06c00'
+    'aud_019c13ec9e00'
     """
     return f"{_ID_PREFIX}{max(0, (time - _EPOCH) // _MILLISECOND):012x}"
 

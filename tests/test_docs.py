@@ -208,7 +208,7 @@ def test_each_limit_of_a_query_is_described(limit: dataclasses.Field[int]) -> No
 )
 def test_each_limit_of_a_connection_is_described(limit: dataclasses.Field[float]) -> None:
     limits = rows(section(page("operation.md"), "## Connection limits"))
-    assert [limit.name.replace("_", " "), f"{limit.default:,g}"] in [row[:2] for row in limits]
+    assert [limit.name.replace("_", " "), f"{limit.default:,.10g}"] in [row[:2] for row in limits]
 
 
 def test_each_field_of_a_log_line_is_described(caplog: pytest.LogCaptureFixture) -> None:

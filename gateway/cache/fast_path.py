@@ -18,7 +18,7 @@ from starlette.types import Scope
 from gateway.authentication import API_KEY_HEADER
 from gateway.cache.cached_response import SCOPE_CACHE_KEY, serialize_headers
 from gateway.cache.response_cache import ResponseCache
-from gateway.exchange import SCOPE_AUTHENTICATED_KEY, RawHeaders
+from gateway.exchange import MAX_WRITE_BYTES, SCOPE_AUTHENTICATED_KEY, RawHeaders
 from gateway.limits.rate_limit import RateLimiter
 from rest.endpoints import CacheKey
 from rest.path_routing import SCOPE_OPERATION, SCOPE_ROUTE
@@ -93,13 +93,15 @@ class FastPath:
         if response is None:
             self._entries.discard(digest)
             return None
+        encoded, is_match = response.select_encoding(
+            inspected.get(b"accept-encoding"), inspected.get(b"if-none-match")
+        )
+        if not is_match and len(encoded.body_message["body"]) > MAX_WRITE_BYTES:
+            return None  # the pipeline writes it piece by piece
         status = self._rate_limiter.check(record.id, time.monotonic())
         if status.wait_seconds is not None:
             return None  # let the pipeline produce the 429; a rejected request is not counted
         extra_headers = self._extra_headers + serialize_headers(status.headers)
-        encoded, is_match = response.select_encoding(
-            inspected.get(b"accept-encoding"), inspected.get(b"if-none-match")
-        )
         if is_match:
             head = encoded.not_modified_header_lines + extra_headers
             return FastResponse(304, head, b"", entry.route, record.id, entry.operation)

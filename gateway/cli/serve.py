@@ -38,7 +38,7 @@ def serve(demo: bool, **values: Any) -> None:
     with ExitStack() as stack:
         create_application = _start_mongod_and_import_application(settings, stack)
         from gateway.server import server
-        from gateway.server.config import ServerConfig
+        from gateway.server.config import ConnectionLimits, ServerConfig
 
         certificate = _get_certificate_paths(settings)
         on_ready: Callable[[str], None] = server.announce_ready
@@ -52,6 +52,13 @@ def serve(demo: bool, **values: Any) -> None:
             ServerConfig(
                 create_application,
                 certificate,
+                ConnectionLimits(
+                    max_connections=settings.max_connections,
+                    max_connections_per_address=(
+                        0 if settings.behind_proxy else settings.max_connections_per_address
+                    ),
+                ),
+                proxy_hops=settings.proxy_hops if settings.behind_proxy else 0,
                 drain_seconds=settings.drain_seconds,
                 headers=server.security_headers(
                     use_hsts=settings.behind_proxy or settings.tls_cert is not None

@@ -3,7 +3,6 @@
 See docs/decisions/server/rate-limits.md.
 """
 
-import ipaddress
 import logging
 import time
 from typing import NamedTuple
@@ -83,22 +82,3 @@ class BadKeyThrottle:
             fields = {"client": client, "bad_keys": count.bad_keys}
             _logger.warning("invalid API keys are throttled", extra={"fields": fields})
             count.bad_keys, count.next_line_at = 0, now + LOG_INTERVAL_SECONDS
-
-
-def group_address(address: str) -> str:
-    """Return what stands for one client: an IPv4 address, or the /64 network of an IPv6 one.
-
-    >>> group_address("2001:db8::1:2:3")
-    '2001:db8::/64'
-    >>> group_address("::ffff:192.0.2.7")
-    '192.0.2.7'
-    """
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.ip_network((int(parsed) >> 64 << 64, 64)))

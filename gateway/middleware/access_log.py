@@ -8,11 +8,13 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.exchange import (
+    MAX_WRITE_BYTES,
     SCOPE_EARLY_STATUS,
     SCOPE_KEY_ID,
     SCOPE_RATE_LIMIT_HEADERS,
     SERVER_ERROR_MESSAGES,
     UNAVAILABLE_MESSAGES,
+    get_client_address,
     get_request_id,
     log_request,
 )
@@ -52,6 +54,7 @@ class AccessLogMiddleware:
             status=recorder.status,
             duration_ms=(time.perf_counter() - started) * 1000,
             sent_bytes=recorder.sent_bytes,
+            client=get_client_address(scope),
             key_id=scope.get(SCOPE_KEY_ID),
             operation=scope.get(SCOPE_OPERATION),
             error_codes=["SERVER_ERROR"] if error else scope.get(SCOPE_ERROR_CODES, ()),
@@ -100,8 +103,19 @@ class _ResponseRecorder:
             ]
             message = {**message, "headers": headers}
         elif self._scope["method"] != "HEAD":
-            self.sent_bytes += len(message.get("body", b""))
+            body = message.get("body", b"")
+            self.sent_bytes += len(body)
+            if len(body) > MAX_WRITE_BYTES:
+                await self._send_in_pieces(message, memoryview(body))
+                return
         await self._send(message)
+
+    async def _send_in_pieces(self, message: Message, body: memoryview) -> None:
+        """Send a large body piece by piece: the server waits between them for a slow reader."""
+        for start in range(0, len(body), MAX_WRITE_BYTES):
+            end = start + MAX_WRITE_BYTES
+            more_body = end < len(body) or message.get("more_body", False)
+            await self._send({**message, "body": body[start:end], "more_body": more_body})
 
     async def send_unless_started(self, messages: tuple[Message, Message]) -> None:
         """Send this response unless one was started."""

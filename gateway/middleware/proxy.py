@@ -15,7 +15,8 @@ _HTTPS_REQUIRED_MESSAGES = build_error_messages(
 class ForwardedHttpsMiddleware:
     """Answer 403 unless every `X-Forwarded-Proto` value is `https`. Health probes are exempt.
 
-    No other header of the proxy is trusted: links in responses use the configured base URL.
+    No other header of the proxy is trusted here: links in responses use the configured base URL.
+    The server takes the client's address from `X-Forwarded-For`.
     """
 
     def __init__(self, app: ASGIApp, exempt_paths: Collection[str] = HEALTH_PATHS) -> None:

@@ -7,31 +7,51 @@ still unread. See docs/decisions/server/connections.md.
 
 import asyncio
 from collections.abc import Sized
-from typing import Any
+from typing import Any, cast
 
+from starlette.types import Scope
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from gateway.client_address import group_address
+from gateway.exchange import MAX_WRITE_BYTES, get_client_address
+from gateway.server.connection_table import Connection
+
 MAX_PIECE_BYTES = 2048
 """Parsed at a time. The smallest request has 26 bytes, so at most 80 can be queued."""
+_TLS_BUFFER_BYTES = MAX_WRITE_BYTES + (64 << 10)
+"""What the TCP transport below a TLS transport, which does not tell, may hold when that waits."""
 
 
 class BackpressureProtocol(HttpToolsProtocol):
     """Buffer bytes unparsed while requests are queued, and requests while writing is paused.
 
-    A connection holds one unread response, or two over TLS, which buffers one more than the
-    TCP connection below it. Work on the next request does not start before they are read.
+    A connection holds one unread response, or two over TLS, which buffers more than the TCP
+    connection below it. Work on the next request does not start before they are read. Whatever
+    waits for the client counts towards the budget of unread responses.
     """
+
+    connection: Connection
+    """Set by the listener."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._unparsed = bytearray()
+        self._started_cycle: RequestResponseCycle | None = None
+        """The request that was started last: its response is the one being written."""
         self._unstarted: tuple[RequestResponseCycle, Any] | None = None
         """The request that starts once the client has read most of the previous response."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.connection.transport = transport
         self.flow = _ReadControl(transport, self.pipeline)
+        # Pause as soon as the client does not take everything. TLS would pause at 0 bytes too.
+        transport.set_write_buffer_limits(high=int(self.scheme == "https"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.connection.table.remove(self.connection)
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():  # TLS goes on reading while it closes
@@ -58,15 +78,30 @@ class BackpressureProtocol(HttpToolsProtocol):
         if self.flow.write_paused:
             self._unstarted = cycle, app
         else:
+            self._started_cycle = cycle
             super()._start_asgi_task(cycle, app)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.connection.is_write_paused = True
+        group, unread_bytes = self.connection.group, self.transport.get_write_buffer_size()
+        if self.scheme == "https":
+            unread_bytes += _TLS_BUFFER_BYTES
+        if self._started_cycle is not None:
+            group = group_address(get_client_address(cast(Scope, self._started_cycle.scope)))
+            if not self._started_cycle.response_complete:
+                unread_bytes += self._started_cycle.expected_content_length
+        self.connection.table.unread.add(self.connection, group, unread_bytes)
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        self.connection.is_write_paused = False
+        self.connection.table.unread.remove(self.connection)
         if self._unstarted is not None:
             cycle, app = self._unstarted
             self._unstarted = None
             if not (cycle.disconnected or self.transport.is_closing()):  # rejected in the meantime
-                super()._start_asgi_task(cycle, app)
+                self._start_asgi_task(cycle, app)
 
 
 class _ReadControl(FlowControl):

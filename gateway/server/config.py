@@ -41,12 +41,21 @@ CreateApplication: TypeAlias = Callable[[SharedMemory], AppWithFastPath]
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """What one connection may send, and how long it may take."""
+    """What one connection may send, how long it may take, and how many a worker holds.
+
+    Limits per address count all of an IPv6 /64 as one address.
+    """
 
     header_seconds: float = 10.0
     """From the connection, or from a request's first byte, to the end of its headers."""
     body_idle_seconds: float = 30.0
     """Between two pieces of a request body, or between two reads of the response."""
+    grace_seconds: float = 5.0
+    """Without any progress: from the end of the headers to the first bytes of a body, or from
+    when a response begins to wait for its client until that reads."""
+    min_bytes_per_second: int = 240
+    """Of a body or of the reading of a response: each so many bytes give a client one more second
+    after the grace, but never more than `body_idle_seconds` from now (as in ASP.NET's Kestrel)."""
     body_seconds: float = 300.0
     """For a whole request body."""
     keep_alive_seconds: int = 65
@@ -56,6 +65,12 @@ class ConnectionLimits:
     max_url_bytes: int = MAX_URL_BYTES
     max_header_bytes: int = MAX_HEADER_BYTES
     max_headers: int = 100
+    max_connections: int = 4_000
+    max_connections_per_address: int = 1_000
+    """0 sets no limit, for a proxy that makes all connections."""
+    max_unread_bytes: int = 256 << 20
+    """Of all responses that wait for their clients to read on."""
+    max_unread_bytes_per_address: int = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -67,6 +82,8 @@ class ServerConfig:
     certificate: tuple[str, str] | None = None
     """Paths of certificate and key; None serves plain HTTP."""
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
+    proxy_hops: int = 0
+    """How many proxies before us append to `X-Forwarded-For`; 0 ignores the header."""
     drain_seconds: int = 10
     headers: tuple[tuple[str, str], ...] = ()
     """Sent with every response, including those that the protocol makes itself."""

@@ -5,8 +5,6 @@ nor how long a client may leave its response unread (docs/decisions/server/conne
 """
 
 import asyncio
-import re
-import socket
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, cast
@@ -16,12 +14,27 @@ import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from gateway.cache.cached_response import serialize_headers
-from gateway.exchange import SCOPE_EARLY_STATUS, get_request_id, log_request, new_request_id
+from gateway.client_address import get_forwarded_address
+from gateway.exchange import (
+    SCOPE_CLIENT_ADDRESS,
+    SCOPE_EARLY_STATUS,
+    get_request_id,
+    log_request,
+    new_request_id,
+)
 from gateway.server.backpressure import BackpressureProtocol
 from gateway.server.config import ConnectionLimits, FastPathLookup
+from gateway.server.request_head import (
+    ProtocolError,
+    check_head,
+    invalid_url_error,
+    to_origin_form,
+)
 from rest.errors import headers_too_large_error, url_too_long_error
 
-_HOST = re.compile(rb"[0-9A-Za-z._~%!$&'()*+,;=:\[\]-]*\Z")  # RFC 3986, 3.2.2 and 3.2.3
+_CHUNK_ALLOWANCE_BYTES = 16
+"""Around the data of a chunk, its size and line ends, and as much again as its data: what is more
+are extensions or chunks so small that they are padding (as in Go's net/http)."""
 
 
 class _Phase(Enum):
@@ -32,16 +45,8 @@ class _Phase(Enum):
     BODY = "body"
 
 
-class _ProtocolError(Exception):
-    """A request rejected by the protocol itself, with this status and message."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 def build_http_protocol(
-    limits: ConnectionLimits, fast_path: FastPathLookup | None = None
+    limits: ConnectionLimits, fast_path: FastPathLookup | None = None, proxy_hops: int = 0
 ) -> type["HttpProtocol"]:
     """Return a protocol class with these limits, for uvicorn's `http` option.
 
@@ -50,7 +55,9 @@ def build_http_protocol(
 
     class ConfiguredHttpProtocol(HttpProtocol):
         def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, limits=limits, fast_path=fast_path, **options)
+            super().__init__(
+                *args, limits=limits, fast_path=fast_path, proxy_hops=proxy_hops, **options
+            )
 
     return ConfiguredHttpProtocol
 
@@ -63,18 +70,22 @@ class HttpProtocol(BackpressureProtocol):
         *args: Any,
         limits: ConnectionLimits,
         fast_path: FastPathLookup | None,
+        proxy_hops: int,
         **options: Any,
     ) -> None:
         super().__init__(*args, **options)
         self.limits = limits
         self._fast_path = fast_path
+        self._proxy_hops = proxy_hops
+        self._client_address = ""
         self._phase = _Phase.REQUEST
-        self._rejection: _ProtocolError | None = None
+        self._rejection: ProtocolError | None = None
         self._discarding_input = False
         """Ignore what still arrives: the connection closes after the response sent."""
         self._buffered_bytes = 0
-        """Bytes since the last end of headers or piece of a body: all that the parser may hold."""
-        self._request_started = self._last_progress = 0.0
+        """Bytes of headers, or of a body what is not its data: all that the parser may hold."""
+        self._request_started = 0.0
+        self._body_deadline = 0.0
         self._has_body = False
         self._answered_by_fast_path = False
         """Whether the request being parsed was answered without the application."""
@@ -85,7 +96,7 @@ class HttpProtocol(BackpressureProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._request_started = self.loop.time()
-        _set_tcp_user_timeout(transport, self.limits.body_idle_seconds)
+        self._client_address = self.connection.address
         self._start_timer(self.limits.header_seconds, self._on_header_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -125,12 +136,13 @@ class HttpProtocol(BackpressureProtocol):
         if self._phase is _Phase.HEADERS:
             self._start_timer(self.limits.header_seconds, self._on_header_timeout)
         elif self._phase is _Phase.BODY:
-            self._last_progress = self.loop.time()
-            self._start_timer(self.limits.body_idle_seconds, self._on_body_timeout)
+            self._body_deadline = self.loop.time() + self.limits.grace_seconds
+            self._start_timer(self.limits.grace_seconds, self._on_body_timeout)
         elif not self._response_in_progress() and self.timeout_keep_alive_task is None:
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )
+            self.connection.table.mark_idle(self.connection)
 
     def _response_in_progress(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
@@ -140,6 +152,7 @@ class HttpProtocol(BackpressureProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._phase = _Phase.HEADERS
+        self._client_address = self.connection.address
         self._request_started = self.loop.time()
 
     def on_headers_complete(self) -> None:
@@ -148,14 +161,24 @@ class HttpProtocol(BackpressureProtocol):
         if len(self.headers) > self.limits.max_headers:
             limit = self.limits.max_headers
             self._abort_parsing(
-                _ProtocolError(431, f"A request must not have more than {limit} headers")
+                ProtocolError(431, f"A request must not have more than {limit} headers")
             )
         if (
             self._headers_may_exceed_limit
             and self._total_header_bytes() > self.limits.max_header_bytes
         ):
             self._abort_parsing(self._headers_too_large_error())
-        self._check_host([value for name, value in self.headers if name == b"host"])
+        try:
+            check_head(self.parser.get_http_version(), self.headers)
+            self.url = to_origin_form(self.url, self.headers)
+        except ProtocolError as error:
+            self._abort_parsing(error)
+        if self._proxy_hops:
+            self._client_address = get_forwarded_address(
+                self.connection.address, self.headers, self._proxy_hops
+            )
+        cast(dict[str, Any], self.scope)[SCOPE_CLIENT_ADDRESS] = self._client_address
+        self.connection.table.mark_busy(self.connection)
         self._answered_by_fast_path = self._try_fast_path()
         if not self._answered_by_fast_path:
             super().on_headers_complete()
@@ -198,6 +221,7 @@ class HttpProtocol(BackpressureProtocol):
             status=response.status,
             duration_ms=(self.loop.time() - self._request_started) * 1000,
             sent_bytes=len(response.body),
+            client=self._client_address,
             key_id=response.key_id,
             operation=response.operation,
         )
@@ -206,20 +230,15 @@ class HttpProtocol(BackpressureProtocol):
     def _total_header_bytes(self) -> int:
         return sum(len(name) + len(value) for name, value in self.headers)
 
-    def _check_host(self, hosts: list[bytes]) -> None:
-        """Reject a missing, repeated or malformed Host with 400 (RFC 9112, 3.2)."""
-        if len(hosts) != 1 and (hosts or self.parser.get_http_version() != "1.0"):
-            self._abort_parsing(_ProtocolError(400, "A request must have exactly one Host header"))
-        if hosts and not _HOST.match(hosts[0]):
-            self._abort_parsing(
-                _ProtocolError(400, "The Host header must be a host and an optional port")
-            )
-
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
         self._has_body = True
-        self._buffered_bytes = 0
-        self._last_progress = self.loop.time()
+        allowance = 2 * len(body) + _CHUNK_ALLOWANCE_BYTES
+        self._buffered_bytes = max(0, self._buffered_bytes - len(body) - allowance)
+        self._body_deadline = min(
+            self._body_deadline + len(body) / self.limits.min_bytes_per_second,
+            self.loop.time() + self.limits.body_idle_seconds,
+        )
 
     def on_message_complete(self) -> None:
         if not self._answered_by_fast_path:
@@ -228,20 +247,20 @@ class HttpProtocol(BackpressureProtocol):
         self._phase = _Phase.REQUEST
         self._buffered_bytes = 0
 
-    def _abort_parsing(self, error: _ProtocolError) -> None:
+    def _abort_parsing(self, error: ProtocolError) -> None:
         """Stop the parser from within a callback. It hides our exception, so remember it."""
         self._rejection = error
         raise error
 
-    def _url_too_long_error(self) -> _ProtocolError:
-        return _ProtocolError(414, url_too_long_error(self.limits.max_url_bytes).message)
+    def _url_too_long_error(self) -> ProtocolError:
+        return ProtocolError(414, url_too_long_error(self.limits.max_url_bytes).message)
 
-    def _headers_too_large_error(self) -> _ProtocolError:
-        return _ProtocolError(431, headers_too_large_error(self.limits.max_header_bytes).message)
+    def _headers_too_large_error(self) -> ProtocolError:
+        return ProtocolError(431, headers_too_large_error(self.limits.max_header_bytes).message)
 
     # Error responses of the protocol
 
-    def _reject_request(self, error: _ProtocolError) -> None:
+    def _reject_request(self, error: ProtocolError) -> None:
         """Send an error and close, unless an earlier response is still being sent."""
         self._discarding_input = True
         self._stop_timer()
@@ -258,7 +277,7 @@ class HttpProtocol(BackpressureProtocol):
         else:
             self._send_error(error, None)
 
-    def _send_error(self, error: _ProtocolError, app_request_id: str | None) -> None:
+    def _send_error(self, error: ProtocolError, app_request_id: str | None) -> None:
         """Send an error. A request with an `app_request_id` is logged by the middleware."""
         body = orjson.dumps({"message": str(error)})
         request_id = app_request_id or new_request_id()
@@ -280,11 +299,14 @@ class HttpProtocol(BackpressureProtocol):
                 status=error.status,
                 duration_ms=(self.loop.time() - self._request_started) * 1000,
                 sent_bytes=len(body),
+                client=self._client_address,
                 reason=str(error),
             )
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        if self.timeout_keep_alive_task is not None:
+            self.connection.table.mark_idle(self.connection)
         if self._phase is _Phase.BODY and self.cycle.response_complete:
             self._linger()
 
@@ -316,46 +338,37 @@ class HttpProtocol(BackpressureProtocol):
             self._start_timer(limit, self._on_header_timeout)
         elif self._phase is _Phase.HEADERS:
             self._reject_request(
-                _ProtocolError(408, f"Headers must arrive within {limit:g} seconds")
+                ProtocolError(408, f"Headers must arrive within {limit:g} seconds")
             )
         else:
             self.transport.close()
 
     def _on_body_timeout(self) -> None:
         now = self.loop.time()
-        if self.flow.read_paused:
-            self._last_progress = now
-            self._start_timer(self.limits.body_idle_seconds, self._on_body_timeout)
-            return
-        idle_left = self._last_progress + self.limits.body_idle_seconds - now
-        left = self._request_started + self.limits.body_seconds - now
-        if min(idle_left, left) > 0:
-            self._start_timer(min(idle_left, left), self._on_body_timeout)
+        limits = self.limits
+        if self.flow.read_paused or self.cycle.waiting_for_100_continue:  # the client waits for us
+            self._body_deadline = now + limits.body_idle_seconds
+        pace_left = self._body_deadline - now
+        left = self._request_started + limits.body_seconds - now
+        if min(pace_left, left) > 0:
+            self._start_timer(min(pace_left, left), self._on_body_timeout)
         elif left <= 0:
-            limit = self.limits.body_seconds
+            limit = limits.body_seconds
             self._reject_request(
-                _ProtocolError(408, f"A request must arrive within {limit:g} seconds")
+                ProtocolError(408, f"A request must arrive within {limit:g} seconds")
             )
         else:
-            limit = self.limits.body_idle_seconds
             self._reject_request(
-                _ProtocolError(408, f"A body must not pause for {limit:g} seconds")
+                ProtocolError(
+                    408,
+                    f"A body must arrive at {limits.min_bytes_per_second} bytes per second or more,"
+                    f" and must not pause for {limits.body_idle_seconds:g} seconds",
+                )
             )
 
 
-def _set_tcp_user_timeout(transport: asyncio.Transport, seconds: float) -> None:
-    """Let the kernel drop a client that reads nothing of its response for so long.
-
-    Over TLS the transport does not know how much is unread; the kernel does (RFC 5482, Linux).
-    """
-    option = getattr(socket, "TCP_USER_TIMEOUT", None)
-    connection = transport.get_extra_info("socket")
-    if option is not None and connection is not None:
-        connection.setsockopt(socket.IPPROTO_TCP, option, int(seconds * 1000))
-
-
-def _to_protocol_error(error: httptools.HttpParserError) -> _ProtocolError:
+def _to_protocol_error(error: httptools.HttpParserError) -> ProtocolError:
     """Convert an error of the parser. Its messages are fixed: they quote nothing of the request."""
     if isinstance(error, httptools.HttpParserCallbackError):
-        return _ProtocolError(400, "Malformed HTTP request: invalid URL")
-    return _ProtocolError(400, f"Malformed HTTP request: {error}")
+        return invalid_url_error()
+    return ProtocolError(400, f"Malformed HTTP request: {error}")

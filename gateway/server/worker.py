@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import gc
 import logging
 import os
@@ -24,7 +25,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.errors import StartError, TlsError
 from gateway.limits.arrival_table import ArrivalTables
 from gateway.server import logs, tls
-from gateway.server.config import AppWithFastPath, ServerConfig, SharedMemory
+from gateway.server.config import (
+    AppWithFastPath,
+    ConnectionLimits,
+    ServerConfig,
+    SharedMemory,
+)
+from gateway.server.connection_table import ConnectionTable
+from gateway.server.listener import Listener
 from gateway.server.protocol import build_http_protocol
 from storage.cache.write_counter import CounterSlot, WriteCounter
 
@@ -34,6 +42,7 @@ EXIT_START_FAILED = 3
 """Exit status of a worker process if its application did not start."""
 EXIT_FORCED = 128 + signal.SIGINT
 """Exit status after a second SIGINT."""
+_RESERVED_FILES = 256
 _GRACE_SECONDS = 5  # for the application's own shutdown, after draining
 
 _logger = logging.getLogger("floorgate.server")
@@ -54,15 +63,36 @@ class WorkerOrders(NamedTuple):
 
 
 class EventLoop(uvloop.Loop):
-    """An event loop with a shorter timeout for TLS handshakes than the default of 60 s."""
+    """An event loop that accepts connections within limits, and bounds TLS handshakes.
+
+    `headers` are sent with the 503 to connections beyond the limits.
+    """
 
     handshake_seconds = 10.0
 
+    def __init__(
+        self,
+        limits: ConnectionLimits | None = None,
+        headers: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        super().__init__()
+        self.connections = ConnectionTable(limits or ConnectionLimits())
+        self._headers = headers
+
     async def create_server(self, *args: Any, **options: Any) -> Any:
+        """Accept the connections of the socket `sock`, as uvicorn asks for."""
+        [create_protocol] = args
+        tls_options = {}
         if options.get("ssl") is not None:
-            options.setdefault("ssl_handshake_timeout", self.handshake_seconds)
-            options.setdefault("ssl_shutdown_timeout", self.handshake_seconds)
-        return await super().create_server(*args, **options)
+            tls_options = {
+                "ssl": options["ssl"],
+                "ssl_handshake_timeout": self.handshake_seconds,
+                # A slow reader may need that long for what is left; the table closes slower ones.
+                "ssl_shutdown_timeout": self.connections.limits.body_seconds,
+            }
+        return Listener(
+            create_protocol, options["sock"], self.connections, self._headers, **tls_options
+        )
 
 
 class UvicornServer(uvicorn.Server):
@@ -158,7 +188,7 @@ def run_worker(
 
     Must run in the main thread. Raises StartError if the application cannot start.
     """
-    _raise_open_file_limit()
+    limits = bound_by_open_files(server_config.limits, _raise_open_file_limit())
     try:
         application = server_config.create_application(shared)
         guard = _LifespanGuard(application.asgi_app)
@@ -167,7 +197,9 @@ def run_worker(
     except Exception as error:
         raise _to_start_error(error) from error
     try:
-        with asyncio.Runner(loop_factory=EventLoop) as runner:
+        with asyncio.Runner(
+            loop_factory=lambda: EventLoop(limits, server_config.headers)
+        ) as runner:
             runner.run(server.serve(list(listeners)))
     except asyncio.CancelledError:
         return 0  # stopped while it was starting
@@ -187,7 +219,9 @@ def build_uvicorn_config(
         secure["ssl_context_factory"] = lambda config, default: context
     return uvicorn.Config(
         application.asgi_app,
-        http=build_http_protocol(server_config.limits, application.fast_path),
+        http=build_http_protocol(
+            server_config.limits, application.fast_path, server_config.proxy_hops
+        ),
         ws="none",
         lifespan="on",
         interface="asgi3",
@@ -209,11 +243,25 @@ def _to_start_error(error: BaseException | None) -> StartError:
     return StartError(f"The service cannot start: {type(error).__name__}: {error}")
 
 
-def _raise_open_file_limit() -> None:
-    """Raise the soft limit on open files, often 1,024, to the hard limit."""
+def _raise_open_file_limit() -> int:
+    """Raise the soft limit on open files, often 1,024, to the hard limit. Return what holds."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
+
+
+def bound_by_open_files(limits: ConnectionLimits, open_files: int) -> ConnectionLimits:
+    """Leave descriptors for MongoDB, pipes and files: 256 of them, or half of a lower limit."""
+    room = open_files - min(_RESERVED_FILES, open_files // 2)
+    if room >= limits.max_connections:
+        return limits
+    _logger.warning(
+        "Fewer connections are accepted than --max-connections says: raise the limit on open files",
+        extra={"fields": {"max_connections": room, "open_files": open_files}},
+    )
+    return dataclasses.replace(limits, max_connections=room)
 
 
 def _exit_with_parent(channel: socket.socket, server_config: ServerConfig) -> None:

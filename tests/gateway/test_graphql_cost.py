@@ -160,7 +160,7 @@ async def test_an_operation_may_parse_only_a_few_drawings(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        resolvers.unit_maps, "parse_drawing", lambda *_: pytest.fail("parses a drawing")
+        resolvers.unit_maps, "run_on_drawing", lambda *_: pytest.fail("parses a drawing")
     )
     query = PARSE_OFTEN.replace("}", "more: parsedUnitMap(svg: $svg) }")
     body = await post_graphql(client, query, {"svg": "<svg/>"})

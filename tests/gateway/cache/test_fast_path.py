@@ -7,6 +7,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import uvicorn
@@ -15,6 +16,8 @@ from gateway.app import Gateway
 from gateway.cache.fast_path import FastPath
 from gateway.server import worker
 from gateway.server.config import ServerConfig
+from gateway.server.connection_table import ConnectionTable
+from gateway.server.listener import Listener
 from gateway.settings import Settings
 from storage import api_keys
 from storage.cache import change_feed
@@ -131,6 +134,11 @@ async def serve_with_fast_path(
     service = ServerConfig(lambda _: application, headers=(("x-content-type-options", "nosniff"),))
     config = worker.build_uvicorn_config(service, application)
     server = uvicorn.Server(config)
+
+    async def create_server(create_protocol: Any, *, sock: socket.socket, **_: Any) -> Listener:
+        return Listener(create_protocol, sock, ConnectionTable(service.limits))
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "create_server", create_server)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.create_task(server._serve([listener]))

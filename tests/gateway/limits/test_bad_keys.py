@@ -11,9 +11,10 @@ import httpx
 import pytest
 
 from gateway.app import Gateway
+from gateway.client_address import group_address
 from gateway.limits import bad_keys
 from gateway.limits.arrival_table import ArrivalTables
-from gateway.limits.bad_keys import BadKeyThrottle, group_address
+from gateway.limits.bad_keys import BadKeyThrottle
 from gateway.server.config import SharedMemory
 from gateway.settings import Settings
 from storage import api_keys

@@ -13,7 +13,9 @@ from uvicorn.server import ServerState
 
 from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.server.config import ConnectionLimits, FastPathLookup
+from gateway.server.connection_table import ConnectionTable
 from gateway.server.protocol import HttpProtocol, build_http_protocol
+from gateway.server.server import open_listeners
 from gateway.server.worker import EventLoop
 
 HOST = b"Host: localhost\r\n"
@@ -31,9 +33,13 @@ class Listener:
     port: int = 0
     client_context: ssl.SSLContext | None = None
     state: ServerState = field(default_factory=ServerState)
+    table: ConnectionTable = field(default_factory=lambda: ConnectionTable(ConnectionLimits()))
 
-    async def __call__(self) -> Streams:
-        return await asyncio.open_connection("127.0.0.1", self.port, ssl=self.client_context)
+    async def __call__(self, source: str = "127.0.0.1") -> Streams:
+        """From this address: all of 127.0.0.0/8 is this machine."""
+        return await asyncio.open_connection(
+            "127.0.0.1", self.port, ssl=self.client_context, local_addr=(source, 0)
+        )
 
     @property
     def protocols(self) -> list[HttpProtocol]:
@@ -47,11 +53,12 @@ async def listen(
     limits: ConnectionLimits,
     context: ssl.SSLContext | None = None,
     fast_path: FastPathLookup | None = None,
+    proxy_hops: int = 0,
 ) -> AsyncGenerator[Listener]:
     """Serves on a free port, over TLS if there is a context."""
     config = uvicorn.Config(
         app if isinstance(app, AccessLogMiddleware) else AccessLogMiddleware(app),
-        http=build_http_protocol(limits, fast_path), ws="none", log_config=None,
+        http=build_http_protocol(limits, fast_path, proxy_hops), ws="none", log_config=None,
         timeout_keep_alive=limits.keep_alive_seconds, interface="asgi3",
     )  # fmt: skip
     config.load()
@@ -63,8 +70,11 @@ async def listen(
         return protocol
 
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(connection, "127.0.0.1", 0, ssl=context)
-    listener.port = server.sockets[0].getsockname()[1]
+    assert isinstance(loop, EventLoop)
+    listener.table = loop.connections = ConnectionTable(limits)
+    [sock] = open_listeners("127.0.0.1", 0)
+    server = await loop.create_server(connection, sock=sock, ssl=context)
+    listener.port = sock.getsockname()[1]
     if context is not None:
         listener.client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         listener.client_context.check_hostname = False
@@ -73,6 +83,7 @@ async def listen(
         yield listener
     finally:
         server.close()
+        sock.close()
         for protocol in listener.protocols:
             protocol.transport.abort()  # tasks that wait for a client end with it
         for task in list(listener.state.tasks):

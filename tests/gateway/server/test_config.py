@@ -22,6 +22,7 @@ def test_a_configuration_survives_pickling_for_worker_processes() -> None:
         partial(create_application, Settings(base_url="https://maps.example")),
         ("cert.pem", "key.pem"),
         ConnectionLimits(header_seconds=1.5, max_headers=7),
+        proxy_hops=2,
         drain_seconds=3,
         headers=(("x-content-type-options", "nosniff"),),
         log_level="debug",
@@ -64,6 +65,9 @@ def test_no_limit_makes_another_one_void() -> None:
     limits = ConnectionLimits()
     assert 0 < limits.linger_seconds < limits.header_seconds
     assert limits.header_seconds < limits.body_idle_seconds < limits.body_seconds
+    assert limits.grace_seconds < limits.body_idle_seconds
+    assert limits.max_connections_per_address < limits.max_connections
+    assert limits.max_unread_bytes_per_address < limits.max_unread_bytes
     assert limits.max_url_bytes < limits.max_header_bytes
     assert limits.max_headers * len("a: b\r\n") < limits.max_header_bytes
 

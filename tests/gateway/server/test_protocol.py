@@ -19,6 +19,7 @@ from tests.gateway.server.connections import GET, HOST, LAST_GET, listen, run, s
 
 SHORT = ConnectionLimits(
     header_seconds=0.2,
+    grace_seconds=0.1,
     body_idle_seconds=0.2,
     body_seconds=0.6,
     keep_alive_seconds=1,
@@ -163,6 +164,8 @@ def test_empty_lines_do_not_keep_an_idle_connection_open() -> None:
         (b"GET / HTTP/1.0\r\n" + HOST * 2 + b"\r\n", 400, "exactly one Host"),
         (b"GET / HTTP/1.1\r\nHost: a/b@c\r\n\r\n", 400, "Host header"),
         (b"\x16\x03\x01\x02\x00", 400, "Malformed"),  # TLS where plain HTTP is spoken
+        (b"GET / HTTP/2.0\r\n" + HOST + b"\r\n", 505, "use HTTP/1.1"),
+        (b"GET / HTTP/0.9\r\n" + HOST + b"\r\n", 505, "use HTTP/1.1"),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "Malformed"),
         (b"GET /\xff\xfe HTTP/1.1\r\n" + HOST + b"\r\n", 400, "Malformed"),
         (b"GET http://[ HTTP/1.1\r\n" + HOST + b"\r\n", 400, "Malformed"),
@@ -176,6 +179,19 @@ def test_empty_lines_do_not_keep_an_idle_connection_open() -> None:
             "Malformed",
         ),
         (GET[:-2] + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "chunk size"),
+        (GET[:-2] + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501, "must be chunked"),
+        (GET[:-2] + b"Transfer-Encoding: gzip\r\n\r\n", 501, "must be chunked"),
+        (GET[:-2] + b"Transfer-Encoding: identity\r\n\r\n", 501, "must be chunked"),
+        (
+            b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            400,
+            "HTTP/1.0 must not have",
+        ),
+        (b"GET http://user@a/ HTTP/1.1\r\n" + HOST + b"\r\n", 400, "invalid URL"),
+        (b"GET ftp://a/ HTTP/1.1\r\n" + HOST + b"\r\n", 400, "invalid URL"),
+        (b"GET http:///a HTTP/1.1\r\n" + HOST + b"\r\n", 400, "invalid URL"),
+        (b"GET http://a/ HTTP/1.1\r\n\r\n", 400, "exactly one Host"),
+        (b"CONNECT a:80 HTTP/1.1\r\n" + HOST + b"\r\n", 400, "invalid URL"),
     ],
 )
 def test_a_bad_request_is_rejected_with_the_limit(raw: bytes, status: int, names: str) -> None:
@@ -196,17 +212,61 @@ def test_the_messages_are_examples_in_the_openapi_description(raw: bytes) -> Non
     assert f'"{message(exchange(raw))}"' in description
 
 
-@pytest.mark.parametrize("endless", [b"1;" + b"x" * 60_000, b"0\r\nT: " + b"x" * 60_000])
-def test_chunk_extensions_and_trailers_count_as_headers(endless: bytes) -> None:
+@pytest.mark.parametrize(
+    "endless",
+    [
+        b"1;" + b"x" * 60_000,
+        b"0\r\nT: " + b"x" * 60_000,
+        b"1;" + b"x" * 40_000 + b"\r\na\r\n0\r\n\r\n",
+        b"0\r\n" + b"a: b\r\n" * 8_000 + b"\r\n",
+        (b"1;" + b"x" * 500 + b"\r\na\r\n") * 100 + b"0\r\n\r\n",
+    ],
+    ids=["extension", "trailer", "complete extension", "trailers", "many extensions"],
+)
+@pytest.mark.parametrize("at_once", [False, True])
+def test_chunk_extensions_and_trailers_count_as_headers(endless: bytes, at_once: bool) -> None:
     head = GET[:-2] + b"Transfer-Encoding: chunked\r\n\r\n"
-    assert "32768 bytes" in message(exchange(head, echo, SHORT, endless, b"x"))
+    received = exchange(head + endless) if at_once else exchange(head, echo, SHORT, endless, b"x")
+    assert "32768 bytes" in message(received)
+
+
+def test_a_body_in_many_small_chunks_arrives() -> None:
+    head = GET[:-2] + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    received = exchange(head + b"1\r\na\r\n" * 20_000 + b"0\r\n\r\n")
+    assert received.endswith(b"a" * 20_000)
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "host"),
+    [
+        (b"http://maps.example/v1/units?page=2", b"/v1/units?page=2", b"maps.example"),
+        (b"HTTPS://maps.example:8443", b"/?", b"maps.example:8443"),
+        (b"http://[::1]?page=2", b"/?page=2", b"[::1]"),
+        (b"/v1/units?next=http://evil.example/", b"/v1/units?next=http://evil.example/", b"a"),
+        (b"//evil.example/", b"//evil.example/?", b"a"),
+    ],
+)
+def test_the_host_of_an_absolute_target_counts(target: bytes, path: bytes, host: bytes) -> None:
+    """As RFC 9112, 3.2.2, has it: the Host header is ignored."""
+
+    async def show(scope: Scope, receive: Receive, send: Send) -> None:
+        [found] = [value for name, value in scope["headers"] if name == b"host"]
+        body = scope["raw_path"] + b"?" + scope["query_string"] + b" " + found
+        headers = [(b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    received = exchange(
+        b"GET " + target + b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", show
+    )
+    assert received.endswith(b"\r\n" + (path if b"?" in path else path + b"?") + b" " + host)
 
 
 @pytest.mark.parametrize(
     ("raw", "names"),
     [
         (GET[:-2], "0.2 seconds"),
-        (GET[:-2] + b"Content-Length: 9\r\n\r\nabc", "pause for 0.2 seconds"),
+        (GET[:-2] + b"Content-Length: 9\r\n\r\nabc", "240 bytes per second"),
     ],
 )
 def test_a_request_that_does_not_arrive_is_given_up(raw: bytes, names: str) -> None:
@@ -215,16 +275,23 @@ def test_a_request_that_does_not_arrive_is_given_up(raw: bytes, names: str) -> N
     assert names in message(received)
 
 
-def test_a_body_that_arrives_too_slowly_is_given_up() -> None:
+@pytest.mark.parametrize(
+    ("limits", "names"),
+    [
+        (replace(SHORT, min_bytes_per_second=10), "within 0.6 seconds"),
+        (replace(SHORT, body_seconds=60), "240 bytes per second"),
+    ],
+)
+def test_a_body_that_arrives_too_slowly_is_given_up(limits: ConnectionLimits, names: str) -> None:
     async def scenario() -> None:
-        async with listen(echo, replace(SHORT, linger_seconds=10)) as connect:
+        async with listen(echo, replace(limits, linger_seconds=10)) as connect:
             reader, writer = await connect()
             writer.write(GET[:-2] + b"Content-Length: 999\r\n\r\n")
             answering = asyncio.create_task(reader.readuntil(b"}"))
             while not answering.done():
                 writer.write(b"x")
                 await asyncio.wait([answering], timeout=0.05)
-            assert "0.6 seconds" in message(await answering)
+            assert names in message(await answering)
             writer.close()
 
     run(scenario())

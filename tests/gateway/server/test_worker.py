@@ -9,6 +9,7 @@ import resource
 import signal
 import socket
 import ssl
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from gateway.errors import StartError
 from gateway.server import tls
 from gateway.server.config import AppWithFastPath, ConnectionLimits, ServerConfig, SharedMemory
 from gateway.server.server import open_listeners
-from gateway.server.worker import EXIT_FORCED, build_uvicorn_config, run_worker
+from gateway.server.worker import EXIT_FORCED, bound_by_open_files, build_uvicorn_config, run_worker
 from tests.gateway import small_app
 from tests.gateway.log_lines import capture_log_lines
 
@@ -217,3 +218,41 @@ def test_uvicorn_is_configured_as_the_service_is(tmp_path: Path) -> None:
     assert isinstance(context, ssl.SSLContext)
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2
     assert not config.access_log and not config.proxy_headers
+
+
+def test_descriptors_are_left_for_the_database(listener: socket.socket) -> None:
+    limits = ConnectionLimits(max_connections=500)
+    assert bound_by_open_files(limits, 1024) is limits
+    with capture_log_lines(logging.getLogger("floorgate.server"), logging.WARNING) as lines:
+        assert bound_by_open_files(limits, 700).max_connections == 444
+        assert bound_by_open_files(limits, 100).max_connections == 50
+    assert (lines.last()["max_connections"], lines.last()["open_files"]) == (50, 100)
+
+
+@pytest.mark.parametrize("raw", [b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"\0", b""])
+def test_each_response_has_the_headers_once(listener: socket.socket, raw: bytes) -> None:
+    """One of the application, one of the protocol, and one to a connection too many."""
+    received = b""
+
+    async def app(scope: Scope, receive: Receive, send_message: Send) -> None:
+        if scope["type"] == "lifespan":
+            await lifespan("startup.complete", "shutdown.complete")(scope, receive, send_message)
+            return
+        await send_message({"type": "http.response.start", "status": 204, "headers": []})
+        await send_message({"type": "http.response.body"})
+
+    def exchange() -> None:
+        nonlocal received
+        with socket.create_connection(listener.getsockname()) as client:
+            client.sendall(raw)
+            received = client.recv(4096)
+        send(signal.SIGTERM)
+
+    limits = ConnectionLimits(max_connections=4, max_connections_per_address=1 if not raw else 0)
+    with socket.create_connection(listener.getsockname()):  # an address has one already
+        client = threading.Thread(target=exchange)
+        headers = (("x-content-type-options", "nosniff"),)
+        assert run(listener, app, client.start, headers=headers, limits=limits) == 0
+        client.join()
+    assert received.startswith(b"HTTP/1.1 ")
+    assert received.lower().count(b"x-content-type-options: nosniff\r\n") == 1
