@@ -120,6 +120,8 @@ async def load_attribute_of_assignment(
 
 
 def _find_attribute(group: AttributeGroup | None, attribute_id: str) -> Attribute | None:
+    if isinstance(group, Exception):  # a damaged record
+        return group
     attributes = group.attributes if group else []
     return next((item for item in attributes if item.attribute_id == attribute_id), None)
 

@@ -53,12 +53,7 @@ class EndpointHandler:
     def __init__(self, endpoint: Endpoint, service: RequestServices) -> None:
         self.endpoint = endpoint
         self.service = service
-        self.operation: Operation = service.executor.prepare(
-            # REST names the argument that is wrong and not a field's path, so a rejected operation
-            # is not run again to find one (docs/decisions/graphql/query-limits.md).
-            endpoint.document,
-            needs_error_paths=False,
-        )
+        self.operation: Operation = service.executor.prepare(endpoint.document)
         self.inputs = EndpointInputs.read(service.executor.schema, endpoint, self.operation)
         self.parameter_names = {
             parameter.input.variable: parameter.name for parameter in self.inputs.query

@@ -57,8 +57,6 @@ class Operation:
     """The distinct requirements of its fields, in document order."""
     has_fixed_size: bool
     """Whether its size is the same for all variables."""
-    needs_error_paths: bool = True
-    """Whether errors must name the field that failed and leave the other fields' data intact."""
     compiled: CompiledQuery | None = None
 
     @property
@@ -70,6 +68,11 @@ class Operation:
     def is_query(self) -> bool:
         """Whether the operation only reads."""
         return self.node.operation is OperationType.QUERY
+
+    def compile(self, schema: GraphQLSchema) -> CompiledQuery:
+        """Prepare it to be run without graphql-core's executor."""
+        self.compiled = CompiledQuery(schema, self.document, self.node)
+        return self.compiled
 
     def check_requirements(self, caller: Caller) -> None:
         """Raise FlagRequiredError for any field before PermissionRequiredError for any."""

@@ -83,11 +83,6 @@ class Context(Struct, frozen=True, eq=False):
         self.reads.mark_incomplete()
         return self._store
 
-    def restart(self) -> None:
-        """Forget the records read, so that the operation can run again from the start."""
-        self._loaders.clear()
-        self.reads.restart()
-
     async def get_record(self, kind: RecordType[R], key: str) -> R | None:
         """Return the visible record with this key, or None; batched with its siblings."""
 
@@ -99,7 +94,10 @@ class Context(Struct, frozen=True, eq=False):
     async def load_in_order(
         self, kind: RecordType[R], keys: Sequence[str | None]
     ) -> list[R | None]:
-        """Return the visible record for each key; None for None and for keys without one."""
+        """Return the visible record for each key; None for None and for keys without one.
+
+        In the place of a damaged record is the exception that reading it raised.
+        """
         return await self._get_record_loader(kind).load(keys)
 
     async def load_by_id(self, kind: RecordType[R], keys: Iterable[str]) -> dict[str, R]:
@@ -212,9 +210,6 @@ class Context(Struct, frozen=True, eq=False):
 
     def _get_record_loader(self, kind: RecordType[R]) -> DataLoader[str | None, R | None]:
         async def load(keys: list[str | None]) -> Sequence[R | None]:
-            if len(keys) == 1 and keys[0] is not None:
-                store = self._log_read(kind)
-                return [await store.find_record(kind, self.caller.scope, {"_id": keys[0]})]
             return _align(
                 keys, await self.load_by_id(kind, [key for key in keys if key is not None])
             )

@@ -7,7 +7,9 @@ RequestError                code, message and perhaps fields; graphql-core passe
 ├── NotFoundError           NOT_FOUND
 ├── MalformedDocumentError  MALFORMED_DOCUMENT
 ├── RefusedDocumentError    REFUSED_DOCUMENT
-└── TooManyRecordsError     LIMIT_EXCEEDED
+└── OperationError          of the whole operation, and not of one field
+    ├── TooManyRecordsError     LIMIT_EXCEEDED
+    └── DeadlineExceededError   DEADLINE_EXCEEDED
 """
 
 from typing import Any
@@ -15,10 +17,13 @@ from typing import Any
 from storage.errors import UnavailableError
 
 __all__ = [
+    "WHOLE_OPERATION_ERRORS",
+    "DeadlineExceededError",
     "FlagRequiredError",
     "InvalidInputError",
     "MalformedDocumentError",
     "NotFoundError",
+    "OperationError",
     "PermissionRequiredError",
     "RefusedDocumentError",
     "RequestError",
@@ -80,7 +85,23 @@ class NotFoundError(RequestError):
         super().__init__(message)
 
 
-class TooManyRecordsError(RequestError):
+class OperationError(RequestError):
+    """An error of the whole operation: it ends at once, without data and without a path."""
+
+
+WHOLE_OPERATION_ERRORS = (OperationError, UnavailableError)
+
+
+class DeadlineExceededError(OperationError):
+    """The operation took longer than it may."""
+
+    code = "DEADLINE_EXCEEDED"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"The operation took over {seconds:g} seconds; ask for less at a time")
+
+
+class TooManyRecordsError(OperationError):
     """The operation returned more records than the limit allows."""
 
     code = "LIMIT_EXCEEDED"

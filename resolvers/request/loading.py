@@ -38,7 +38,10 @@ class DataLoader(Generic[K, V]):
         self._next_batch: asyncio.Task[None] | None = None
 
     async def load(self, keys: Sequence[K]) -> list[V]:
-        """Return the value of each key; raise what loading it raised."""
+        """Return the value of each key, which may be the exception of this key alone.
+
+        Raise what loading a batch raised.
+        """
         values = self._values
         if missing := [key for key in keys if key not in values]:
             await self._fetch(missing)
@@ -48,7 +51,10 @@ class DataLoader(Generic[K, V]):
         """Return the value of one key; raise what loading it raised."""
         if key not in self._values:
             await self._fetch((key,))
-        return self._values[key]
+        value = self._values[key]
+        if isinstance(value, Exception):
+            raise value
+        return value
 
     async def _fetch(self, keys: Sequence[K]) -> None:
         if new := [key for key in keys if key not in self._pending]:

@@ -38,7 +38,3 @@ class ReadLog(Struct, eq=False):
         self._record_count += count
         if self._record_count > MAX_RECORDS_PER_REQUEST:
             raise TooManyRecordsError(MAX_RECORDS_PER_REQUEST)
-
-    def restart(self) -> None:
-        """Reset the count of records. The collections stay: a discarded run may name too many."""
-        self._record_count = 0

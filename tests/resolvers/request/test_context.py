@@ -6,11 +6,8 @@ from typing import Any
 import pytest
 
 from resolvers.networks.routable_map_cache import RoutableMapCache
-from resolvers.request import read_log
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
-from resolvers.request.errors import TooManyRecordsError
-from resolvers.request.read_log import ReadLog
 from storage.assets import ASSETS
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.record_cache import RecordCache
@@ -102,13 +99,3 @@ async def test_a_mutation_reads_past_the_record_cache_and_shares_the_log(databas
     assert cached.record_cache is not None
     mutation.bypass_caches()
     assert not cached.reads.is_complete
-
-
-def test_a_restarted_request_counts_its_records_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_log, "MAX_RECORDS_PER_REQUEST", 10)
-    reads = ReadLog()
-    reads.count_records(10)
-    reads.restart()
-    reads.count_records(10)
-    with pytest.raises(TooManyRecordsError):
-        reads.count_records(1)

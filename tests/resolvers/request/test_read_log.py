@@ -7,14 +7,12 @@ from resolvers.request.errors import TooManyRecordsError
 from resolvers.request.read_log import ReadLog
 
 
-def test_a_restart_keeps_the_collections_and_resets_the_count(
+def test_the_records_of_a_request_are_limited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(read_log, "MAX_RECORDS_PER_REQUEST", 3)
     reads = ReadLog()
     reads.add("units")
-    reads.count_records(3)
-    reads.restart()
     reads.count_records(3)
     assert reads.collections == {"units"}
     with pytest.raises(TooManyRecordsError, match="more than 3 records"):
@@ -25,5 +23,4 @@ def test_an_incomplete_log_stays_incomplete() -> None:
     reads = ReadLog()
     reads.mark_incomplete()
     reads.add("units")
-    reads.restart()
     assert not reads.is_complete
