@@ -31,6 +31,7 @@ from rest import endpoints
 from rest.endpoints import CacheKey, RequestServices
 from rest.errors import not_found_error, service_unavailable_error
 from rest.path_routing import PathRoute, PathRouter
+from schema.deadlines import Deadlines
 from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA
 from storage.cache.write_counter import WriteCounter
@@ -58,6 +59,7 @@ class Gateway:
                 GRAPHQL_SCHEMA,
                 settings.query_limits,
                 compile_queries=not settings.interpret_queries,
+                deadlines=Deadlines(settings.request_seconds),
             ),
             authenticate=self.authenticate,
             create_context=self.create_context,

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 from gateway.browser_pages import graphiql_response
 from gateway.negotiation import parse_weights
 from rest.bodies import parse_json, read_request_body
+from rest.disconnection import run_while_connected
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RequestServices
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, method_not_allowed_error
 from schema.execution import InvalidOperationError, Operation, OperationResult
@@ -59,9 +60,10 @@ class GraphQLEndpoint:
                 operation = self._select_operation(graphql_request, media_type)
                 if not operation.is_query and request.method != "POST":
                     raise method_not_allowed_error(["OPTIONS", "POST"])
-                result = await self.service.run_operation(
-                    operation, graphql_request.variables, context
-                )
+                work = self.service.run_operation(operation, graphql_request.variables, context)
+                if operation.is_query:
+                    work = run_while_connected(work, request.receive)
+                result = await work
                 if result.errors:
                     context.reads.mark_incomplete()  # an error may be gone the next time
                 return _result_response(result, media_type)
@@ -170,7 +172,9 @@ def _result_response(result: OperationResult, media_type: str) -> Response:
     if was_executed:
         body["data"] = result.data
     codes = {(error.extensions or {}).get("code") for error in result.errors}
-    if "SERVICE_UNAVAILABLE" in codes:
+    # With a path, the error is of one field of a mutation, and those before it were carried out.
+    is_late = "DEADLINE_EXCEEDED" in codes and not was_executed
+    if "SERVICE_UNAVAILABLE" in codes or is_late:
         return _json_response(503, body, media_type, RETRY_AFTER_HEADERS)
     status = 400 if not was_executed and media_type == GRAPHQL_RESPONSE_MEDIA_TYPE else 200
     return _json_response(status, body, media_type)

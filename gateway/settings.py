@@ -109,6 +109,9 @@ class Settings:
     requests_in_flight: int = _setting(
         100, POSITIVE_COUNT, "Requests that a worker processes at a time; more are answered 503."
     )
+    request_seconds: int = _setting(
+        10, POSITIVE_COUNT, "Seconds that an operation may take; after that it is answered 503."
+    )
     rate_limit: int = _setting(
         0, COUNT_OR_ZERO, "Requests per second and key that a worker answers; 0 sets no limit."
     )

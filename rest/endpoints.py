@@ -1,7 +1,7 @@
 """Routes made from the table of endpoints: one handler serves every row."""
 
 import re
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, TypeAlias
@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from rest import parameters
 from rest.bodies import UNIT_MAP_BODY, RequestBody, read_request_body
+from rest.disconnection import run_while_connected
 from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.envelopes import RequestUrl
 from rest.errors import from_graphql_error, invalid_input_error, not_found_error
@@ -40,7 +41,9 @@ class RequestServices:
     """Raises HttpError."""
     create_context: Callable[[Caller, Request], Context]
     base_url: Callable[[Request], str]
-    run_operation: Callable[[Operation, dict[str, Any], Context], Awaitable[OperationResult]]
+    run_operation: Callable[
+        [Operation, dict[str, Any], Context], Coroutine[Any, Any, OperationResult]
+    ]
     get_or_create_response: Callable[
         [CacheKey, Context, Callable[[], Awaitable[Response]]], Awaitable[ASGIApp]
     ]
@@ -84,7 +87,10 @@ class EndpointHandler:
         async def make_response() -> Response:
             if body is not None:
                 self._check_inputs(variables, body)
-            return self._build_response(await self._run_operation(variables, context), request_url)
+            work = self._run_operation(variables, context)
+            if self.operation.is_query:
+                work = run_while_connected(work, request.receive)
+            return self._build_response(await work, request_url)
 
         if not self.is_cacheable:
             return await make_response()

@@ -20,6 +20,7 @@ STATUS_BY_CODE = {
     "PERMISSION_REQUIRED": 403,
     "NOT_FOUND": 404,
     "SERVICE_UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 503,
     "SERVER_ERROR": 500,
 }
 """HTTP status by error code."""

@@ -20,6 +20,7 @@ from resolvers.request.errors import RequestError, UnavailableError
 from schema import query_size
 from schema.compiler.selection import UnsupportedQueryError
 from schema.compiler.variable_coercion import InvalidVariablesError
+from schema.deadlines import Deadlines, limit_operation
 from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
 from schema.execution_counters import ExecutionCounters
 from schema.interpretation import interpret
@@ -79,10 +80,12 @@ class Executor:
         query_limits: QueryLimits | None = None,
         *,
         compile_queries: bool = True,
+        deadlines: Deadlines | None = None,
     ) -> None:
         self.schema = schema
         self.limits = query_limits or QueryLimits()
         self.compile_queries = compile_queries
+        self.deadlines = deadlines or Deadlines()
         self.counters = ExecutionCounters()
         self._operation_cache: Cache[tuple[str, str | None], Operation] = Cache(
             max_entries=MAX_CACHED_OPERATIONS
@@ -128,7 +131,8 @@ class Executor:
             # docs/decisions/graphql/query-limits.md.
             return _denied_result(operation, context.caller)
         try:
-            result = await self._execute(operation, variables, context, is_allowed=is_allowed)
+            async with limit_operation(operation, context, self.deadlines):
+                result = await self._execute(operation, variables, context, is_allowed=is_allowed)
         except InvalidVariablesError as error:
             return _to_operation_result(None, error.errors)
         except Exception as error:

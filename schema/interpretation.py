@@ -152,7 +152,7 @@ class OrderedExecutor(ExecutorThrowingOnIncremental):
         self,
         item_type: GraphQLOutputType,
         field_details_list: Any,
-        info: GraphQLResolveInfo,
+        info: GraphQLResolveInfo[Any],
         path: Path,
         items: Iterable[Any],
         position_context: Any,

@@ -8,6 +8,7 @@ from typing import Any
 import graphql
 from graphql import (
     DocumentNode,
+    FieldNode,
     GraphQLError,
     GraphQLSchema,
     OperationDefinitionNode,
@@ -17,11 +18,12 @@ from graphql import (
     Visitor,
     visit,
 )
-from graphql.validation import specified_rules
+from graphql.validation import OverlappingFieldsCanBeMergedRule, specified_rules
 
 from resolvers.request.caller import Caller
 from schema import query_size
 from schema.compiler.compiled_query import CompiledQuery
+from schema.overlapping_fields import OverlappingFieldsRule
 from schema.permissions import Requirement, requirement_of
 from schema.query_limits import QueryLimits
 from schema.query_size import LimitExceededError
@@ -29,9 +31,15 @@ from schema.query_size import LimitExceededError
 MAX_VALIDATION_ERRORS = 5
 MAX_NUMBER_DIGITS = 1_000
 """Digits of one number in a document; Python refuses to parse integers of more than 4,300."""
+RULES = [
+    OverlappingFieldsRule if rule is OverlappingFieldsCanBeMergedRule else rule
+    for rule in specified_rules
+]
 TOO_DEEP_MESSAGE = "The document is nested too deeply"
 GRAPHQL_RECURSION_MESSAGE = "Validation aborted."
 """The only error that graphql-core reports when validation exceeds Python's recursion limit."""
+LONG_FIELDS = frozenset({"parsedUnitMap", "importCatalog", "processMap"})
+"""Fields whose work has bounds of its own, and may take longer than other operations."""
 _LONG_NUMBER = re.compile(rf"\d{{{MAX_NUMBER_DIGITS + 1}}}")
 
 
@@ -57,6 +65,8 @@ class Operation:
     """The distinct requirements of its fields, in document order."""
     has_fixed_size: bool
     """Whether its size is the same for all variables."""
+    is_long: bool = False
+    """Whether it selects one of `LONG_FIELDS`."""
     compiled: CompiledQuery | None = None
 
     @property
@@ -148,7 +158,7 @@ def _validate_operation(
     errors = graphql.validate(
         schema,
         document,
-        specified_rules,
+        RULES,
         max_errors=MAX_VALIDATION_ERRORS,
         hide_suggestions=True,
     )
@@ -158,8 +168,9 @@ def _validate_operation(
         raise InvalidOperationError("GRAPHQL_VALIDATION_FAILED", errors)
     node = _get_operation_node(document, name)
     has_fixed_size = not query_size.size_depends_on_variables(schema, document)
-    requirements = _collect_requirements(schema, document, node)
-    return Operation(text, document, node, requirements, has_fixed_size)
+    requirements, names = _collect_requirements(schema, document, node)
+    is_long = not LONG_FIELDS.isdisjoint(names)
+    return Operation(text, document, node, requirements, has_fixed_size, is_long)
 
 
 def _get_operation_node(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
@@ -184,8 +195,8 @@ def _iter_operation_nodes(
 
 def _collect_requirements(
     schema: GraphQLSchema, document: DocumentNode, node: OperationDefinitionNode
-) -> tuple[Requirement, ...]:
-    """Return what the operation's fields require, in all fragments of the document.
+) -> tuple[tuple[Requirement, ...], set[str]]:
+    """Return what the operation's fields require, and their names, in all fragments.
 
     Validation has made sure that no fragment is unused; one that only another operation of the
     document uses counts, too.
@@ -194,7 +205,7 @@ def _collect_requirements(
     for definition in document.definitions:
         if definition is node or not isinstance(definition, OperationDefinitionNode):
             visit(definition, TypeInfoVisitor(collector.types, collector))
-    return tuple(collector.requirements)
+    return tuple(collector.requirements), collector.names
 
 
 class _RequirementCollector(Visitor):
@@ -202,8 +213,10 @@ class _RequirementCollector(Visitor):
         super().__init__()
         self.types = types
         self.requirements: dict[Requirement, None] = {}
+        self.names: set[str] = set()
 
-    def enter_field(self, *_: Any) -> None:
+    def enter_field(self, node: FieldNode, *_: Any) -> None:
+        self.names.add(node.name.value)
         requirement = requirement_of(self.types.get_field_def())
         if requirement != Requirement():
             self.requirements[requirement] = None

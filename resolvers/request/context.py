@@ -83,6 +83,11 @@ class Context(Struct, frozen=True, eq=False):
         self.reads.mark_incomplete()
         return self._store
 
+    def cancel_loads(self) -> None:
+        """Cancel the reads in progress; those that are done stay."""
+        for loader in self._loaders.values():
+            loader.cancel()
+
     async def get_record(self, kind: RecordType[R], key: str) -> R | None:
         """Return the visible record with this key, or None; batched with its siblings."""
 

@@ -7,6 +7,7 @@ RequestError                code, message and perhaps fields; graphql-core passe
 ├── NotFoundError           NOT_FOUND
 ├── MalformedDocumentError  MALFORMED_DOCUMENT
 ├── RefusedDocumentError    REFUSED_DOCUMENT
+├── LateFieldError          DEADLINE_EXCEEDED
 └── OperationError          of the whole operation, and not of one field
     ├── TooManyRecordsError     LIMIT_EXCEEDED
     └── DeadlineExceededError   DEADLINE_EXCEEDED
@@ -21,6 +22,7 @@ __all__ = [
     "DeadlineExceededError",
     "FlagRequiredError",
     "InvalidInputError",
+    "LateFieldError",
     "MalformedDocumentError",
     "NotFoundError",
     "OperationError",
@@ -99,6 +101,18 @@ class DeadlineExceededError(OperationError):
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"The operation took over {seconds:g} seconds; ask for less at a time")
+
+
+class LateFieldError(RequestError):
+    """A field of a mutation was not begun, because those before it took too long."""
+
+    code = "DEADLINE_EXCEEDED"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"Not begun: the fields before it took over {seconds:g} seconds; they have been "
+            "carried out"
+        )
 
 
 class TooManyRecordsError(OperationError):

@@ -36,6 +36,7 @@ class DataLoader(Generic[K, V]):
         self._queued_keys: dict[K, None] = {}
         """The distinct keys of the next batch, in the order of their requests."""
         self._next_batch: asyncio.Task[None] | None = None
+        self._batches: list[asyncio.Task[None]] = []
 
     async def load(self, keys: Sequence[K]) -> list[V]:
         """Return the value of each key, which may be the exception of this key alone.
@@ -56,10 +57,16 @@ class DataLoader(Generic[K, V]):
             raise value
         return value
 
+    def cancel(self) -> None:
+        """Cancel the loads in progress."""
+        for batch in self._batches:
+            batch.cancel()
+
     async def _fetch(self, keys: Sequence[K]) -> None:
         if new := [key for key in keys if key not in self._pending]:
             if self._next_batch is None:
                 self._next_batch = asyncio.create_task(self._load_queued())
+                self._batches.append(self._next_batch)
             self._queued_keys.update(dict.fromkeys(new))
             self._pending.update(dict.fromkeys(new, self._next_batch))
         for task in {self._pending[key] for key in keys}:

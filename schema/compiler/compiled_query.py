@@ -130,10 +130,11 @@ class CompiledQuery:
         return self._node.name.value if self._node.name else None
 
     def _condition_values(self, variables: VariableValues) -> ConditionValues:
-        values = [variables.coerced.get(name) for name in self._condition_names]
-        if not all(isinstance(value, bool) for value in values):
+        found = [variables.coerced.get(name) for name in self._condition_names]
+        values = tuple(value for value in found if isinstance(value, bool))
+        if len(values) < len(found):
             raise UnsupportedQueryError("a condition that is null")
-        return tuple(values)
+        return values
 
     def _get_plan(self, conditions: ConditionValues) -> Plan:
         """Return the plan, with code if it should have some. Raises UnsupportedQueryError."""

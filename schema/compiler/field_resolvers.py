@@ -49,7 +49,7 @@ def build_call(selected: SelectedField) -> Callable[..., Any | Coroutine[Any, An
     assert resolver is not None
     if resolver.self_parameter or resolver.root_parameter:
         raise UnsupportedQueryError("a resolver that is a method")
-    function: Callable[..., Any] = resolver.wrapped_func
+    function: Any = resolver.wrapped_func
     parent_name = resolver.parent_parameter.name if resolver.parent_parameter else None
     info_name = resolver.info_parameter.name if resolver.info_parameter else None
 

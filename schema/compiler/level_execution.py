@@ -17,10 +17,12 @@ from graphql import (
     GraphQLList,
     GraphQLNonNull,
     GraphQLOutputType,
+    Node,
     get_nullable_type,
 )
 
-from resolvers.request.errors import WHOLE_OPERATION_ERRORS
+from resolvers.request.deadlines import check_deadline
+from resolvers.request.errors import WHOLE_OPERATION_ERRORS, RequestError
 from schema.compiler.field_resolvers import FieldResolvers, build_call
 from schema.compiler.leaves import InvalidResultError, build_completion
 from schema.compiler.runtime import OBJECTS_IN_PART, Pause, Row, RunInfo, settle_all
@@ -91,22 +93,28 @@ class LevelExecutor:
         if serially:
             columns = []
             for selected in fields:
-                columns.append(await self._complete_field(selected, objects))
+                columns.append(await self._complete_in_time(selected, objects))
                 if columns[-1].failures:
                     break
         else:
             columns = await self._complete_concurrently(fields, objects)
-        completed = dict(zip((id(selected) for selected in fields), columns, strict=False))
-        for selected in selection:
-            key = selected.response_key
-            if isinstance(selected, TypenameField):
+        for selected, column in zip(fields, columns, strict=False):
+            _add_column(level, selected.response_key, column)
+        for each in selection:
+            if isinstance(each, TypenameField):
                 for row in level.rows:
-                    row[key] = selected.type_name
-            elif id(selected) in completed:
-                _add_column(level, key, completed[id(selected)])
+                    row[each.response_key] = each.type_name
         for position in level.failures:
             level.errors.pop(position, None)
         return level
+
+    async def _complete_in_time(self, selected: SelectedField, objects: Sequence[Any]) -> "Column":
+        """Complete a field of a mutation, unless those before it took too long."""
+        try:
+            check_deadline()
+        except RequestError as error:
+            self._run.outcomes[selected.number] = objects, error
+        return await self._complete_field(selected, objects)
 
     async def _complete_concurrently(
         self, fields: Sequence[SelectedField], objects: Sequence[Any]
@@ -139,15 +147,14 @@ class LevelExecutor:
         pause = Pause()
         for position, value in enumerate(values):
             errors: list[FieldError] = []
-            completed = None
+            completed: Any = None
+            failed: FieldError | None = None
             try:
                 completed = complete(value, errors)
             except FailedPartError as failure:
                 failed = failure.field_error
             except Exception as error:
                 failed = FieldError((), selected.nodes, error)
-            else:
-                failed = None
             column.values.append(completed)
             if failed is not None and is_required:
                 column.failures[position] = failed
@@ -220,12 +227,13 @@ def to_graphql_errors(errors: Sequence[FieldError]) -> list[GraphQLError]:
     made = []
     for path, nodes, error in errors[:MAX_ERRORS]:
         message = str(error)
+        places_of: Sequence[Node] = nodes
         if isinstance(error, GraphQLError):  # of an argument: it has the argument's place
-            message, nodes = error.message, tuple(error.nodes or nodes)
+            message, places_of = error.message, error.nodes or places_of
         made_error = GraphQLError(message, path=path, original_error=error)
         # To find its line, graphql-core reads the document: do so once for each field.
-        key = tuple(map(id, nodes))
-        place = places[key] = places.get(key) or GraphQLError("", [*nodes])
+        key = tuple(map(id, places_of))
+        place = places[key] = places.get(key) or GraphQLError("", [*places_of])
         made_error.nodes, made_error.source = place.nodes, place.source
         made_error.positions, made_error.locations = place.positions, place.locations
         made.append(made_error)

@@ -7,8 +7,10 @@ driver only from here.
 
 import asyncio
 import inspect
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
 import pymongo
@@ -56,6 +58,7 @@ __all__ = [
     "create_collection",
     "find_documents",
     "insert_absent",
+    "limit_time",
     "open_snapshot_session",
     "ping",
     "run_in_transaction",
@@ -68,11 +71,16 @@ T = TypeVar("T")
 _DUPLICATE_KEY_CODE = 11000
 _NAMESPACE_EXISTS_CODE = 48
 _REPLY_SLACK_SECONDS = 5.0
+TIMEOUT_SECONDS = 3.0
+"""Timeout of one operation of the driver."""
 _MAJORITY_READ = {"readConcern": {"level": "majority"}}
+_deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 UNREACHABLE_ERRORS = (ConnectionFailure, NetworkTimeout, ExecutionTimeout)
 
 
-def connect(url: str, driver_name: DriverName = "motor", timeout_seconds: float = 3.0) -> Client:
+def connect(
+    url: str, driver_name: DriverName = "motor", timeout_seconds: float = TIMEOUT_SECONDS
+) -> Client:
     """Return a client with majority writes and reads, one retry and a timeout per operation.
 
     Options here override those in `url`. Reads go to the primary, because the change stream
@@ -231,8 +239,43 @@ async def _iter_batches(
         yield cursor["nextBatch"]
 
 
+@contextmanager
+def limit_time(seconds: float) -> Iterator[None]:
+    """Let no command inside, or in a task that is started inside, go on for longer.
+
+    MongoDB itself ends a command at that time. Applies to commands inside `translate_errors`, and
+    to transactions, which are then rolled back.
+    """
+    token = _deadline.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def _remaining_seconds() -> float | None:
+    deadline = _deadline.get()
+    # 0 would mean no limit to the driver.
+    return None if deadline is None else max(deadline - time.monotonic(), 0.001)
+
+
 async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
     """Run `work` in a transaction; run it again after an error that MongoDB calls transient."""
+    remaining = _remaining_seconds()
+    if remaining is None:
+        return await _run_in_transaction(client, work)
+
+    async def work_in_time(session: Session) -> T:
+        if time.monotonic() >= deadline:
+            raise UnavailableError("The transaction took too long")
+        return await work(session)
+
+    deadline = time.monotonic() + remaining
+    with pymongo.timeout(remaining):
+        return await _run_in_transaction(client, work_in_time)
+
+
+async def _run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
     async with await _await_if_needed(client.start_session()) as session:
         return await session.with_transaction(work)
 
@@ -246,9 +289,16 @@ async def open_snapshot_session(client: Client) -> AsyncIterator[Session]:
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Raise UnavailableError for driver errors that mean that MongoDB cannot be reached."""
+    """Raise UnavailableError for driver errors that mean that MongoDB cannot be reached.
+
+    Commands inside end at the time that `limit_time` has set, if that is before the client's own
+    timeout.
+    """
+    remaining = _remaining_seconds()
+    is_short = remaining is not None and remaining < TIMEOUT_SECONDS
     try:
-        yield
+        with pymongo.timeout(remaining) if is_short else nullcontext():
+            yield
     except PyMongoError as error:
         if error.timeout or isinstance(error, UNREACHABLE_ERRORS):
             raise UnavailableError("MongoDB cannot be reached") from error

@@ -9,6 +9,7 @@ import pytest
 from pymongo import ReadPreference
 from pymongo.uri_parser import parse_uri
 
+from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
 
@@ -125,3 +126,37 @@ async def test_a_collection_that_exists_is_no_error(database: Any) -> None:
         await driver.create_collection(database, "things", {"name": {"$type": "string"}})
     await asyncio.gather(*(driver.create_collection(database, "others", {}) for _ in range(5)))
     assert sorted(await database.list_collection_names()) == ["others", "things"]
+
+
+SLOW = {"$size": {"$filter": {"input": {"$range": [0, 100_000]}, "cond": {"$eq": ["$$this", -1]}}}}
+FOREVER = {"$expr": {"$eq": [SLOW, 1]}}
+"""A condition that takes minutes for the documents that `insert_many` made."""
+MANY = [{"_id": number} for number in range(10_000)]
+
+
+@pytest.mark.anyio
+async def test_mongodb_ends_a_command_that_takes_too_long(database: Any) -> None:
+    await database["things"].insert_many(MANY)
+    with pytest.raises(UnavailableError), driver.limit_time(0.2), driver.translate_errors():
+        await database["things"].find_one(FOREVER)
+    await _wait_until_idle(database)
+
+
+@pytest.mark.anyio
+async def test_a_transaction_that_takes_too_long_is_rolled_back(database: Any) -> None:
+    await database["things"].insert_many(MANY)
+
+    async def work(session: driver.Session) -> None:
+        await database["things"].insert_one({"_id": "new"}, session=session)
+        await database["things"].find_one(FOREVER, session=session)
+
+    with pytest.raises(UnavailableError), driver.limit_time(0.5), driver.translate_errors():
+        await driver.run_in_transaction(database.client, work)
+    assert await database["things"].count_documents({}) == len(MANY)
+
+
+async def _wait_until_idle(database: Any) -> None:
+    """Wait until MongoDB runs no command on `things`."""
+    namespace = f"{database.name}.things"
+    while (await database.client.admin.command("currentOp", ns=namespace))["inprog"]:
+        await asyncio.sleep(0.05)
