@@ -16,6 +16,8 @@ from gateway.negotiation import parse_weights
 
 Encoding = Literal["zstd", "gzip", "identity"]
 
+MAX_BYTES_IN_EVENT_LOOP = 256_000
+"""Larger bodies are compressed and digested in a thread: these take up to 10 ms."""
 MIN_COMPRESSED_BYTES = 500
 """Below this, compression saves less than the Content-Encoding header costs."""
 

@@ -57,7 +57,7 @@ class GraphQLEndpoint:
             context = self.service.create_context(caller, request)
 
             async def create_response() -> Response:
-                operation = self._select_operation(graphql_request, media_type)
+                operation = await self._load_operation(graphql_request, media_type)
                 if not operation.is_query and request.method != "POST":
                     raise method_not_allowed_error(["OPTIONS", "POST"])
                 work = self.service.run_operation(operation, graphql_request.variables, context)
@@ -75,9 +75,9 @@ class GraphQLEndpoint:
         except _RejectedOperationError as error:
             return _json_response(error.status, {"errors": error.errors}, media_type)
 
-    def _select_operation(self, request: GraphQLRequest, media_type: str) -> Operation:
+    async def _load_operation(self, request: GraphQLRequest, media_type: str) -> Operation:
         try:
-            return self.service.executor.get_client_operation(
+            return await self.service.executor.load_client_operation(
                 request.query, request.operation_name, request.variables
             )
         except InvalidOperationError as error:

@@ -35,7 +35,7 @@ from schema.compiler.selection import (
     UnsupportedQueryError,
     fragments_by_name,
 )
-from schema.compiler.variable_coercion import VariableCoercer
+from schema.compiler.variable_coercion import VariableCoercer, is_large
 
 CompiledFunction: TypeAlias = Callable[[RunInfo], Coroutine[Any, Any, Row]]
 ConditionValues: TypeAlias = tuple[bool, ...]
@@ -107,7 +107,7 @@ class CompiledQuery:
         """
         variables = await self._variables.coerce(inputs)
         plan = self._get_plan(self._condition_values(variables))
-        run = RunInfo(context, variables)
+        run = RunInfo(context, variables, has_large_variables=is_large(inputs))
         if plan.function is not None and not check_requirements:
             try:
                 return ExecutionResult(await plan.function(run), None)

@@ -1,5 +1,6 @@
 """Call the resolver of a field once for all objects of a level."""
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -28,7 +29,12 @@ class FieldResolver:
 
     async def __call__(self, run: RunInfo, parents: Sequence[Any]) -> Sequence[Any]:
         """Return a value for each parent; exceptions of single parents are among the values."""
-        arguments = self._build_arguments(run.variables) if self._build_arguments else {}
+        arguments: dict[str, Any] = {}
+        if self._build_arguments is not None:
+            if run.has_large_variables:
+                arguments = await asyncio.to_thread(self._build_arguments, run.variables)
+            else:
+                arguments = self._build_arguments(run.variables)
         if self._resolve_many is not None:
             return await self._resolve_many(parents, info=run, **arguments)
         if self._is_async and len(parents) == 1:

@@ -35,6 +35,7 @@ class RunInfo:
 
     context: Context
     variables: VariableValues
+    has_large_variables: bool = False
     outcomes: dict[int, tuple[Sequence[Any], Sequence[Any] | Exception]] = field(
         default_factory=dict
     )

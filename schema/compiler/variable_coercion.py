@@ -49,7 +49,12 @@ UNDEFINED_VALUE: Any = object()
 MAX_VARIABLE_ERRORS = 5
 """Errors of variables in one response."""
 MAX_ITEMS_IN_EVENT_LOOP = 200
-"""Objects and list items that graphql-core coerces in the event loop: some 10 ms of work."""
+"""More objects and list items are coerced and converted in a thread: these take up to 10 ms."""
+
+
+def is_large(inputs: Mapping[str, Any]) -> bool:
+    """Return whether to coerce and convert variables in a thread."""
+    return bool(inputs) and count_items([*inputs.values()]) > MAX_ITEMS_IN_EVENT_LOOP
 
 
 class InvalidVariablesError(Exception):
@@ -72,17 +77,19 @@ class VariableCoercer:
 
     async def coerce(self, inputs: Mapping[str, Any]) -> VariableValues:
         """Return the coerced variables. Raises InvalidVariablesError."""
-        try:
-            return self._coerce_fast(inputs)
-        except FallbackNeededError:
-            pass
-        if count_items([*inputs.values()]) > MAX_ITEMS_IN_EVENT_LOOP:
-            values = await asyncio.to_thread(self._coerce_by_graphql_core, inputs)
+        if is_large(inputs):
+            values = await asyncio.to_thread(self._coerce, inputs)
         else:
-            values = self._coerce_by_graphql_core(inputs)
+            values = self._coerce(inputs)
         if isinstance(values, list):
             raise InvalidVariablesError(values)
         return values
+
+    def _coerce(self, inputs: Mapping[str, Any]) -> VariableValues | list[GraphQLError]:
+        try:
+            return self._coerce_fast(inputs)
+        except FallbackNeededError:
+            return self._coerce_by_graphql_core(inputs)
 
     def _coerce_by_graphql_core(
         self, inputs: Mapping[str, Any]
