@@ -36,6 +36,7 @@ from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA
 from storage.cache.write_counter import WriteCounter
 from storage.mongo import driver
+from storage.mongo.tasks import run_in_background
 
 
 def create_application(settings: Settings, write_counter: WriteCounter) -> AppWithFastPath:
@@ -104,7 +105,10 @@ class Gateway:
     @asynccontextmanager
     async def lifespan(self, _: Router) -> AsyncIterator[None]:
         """Set `state` while the application runs. Raises StartError."""
-        async with open_state(self.settings, self.write_counter, self.rate_limiter) as state:
+        async with (
+            open_state(self.settings, self.write_counter, self.rate_limiter) as state,
+            run_in_background(self.service.executor.counters.report_periodically()),
+        ):
             self.state = state
             try:
                 yield

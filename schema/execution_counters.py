@@ -1,5 +1,6 @@
 """Count how operations run, and log which ones graphql-core has to run."""
 
+import asyncio
 import logging
 import time
 from typing import NamedTuple
@@ -42,6 +43,15 @@ class ExecutionCounters:
     def counts(self) -> ExecutionCounts:
         """The counts so far."""
         return ExecutionCounts(self._compiled, self._interpreted)
+
+    async def report_periodically(self) -> None:
+        """Log the counts once a minute if they have changed."""
+        reported = ExecutionCounts()
+        while True:
+            await asyncio.sleep(LOG_INTERVAL_SECONDS)
+            if self.counts != reported:
+                reported = self.counts
+                _logger.info("operations", extra={"fields": reported._asdict()})
 
     def count_compiled(self) -> None:
         """Count an operation that ran without graphql-core."""

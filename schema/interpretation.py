@@ -6,7 +6,9 @@ causes has one error: of several, the first in document order. `schema.compiler.
 follows the same rule.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 import graphql
@@ -21,16 +23,20 @@ from graphql import (
     Undefined,
 )
 from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingOnIncremental
-from graphql.pyutils import Path
+from graphql.pyutils import Path, is_iterable
 
 from resolvers.request.context import Context
-from resolvers.request.errors import WHOLE_OPERATION_ERRORS
+from resolvers.request.errors import WHOLE_OPERATION_ERRORS, TooMuchIntrospectionError
 from schema.compiler.leaves import InvalidResultError
 from schema.compiler.level_execution import MAX_ERRORS
 from schema.compiler.runtime import settle_all
 from schema.compiler.variable_coercion import MAX_VARIABLE_ERRORS
 from schema.operations import Operation
 
+MAX_INTROSPECTED_FIELDS = 30_000
+"""Fields in the result of introspection; tools ask for some 5,000. They take up to 120 ms."""
+MAX_FIELDS_INTROSPECTED_ALONG = 5_000
+"""The same for an operation that reads something else, too: it runs in the event loop."""
 Position: TypeAlias = tuple[str | int, ...]
 
 
@@ -38,7 +44,8 @@ async def interpret(
     schema: GraphQLSchema, operation: Operation, variables: Mapping[str, Any], context: Context
 ) -> ExecutionResult:
     """Run an operation. Raises errors of the whole operation."""
-    outcome = graphql.execute(
+    execute = partial(
+        graphql.execute,
         schema,
         operation.document,
         context_value=context,
@@ -46,8 +53,12 @@ async def interpret(
         operation_name=operation.name,
         hide_suggestions=True,
         max_coercion_errors=MAX_VARIABLE_ERRORS,
-        executor_class=OrderedExecutor,
     )
+    if operation.is_introspection:
+        # It waits for nothing, so it can run in a thread.
+        outcome = await asyncio.to_thread(execute, executor_class=IntrospectionExecutor)
+    else:
+        outcome = execute(executor_class=OrderedExecutor)
     return outcome if isinstance(outcome, ExecutionResult) else await outcome
 
 
@@ -87,9 +98,12 @@ class OrderedErrors:
 class OrderedExecutor(ExecutorThrowingOnIncremental):
     """graphql-core's executor with `OrderedErrors`."""
 
+    max_introspected_fields = MAX_FIELDS_INTROSPECTED_ALONG
+
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.collected_errors = OrderedErrors()  # type: ignore[assignment]
+        self._introspected_fields = 0
 
     def build_response(self, data: dict[str, Any] | None) -> Any:
         """Return the result with its errors in order."""
@@ -115,7 +129,7 @@ class OrderedExecutor(ExecutorThrowingOnIncremental):
     def complete_list_value(self, return_type: Any, *arguments: Any) -> Any:
         """Complete the items of a list. Raises InvalidResultError for a value that is none."""
         *_, result, _ = arguments
-        if not isinstance(result, (list, tuple)):
+        if not is_iterable(result):  # introspection has views of dictionaries
             raise InvalidResultError("not a list")
         return super().complete_list_value(return_type, *arguments)
 
@@ -128,6 +142,10 @@ class OrderedExecutor(ExecutorThrowingOnIncremental):
         position_context: Any,
     ) -> Any:
         """Execute all fields of an object to their end."""
+        if parent_type.name.startswith("__"):
+            self._introspected_fields += len(grouped_field_set)
+            if self._introspected_fields > self.max_introspected_fields:
+                raise TooMuchIntrospectionError(self.max_introspected_fields)
         results: dict[str, Any] = {}
         for name, details in grouped_field_set.items():
             field_path = Path(path, name, parent_type.name)
@@ -190,6 +208,12 @@ class OrderedExecutor(ExecutorThrowingOnIncremental):
         for position, result in zip(awaitable, settled, strict=True):
             results[position] = result
         return results
+
+
+class IntrospectionExecutor(OrderedExecutor):
+    """The executor of operations that do nothing but introspection, in a thread."""
+
+    max_introspected_fields = MAX_INTROSPECTED_FIELDS
 
 
 def _require_success(results: Iterable[Any]) -> list[Any]:

@@ -75,6 +75,14 @@ class Operation:
         return self.node.name.value if self.node.name else None
 
     @property
+    def is_introspection(self) -> bool:
+        """Whether it reads nothing but the schema."""
+        return all(
+            isinstance(node, FieldNode) and node.name.value.startswith("__")
+            for node in self.node.selection_set.selections
+        )
+
+    @property
     def is_query(self) -> bool:
         """Whether the operation only reads."""
         return self.node.operation is OperationType.QUERY

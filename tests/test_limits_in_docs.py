@@ -95,6 +95,21 @@ DOCUMENTED = {
     "routing/search/distance_table:MAX_TABLE_LOCATIONS": [
         ("routing.md", "## From graph to distances", "up to {:,} locations, by id"),
     ],
+    "schema/compiler/level_execution:MAX_ERRORS": [
+        ("graphql.md", "## Errors", "at most {:,} errors"),
+    ],
+    "schema/compiler/variable_coercion:MAX_VARIABLE_ERRORS": [
+        ("graphql.md", "## Errors", "{:,} of wrong variables"),
+    ],
+    "schema/interpretation:MAX_INTROSPECTED_FIELDS": [
+        ("graphql.md", "## Limits", "Introspection returns {:,} fields at most"),
+    ],
+    "schema/interpretation:MAX_FIELDS_INTROSPECTED_ALONG": [
+        ("graphql.md", "## Limits", "and {:,} in an operation that also reads"),
+    ],
+    "schema/overlapping_fields:MAX_COMPARED_FIELDS": [
+        ("graphql.md", "## Limits", "select more than {:,} fields"),
+    ],
     "schema/execution:MAX_ITEMS_WHEN_DENIED": [
         ("graphql.md", "## Errors", "over {:,} objects and list items"),
     ],
@@ -135,6 +150,9 @@ INTERNAL = {
     "resolvers/plans/translation:MAX_TOUCH_FEET",
     "gateway/cache/fast_path:MAX_ENTRIES",
     "gateway/cache/fast_path:MAX_REQUEST_BYTES",
+    "gateway/compression:MAX_BYTES_IN_EVENT_LOOP",
+    "rest/endpoints:MAX_BYTES_IN_EVENT_LOOP",
+    "rest/endpoints:MAX_ITEMS_IN_EVENT_LOOP",
     "gateway/server/backpressure:MAX_PIECE_BYTES",
     "gateway/server/logs:MAX_BACKLOG_LINES",
     "resolvers/locations:MAX_COUNTED_RECORDS",
@@ -152,8 +170,14 @@ INTERNAL = {
     "routing/space/floor:MAX_GUESSED_CORRIDOR_HALF_WIDTH_FEET",
     "schema/compiler/coercion:MAX_EXACT_INTEGER",
     "schema/compiler/compiled_query:MAX_CONDITIONS",
+    "schema/compiler/runtime:MAX_SLICE_SECONDS",
     "schema/compiler/selection:MAX_FIELDS",
+    "schema/compiler/variable_coercion:MAX_ITEMS_IN_EVENT_LOOP",
     "schema/execution:MAX_CACHED_OPERATIONS",
+    "schema/execution:MAX_CHARACTERS_IN_EVENT_LOOP",
+    "schema/execution:MAX_LOGGED_FAILURES",
+    "schema/execution_counters:MAX_LINES_PER_INTERVAL",
+    "schema/execution_counters:MAX_LOGGED_REASONS",
     "schema/operations:MAX_NUMBER_DIGITS",
     "schema/operations:MAX_VALIDATION_ERRORS",
     "schema/query_size:MAX_COUNTED_ITEMS",

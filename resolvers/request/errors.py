@@ -10,6 +10,7 @@ RequestError                code, message and perhaps fields; graphql-core passe
 ├── LateFieldError          DEADLINE_EXCEEDED
 └── OperationError          of the whole operation, and not of one field
     ├── TooManyRecordsError     LIMIT_EXCEEDED
+    ├── TooMuchIntrospectionError LIMIT_EXCEEDED
     └── DeadlineExceededError   DEADLINE_EXCEEDED
 """
 
@@ -30,6 +31,7 @@ __all__ = [
     "RefusedDocumentError",
     "RequestError",
     "TooManyRecordsError",
+    "TooMuchIntrospectionError",
     "UnavailableError",
 ]
 
@@ -124,6 +126,18 @@ class TooManyRecordsError(OperationError):
         super().__init__(
             f"The operation returns more than {max_records} records; "
             "ask for smaller pages with perPage"
+        )
+
+
+class TooMuchIntrospectionError(OperationError):
+    """The operation asks for too much of the schema."""
+
+    code = "LIMIT_EXCEEDED"
+
+    def __init__(self, max_fields: int) -> None:
+        super().__init__(
+            f"Introspection returns more than {max_fields} fields; ask for the schema once, and "
+            "for nothing else"
         )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import orjson
 import pytest
+from graphql import get_introspection_query
 
 from schema import execution
 from schema.compiler.runtime import MAX_SLICE_SECONDS, OBJECTS_IN_PART, build_in_parts
@@ -110,6 +111,10 @@ WAYPOINTS = (
     'query ($s: [WaypointInput!]!, $t: [WaypointInput!]!) { map(id: "plan/one") '
     "{ distanceMatrix(sources: $s, targets: $t) { sources { targets { time } } } } }"
 )
+SCHEMA_FIELDS = (
+    "types { name description fields { name description args { name type { name } } "
+    "type { name kind ofType { name kind } } } }"
+)
 REQUESTS: dict[str, dict[str, Any]] = {
     "10,000 units": graphql(f"{{ units(perPage: 10000) {{ data {{ {FIELDS} }} }} }}"),
     "10,000 units, aliased": graphql(
@@ -139,10 +144,12 @@ REQUESTS: dict[str, dict[str, Any]] = {
         + " } "
         + " ".join(f"fragment F{n} on Query {{ __typename }}" for n in range(190))
     ),
-    "introspection": graphql(
-        "{ __schema { types { name description fields { name description args { name "
-        "type { name kind ofType { name } } } type { name kind ofType { name kind ofType "
-        "{ name } } } } inputFields { name } } } }"
+    "introspection": graphql(get_introspection_query()),
+    "introspection by 28 aliases": graphql(
+        "{ " + " ".join(f"a{n}: __schema {{ {SCHEMA_FIELDS} }}" for n in range(28)) + " }"
+    ),
+    "introspection with units": graphql(
+        f"{{ __schema {{ {SCHEMA_FIELDS} }} units {{ data {{ id }} }} }}"
     ),
     "10,000 assignments": graphql(ASSIGN, d=[ASSIGNMENT] * 9_900),
     "10,000 assignments with numbers": graphql(ASSIGN, d=[ASSIGNMENT | {"unitId": 7}] * 9_900),

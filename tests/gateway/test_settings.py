@@ -36,6 +36,7 @@ CHANGED = Settings(
     rate_limit=5,
     rate_burst=6,
     drain_seconds=7,
+    request_seconds=8,
     log_level="error",
     log_format="text",
     graphql_depth=1,

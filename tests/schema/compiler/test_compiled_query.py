@@ -70,7 +70,7 @@ def test_supported_queries_run_compiled(
 
 
 INTERPRETED = [
-    "{ __schema { queryType { name } } }",
+    "{ __schema { queryType { name } types { name fields { name } } } }",
     '{ __type(name: "Unit") { name } }',
     "{ units { data { " + " ".join(f"a{n}: id" for n in range(MAX_FIELDS)) + " } } }",
 ]
