@@ -58,7 +58,7 @@ class OverlappingFieldsRule(ValidationRule):
         for field in self._iter_fields(sets, set()):
             self._field_count += 1
             grouped.setdefault((field.alias or field.name).value, []).append(field)
-        inner = []
+        inner: list[SelectionSets] = []
         for key, fields in grouped.items():
             if len(fields) > 1:
                 self._compare(key, fields)

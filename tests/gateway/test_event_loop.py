@@ -18,7 +18,7 @@ import orjson
 import pytest
 from graphql import get_introspection_query
 
-from schema import execution
+from schema import execution, operations
 from schema.compiler.runtime import MAX_SLICE_SECONDS, OBJECTS_IN_PART, build_in_parts
 from storage.mongo import driver
 from tests.fixtures import ALL_FLAGS, SEEN, World, create_world, drop_world, gateway_client
@@ -52,7 +52,7 @@ def watch_holds() -> Iterator[HoldWatch]:
         run(handle)
         watch.note(time.thread_time() - started, handle)
 
-    events.Handle._run = run_timed  # type: ignore[method-assign]
+    events.Handle._run = run_timed  # type: ignore[method-assign, assignment]
     try:
         yield watch
     finally:
@@ -207,7 +207,7 @@ async def test_others_are_answered_while_a_long_document_is_validated(
     large_client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsing, answered = threading.Event(), threading.Event()
-    parse = execution.parse_client_operation
+    parse = operations.parse_client_operation
 
     def parse_late(*arguments: Any) -> Any:
         parsing.set()

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from resolvers.request import process_pool
 from resolvers.request.context import Context
 from tests.fixtures import SEEN, UNIT, data_of, post_graphql
 
@@ -285,3 +286,28 @@ async def test_what_a_key_may_not_see_is_null_without_an_error(
 ) -> None:
     assert await data_of(restricted, '{ unit(id: "unit-s") { id } }') == {"unit": None}
     assert await data_of(restricted, '{ unit(id: "none") { id } }') == {"unit": None}
+
+
+async def test_the_same_request_reports_the_same_errors_every_time(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[bytes] = []
+    parse = process_pool.run_in_process_pool
+
+    async def count(work: Any, seconds: float, svg: bytes) -> Any:
+        parsed.append(svg)
+        return await parse(work, seconds, svg)
+
+    monkeypatch.setattr(process_pool, "run_in_process_pool", count)
+    query = (
+        '{ A0: parsedUnitMap(svg: "<svg") b: parsedUnitMap(svg: "x") '
+        'c: map(id: "plan/one") { nearest(from: {id: "nope"}) { distance } } }'
+    )
+    seen = set()
+    for _ in range(10):
+        body = await post_graphql(client, query)
+        assert body["data"] is None
+        seen.add(json.dumps(body["errors"]))
+    [errors] = seen
+    assert [error["path"] for error in json.loads(errors)] == [["A0"]]
+    assert len(parsed) == 20  # each drawing once in each request
