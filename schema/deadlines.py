@@ -1,12 +1,14 @@
 """How long operations may take."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import Coroutine
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from resolvers.request.context import Context
 from resolvers.request.deadlines import limit_read, limit_write
 from schema.operations import Operation
+
+T = TypeVar("T")
 
 LONG_QUERY_SECONDS = 120.0
 """Deadline of a query that parses a drawing, which waits for a process and has its own bounds."""
@@ -19,24 +21,18 @@ class Deadlines:
     operation_seconds: float = 10.0
     long_query_seconds: float = LONG_QUERY_SECONDS
 
+    def limit(
+        self, operation: Operation, context: Context, work: Coroutine[Any, Any, T]
+    ) -> Coroutine[Any, Any, T]:
+        """Return the work of an operation, ended at its deadline if it is a query.
 
-@asynccontextmanager
-async def limit_operation(
-    operation: Operation, context: Context, deadlines: Deadlines
-) -> AsyncIterator[None]:
-    """End a query at its deadline, and begin no write of a mutation after it.
-
-    A write that has begun is never cancelled, so its response tells whether it was made: MongoDB
-    ends its commands in time. Imports and the processing of maps have no deadline: they are all or
-    nothing, however long they take. Raises DeadlineExceededError.
-    """
-    if operation.is_query:
-        seconds = deadlines.operation_seconds
+        Of a mutation, no other field begins after it. A write that has begun is never cancelled, so
+        its response tells whether it was made: MongoDB ends its commands in time. Imports and the
+        processing of maps have no deadline: they are all or nothing, however long they take.
+        """
+        seconds = self.operation_seconds
+        if not operation.is_query:
+            return work if operation.is_long else limit_write(work, seconds)
         if operation.is_long and operation.is_allowed(context.caller):
-            seconds = max(seconds, deadlines.long_query_seconds)
-        async with limit_read(context, seconds):
-            yield
-    else:
-        seconds = deadlines.operation_seconds
-        with nullcontext() if operation.is_long else limit_write(seconds):
-            yield
+            seconds = max(seconds, self.long_query_seconds)
+        return limit_read(work, context, seconds)

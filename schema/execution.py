@@ -21,7 +21,7 @@ from resolvers.request.errors import RequestError, UnavailableError
 from schema import query_size
 from schema.compiler.selection import UnsupportedQueryError
 from schema.compiler.variable_coercion import InvalidVariablesError
-from schema.deadlines import Deadlines, limit_operation
+from schema.deadlines import Deadlines
 from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
 from schema.execution_counters import ExecutionCounters
 from schema.interpretation import interpret
@@ -147,8 +147,8 @@ class Executor:
             # docs/decisions/graphql/query-limits.md.
             return _denied_result(operation, context.caller)
         try:
-            async with limit_operation(operation, context, self.deadlines):
-                result = await self._execute(operation, variables, context, is_allowed=is_allowed)
+            work = self._execute(operation, variables, context, is_allowed=is_allowed)
+            result = await self.deadlines.limit(operation, context, work)
         except InvalidVariablesError as error:
             return _to_operation_result(None, error.errors)
         except Exception as error:

@@ -37,8 +37,8 @@ class FieldResolver:
                 arguments = self._build_arguments(run.variables)
         if self._resolve_many is not None:
             return await self._resolve_many(parents, info=run, **arguments)
-        if self._is_async and len(parents) == 1:
-            return [await self._call(parents[0], run, **arguments)]  # without the cost of a task
+        if self._is_async and len(parents) == 1:  # without the cost of a task
+            return [await self._call(parents[0], run, **arguments)]
         return await settle_all([self._resolve_one(run, parent, arguments) for parent in parents])
 
     async def _resolve_one(self, run: RunInfo, parent: Any, arguments: dict[str, Any]) -> Any:

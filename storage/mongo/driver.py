@@ -9,8 +9,8 @@ import asyncio
 import inspect
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, nullcontext
-from contextvars import ContextVar
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar, Token
 from typing import Any, TypeVar, cast
 
 import pymongo
@@ -56,12 +56,14 @@ __all__ = [
     "close",
     "connect",
     "create_collection",
+    "end_time_limit",
     "find_documents",
     "insert_absent",
     "limit_time",
     "open_snapshot_session",
     "ping",
     "run_in_transaction",
+    "start_time_limit",
     "tail_changes",
     "translate_errors",
 ]
@@ -246,11 +248,21 @@ def limit_time(seconds: float) -> Iterator[None]:
     MongoDB itself ends a command at that time. Applies to commands inside `translate_errors`, and
     to transactions, which are then rolled back.
     """
-    token = _deadline.set(time.monotonic() + seconds)
+    token = start_time_limit(seconds)
     try:
         yield
     finally:
-        _deadline.reset(token)
+        end_time_limit(token)
+
+
+def start_time_limit(seconds: float) -> Token[float | None]:
+    """Begin what `limit_time` does, and return what ends it."""
+    return _deadline.set(time.monotonic() + seconds)
+
+
+def end_time_limit(token: Token[float | None]) -> None:
+    """End a limit that has begun in this task."""
+    _deadline.reset(token)
 
 
 def _remaining_seconds() -> float | None:
@@ -295,10 +307,12 @@ def translate_errors() -> Iterator[None]:
     timeout.
     """
     remaining = _remaining_seconds()
-    is_short = remaining is not None and remaining < TIMEOUT_SECONDS
     try:
-        with pymongo.timeout(remaining) if is_short else nullcontext():
+        if remaining is None or remaining >= TIMEOUT_SECONDS:
             yield
+        else:
+            with pymongo.timeout(remaining):
+                yield
     except PyMongoError as error:
         if error.timeout or isinstance(error, UNREACHABLE_ERRORS):
             raise UnavailableError("MongoDB cannot be reached") from error
