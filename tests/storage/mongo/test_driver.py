@@ -135,11 +135,14 @@ MANY = [{"_id": number} for number in range(10_000)]
 
 
 @pytest.mark.anyio
-async def test_mongodb_ends_a_command_that_takes_too_long(database: Any) -> None:
+async def test_mongodb_ends_a_command_that_takes_too_long(database: Any, mongo_url: str) -> None:
     await database["things"].insert_many(MANY)
-    with pytest.raises(UnavailableError), driver.limit_time(0.2), driver.translate_errors():
-        await database["things"].find_one(FOREVER)
-    await _wait_until_idle(database)
+    patient = driver.connect(mongo_url, timeout_seconds=600)
+    async with asyncio.timeout(60):
+        with pytest.raises(UnavailableError), driver.limit_time(0.2), driver.translate_errors():
+            await patient[database.name]["things"].find_one(FOREVER)
+        await _wait_until_idle(database)
+    await driver.close(patient)
 
 
 @pytest.mark.anyio
