@@ -27,8 +27,8 @@ from tests.schema.executor_comparison import BUNDLE
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 UNITS = 10_000
-MAX_HOLD_SECONDS = 0.15
-"""Three times the goal of 50 ms: machines differ."""
+MAX_HOLD_SECONDS = 0.25
+"""Five times the goal of 50 ms: machines differ, and busy ones take more CPU time."""
 
 
 class HoldWatch:
