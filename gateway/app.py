@@ -32,10 +32,12 @@ from rest import endpoints
 from rest.endpoints import CacheKey, RequestServices
 from rest.errors import not_found_error, service_unavailable_error
 from rest.path_routing import SCOPE_ROUTE, PathRoute, PathRouter
+from schema.deadlines import Deadlines
 from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA
 from storage.audit import Actor, Origin
 from storage.mongo import driver
+from storage.mongo.tasks import run_in_background
 
 GRAPHQL_PATH = "/graphql"
 
@@ -64,6 +66,7 @@ class Gateway:
                 GRAPHQL_SCHEMA,
                 settings.query_limits,
                 compile_queries=not settings.interpret_queries,
+                deadlines=Deadlines(settings.request_seconds),
             ),
             authenticate=self.authenticate,
             create_context=self.create_context,
@@ -108,7 +111,10 @@ class Gateway:
     @asynccontextmanager
     async def lifespan(self, _: Router) -> AsyncIterator[None]:
         """Set `state` while the application runs. Raises StartError."""
-        async with open_state(self.settings, self.write_counter, self.rate_limiter) as state:
+        async with (
+            open_state(self.settings, self.write_counter, self.rate_limiter) as state,
+            run_in_background(self.service.executor.counters.report_periodically()),
+        ):
             self.state = state
             try:
                 yield

@@ -11,6 +11,8 @@ import zstandard
 from gateway.negotiation import parse_weights
 from rest.entity_tags import Encoding
 
+MAX_BYTES_IN_EVENT_LOOP = 256_000
+"""Larger bodies are compressed and digested in a thread: these take up to 10 ms."""
 MIN_COMPRESSED_BYTES = 500
 """Below this, compression saves less than the Content-Encoding header costs."""
 

@@ -15,6 +15,7 @@ from gateway.negotiation import parse_weights
 from resolvers.request.budget import Budget
 from resolvers.request.errors import LimitExceededError
 from rest.bodies import parse_json, read_request_body
+from rest.disconnection import run_while_connected
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RequestServices
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, method_not_allowed_error
 from rest.path_routing import SCOPE_ERROR_CODES, SCOPE_OPERATION
@@ -64,13 +65,14 @@ class GraphQLEndpoint:
             context.budget.max_bytes = self.service.executor.limits.response_bytes
 
             async def create_response() -> Response:
-                operation = self._select_operation(graphql_request, media_type)
+                operation = await self._load_operation(graphql_request, media_type)
                 request.scope[SCOPE_OPERATION] = operation.name
                 if not operation.is_query and request.method != "POST":
                     raise method_not_allowed_error(["OPTIONS", "POST"])
-                result = await self.service.run_operation(
-                    operation, graphql_request.variables, context
-                )
+                work = self.service.run_operation(operation, graphql_request.variables, context)
+                if operation.is_query:
+                    work = run_while_connected(work, request.receive)
+                result = await work
                 request.scope[SCOPE_ERROR_CODES] = _list_codes(result.errors)
                 if result.errors:
                     context.reads.mark_incomplete()  # an error may be gone the next time
@@ -86,9 +88,9 @@ class GraphQLEndpoint:
             errors = [each.formatted for each in error.errors]
             return _json_response(error.status, {"errors": errors}, media_type)
 
-    def _select_operation(self, request: GraphQLRequest, media_type: str) -> Operation:
+    async def _load_operation(self, request: GraphQLRequest, media_type: str) -> Operation:
         try:
-            return self.service.executor.get_client_operation(
+            return await self.service.executor.load_client_operation(
                 request.query, request.operation_name, request.variables
             )
         except InvalidOperationError as error:
@@ -199,7 +201,10 @@ def _result_response(result: OperationResult, media_type: str) -> Response:
     was_executed = result.data is not None or any(error.path for error in result.errors)
     if was_executed:
         body["data"] = result.data
-    if "SERVICE_UNAVAILABLE" in _list_codes(result.errors):
+    codes = _list_codes(result.errors)
+    # With a path, the error is of one field of a mutation, and those before it were carried out.
+    is_late = "DEADLINE_EXCEEDED" in codes and not was_executed
+    if "SERVICE_UNAVAILABLE" in codes or is_late:
         return _json_response(503, body, media_type, RETRY_AFTER_HEADERS)
     status = 400 if not was_executed and media_type == GRAPHQL_RESPONSE_MEDIA_TYPE else 200
     return _json_response(status, body, media_type)

@@ -1,5 +1,6 @@
 """The OpenAPI description and the API reference page. They need no API key."""
 
+import asyncio
 from functools import cached_property
 from typing import Any
 
@@ -35,15 +36,22 @@ class OpenApiEndpoints:
 
     async def json_document(self, _: Request) -> Response:
         """Return the OpenAPI description as JSON."""
-        return Response(self._json, media_type=JSON_MEDIA_TYPE)
+        return Response(await self._render("_json"), media_type=JSON_MEDIA_TYPE)
 
     async def yaml_document(self, _: Request) -> Response:
         """Return the OpenAPI description as YAML."""
-        return Response(self._yaml, media_type=YAML_MEDIA_TYPE)
+        return Response(await self._render("_yaml"), media_type=YAML_MEDIA_TYPE)
 
     async def reference_page(self, _: Request) -> Response:
         """Return the interactive API reference."""
         return browser_pages.reference_response()
+
+    async def _render(self, name: str) -> bytes:
+        """Return a document; the first time, write it in a thread, while others are served."""
+        document: bytes = (
+            vars(self)[name] if name in vars(self) else await asyncio.to_thread(getattr, self, name)
+        )
+        return document
 
     @cached_property
     def _description(self) -> dict[str, Any]:

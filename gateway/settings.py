@@ -155,6 +155,9 @@ class Settings:
     requests_in_flight: int = _setting(
         100, POSITIVE_COUNT, "Requests that a worker processes at a time; more are answered 503."
     )
+    request_seconds: int = _setting(
+        10, POSITIVE_COUNT, "Seconds that an operation may take; after that it is answered 503."
+    )
     max_connections: int = _setting(
         4000, POSITIVE_COUNT, "Connections that a worker holds; more are refused."
     )

@@ -1,7 +1,7 @@
 """Resolvers of unit attributes: their groups, and which unit has which."""
 
 from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias, cast
 
 import strawberry
 
@@ -119,8 +119,10 @@ async def load_attribute_of_assignment(
     ]
 
 
-def _find_attribute(group: AttributeGroup | None, attribute_id: str) -> Attribute | None:
-    attributes = group.attributes if group else []
+def _find_attribute(group: Any, attribute_id: str) -> Attribute | None:
+    if isinstance(group, Exception):  # a damaged record
+        return cast(Attribute, group)
+    attributes: list[Attribute] = group.attributes if group else []
     return next((item for item in attributes if item.attribute_id == attribute_id), None)
 
 

@@ -1,7 +1,9 @@
 """Resolver of the distance matrix (E18): from some waypoints of a map to others."""
 
+import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,6 +25,8 @@ from resolvers.request.input_rules import (
 from routing.costing import Costing, TravelMode
 from routing.search.euclidean import euclidean_distances
 from routing.search.matrix import TravelMatrix
+from routing.search.router import Router
+from routing.search.stops import WaypointRef
 from storage.maps import Map
 
 MAX_PAIRS = 50
@@ -168,10 +172,29 @@ async def get_distance_matrix(
     if routable is not None and method != EUCLIDEAN_METHOD:
         router = routable.router
         stops = [to_waypoint_ref(router, parent, waypoint) for waypoint in waypoints]
-        if method == PATHFINDING_METHOD or router.are_attached(stops, mode):
-            matrix = router.matrix(stops[: len(sources)], stops[len(sources) :], mode)
+        search = partial(_search, router, stops, len(sources), mode)
+        is_required = method == PATHFINDING_METHOD
+        # What is in a table is only looked up; the rest takes a search.
+        if mode in router.tables and all(isinstance(stop, str) for stop in stops):
+            matrix = search(is_required)
+        else:
+            matrix = await asyncio.to_thread(search, is_required)
+        if matrix is not None:
             return _build_matrix(PATHFINDING_METHOD, request, matrix)
     return _build_matrix(EUCLIDEAN_METHOD, request, _measure_euclidean(request))
+
+
+def _search(
+    router: Router,
+    stops: Sequence[WaypointRef],
+    source_count: int,
+    mode: TravelMode,
+    is_required: bool,
+) -> TravelMatrix | None:
+    """Return the matrix; None if a stop is not attached, unless the matrix is required."""
+    if not is_required and not router.are_attached(stops, mode):
+        return None
+    return router.matrix(stops[:source_count], stops[source_count:], mode)
 
 
 def to_travel_mode(name: str | None) -> TravelMode:

@@ -1,5 +1,6 @@
 """Resolvers of the route between two waypoints of a map, and of the nearest locations."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
@@ -80,7 +81,7 @@ async def find_route(
     waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
     router = _require_routable_map(parent, routable).router
     start, end = (to_waypoint_ref(router, parent, waypoint) for waypoint in waypoints)
-    route = router.route(start, end, travel_mode)
+    route = await asyncio.to_thread(router.route, start, end, travel_mode)
     scale = parent.feet_per_unit or 1.0
     return None if route is None else _to_route(route, travel_mode.value, scale)
 
@@ -110,7 +111,9 @@ async def find_nearest_locations(
     if not routable_ids:
         return []
     start = to_waypoint_ref(router, parent, waypoint)
-    nearest = router.nearest(start, routable_ids, count, to_travel_mode(mode))
+    nearest = await asyncio.to_thread(
+        router.nearest, start, routable_ids, count, to_travel_mode(mode)
+    )
     return await _to_near_locations(
         info.context, [(near.location_id, near.feet, near.seconds) for near in nearest]
     )

@@ -1,8 +1,10 @@
 """Routes made from the table of endpoints: one handler serves every row."""
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -15,15 +17,21 @@ from starlette.types import ASGIApp
 from rest import parameters
 from rest.bodies import UNIT_MAP_BODY, RequestBody, read_request_body
 from rest.body_errors import MAX_REPORTED_ERRORS
+from rest.disconnection import run_while_connected
 from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.entity_tags import Precondition, compute_etag
 from rest.envelopes import RequestUrl
 from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_found_error
 from rest.parameters import EndpointInputs
 from rest.path_routing import SCOPE_OPERATION, Handler, PathRoute
+from schema.argument_size import measure_value
 from schema.errors import UnavailableError
 from schema.execution import Caller, Context, Executor, Operation, OperationResult, RequestError
 
+MAX_BYTES_IN_EVENT_LOOP = 256_000
+"""A larger body is parsed in a thread: this takes up to 2 ms."""
+MAX_ITEMS_IN_EVENT_LOOP = 1_000
+"""More items of variables are checked in a thread: these take up to 3 ms."""
 JSON_MEDIA_TYPE = "application/json"
 VARY = "API-Key, Experimental-Flags, Accept-Encoding"
 SORT_KEYS = orjson.OPT_SORT_KEYS
@@ -43,7 +51,9 @@ class RequestServices:
     """Raises HttpError."""
     create_context: Callable[[Caller, Request], Context]
     base_url: Callable[[Request], str]
-    run_operation: Callable[[Operation, dict[str, Any], Context], Awaitable[OperationResult]]
+    run_operation: Callable[
+        [Operation, dict[str, Any], Context], Coroutine[Any, Any, OperationResult]
+    ]
     get_or_create_response: Callable[
         [CacheKey, Context, Callable[[], Awaitable[Response]]], Awaitable[ASGIApp]
     ]
@@ -63,12 +73,7 @@ class EndpointHandler:
         self.service = service
         self.changed = changed
         """The handler of the resource that conditional requests to this endpoint are about."""
-        self.operation: Operation = service.executor.prepare(
-            # REST names the argument that is wrong and not a field's path, so a rejected operation
-            # is not run again to find one (docs/decisions/graphql/query-limits.md).
-            endpoint.document,
-            needs_error_paths=False,
-        )
+        self.operation: Operation = service.executor.prepare(endpoint.document)
         self.inputs = EndpointInputs.read(service.executor.schema, endpoint, self.operation)
         self.parameter_names = {
             parameter.input.variable: parameter.name for parameter in self.inputs.query
@@ -95,8 +100,11 @@ class EndpointHandler:
 
         async def make_response() -> Response:
             if body is not None:
-                self._check_inputs(variables, body)
-            return self._build_response(await self._run_operation(variables, context), request_url)
+                await self._check_inputs(variables, body)
+            work = self._run_operation(variables, context)
+            if self.operation.is_query:
+                work = run_while_connected(work, request.receive)
+            return self._build_response(await work, request_url)
 
         if not self.is_cacheable:
             return await make_response()
@@ -142,12 +150,17 @@ class EndpointHandler:
     async def _read_body(self, request: Request, body: RequestBody) -> dict[str, Any]:
         content = await read_request_body(request, body.media_type, body.max_bytes)
         assert self.parse_body is not None
+        if len(content) > MAX_BYTES_IN_EVENT_LOOP:
+            return await asyncio.to_thread(self.parse_body, content)
         return self.parse_body(content)
 
-    def _check_inputs(self, variables: dict[str, Any], body: RequestBody) -> None:
+    async def _check_inputs(self, variables: dict[str, Any], body: RequestBody) -> None:
         # Fields check their inputs too, but only after looking for what the path names. A cached
         # response needs no check: the same variables passed it when the response was made.
-        if errors := self.inputs.operation.find_errors(variables, MAX_REPORTED_ERRORS):
+        find_errors = partial(self.inputs.operation.find_errors, variables, MAX_REPORTED_ERRORS)
+        is_large = measure_value(variables, MAX_ITEMS_IN_EVENT_LOOP).items > MAX_ITEMS_IN_EVENT_LOOP
+        errors = await asyncio.to_thread(find_errors) if is_large else find_errors()
+        if errors:
             raise invalid_input_error(
                 {body.to_path(error.path): [error.message] for error in errors}
             )

@@ -21,6 +21,7 @@ STATUS_BY_CODE = {
     "NOT_FOUND": 404,
     "PRECONDITION_FAILED": 412,
     "SERVICE_UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 503,
     "SERVER_ERROR": 500,
 }
 """HTTP status by error code."""

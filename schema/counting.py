@@ -17,7 +17,6 @@ from graphql import (
 from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingOnIncremental
 
 from resolvers.request.budget import Budget
-from resolvers.request.errors import LimitExceededError
 from schema.definitions import PAGE_DATA_FIELD, is_page, strawberry_field_of
 
 Weights: TypeAlias = Sequence[int] | None
@@ -40,17 +39,17 @@ class Counter:
     def count(self, budget: Budget, values: Sequence[Any], weights: Weights) -> None:
         """Charge for the values of a level that are not null. Raises LimitExceededError."""
         size_of = self.size_of
-        if weights is None and size_of is None:
-            total = len(values) - values.count(None)
-        else:
-            total = sum(
+        self.charge(
+            budget,
+            sum(
                 weight * (1 if size_of is None else size_of(value))
                 for value, weight in zip(
                     values, repeat(1) if weights is None else weights, strict=False
                 )
-                if value is not None
-            )
-        self.charge(budget, total)
+                # In the place of a value may be the exception of its resolver.
+                if not (value is None or isinstance(value, Exception))
+            ),
+        )
 
 
 def build_counter(definition: GraphQLField | None, data_selections: int = 0) -> Counter | None:
@@ -90,7 +89,7 @@ def _build_value_counter(parent_type: GraphQLObjectType, field_name: str) -> Cou
 
 
 class CountingExecutor(ExecutorThrowingOnIncremental):
-    """graphql-core's executor, which counts as compiled queries do and ends at a limit."""
+    """graphql-core's executor, which counts as `schema.compiler` does."""
 
     @cached_property
     def _counters(self) -> dict[tuple[str, str], Counter | None]:
@@ -117,9 +116,3 @@ class CountingExecutor(ExecutorThrowingOnIncremental):
         return super().complete_value(
             return_type, field_details_list, info, path, result, position_context
         )
-
-    def handle_field_error(self, raw_error: Exception, *others: Any) -> None:
-        """Report an error at its field; an exceeded limit ends the whole operation instead."""
-        if isinstance(raw_error, LimitExceededError):
-            raise raw_error
-        super().handle_field_error(raw_error, *others)

@@ -1,31 +1,31 @@
 """Run GraphQL operations, and turn failures into errors that clients may see.
 
 REST prepares its operations at start-up; `/graphql` selects those that clients send, from an LRU
-cache of parsed and validated ones. Queries run compiled (`schema.compiler.compiled_query`): those
-of REST always, a client's from the second time on. graphql-core runs everything else, and queries
-that fail when compiled or run: see docs/decisions/graphql/compiled-queries.md.
+cache of parsed and validated ones. Operations are planned (`schema.compiler.compiled_query`), and
+queries become Python code: those of REST at start-up, a client's from the second time on. What
+cannot be planned is run by graphql-core: see docs/decisions/graphql/compiled-queries.md.
 """
 
+import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from inspect import isawaitable
 from typing import Any
 
-import graphql
-from graphql import GraphQLError, GraphQLSchema
+from graphql import ExecutionResult, GraphQLError, GraphQLSchema
 
 from resolvers.request.caching import Cache
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
-from resolvers.request.errors import LimitExceededError, RequestError, UnavailableError
+from resolvers.request.errors import RequestError, UnavailableError
 from schema.argument_size import measure_value
-from schema.compiler.compiled_query import CompiledQuery
-from schema.compiler.leaves import InvalidResultError
-from schema.counting import CountingExecutor
+from schema.compiler.selection import UnsupportedQueryError
+from schema.compiler.variable_coercion import InvalidVariablesError
+from schema.deadlines import Deadlines
 from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
+from schema.execution_counters import ExecutionCounters
+from schema.interpretation import interpret
 from schema.operations import (
-    MAX_VALIDATION_ERRORS,
     InvalidOperationError,
     Operation,
     check_size,
@@ -45,10 +45,14 @@ __all__ = [
 ]
 
 MAX_CACHED_OPERATIONS = 1_000
-MIN_COST_TO_COMPILE = 500
-"""Cost from which an operation is compiled at once: interpreting it takes longer than compiling."""
+MIN_COST_FOR_CODE = 500
+"""Cost from which code is generated at once: running without it takes longer than generating."""
+MAX_CHARACTERS_IN_EVENT_LOOP = 1_000
+"""A longer document is parsed and validated in a thread: this takes up to 20 ms."""
 MAX_ITEMS_WHEN_DENIED = 1_000
 """Items of variables that are coerced for a caller who lacks a permission: 4 ms of work."""
+MAX_LOGGED_FAILURES = 3
+"""Unexpected exceptions of one operation that are logged."""
 
 _logger = logging.getLogger("floorgate.graphql")
 
@@ -79,24 +83,25 @@ class Executor:
         query_limits: QueryLimits | None = None,
         *,
         compile_queries: bool = True,
+        deadlines: Deadlines | None = None,
     ) -> None:
         self.schema = schema
         self.limits = query_limits or QueryLimits()
         self.compile_queries = compile_queries
+        self.deadlines = deadlines or Deadlines()
+        self.counters = ExecutionCounters()
         self._operation_cache: Cache[tuple[str, str | None], Operation] = Cache(
             max_entries=MAX_CACHED_OPERATIONS
         )
 
-    def prepare(
-        self, text: str, name: str | None = None, *, needs_error_paths: bool = True
-    ) -> Operation:
+    def prepare(self, text: str, name: str | None = None) -> Operation:
         """Parse and compile an operation of our own, without limits.
 
         Raises InvalidOperationError.
         """
         operation = parse_operation(self.schema, text, name)
-        operation.needs_error_paths = needs_error_paths
-        self._compile(operation)
+        if self.compile_queries:
+            operation.compile(self.schema).generate_code()
         return operation
 
     def get_client_operation(
@@ -104,15 +109,18 @@ class Executor:
     ) -> Operation:
         """Return a client's operation, from the cache or parsed, if it is within the limits.
 
-        It is compiled when it is selected again: compiling one that runs once does not pay, unless
-        it may return many records.
+        Code is generated when it is selected again: for one that runs once, it does not pay,
+        unless it may return many records.
         Raises InvalidOperationError.
         """
         operation = self._operation_cache.get((text, name))
         if operation is None:
-            return self._parse_and_cache(text, name, variables)
+            operation = self._parse(text, name, variables)
+            self._operation_cache.put((text, name), operation)
+            return operation
         check_size(operation, variables, self.limits)
-        self._compile(operation)
+        if operation.compiled is not None:
+            operation.compiled.generate_code()
         return operation
 
     def find_name(self, text: str, name: str | None) -> str | None:
@@ -120,82 +128,66 @@ class Executor:
         operation = self._operation_cache.peek((text, name), None)
         return name if operation is None else operation.name
 
+    async def load_client_operation(
+        self, text: str, name: str | None, variables: Mapping[str, Any]
+    ) -> Operation:
+        """Return what `get_client_operation` does, but parse a long document in a thread."""
+        operation = self._operation_cache.get((text, name))
+        if operation is None and len(text) > MAX_CHARACTERS_IN_EVENT_LOOP:
+            operation = await asyncio.to_thread(self._parse, text, name, variables)
+            self._operation_cache.put((text, name), operation)
+            return operation
+        return self.get_client_operation(text, name, variables)
+
     async def run(
         self, operation: Operation, variables: Mapping[str, Any], context: Context
     ) -> OperationResult:
         """Run an operation. Unexpected exceptions are logged and masked."""
-        if not operation.is_allowed(context.caller):
-            # A small request is interpreted, for an error with its path; see
+        is_allowed = operation.is_allowed(context.caller)
+        if not is_allowed and _has_many_items(variables):
+            # A smaller request is run, for an error with its path; see
             # docs/decisions/graphql/query-limits.md.
-            if measure_value(variables, MAX_ITEMS_WHEN_DENIED).items > MAX_ITEMS_WHEN_DENIED:
-                return _denied_result(operation, context.caller)
-        elif self.compile_queries and operation.compiled is not None:
-            result = await self._run_compiled(operation, operation.compiled, variables, context)
-            if result is not None:
-                return result
-        return await self._interpret(operation, variables, context)
-
-    async def _run_compiled(
-        self,
-        operation: Operation,
-        compiled: CompiledQuery,
-        variables: Mapping[str, Any],
-        context: Context,
-    ) -> OperationResult | None:
-        """Return the compiled query's result, or None if graphql-core must run the operation."""
+            return _denied_result(operation, context.caller)
         try:
-            data = await compiled.run(variables, context)
-        # A second run would wait for MongoDB again, or exceed the same limit again.
-        except (UnavailableError, LimitExceededError) as error:
-            return _error_result(error)
-        except RequestError as error:
-            if not operation.needs_error_paths:
-                return _error_result(error)
-        except (InvalidResultError, GraphQLError) as error:
-            _logger.debug("operation %s is interpreted: %r", operation.name, error)
-        except Exception:
-            # If this is a resolver's fault, interpreting meets it again and masks it. If not, the
-            # compiled code is wrong, and only this line tells.
-            _logger.warning("compiled operation %s failed", operation.name, exc_info=True)
-        else:
-            return None if data is None else OperationResult(data, [])
-        context.restart()
-        return None
-
-    async def _interpret(
-        self, operation: Operation, variables: Mapping[str, Any], context: Context
-    ) -> OperationResult:
-        """Run an operation by graphql-core."""
-        try:
-            outcome = graphql.execute(
-                self.schema,
-                operation.document,
-                context_value=context,
-                variable_values=dict(variables),
-                operation_name=operation.name,
-                hide_suggestions=True,
-                max_coercion_errors=MAX_VALIDATION_ERRORS,
-                executor_class=CountingExecutor,
-            )
-            result = await outcome if isawaitable(outcome) else outcome
+            work = self._execute(operation, variables, context, is_allowed=is_allowed)
+            result = await self.deadlines.limit(operation, context, work)
+        except InvalidVariablesError as error:
+            return _to_operation_result(None, error.errors)
         except Exception as error:
             return _error_result(error)
-        return OperationResult(
-            result.data, [_to_public_error(error) for error in result.errors or []]
-        )
+        return _to_operation_result(result.data, result.errors or [])
 
-    def _parse_and_cache(
-        self, text: str, name: str | None, variables: Mapping[str, Any]
-    ) -> Operation:
+    async def _execute(
+        self,
+        operation: Operation,
+        variables: Mapping[str, Any],
+        context: Context,
+        *,
+        is_allowed: bool,
+    ) -> ExecutionResult:
+        if operation.compiled is not None:
+            try:
+                result = await operation.compiled.run(
+                    variables, context, check_requirements=not is_allowed
+                )
+            except UnsupportedQueryError as error:
+                self.counters.count_interpreted(operation.name, str(error))
+            else:
+                self.counters.count_compiled()
+                return result
+        return await interpret(self.schema, operation, variables, context)
+
+    def _parse(self, text: str, name: str | None, variables: Mapping[str, Any]) -> Operation:
         operation = parse_client_operation(self.schema, text, name, variables, self.limits)
-        self._operation_cache.put((text, name), operation)
-        if operation.first_cost >= MIN_COST_TO_COMPILE:
-            self._compile(operation)
+        if self.compile_queries:
+            compiled = operation.compile(self.schema)
+            if operation.first_cost >= MIN_COST_FOR_CODE:
+                compiled.generate_code()
         return operation
 
-    def _compile(self, operation: Operation) -> None:
-        if self.compile_queries and operation.compiled is None and operation.is_query:
-            operation.compiled = CompiledQuery(self.schema, operation.document, operation.node)
+
+def _has_many_items(variables: Mapping[str, Any]) -> bool:
+    return measure_value(variables, MAX_ITEMS_WHEN_DENIED).items > MAX_ITEMS_WHEN_DENIED
 
 
 def _denied_result(operation: Operation, caller: Caller) -> OperationResult:
@@ -208,11 +200,21 @@ def _denied_result(operation: Operation, caller: Caller) -> OperationResult:
 
 
 def _error_result(error: Exception) -> OperationResult:
-    return OperationResult(None, [_to_public_error(GraphQLError(str(error), original_error=error))])
+    return _to_operation_result(None, [GraphQLError(str(error), original_error=error)])
 
 
-def _to_public_error(error: GraphQLError) -> GraphQLError:
-    """Return the error as clients may see it; log and mask unexpected ones."""
+def _to_operation_result(
+    data: dict[str, Any] | None, errors: Sequence[GraphQLError]
+) -> OperationResult:
+    logged: set[int] = set()
+    return OperationResult(data, [_to_public_error(error, logged) for error in errors])
+
+
+def _to_public_error(error: GraphQLError, logged: set[int]) -> GraphQLError:
+    """Return the error as clients may see it; log and mask unexpected ones.
+
+    `logged` has the identities of the exceptions that have been logged.
+    """
     cause = error.original_error
     # Its message is written for clients, and its extensions have the code.
     if isinstance(cause, RequestError):
@@ -222,7 +224,9 @@ def _to_public_error(error: GraphQLError) -> GraphQLError:
     elif cause is None or isinstance(cause, GraphQLError):
         message, code = error.message, "INVALID_INPUT"
     else:
-        _logger.error("an operation failed", exc_info=cause)
+        if id(cause) not in logged and len(logged) < MAX_LOGGED_FAILURES:
+            logged.add(id(cause))
+            _logger.error("an operation failed", exc_info=cause)
         message, code = SERVER_ERROR_MESSAGE, "SERVER_ERROR"
     return GraphQLError(
         message,

@@ -9,6 +9,7 @@ from typing import Any
 import graphql
 from graphql import (
     DocumentNode,
+    FieldNode,
     GraphQLError,
     GraphQLSchema,
     OperationDefinitionNode,
@@ -18,11 +19,12 @@ from graphql import (
     Visitor,
     visit,
 )
-from graphql.validation import specified_rules
+from graphql.validation import OverlappingFieldsCanBeMergedRule, specified_rules
 
 from resolvers.request.caller import Caller
 from resolvers.request.errors import LimitExceededError
 from schema.compiler.compiled_query import CompiledQuery
+from schema.overlapping_fields import OverlappingFieldsRule
 from schema.permissions import Requirement, requirement_of
 from schema.query_limits import QueryLimits
 from schema.query_size import OperationMeasure
@@ -30,12 +32,18 @@ from schema.query_size import OperationMeasure
 MAX_VALIDATION_ERRORS = 5
 MAX_NUMBER_DIGITS = 1_000
 """Digits of one number in a document; Python refuses to parse integers of more than 4,300."""
+RULES = [
+    OverlappingFieldsRule if rule is OverlappingFieldsCanBeMergedRule else rule
+    for rule in specified_rules
+]
 TOO_DEEP_MESSAGE = "The document is nested too deeply"
 GRAPHQL_RECURSION_MESSAGE = "Validation aborted."
 """The only error that graphql-core reports when validation exceeds Python's recursion limit."""
 _TOKENS_MESSAGE = "Syntax Error: Document contains more than {} tokens. Parsing aborted."
 """How graphql-core reports too many tokens."""
 _NESTING_MESSAGE = "Syntax Error: Document is nested too deeply. Parsing aborted."
+LONG_FIELDS = frozenset({"parsedUnitMap", "importCatalog", "processMap"})
+"""Fields whose work has bounds of its own, and may take longer than other operations."""
 _LONG_NUMBER = re.compile(rf"\d{{{MAX_NUMBER_DIGITS + 1}}}")
 
 
@@ -63,8 +71,8 @@ class Operation:
     """Measures it for each request; None for our own operations."""
     first_cost: int = 0
     """Its cost with the variables of the first request."""
-    needs_error_paths: bool = True
-    """Whether errors must name the field that failed and leave the other fields' data intact."""
+    is_long: bool = False
+    """Whether it selects one of `LONG_FIELDS`."""
     compiled: CompiledQuery | None = None
 
     @property
@@ -73,9 +81,22 @@ class Operation:
         return self.node.name.value if self.node.name else None
 
     @property
+    def is_introspection(self) -> bool:
+        """Whether it reads nothing but the schema."""
+        return all(
+            isinstance(node, FieldNode) and node.name.value.startswith("__")
+            for node in self.node.selection_set.selections
+        )
+
+    @property
     def is_query(self) -> bool:
         """Whether the operation only reads."""
         return self.node.operation is OperationType.QUERY
+
+    def compile(self, schema: GraphQLSchema) -> CompiledQuery:
+        """Prepare it to be run without graphql-core's executor."""
+        self.compiled = CompiledQuery(schema, self.document, self.node)
+        return self.compiled
 
     def check_requirements(self, caller: Caller) -> None:
         """Raise FlagRequiredError for any field before PermissionRequiredError for any."""
@@ -180,7 +201,7 @@ def _validate_operation(
     errors = graphql.validate(
         schema,
         document,
-        specified_rules,
+        RULES,
         max_errors=MAX_VALIDATION_ERRORS,
         hide_suggestions=True,
     )
@@ -189,8 +210,9 @@ def _validate_operation(
     if errors:
         raise InvalidOperationError("GRAPHQL_VALIDATION_FAILED", errors)
     node = _get_operation_node(document, name)
-    requirements = _collect_requirements(schema, document, node)
-    return Operation(text, document, node, requirements)
+    requirements, names = _collect_requirements(schema, document, node)
+    is_long = not LONG_FIELDS.isdisjoint(names)
+    return Operation(text, document, node, requirements, is_long=is_long)
 
 
 def _get_operation_node(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
@@ -215,8 +237,8 @@ def _iter_operation_nodes(
 
 def _collect_requirements(
     schema: GraphQLSchema, document: DocumentNode, node: OperationDefinitionNode
-) -> tuple[Requirement, ...]:
-    """Return what the operation's fields require, in all fragments of the document.
+) -> tuple[tuple[Requirement, ...], set[str]]:
+    """Return what the operation's fields require, and their names, in all fragments.
 
     Validation has made sure that no fragment is unused; one that only another operation of the
     document uses counts, too.
@@ -225,7 +247,7 @@ def _collect_requirements(
     for definition in document.definitions:
         if definition is node or not isinstance(definition, OperationDefinitionNode):
             visit(definition, TypeInfoVisitor(collector.types, collector))
-    return tuple(collector.requirements)
+    return tuple(collector.requirements), collector.names
 
 
 class _RequirementCollector(Visitor):
@@ -233,8 +255,10 @@ class _RequirementCollector(Visitor):
         super().__init__()
         self.types = types
         self.requirements: dict[Requirement, None] = {}
+        self.names: set[str] = set()
 
-    def enter_field(self, *_: Any) -> None:
+    def enter_field(self, node: FieldNode, *_: Any) -> None:
+        self.names.add(node.name.value)
         requirement = requirement_of(self.types.get_field_def())
         if requirement != Requirement():
             self.requirements[requirement] = None

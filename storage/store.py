@@ -66,7 +66,10 @@ class Store:
     async def load_records(
         self, kind: RecordType[R], scope: AssetScope, keys: Iterable[str]
     ) -> dict[str, R]:
-        """Return the visible records with these keys, by key, in one query."""
+        """Return the visible records with these keys, by key, in one query.
+
+        In lists of records, exceptions are in the place of damaged ones.
+        """
         distinct_keys = sorted(set(keys))
         # MongoDB has a fast path without query planning for equality on `_id`.
         condition = distinct_keys[0] if len(distinct_keys) == 1 else {"$in": distinct_keys}
@@ -74,7 +77,7 @@ class Store:
             documents = await self._find_documents(
                 kind, scope.restrict(kind, {"_id": condition}), len(distinct_keys)
             )
-        records = zip(documents, kind.decode(documents), strict=True)
+        records = zip(documents, kind.decode_each(documents), strict=True)
         return {document["_id"]: record for document, record in records}
 
     async def list_page(
@@ -319,5 +322,5 @@ def _build_page(
 ) -> Page[R]:
     return Page(
         page_request.build_paging(documents, itemgetter("_id")),
-        kind.decode(documents[: page_request.per_page]),
+        kind.decode_each(documents[: page_request.per_page]),
     )

@@ -133,6 +133,21 @@ DOCUMENTED = {
     "routing/search/distance_table:MAX_TABLE_LOCATIONS": [
         ("routing.md", "## From graph to distances", "up to {:,} locations, by id"),
     ],
+    "schema/compiler/level_execution:MAX_ERRORS": [
+        ("graphql.md", "## Errors", "at most {:,} errors"),
+    ],
+    "schema/compiler/variable_coercion:MAX_VARIABLE_ERRORS": [
+        ("graphql.md", "## Errors", "{:,} of wrong variables"),
+    ],
+    "schema/interpretation:MAX_INTROSPECTED_FIELDS": [
+        ("graphql.md", "## Limits", "Introspection returns {:,} fields at most"),
+    ],
+    "schema/interpretation:MAX_FIELDS_INTROSPECTED_ALONG": [
+        ("graphql.md", "## Limits", "and {:,} in an operation that also reads"),
+    ],
+    "schema/overlapping_fields:MAX_COMPARED_FIELDS": [
+        ("graphql.md", "## Limits", "select more than {:,} fields"),
+    ],
     "schema/execution:MAX_ITEMS_WHEN_DENIED": [
         ("graphql.md", "## Errors", "over {:,} objects and list items"),
     ],
@@ -178,6 +193,9 @@ INTERNAL = {
     "gateway/cache/fast_path:MAX_ENTRIES",
     "gateway/cache/fast_path:MAX_REQUEST_BYTES",
     "gateway/exchange:MAX_WRITE_BYTES",
+    "gateway/compression:MAX_BYTES_IN_EVENT_LOOP",
+    "rest/endpoints:MAX_BYTES_IN_EVENT_LOOP",
+    "rest/endpoints:MAX_ITEMS_IN_EVENT_LOOP",
     "gateway/server/backpressure:MAX_PIECE_BYTES",
     "gateway/server/connection_table:MAX_COMPARED_CONNECTIONS",
     "gateway/server/listener:MAX_ACCEPTED_AT_ONCE",
@@ -200,8 +218,15 @@ INTERNAL = {
     "schema/compiler/coercion:MAX_EXACT_INTEGER",
     "storage/audit:MAX_RECORD_BYTES",
     "schema/compiler/compiled_query:MAX_CONDITIONS",
+    "schema/compiler/runtime:MAX_SLICE_SECONDS",
     "schema/compiler/selection:MAX_FIELDS",
+    "schema/compiler/variable_coercion:MAX_ITEMS_IN_EVENT_LOOP",
     "schema/execution:MAX_CACHED_OPERATIONS",
+    "schema/execution:MAX_CHARACTERS_IN_EVENT_LOOP",
+    "schema/execution:MAX_LOGGED_FAILURES",
+    "schema/execution_counters:MAX_LINES_PER_INTERVAL",
+    "schema/execution_counters:MAX_LOGGED_REASONS",
+    "schema/operations:MAX_NUMBER_DIGITS",
     "schema/operations:MAX_VALIDATION_ERRORS",
     "schema/query_size:MAX_REMEMBERED_WALKS",
     "storage/bundles/importing/owners:MAX_OWNERS",

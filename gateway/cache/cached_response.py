@@ -1,5 +1,6 @@
 """A complete response as bytes, with its ETag and its content encodings, each computed once."""
 
+import asyncio
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -92,6 +93,13 @@ class CachedResponse:
     def _etag(self) -> str:
         return compute_etag(self._body)
 
+    async def prepare_messages(self, scope: Scope) -> tuple[Message, Message]:
+        """Return what `select_messages` returns, after encoding a large body in a thread."""
+        if len(self._body) > compression.MAX_BYTES_IN_EVENT_LOOP:
+            # Threads may do it twice, with the same result.
+            return await asyncio.to_thread(self.select_messages, scope)
+        return self.select_messages(scope)
+
     def select_messages(self, scope: Scope) -> tuple[Message, Message]:
         """Return the start and body messages for a request: a 304 if `If-None-Match` matches."""
         accept_encoding = if_none_match = None
@@ -154,7 +162,7 @@ class CachedResponse:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response, as an ASGI application."""
         scope[SCOPE_CACHE_KEY] = self.cache_key
-        for message in self.select_messages(scope):
+        for message in await self.prepare_messages(scope):
             await send(message)
 
 

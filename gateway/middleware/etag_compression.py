@@ -1,5 +1,6 @@
 """Entity tags, 304 and compression for every complete response, REST or GraphQL."""
 
+import asyncio
 from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -38,14 +39,16 @@ class EtagCompressionMiddleware:
             if pending_start is not None:
                 start, pending_start = pending_start, None
                 if not message.get("more_body"):
-                    start, message = _finalize_response(scope, start, message)
+                    start, message = await _finalize_response(scope, start, message)
                 await send(start)
             await send(message)
 
         await self.app(scope, receive, send_finalized)
 
 
-def _finalize_response(scope: Scope, start: Message, message: Message) -> tuple[Message, Message]:
+async def _finalize_response(
+    scope: Scope, start: Message, message: Message
+) -> tuple[Message, Message]:
     headers: HeaderList = list(start["headers"])
     names = {name for name, _ in headers}
     body: bytes = message.get("body", b"")
@@ -53,12 +56,15 @@ def _finalize_response(scope: Scope, start: Message, message: Message) -> tuple[
     if b"etag" in names or b"content-encoding" in names or not body:
         return {**start, "headers": headers}, message
     if scope["method"] in ("GET", "HEAD") and start["status"] == 200:
-        return CachedResponse(headers, body).select_messages(scope)
+        return await CachedResponse(headers, body).prepare_messages(scope)
     encoding = compression.choose_encoding(
         _join_header_values(scope, b"accept-encoding"), len(body)
     )
     if encoding != "identity":
-        body = compression.compress(body, encoding)
+        if len(body) > compression.MAX_BYTES_IN_EVENT_LOOP:
+            body = await asyncio.to_thread(compression.compress, body, encoding)
+        else:
+            body = compression.compress(body, encoding)
         headers = [*_remove_headers(headers, {b"content-length"}), _content_length_header(body)]
         headers.append((b"content-encoding", encoding.encode()))
     sent_body = b"" if scope["method"] == "HEAD" else body

@@ -65,8 +65,8 @@ class Budget(Struct):
         self._check_size(size)
 
     def restart(self) -> None:
-        """Reset the counts, so that the operation can run again from the start."""
-        self.drawing_bytes = self._records_read = self._cost = 0
+        """Reset the counts of what is returned, to count it again; nothing is read again."""
+        self.drawing_bytes = self._cost = 0
 
     def _check_size(self, size: int, prefix: str = "") -> None:
         if self.max_bytes is not None and size > self.max_bytes:

@@ -112,13 +112,10 @@ class Context(Struct, frozen=True, eq=False):
         self.reads.mark_incomplete()
         return self._store
 
-    def restart(self) -> None:
-        """Forget what was read, except for the read log: a discarded run may name too much there.
-
-        The operation can then run again from the start.
-        """
-        self._loaders.clear()
-        self.budget.restart()
+    def cancel_loads(self) -> None:
+        """Cancel the reads in progress; those that are done stay."""
+        for loader in self._loaders.values():
+            loader.cancel()
 
     async def get_record(self, kind: RecordType[R], key: str) -> R | None:
         """Return the visible record with this key, or None; batched with its siblings."""
@@ -131,7 +128,10 @@ class Context(Struct, frozen=True, eq=False):
     async def load_in_order(
         self, kind: RecordType[R], keys: Sequence[str | None]
     ) -> list[R | None]:
-        """Return the visible record for each key; None for None and for keys without one."""
+        """Return the visible record for each key; None for None and for keys without one.
+
+        In the place of a damaged record is the exception that reading it raised.
+        """
         return await self._get_record_loader(kind).load(keys)
 
     async def load_by_id(self, kind: RecordType[R], keys: Iterable[str]) -> dict[str, R]:
@@ -248,9 +248,6 @@ class Context(Struct, frozen=True, eq=False):
 
     def _get_record_loader(self, kind: RecordType[R]) -> DataLoader[str | None, R | None]:
         async def load(keys: list[str | None]) -> Sequence[R | None]:
-            if len(keys) == 1 and keys[0] is not None:
-                store = self._log_read(kind)
-                return [await store.find_record(kind, self.caller.scope, {"_id": keys[0]})]
             return _align(
                 keys, await self.load_by_id(kind, [key for key in keys if key is not None])
             )

@@ -8,8 +8,11 @@ RequestError                code, message and perhaps fields; graphql-core passe
 ├── PreconditionFailedError PRECONDITION_FAILED
 ├── MalformedDocumentError  MALFORMED_DOCUMENT
 ├── RefusedDocumentError    REFUSED_DOCUMENT
-├── LimitExceededError      LIMIT_EXCEEDED, with limit, max and requested
-└── ServiceBusyError        SERVICE_UNAVAILABLE
+├── ServiceBusyError        SERVICE_UNAVAILABLE
+├── LateFieldError          DEADLINE_EXCEEDED
+└── OperationError          of the whole operation, and not of one field
+    ├── LimitExceededError    LIMIT_EXCEEDED, with limit, max and requested
+    └── DeadlineExceededError DEADLINE_EXCEEDED
 """
 
 from typing import Any
@@ -17,11 +20,15 @@ from typing import Any
 from storage.errors import UnavailableError
 
 __all__ = [
+    "WHOLE_OPERATION_ERRORS",
+    "DeadlineExceededError",
     "FlagRequiredError",
     "InvalidInputError",
+    "LateFieldError",
     "LimitExceededError",
     "MalformedDocumentError",
     "NotFoundError",
+    "OperationError",
     "PermissionRequiredError",
     "PreconditionFailedError",
     "RefusedDocumentError",
@@ -95,7 +102,35 @@ class PreconditionFailedError(RequestError):
     code = "PRECONDITION_FAILED"
 
 
-class LimitExceededError(RequestError):
+class OperationError(RequestError):
+    """An error of the whole operation: it ends at once, without data and without a path."""
+
+
+WHOLE_OPERATION_ERRORS = (OperationError, UnavailableError)
+
+
+class DeadlineExceededError(OperationError):
+    """The operation took longer than it may."""
+
+    code = "DEADLINE_EXCEEDED"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"The operation took over {seconds:g} seconds; ask for less at a time")
+
+
+class LateFieldError(RequestError):
+    """A field of a mutation was not begun, because those before it took too long."""
+
+    code = "DEADLINE_EXCEEDED"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"Not begun: the fields before it took over {seconds:g} seconds; they have been "
+            "carried out"
+        )
+
+
+class LimitExceededError(OperationError):
     """An operation that exceeds a limit. It ends as a whole, whichever field exceeds it.
 
     `limit` names the limit, `maximum` is its value, and `requested` the size that exceeds it.

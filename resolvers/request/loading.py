@@ -36,9 +36,13 @@ class DataLoader(Generic[K, V]):
         self._queued_keys: dict[K, None] = {}
         """The distinct keys of the next batch, in the order of their requests."""
         self._next_batch: asyncio.Task[None] | None = None
+        self._batches: list[asyncio.Task[None]] = []
 
     async def load(self, keys: Sequence[K]) -> list[V]:
-        """Return the value of each key; raise what loading it raised."""
+        """Return the value of each key, which may be the exception of this key alone.
+
+        Raise what loading a batch raised.
+        """
         values = self._values
         if missing := [key for key in keys if key not in values]:
             await self._fetch(missing)
@@ -48,12 +52,21 @@ class DataLoader(Generic[K, V]):
         """Return the value of one key; raise what loading it raised."""
         if key not in self._values:
             await self._fetch((key,))
-        return self._values[key]
+        value = self._values[key]
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    def cancel(self) -> None:
+        """Cancel the loads in progress."""
+        for batch in self._batches:
+            batch.cancel()
 
     async def _fetch(self, keys: Sequence[K]) -> None:
         if new := [key for key in keys if key not in self._pending]:
             if self._next_batch is None:
                 self._next_batch = asyncio.create_task(self._load_queued())
+                self._batches.append(self._next_batch)
             self._queued_keys.update(dict.fromkeys(new))
             self._pending.update(dict.fromkeys(new, self._next_batch))
         for task in {self._pending[key] for key in keys}:

@@ -1,10 +1,12 @@
 """Generate the Python code of an operation: one function for each field with a resolver.
 
     async def field_2(run, parents, rows, weights):  # Floor.units
-        arguments = arguments_3(run.variables)
-        values = await resolve_4(parents, info=run, **arguments)
+        values = await run.resolve(2, resolve_3, parents)
         count_5(run.context.budget, values, weights)
-        for row, value in zip(rows, [{'data': [{'id': …} for item_6 in require_list(…)]} …]):
+        completed = await build_in_parts(
+            lambda part: [{'data': [{'id': …} for item_6 in require_list(…)]} for value in part],
+            values, 1)
+        for row, value in zip(rows, completed, strict=True):
             row['units'] = value
 
 Execution is breadth-first: a resolver is called once for all objects of a level (`parents`), where
@@ -23,17 +25,15 @@ from graphql import (
     GraphQLList,
     GraphQLNonNull,
     GraphQLOutputType,
-    GraphQLSchema,
     get_nullable_type,
 )
 
-from resolvers.request.batching import batch_resolver_of
 from schema.compiler import runtime
+from schema.compiler.field_resolvers import FieldResolvers, build_call
 from schema.compiler.leaves import build_completion, build_type_test
-from schema.compiler.selection import SelectedField, Selection, TypenameField, UnsupportedQueryError
-from schema.compiler.variable_coercion import build_arguments
+from schema.compiler.selection import SelectedField, Selection, TypenameField
 from schema.counting import build_counter, charge_cost
-from schema.definitions import PAGE_DATA_FIELD, cost_of
+from schema.definitions import cost_of
 
 
 @dataclass(slots=True)
@@ -47,6 +47,12 @@ class FunctionWriter:
         """Add a line to the function's body."""
         self.lines.append(f"    {line}")
 
+    def add_parts(self, result: str, expression: str, values: str, part_size: int) -> None:
+        """Add the line that evaluates a list comprehension over `part`, a part at a time."""
+        self.add_line(
+            f"{result} = await build_in_parts(lambda part: {expression}, {values}, {part_size})"
+        )
+
     def finish(self) -> list[str]:
         """Return all lines, after a last one that awaits the nested fields concurrently."""
         if self.nested_levels:
@@ -57,18 +63,19 @@ class FunctionWriter:
 class CodeWriter:
     """Generates the functions of one operation, and the namespace that they run in."""
 
-    def __init__(self, schema: GraphQLSchema) -> None:
+    def __init__(self, resolvers: FieldResolvers) -> None:
         self.namespace: dict[str, Any] = {
             # `repr(inf)` is not a Python literal, so generated tests need a name for it.
             "INFINITY": inf,
             "require_list": runtime.require_list,
             "charge_cost": charge_cost,
             "raise_missing_object": runtime.raise_missing_object,
-            "resolve_each": runtime.resolve_each,
+            "reject_failed": runtime.reject_failed,
+            "build_in_parts": runtime.build_in_parts,
             "resolve_concurrently": runtime.resolve_concurrently,
         }
         self.lines: list[str] = []
-        self._schema = schema
+        self._resolvers = resolvers
         self._completion_names: dict[str, str] = {}
         self._counter = count(1)
 
@@ -88,9 +95,8 @@ class CodeWriter:
     ) -> str:
         """Add the line that makes a level's rows, and return the rows' name."""
         row, rows = self._new_name("r"), self._new_name("rows")
-        function.add_line(
-            f"{rows} = [{self._row_expression(selection, row)} for {row} in {objects}]"
-        )
+        expression = f"[{self._row_expression(selection, row)} for {row} in part]"
+        function.add_parts(rows, expression, objects, runtime.OBJECTS_IN_PART)
         for selected in selection:
             if isinstance(selected, TypenameField):
                 continue
@@ -112,11 +118,11 @@ class CodeWriter:
         )
         if cost := cost_of(selected_field.field):
             function.add_line(f"charge_cost(run.context.budget, {cost}, parents, weights)")
-        function.add_line(f"values = {self._resolver_call(function, selected_field)}")
-        data_selections = sum(
-            child.node.name.value == PAGE_DATA_FIELD for child in selected_field.nested_fields
+        resolver = self._bind("resolve", self._resolvers.get(selected_field))
+        function.add_line(
+            f"values = await run.resolve({selected_field.number}, {resolver}, parents)"
         )
-        if counter := build_counter(selected_field.definition, data_selections):
+        if counter := build_counter(selected_field.definition, selected_field.data_selections):
             count = self._bind("count", counter.count)
             function.add_line(f"{count}(run.context.budget, values, weights)")
         self._write_completion(function, selected_field, "values", "rows", "weights")
@@ -146,7 +152,10 @@ class CodeWriter:
             completed = f"{nesting}.rebuild({values}, iter({inner_rows}))"
         else:
             value = self._value_expression(selected, selected.output_type, "value")
-            completed = f"[{value} for value in {values}]"
+            completed = self._new_name("completed")
+            # A value with lists may be long by itself.
+            size = 1 if _has_lists(selected) else runtime.OBJECTS_IN_PART
+            function.add_parts(completed, f"[{value} for value in part]", values, size)
         function.add_line(f"for row, value in zip({rows}, {completed}, strict=True):")
         function.add_line(f"    row[{selected.response_key!r}] = value")
 
@@ -156,7 +165,11 @@ class CodeWriter:
             f"{selected.response_key!r}: {self._member_expression(selected, record)}"
             for selected in selection
         ]
-        return "{" + ", ".join(members) + "}"
+        row = "{" + ", ".join(members) + "}"
+        # In the place of a record may be the exception that reading it raised. To read a field of
+        # that fails; if none is read here, it must be looked at.
+        is_read = any(isinstance(each, SelectedField) and _is_read(each) for each in selection)
+        return row if is_read else f"({row} if reject_failed({record}) else None)"
 
     def _member_expression(self, selected: SelectedField | TypenameField, record: str) -> str:
         if isinstance(selected, TypenameField):
@@ -206,29 +219,9 @@ class CodeWriter:
 
     def _source_expression(self, selected: SelectedField, record: str) -> str:
         """Return the expression that reads a plain field of a record."""
-        resolver = selected.field.base_resolver
-        if resolver is None:
+        if selected.field.base_resolver is None:
             return f"{record}.{selected.field.python_name}"
-        return (
-            f"{self._bind('resolve', resolver.wrapped_func)}({_resolver_inputs(selected, record)})"
-        )
-
-    def _resolver_call(self, function: FunctionWriter, selected: SelectedField) -> str:
-        """Return the expression of a level's values, after adding the line of its arguments."""
-        resolver = selected.field.base_resolver
-        assert resolver is not None
-        arguments = ""
-        if builder := build_arguments(selected, self._schema):
-            function.add_line(f"arguments = {self._bind('arguments', builder)}(run.variables)")
-            arguments = ", **arguments"
-        if batch_resolver := batch_resolver_of(resolver.wrapped_func):
-            return f"await {self._bind('resolve', batch_resolver)}(parents, info=run{arguments})"
-        call = (
-            f"{self._bind('resolve', resolver.wrapped_func)}({_resolver_inputs(selected, 'parent')}"
-        )
-        if not resolver.is_async:
-            return f"[{call}{arguments}) for parent in parents]"
-        return f"await resolve_each(lambda parent: {call}{arguments}), parents)"
+        return f"{self._bind('call', build_call(selected))}({record}, run)"
 
     def _completion_name(self, type: GraphQLOutputType) -> str:
         if str(type) not in self._completion_names:
@@ -245,19 +238,21 @@ class CodeWriter:
         return f"{kind}_{next(self._counter)}"
 
 
-def _resolver_inputs(selected_field: SelectedField, record: str) -> str:
-    resolver = selected_field.field.base_resolver
-    assert resolver is not None
-    if resolver.self_parameter or resolver.root_parameter:
-        raise UnsupportedQueryError("a resolver that is a method")
-    parent, info = resolver.parent_parameter, resolver.info_parameter
-    parts = [f"{parent.name}={record}"] if parent else []
-    return ", ".join(parts + ([f"{info.name}=run"] if info else []))
-
-
 def _is_list(output_type: GraphQLOutputType) -> bool:
     return isinstance(get_nullable_type(output_type), GraphQLList)
 
 
 def _field_title(selected_field: SelectedField) -> str:
     return f"{selected_field.parent.name}.{selected_field.node.name.value}"
+
+
+def _is_read(selected_field: SelectedField) -> bool:
+    """Return whether making a row reads this field of the record."""
+    is_nested = selected_field.is_resolved_per_level or selected_field.has_nested_resolvers
+    return not is_nested and selected_field.field.base_resolver is None
+
+
+def _has_lists(selected_field: SelectedField) -> bool:
+    return _is_list(selected_field.output_type) or any(
+        _has_lists(each) for each in selected_field.nested_fields
+    )

@@ -1,29 +1,41 @@
 """Compile queries: turn an operation into Python code that does only what the operation selects.
 
 graphql-core examines every field of every object at run time: its arguments, its type, whether it
-must be awaited. All of that is known beforehand, so it is done once here. Queries that are not
-supported, and requests that fail in compiled code, are left to graphql-core:
-docs/decisions/graphql/compiled-queries.md.
+must be awaited. All of that is known beforehand, so it is done once here. Operations that are not
+supported are left to graphql-core: docs/decisions/graphql/compiled-queries.md.
 """
 
+import logging
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from graphql import (
     DirectiveNode,
     DocumentNode,
+    ExecutionResult,
     GraphQLSchema,
     OperationDefinitionNode,
+    OperationType,
     VariableNode,
     Visitor,
     visit,
 )
+from graphql.execution.values import VariableValues
 
 from resolvers.request.context import Context
+from resolvers.request.errors import WHOLE_OPERATION_ERRORS
 from schema.compiler.codegen import CodeWriter
+from schema.compiler.field_resolvers import FieldResolvers
+from schema.compiler.level_execution import LevelExecutor
 from schema.compiler.runtime import Row, RunInfo
-from schema.compiler.selection import FieldCollector, UnsupportedQueryError, fragments_by_name
-from schema.compiler.variable_coercion import VariableCoercer
+from schema.compiler.selection import (
+    FieldCollector,
+    Selection,
+    UnsupportedQueryError,
+    fragments_by_name,
+)
+from schema.compiler.variable_coercion import VariableCoercer, is_large
 
 CompiledFunction: TypeAlias = Callable[[RunInfo], Coroutine[Any, Any, Row]]
 ConditionValues: TypeAlias = tuple[bool, ...]
@@ -31,13 +43,38 @@ ConditionValues: TypeAlias = tuple[bool, ...]
 
 MAX_CONDITIONS = 5
 """Variables in `@skip` and `@include`; each doubles the functions that may be compiled."""
-UNSUPPORTED_ERRORS = (UnsupportedQueryError, RecursionError, MemoryError, SyntaxError)
+LIMIT_ERRORS = (RecursionError, MemoryError, SyntaxError)
+"""What Python raises for code that is too large."""
+_logger = logging.getLogger("floorgate.graphql")
+
+
+class Plan:
+    """An operation with the fields that it selects for one combination of its conditions."""
+
+    def __init__(self, selection: Selection, resolvers: FieldResolvers) -> None:
+        self.selection = selection
+        self.resolvers = resolvers
+        self.function: CompiledFunction | None = None
+        """The generated code, if there is any."""
+
+    def generate_code(self) -> None:
+        """Compile the operation, if it is possible."""
+        writer = CodeWriter(self.resolvers)
+        with suppress(UnsupportedQueryError, *LIMIT_ERRORS):
+            code = compile(writer.write_operation(self.selection), "<compiled query>", "exec")
+            # Safe although clients write queries: the code consists of our templates, generated
+            # names, the schema's names and `repr`s of GraphQL names, which match
+            # [_A-Za-z][_0-9A-Za-z]*. Values of a query are bound in the namespace, never written
+            # into the code.
+            exec(code, writer.namespace)
+            self.function = writer.namespace["operation"]
 
 
 class CompiledQuery:
-    """One query, compiled once for each combination of its `@skip` and `@include` variables.
+    """One operation, planned once for each combination of its `@skip` and `@include` variables.
 
-    Combinations are compiled when a request first has them.
+    Combinations are planned when a request first has them. Code is generated for queries, and only
+    after `generate_code`; until then, and for mutations, the plan is executed level by level.
     """
 
     def __init__(
@@ -46,51 +83,88 @@ class CompiledQuery:
         self._schema = schema
         self._fragments = fragments_by_name(document)
         self._node = node
+        self._is_query = node.operation is OperationType.QUERY
         self._variables = VariableCoercer(schema, node)
         self._condition_names = _condition_variables(document, node)
-        self._functions: dict[ConditionValues, CompiledFunction | None] = {}
-        if not self._condition_names:
-            self._get_function(())
+        self._plans: dict[ConditionValues, Plan | UnsupportedQueryError] = {}
+        self.generates_code = False
 
-    async def run(self, inputs: Mapping[str, Any], context: Context) -> Row | None:
-        """Return the data of a request, or None if graphql-core must run it.
+    def generate_code(self) -> None:
+        """Generate code from now on: the operation has come again."""
+        if not self.generates_code:
+            self.generates_code = self._is_query
+            if self._is_query and not self._condition_names:
+                with suppress(UnsupportedQueryError):
+                    self._get_plan(())
 
-        Raises InvalidResultError if variables or values do not fit the schema, and anything that
-        resolvers raise; after an exception, too, graphql-core must run the request, since only it
-        reports errors by field. The caller must have checked the fields' requirements.
+    async def run(
+        self, inputs: Mapping[str, Any], context: Context, *, check_requirements: bool = False
+    ) -> ExecutionResult:
+        """Run a request, with `check_requirements` unless the caller meets those of all fields.
+
+        Raises UnsupportedQueryError if only graphql-core can run it, before any resolver is called;
+        InvalidVariablesError; and errors of the whole operation.
         """
-        variables = self._variables.coerce(inputs)
-        values = [variables.coerced.get(name) for name in self._condition_names]
-        # A condition that is null or absent is an error, which graphql-core reports.
-        conditions = tuple(value for value in values if isinstance(value, bool))
-        function = self._get_function(conditions) if len(conditions) == len(values) else None
-        return None if function is None else await function(RunInfo(context, variables))
-
-    def _get_function(self, conditions: ConditionValues) -> CompiledFunction | None:
-        if conditions not in self._functions:
+        variables = await self._variables.coerce(inputs)
+        plan = self._get_plan(self._condition_values(variables))
+        run = RunInfo(context, variables, has_large_variables=is_large(inputs))
+        if plan.function is not None and not check_requirements:
             try:
-                self._functions[conditions] = self._compile(conditions)
-            except UNSUPPORTED_ERRORS:
-                # Remembered, so that a query that cannot be compiled is tried only once.
-                self._functions[conditions] = None
-        return self._functions[conditions]
+                return ExecutionResult(await plan.function(run), None)
+            except WHOLE_OPERATION_ERRORS:
+                raise
+            except Exception as error:
+                failure = error
+                context.budget.restart()
+        else:
+            failure = None
+        executor = LevelExecutor(run, plan.resolvers, check_requirements=check_requirements)
+        data, errors = await executor.execute(plan.selection, serially=not self._is_query)
+        if failure is not None and not errors:
+            # The data is right, but generated code should have returned it.
+            _logger.warning("compiled operation %s failed", self.name, exc_info=failure)
+        return ExecutionResult(data, errors)
 
-    def _compile(self, condition_values: ConditionValues) -> CompiledFunction:
-        if len(condition_values) > MAX_CONDITIONS:
-            raise UnsupportedQueryError(f"more than {MAX_CONDITIONS} conditions")
+    @property
+    def name(self) -> str | None:
+        """The operation's name, or None if it is anonymous."""
+        return self._node.name.value if self._node.name else None
+
+    def _condition_values(self, variables: VariableValues) -> ConditionValues:
+        found = [variables.coerced.get(name) for name in self._condition_names]
+        values = tuple(value for value in found if isinstance(value, bool))
+        if len(values) < len(found):
+            raise UnsupportedQueryError("a condition that is null")
+        return values
+
+    def _get_plan(self, conditions: ConditionValues) -> Plan:
+        """Return the plan, with code if it should have some. Raises UnsupportedQueryError."""
+        plan = self._plans.get(conditions)
+        if plan is None:
+            plan = self._make_plan(conditions)
+            if len(conditions) <= MAX_CONDITIONS:
+                # Remembered, so that what cannot be planned is tried only once.
+                self._plans[conditions] = plan
+        if isinstance(plan, UnsupportedQueryError):
+            raise plan
+        if self.generates_code and plan.function is None and len(conditions) <= MAX_CONDITIONS:
+            plan.generate_code()
+        return plan
+
+    def _make_plan(self, condition_values: ConditionValues) -> Plan | UnsupportedQueryError:
         conditions = dict(zip(self._condition_names, condition_values, strict=True))
-        root = self._schema.query_type
+        root = self._schema.get_root_type(self._node.operation)
         assert root is not None
         collector = FieldCollector(self._schema, self._fragments, conditions)
-        selection = collector.collect_fields([self._node.selection_set], root)
-        writer = CodeWriter(self._schema)
-        code = compile(writer.write_operation(selection), "<compiled query>", "exec")
-        # Safe although clients write queries: the code consists of our templates, generated names,
-        # the schema's names and `repr`s of GraphQL names, which match [_A-Za-z][_0-9A-Za-z]*.
-        # Values of a query are bound in the namespace, never written into the code.
-        exec(code, writer.namespace)
-        function: CompiledFunction = writer.namespace["operation"]
-        return function
+        try:
+            selection = collector.collect_fields([self._node.selection_set], root)
+            resolvers = FieldResolvers(self._schema)
+            resolvers.build_all(selection)
+        except UnsupportedQueryError as error:
+            return error
+        except LIMIT_ERRORS as error:
+            return UnsupportedQueryError(type(error).__name__)
+        return Plan(selection, resolvers)
 
 
 def _condition_variables(document: DocumentNode, node: OperationDefinitionNode) -> tuple[str, ...]:

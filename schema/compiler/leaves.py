@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphql import (
+    GraphQLError,
     GraphQLLeafType,
     GraphQLNonNull,
     GraphQLOutputType,
@@ -29,7 +30,7 @@ of the GraphQL specification). `type(v) is` and not `isinstance`: bool is a subc
 
 
 class InvalidResultError(Exception):
-    """A value that the schema forbids; only graphql-core reports which field has it."""
+    """A value that the schema forbids."""
 
 
 def build_type_test(output_type: GraphQLOutputType) -> str | None:
@@ -50,7 +51,7 @@ def build_type_test(output_type: GraphQLOutputType) -> str | None:
 def build_completion(output_type: GraphQLOutputType) -> Callable[[Any], Any]:
     """Return a function that completes any value of a leaf type as graphql-core does.
 
-    It raises InvalidResultError, or what the type's serializer raises.
+    It raises InvalidResultError; and if a resolver returned an exception, that.
     """
     leaf = _leaf_type(output_type)
     is_required = isinstance(output_type, GraphQLNonNull)
@@ -63,7 +64,10 @@ def build_completion(output_type: GraphQLOutputType) -> Callable[[Any], Any]:
         # As in graphql-core, a resolver may return an exception instead of raising it.
         if isinstance(value, Exception):
             raise value
-        serialized = leaf.coerce_output_value(value)
+        try:
+            serialized = leaf.coerce_output_value(value)
+        except GraphQLError as error:
+            raise InvalidResultError(error.message) from error
         if serialized is None or serialized is Undefined:
             raise InvalidResultError
         return serialized

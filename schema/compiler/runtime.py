@@ -2,15 +2,17 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
+from time import perf_counter
 from typing import Any, Protocol, TypeAlias
 
 from graphql import GraphQLList, GraphQLNonNull, GraphQLOutputType, get_nullable_type
 from graphql.execution.values import VariableValues
 
 from resolvers.request.context import Context
+from resolvers.request.errors import WHOLE_OPERATION_ERRORS
 from schema.compiler.leaves import InvalidResultError
 from schema.counting import Weights
 
@@ -18,6 +20,12 @@ Row: TypeAlias = dict[str, Any]
 LevelResolver: TypeAlias = Callable[
     ["RunInfo", Sequence[Any], Sequence[Row], Weights], Coroutine[Any, Any, None]
 ]
+CallResolver: TypeAlias = Callable[["RunInfo", Sequence[Any]], Awaitable[Sequence[Any]]]
+
+OBJECTS_IN_PART = 500
+"""Objects whose rows are made before a look at the clock."""
+MAX_SLICE_SECONDS = 0.01
+"""How long one request may hold the event loop before others get a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,26 @@ class RunInfo:
 
     context: Context
     variables: VariableValues
+    has_large_variables: bool = False
+    outcomes: dict[int, tuple[Sequence[Any], Sequence[Any] | Exception]] = field(
+        default_factory=dict
+    )
+    """By the number of a field: the objects it was resolved for, and their values or the error of
+    all of them."""
+
+    async def resolve(
+        self, number: int, resolve: CallResolver, parents: Sequence[Any]
+    ) -> Sequence[Any]:
+        """Return the values of a field, and keep them: no resolver is called again."""
+        try:
+            values = await resolve(self, parents)
+        except WHOLE_OPERATION_ERRORS:
+            raise
+        except Exception as error:
+            self.outcomes[number] = parents, error
+            raise
+        self.outcomes[number] = parents, values
+        return values
 
 
 class Nesting(Protocol):
@@ -173,40 +201,82 @@ def raise_missing_object() -> Any:
     raise InvalidResultError
 
 
-async def resolve_each(
-    resolver: Callable[[Any], Awaitable[Any]], parents: Sequence[Any]
-) -> Sequence[Any]:
-    """Return the values of a resolver that takes one parent at a time."""
-    # Without the cost of a task.
-    if len(parents) == 1:
-        return [await resolver(parents[0])]
-    return await _gather(_as_coroutine(resolver(parent)) for parent in parents)
+def reject_failed(value: Any) -> bool:
+    """Return True; raise `value` itself if it is an exception."""
+    if isinstance(value, Exception):
+        raise value
+    return True
 
 
 async def resolve_concurrently(
     run: RunInfo, *levels: tuple[LevelResolver, Sequence[Any], Sequence[Row], Weights]
 ) -> None:
-    """Resolve the fields of a level concurrently, so that their loads share batches."""
+    """Resolve the fields of a level concurrently, so that their loads share batches.
+
+    All of them run to their end. Raises the first error in the order of the fields.
+    """
     nonempty = [level for level in levels if level[1]]
     if len(nonempty) == 1:  # the usual case, without the cost of a task
         field, parents, rows, weights = nonempty[0]
         await field(run, parents, rows, weights)
     elif nonempty:
-        await _gather(
-            field(run, parents, rows, weights) for field, parents, rows, weights in nonempty
-        )
+        for result in await settle_all(
+            [field(run, parents, rows, weights) for field, parents, rows, weights in nonempty]
+        ):
+            if isinstance(result, Exception):
+                raise result
 
 
-async def _gather(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
-    """Return all results in order; the first failure cancels the others and is raised itself."""
+async def settle_all(coroutines: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """Run all to their end, and return their results in order, exceptions among them.
+
+    An error of the whole operation is raised at once, and cancels the others.
+    """
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(coroutine) for coroutine in coroutines]
+            tasks = [group.create_task(_settle(coroutine)) for coroutine in coroutines]
     except ExceptionGroup as failures:
-        # One error suffices: if clients are to see all, graphql-core runs the operation again.
         raise failures.exceptions[0] from None
     return [task.result() for task in tasks]
 
 
-async def _as_coroutine(value: Awaitable[Any]) -> Any:
-    return await value
+async def _settle(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        return await coroutine
+    except WHOLE_OPERATION_ERRORS:
+        raise
+    except Exception as error:
+        return error
+
+
+async def build_in_parts(
+    build: Callable[[Sequence[Any]], list[Any]], values: Sequence[Any], part_size: int
+) -> list[Any]:
+    """Return what `build` makes of the values, and let other requests run in between."""
+    if len(values) <= part_size:
+        return build(values)
+    built: list[Any] = []
+    pause = Pause()
+    for start in range(0, len(values), part_size):
+        built += build(values[start : start + part_size])
+        if pause.is_due():
+            await pause.take()
+    return built
+
+
+class Pause:
+    """When to let other requests run during long work."""
+
+    __slots__ = ("_started",)
+
+    def __init__(self) -> None:
+        self._started = perf_counter()
+
+    def is_due(self) -> bool:
+        """Return whether the work has held the event loop for long enough."""
+        return perf_counter() - self._started > MAX_SLICE_SECONDS
+
+    async def take(self) -> None:
+        """Let others run."""
+        await asyncio.sleep(0)
+        self._started = perf_counter()

@@ -26,7 +26,7 @@ from graphql import (
 )
 from strawberry.types.field import StrawberryField
 
-from schema.definitions import strawberry_field_of
+from schema.definitions import PAGE_DATA_FIELD, strawberry_field_of
 from schema.permissions import RequirementExtension
 
 TYPENAME = "__typename"
@@ -45,13 +45,20 @@ class UnsupportedQueryError(Exception):
 class SelectedField:
     """One response key of an object: a field and the selection inside it."""
 
+    number: int
+    """Distinguishes it from all other fields of the operation."""
     response_key: str
-    node: FieldNode
-    """The first node with this response key; validation requires equal arguments of the others."""
+    nodes: tuple[FieldNode, ...]
+    """All nodes with this response key, in document order."""
     parent: GraphQLObjectType
     definition: GraphQLField
     field: StrawberryField
     children: "Selection"
+
+    @property
+    def node(self) -> FieldNode:
+        """The first node; validation requires equal arguments of the others."""
+        return self.nodes[0]
 
     @property
     def is_object(self) -> bool:
@@ -79,6 +86,11 @@ class SelectedField:
             child.is_resolved_per_level or child.has_nested_resolvers
             for child in self.nested_fields
         )
+
+    @property
+    def data_selections(self) -> int:
+        """How often the `data` of a page is selected: aliases may do so several times."""
+        return sum(child.node.name.value == PAGE_DATA_FIELD for child in self.nested_fields)
 
     @property
     def nested_fields(self) -> "Iterator[SelectedField]":
@@ -126,7 +138,7 @@ class FieldCollector:
         self.field_count += 1
         if self.field_count > MAX_FIELDS:
             raise UnsupportedQueryError(f"more than {MAX_FIELDS} fields")
-        node = nodes[0]
+        number, node = self.field_count, nodes[0]
         if node.name.value == TYPENAME:
             return TypenameField(key, parent.name)
         definition = parent.fields.get(node.name.value)
@@ -137,7 +149,9 @@ class FieldCollector:
         # MergeSelectionSets (section 6.4.3): the fields inside are those of all the merged nodes.
         sets = [node.selection_set for node in nodes if node.selection_set]
         children = self.collect_fields(sets, _object_type(definition)) if sets else ()
-        return SelectedField(key, node, parent, definition, _strawberry_field(definition), children)
+        return SelectedField(
+            number, key, tuple(nodes), parent, definition, _strawberry_field(definition), children
+        )
 
     def _group_fields(
         self,

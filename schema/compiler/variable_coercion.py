@@ -1,13 +1,15 @@
 """Coerce variables and build resolver arguments: fast for plain types, else by graphql-core."""
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from graphql import (
     ArgumentNode,
     FieldNode,
     GraphQLArgument,
+    GraphQLError,
     GraphQLField,
     GraphQLNonNull,
     GraphQLScalarType,
@@ -28,13 +30,13 @@ from graphql import (
 from graphql.execution.values import VariableValues
 from strawberry.types.arguments import convert_arguments
 
+from schema.argument_size import measure_value
 from schema.compiler.coercion import (
     Converter,
     FallbackNeededError,
     build_coercion,
     build_conversion,
 )
-from schema.compiler.leaves import InvalidResultError
 from schema.compiler.selection import SelectedField, UnsupportedQueryError
 
 ArgumentBuilder: TypeAlias = Callable[[VariableValues], dict[str, Any]]
@@ -42,6 +44,26 @@ ArgumentBuilder: TypeAlias = Callable[[VariableValues], dict[str, Any]]
 
 UNDEFINED_VALUE: Any = object()
 """Distinguishes a variable that is absent from one that is null (GraphQL, section 6.1.2)."""
+
+
+MAX_VARIABLE_ERRORS = 5
+"""Errors of variables in one response."""
+MAX_ITEMS_IN_EVENT_LOOP = 200
+"""More objects and list items are coerced and converted in a thread: these take up to 10 ms."""
+
+
+def is_large(inputs: Mapping[str, Any]) -> bool:
+    """Return whether to coerce and convert variables in a thread."""
+    maximum = MAX_ITEMS_IN_EVENT_LOOP
+    return bool(inputs) and measure_value(inputs, maximum).items > maximum
+
+
+class InvalidVariablesError(Exception):
+    """Variables that do not fit their types."""
+
+    def __init__(self, errors: list[GraphQLError]) -> None:
+        super().__init__()
+        self.errors = errors
 
 
 class VariableCoercer:
@@ -54,16 +76,32 @@ class VariableCoercer:
         with suppress(UnsupportedQueryError):
             self._fast_coercers = [_build_fast_coercer(schema, node) for node in self._nodes]
 
-    def coerce(self, inputs: Mapping[str, Any]) -> VariableValues:
-        """Return the coerced variables. Raises InvalidResultError."""
+    async def coerce(self, inputs: Mapping[str, Any]) -> VariableValues:
+        """Return the coerced variables. Raises InvalidVariablesError."""
+        if is_large(inputs):
+            values = await asyncio.to_thread(self._coerce, inputs)
+        else:
+            values = self._coerce(inputs)
+        if isinstance(values, list):
+            raise InvalidVariablesError(values)
+        return values
+
+    def _coerce(self, inputs: Mapping[str, Any]) -> VariableValues | list[GraphQLError]:
         try:
             return self._coerce_fast(inputs)
         except FallbackNeededError:
-            # One error is enough: graphql-core runs the operation again and reports all.
-            values = get_variable_values(self._schema, self._nodes, dict(inputs), max_errors=1)
-        if isinstance(values, list):
-            raise InvalidResultError
-        return values
+            return self._coerce_by_graphql_core(inputs)
+
+    def _coerce_by_graphql_core(
+        self, inputs: Mapping[str, Any]
+    ) -> VariableValues | list[GraphQLError]:
+        return get_variable_values(
+            self._schema,
+            self._nodes,
+            dict(inputs),
+            max_errors=MAX_VARIABLE_ERRORS,
+            hide_suggestions=True,
+        )
 
     def _coerce_fast(self, inputs: Mapping[str, Any]) -> VariableValues:
         if self._fast_coercers is None:
@@ -138,6 +176,12 @@ def _build_simple_arguments(
         for name, variable in by_variable.items()
     ]
 
+    def reject(variables: VariableValues) -> NoReturn:
+        get_argument_values(
+            selected_field.definition, selected_field.node, variables, hide_suggestions=True
+        )
+        raise AssertionError("graphql-core takes the arguments")
+
     def build(variables: VariableValues) -> dict[str, Any]:
         # A copy: all requests share `defaults`.
         built = dict(defaults)
@@ -147,11 +191,11 @@ def _build_simple_arguments(
                 value = coerced[variable]
                 built[name] = value if convert is None else convert(value)
             elif name in required:
-                raise InvalidResultError
+                reject(variables)
         # A nullable variable may stand in a non-null position that has a default; null is an error
         # there only at run time (section 5.8.5).
         if any(built.get(name) is None for name in non_null):
-            raise InvalidResultError
+            reject(variables)
         return built
 
     return build
@@ -194,7 +238,9 @@ def _build_converted_arguments(
     converter = strawberry_schema.schema_converter
 
     def build(variables: VariableValues) -> dict[str, Any]:
-        values = get_argument_values(selected_field.definition, selected_field.node, variables)
+        values = get_argument_values(
+            selected_field.definition, selected_field.node, variables, hide_suggestions=True
+        )
         return convert_arguments(
             values, selected_field.field.arguments, converter.scalar_registry, converter.config
         )

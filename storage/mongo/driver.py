@@ -10,6 +10,7 @@ import inspect
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar, Token
 from typing import Any, TypeVar, cast
 
 import pymongo
@@ -55,11 +56,14 @@ __all__ = [
     "close",
     "connect",
     "create_collection",
+    "end_time_limit",
     "find_documents",
     "insert_absent",
+    "limit_time",
     "open_snapshot_session",
     "ping",
     "run_in_transaction",
+    "start_time_limit",
     "tail_changes",
     "translate_errors",
 ]
@@ -71,11 +75,16 @@ _NAMESPACE_EXISTS_CODE = 48
 _REPLY_SLACK_SECONDS = 5.0
 _TRANSACTION_RETRY_SECONDS = 120.0
 """How long both drivers run a transaction again, after the drivers' specification."""
+TIMEOUT_SECONDS = 3.0
+"""Timeout of one operation of the driver."""
 _MAJORITY_READ = {"readConcern": {"level": "majority"}}
+_deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 UNREACHABLE_ERRORS = (ConnectionFailure, NetworkTimeout, ExecutionTimeout)
 
 
-def connect(url: str, driver_name: DriverName = "motor", timeout_seconds: float = 3.0) -> Client:
+def connect(
+    url: str, driver_name: DriverName = "motor", timeout_seconds: float = TIMEOUT_SECONDS
+) -> Client:
     """Return a client with majority writes and reads, one retry and a timeout per operation.
 
     Options here override those in `url`. Reads go to the primary, because the change stream
@@ -239,8 +248,53 @@ async def _iter_batches(
         yield cursor["nextBatch"]
 
 
+@contextmanager
+def limit_time(seconds: float) -> Iterator[None]:
+    """Let no command inside, or in a task that is started inside, go on for longer.
+
+    MongoDB itself ends a command at that time. Applies to commands inside `translate_errors`, and
+    to transactions, which are then rolled back.
+    """
+    token = start_time_limit(seconds)
+    try:
+        yield
+    finally:
+        end_time_limit(token)
+
+
+def start_time_limit(seconds: float) -> Token[float | None]:
+    """Begin what `limit_time` does, and return what ends it."""
+    return _deadline.set(time.monotonic() + seconds)
+
+
+def end_time_limit(token: Token[float | None]) -> None:
+    """End a limit that has begun in this task."""
+    _deadline.reset(token)
+
+
+def _remaining_seconds() -> float | None:
+    deadline = _deadline.get()
+    # 0 would mean no limit to the driver.
+    return None if deadline is None else max(deadline - time.monotonic(), 0.001)
+
+
 async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
     """Run `work` in a transaction; run it again after an error that MongoDB calls transient."""
+    remaining = _remaining_seconds()
+    if remaining is None:
+        return await _run_in_transaction(client, work)
+
+    async def work_in_time(session: Session) -> T:
+        if time.monotonic() >= deadline:
+            raise UnavailableError("The transaction took too long")
+        return await work(session)
+
+    deadline = time.monotonic() + remaining
+    with pymongo.timeout(remaining):
+        return await _run_in_transaction(client, work_in_time)
+
+
+async def _run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
     started = time.monotonic()
     async with await _await_if_needed(client.start_session()) as session:
         while True:
@@ -262,9 +316,18 @@ async def open_snapshot_session(client: Client) -> AsyncIterator[Session]:
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Raise UnavailableError for driver errors that mean that MongoDB cannot be reached."""
+    """Raise UnavailableError for driver errors that mean that MongoDB cannot be reached.
+
+    Commands inside end at the time that `limit_time` has set, if that is before the client's own
+    timeout.
+    """
+    remaining = _remaining_seconds()
     try:
-        yield
+        if remaining is None or remaining >= TIMEOUT_SECONDS:
+            yield
+        else:
+            with pymongo.timeout(remaining):
+                yield
     except PyMongoError as error:
         if error.timeout or isinstance(error, UNREACHABLE_ERRORS):
             raise UnavailableError("MongoDB cannot be reached") from error

@@ -6,7 +6,7 @@ they were written. msgspec.convert, which checks again, takes four times as long
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec.inspect import Field, ListType, StructType
@@ -27,6 +27,26 @@ def decode_records(record_type: type[R], documents: Documents) -> list[R]:
         return _compile_decoder(record_type)(documents)
     except KeyError:
         return _compile_decoder(record_type, lenient=True)(documents)
+
+
+def decode_each(record_type: type[R], documents: Documents) -> list[R]:
+    """Return the records in documents; for one that cannot be decoded, the exception.
+
+    So a damaged document costs nothing but itself. GraphQL reports an exception in the place of a
+    value as its error, and reading a field of one fails.
+    """
+    try:
+        return decode_records(record_type, documents)
+    except Exception:
+        return [_decode_one(record_type, document) for document in documents]
+
+
+def _decode_one(record_type: type[R], document: dict[str, Any]) -> R:
+    try:
+        [record] = decode_records(record_type, [document])
+    except Exception as error:
+        return cast(R, error)
+    return record
 
 
 def stored_name(field: str) -> str:

@@ -78,6 +78,10 @@ class RecordType(Generic[R]):
         """Return the records in documents."""
         return decoding.decode_records(self.struct, documents)
 
+    def decode_each(self, documents: Sequence[Document]) -> list[R]:
+        """Return the records in documents, or exceptions in the place of damaged ones."""
+        return decoding.decode_each(self.struct, documents)
+
     def to_document(self, record: R, owner_fields: Document | None = None) -> Document:
         """Return a record's document with the fields copied from its owners.
 

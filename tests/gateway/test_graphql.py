@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from resolvers.request.context import Context
+from resolvers.request.process_pool import ProcessPool
 from tests.fixtures import SEEN, UNIT, data_of, post_graphql
 
 pytestmark = pytest.mark.anyio
@@ -285,3 +286,28 @@ async def test_what_a_key_may_not_see_is_null_without_an_error(
 ) -> None:
     assert await data_of(restricted, '{ unit(id: "unit-s") { id } }') == {"unit": None}
     assert await data_of(restricted, '{ unit(id: "none") { id } }') == {"unit": None}
+
+
+async def test_the_same_request_reports_the_same_errors_every_time(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[bytes] = []
+    run = ProcessPool.run
+
+    async def count(pool: ProcessPool, work: Any, svg: bytes, **options: Any) -> Any:
+        parsed.append(svg)
+        return await run(pool, work, svg, **options)
+
+    monkeypatch.setattr(ProcessPool, "run", count)
+    query = (
+        '{ A0: parsedUnitMap(svg: "<svg") b: parsedUnitMap(svg: "x") '
+        'c: map(id: "plan/one") { nearest(from: {id: "nope"}) { distance } } }'
+    )
+    seen = set()
+    for _ in range(10):
+        body = await post_graphql(client, query)
+        assert body["data"] is None
+        seen.add(json.dumps(body["errors"]))
+    [errors] = seen
+    assert [error["path"] for error in json.loads(errors)] == [["A0"]]
+    assert len(parsed) == 20  # each drawing once in each request

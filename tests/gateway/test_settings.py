@@ -42,6 +42,7 @@ CHANGED = Settings(
     bad_key_burst=16,
     drain_seconds=7,
     audit_days=8,
+    request_seconds=8,
     log_level="error",
     log_format="text",
     graphql_depth=1,

@@ -4,6 +4,7 @@ from graphql import parse
 from graphql.language import OperationDefinitionNode
 
 from schema.compiler.codegen import CodeWriter
+from schema.compiler.field_resolvers import FieldResolvers
 from schema.compiler.selection import FieldCollector, fragments_by_name
 from schema.root import GRAPHQL_SCHEMA
 
@@ -15,14 +16,14 @@ def generate(text: str) -> str:
     assert GRAPHQL_SCHEMA.query_type is not None
     collector = FieldCollector(GRAPHQL_SCHEMA, fragments_by_name(document), {})
     selection = collector.collect_fields([node.selection_set], GRAPHQL_SCHEMA.query_type)
-    return CodeWriter(GRAPHQL_SCHEMA).write_operation(selection)
+    return CodeWriter(FieldResolvers(GRAPHQL_SCHEMA)).write_operation(selection)
 
 
 def test_a_resolver_is_called_once_for_a_level_and_plain_fields_are_read_in_place() -> None:
     code = generate("{ units { data { n: name floor { name } } } }")
     assert code.count("async def field_") == 2  # Query.units and Unit.floor
     assert "'n': (v if type(v := " in code
-    assert code.count("(parents, info=run") == 1
+    assert code.count("await run.resolve(") == 2
 
 
 def test_values_of_the_query_are_bound_and_not_written() -> None:

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from graphql import (
     GraphQLBoolean,
-    GraphQLError,
     GraphQLFloat,
     GraphQLID,
     GraphQLInt,
@@ -70,7 +69,7 @@ def test_completion_converts_as_graphql_core_does() -> None:
     assert build_completion(GraphQLFloat)(1) == 1.0
     assert build_completion(GraphQLString)(True) == "true"
     assert build_completion(GraphQLInt)(Undefined) is None
-    with pytest.raises(GraphQLError):
+    with pytest.raises(InvalidResultError, match="non-integer"):
         build_completion(GraphQLInt)("one")
 
 

@@ -10,6 +10,7 @@ import pytest
 from pymongo import ReadPreference
 from pymongo.uri_parser import parse_uri
 
+from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
 
@@ -150,3 +151,40 @@ async def test_transactions_that_conflict_when_they_commit_are_run_again(databas
     )
     assert await database["made"].find_one() == {"_id": "counter", "count": 2}
     assert runs > 2
+
+
+SLOW = {"$size": {"$filter": {"input": {"$range": [0, 100_000]}, "cond": {"$eq": ["$$this", -1]}}}}
+FOREVER = {"$expr": {"$eq": [SLOW, 1]}}
+"""A condition that takes minutes for the documents that `insert_many` made."""
+MANY = [{"_id": number} for number in range(10_000)]
+
+
+@pytest.mark.anyio
+async def test_mongodb_ends_a_command_that_takes_too_long(database: Any, mongo_url: str) -> None:
+    await database["things"].insert_many(MANY)
+    patient = driver.connect(mongo_url, timeout_seconds=600)
+    async with asyncio.timeout(60):
+        with pytest.raises(UnavailableError), driver.limit_time(0.2), driver.translate_errors():
+            await patient[database.name]["things"].find_one(FOREVER)
+        await _wait_until_idle(database)
+    await driver.close(patient)
+
+
+@pytest.mark.anyio
+async def test_a_transaction_that_takes_too_long_is_rolled_back(database: Any) -> None:
+    await database["things"].insert_many(MANY)
+
+    async def work(session: driver.Session) -> None:
+        await database["things"].insert_one({"_id": "new"}, session=session)
+        await database["things"].find_one(FOREVER, session=session)
+
+    with pytest.raises(UnavailableError), driver.limit_time(0.5), driver.translate_errors():
+        await driver.run_in_transaction(database.client, work)
+    assert await database["things"].count_documents({}) == len(MANY)
+
+
+async def _wait_until_idle(database: Any) -> None:
+    """Wait until MongoDB runs no command on `things`."""
+    namespace = f"{database.name}.things"
+    while (await database.client.admin.command("currentOp", ns=namespace))["inprog"]:
+        await asyncio.sleep(0.05)

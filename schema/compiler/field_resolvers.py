@@ -1,0 +1,99 @@
+"""Call the resolver of a field once for all objects of a level."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from graphql import GraphQLSchema
+
+from resolvers.request.batching import batch_resolver_of
+from schema.compiler.runtime import RunInfo, settle_all
+from schema.compiler.selection import SelectedField, Selection, UnsupportedQueryError
+from schema.compiler.variable_coercion import build_arguments
+from schema.permissions import requirement_of
+
+
+class FieldResolver:
+    """The resolver of one selected field, with the builder of its arguments."""
+
+    def __init__(self, selected: SelectedField, schema: GraphQLSchema) -> None:
+        """Raises UnsupportedQueryError."""
+        resolver = selected.field.base_resolver
+        assert resolver is not None
+        self.number = selected.number
+        self.requirement = requirement_of(selected.definition)
+        self._build_arguments = build_arguments(selected, schema)
+        self._resolve_many = batch_resolver_of(resolver.wrapped_func)
+        self._is_async = resolver.is_async
+        self._call = build_call(selected)
+
+    async def __call__(self, run: RunInfo, parents: Sequence[Any]) -> Sequence[Any]:
+        """Return a value for each parent; exceptions of single parents are among the values."""
+        arguments: dict[str, Any] = {}
+        if self._build_arguments is not None:
+            if run.has_large_variables:
+                arguments = await asyncio.to_thread(self._build_arguments, run.variables)
+            else:
+                arguments = self._build_arguments(run.variables)
+        if self._resolve_many is not None:
+            return await self._resolve_many(parents, info=run, **arguments)
+        if self._is_async and len(parents) == 1:  # without the cost of a task
+            return [await self._call(parents[0], run, **arguments)]
+        return await settle_all([self._resolve_one(run, parent, arguments) for parent in parents])
+
+    async def _resolve_one(self, run: RunInfo, parent: Any, arguments: dict[str, Any]) -> Any:
+        value = self._call(parent, run, **arguments)
+        return await value if self._is_async else value
+
+
+def build_call(selected: SelectedField) -> Callable[..., Any | Coroutine[Any, Any, Any]]:
+    """Return a function of parent, info and arguments that calls a resolver of one parent.
+
+    Raises UnsupportedQueryError.
+    """
+    resolver = selected.field.base_resolver
+    assert resolver is not None
+    if resolver.self_parameter or resolver.root_parameter:
+        raise UnsupportedQueryError("a resolver that is a method")
+    function: Any = resolver.wrapped_func
+    parent_name = resolver.parent_parameter.name if resolver.parent_parameter else None
+    info_name = resolver.info_parameter.name if resolver.info_parameter else None
+
+    def call(parent: Any, info: RunInfo, **arguments: Any) -> Any:
+        if parent_name is not None:
+            arguments[parent_name] = parent
+        if info_name is not None:
+            arguments[info_name] = info
+        return function(**arguments)
+
+    return call
+
+
+class FieldResolvers:
+    """The resolvers of an operation's fields, each built once."""
+
+    def __init__(self, schema: GraphQLSchema) -> None:
+        self._schema = schema
+        self._by_number: dict[int, FieldResolver] = {}
+
+    def get(self, selected: SelectedField) -> FieldResolver:
+        """Return the resolver of a field that is resolved per level.
+
+        Raises UnsupportedQueryError.
+        """
+        resolver = self._by_number.get(selected.number)
+        if resolver is None:
+            resolver = FieldResolver(selected, self._schema)
+            self._by_number[selected.number] = resolver
+        return resolver
+
+    def build_all(self, selection: Selection) -> None:
+        """Build the resolvers of all fields, at any depth. Raises UnsupportedQueryError."""
+        for selected in selection:
+            if not isinstance(selected, SelectedField):
+                continue
+            if selected.is_resolved_per_level:
+                self.get(selected)
+            elif selected.field.base_resolver is not None:
+                build_call(selected)
+            self.build_all(selected.children)

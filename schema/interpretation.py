@@ -1,0 +1,247 @@
+"""Run operations by graphql-core, with the same errors every time.
+
+graphql-core cancels the siblings of a field that fails and must not be null, so which errors it
+reports depends on what was faster. Here every field runs to its end, and each null that an error
+causes has one error: of several, the first in document order. `schema.compiler.level_execution`
+follows the same rule.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, TypeAlias
+
+import graphql
+from graphql import (
+    ExecutionResult,
+    GraphQLError,
+    GraphQLLeafType,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLResolveInfo,
+    GraphQLSchema,
+    Undefined,
+)
+from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingOnIncremental
+from graphql.pyutils import Path, is_iterable
+
+from resolvers.request.context import Context
+from resolvers.request.errors import WHOLE_OPERATION_ERRORS, LimitExceededError
+from schema.compiler.leaves import InvalidResultError
+from schema.compiler.level_execution import MAX_ERRORS
+from schema.compiler.runtime import settle_all
+from schema.compiler.variable_coercion import MAX_VARIABLE_ERRORS
+from schema.counting import CountingExecutor
+from schema.operations import Operation
+
+MAX_INTROSPECTED_FIELDS = 30_000
+"""Fields in the result of introspection; tools ask for some 5,000. They take up to 120 ms."""
+MAX_FIELDS_INTROSPECTED_ALONG = 5_000
+"""The same for an operation that reads something else, too: it runs in the event loop."""
+Position: TypeAlias = tuple[str | int, ...]
+
+
+async def interpret(
+    schema: GraphQLSchema, operation: Operation, variables: Mapping[str, Any], context: Context
+) -> ExecutionResult:
+    """Run an operation. Raises errors of the whole operation."""
+    execute = partial(
+        graphql.execute,
+        schema,
+        operation.document,
+        context_value=context,
+        variable_values=dict(variables),
+        operation_name=operation.name,
+        hide_suggestions=True,
+        max_coercion_errors=MAX_VARIABLE_ERRORS,
+    )
+    if operation.is_introspection:
+        # It waits for nothing, so it can run in a thread.
+        outcome = await asyncio.to_thread(execute, executor_class=IntrospectionExecutor)
+    else:
+        outcome = execute(executor_class=OrderedExecutor)
+    return outcome if isinstance(outcome, ExecutionResult) else await outcome
+
+
+class OrderedErrors:
+    """The errors of an operation, by the position of the null that each has caused."""
+
+    def __init__(self) -> None:
+        self._by_position: dict[Position | None, GraphQLError] = {}
+
+    def add(self, error: GraphQLError, path: Path | None) -> None:
+        """Add the error of a null; the whole data is at None."""
+        position = None if path is None else tuple(path.as_list())
+        self._by_position.setdefault(position, error)
+
+    def has_nulled_position(self, path: Path | None) -> bool:
+        """Return whether data at a path is no longer needed; all of it is, here."""
+        return False
+
+    @property
+    def errors(self) -> list[GraphQLError]:
+        """All errors so far."""
+        return [*self._by_position.values()]
+
+    def in_document_order(self, data: dict[str, Any] | None) -> list[GraphQLError]:
+        """Return the errors of nulls that are in the data, in the order in which they are there."""
+        if data is None:
+            return [self._by_position[None]]
+        ranked = []
+        ranks: dict[int, dict[str, int]] = {}
+        for position, error in self._by_position.items():
+            rank = _find_rank(data, position or (), ranks)
+            if rank is not None:
+                ranked.append((rank, error))
+        return [error for _, error in sorted(ranked, key=lambda each: each[0])]
+
+
+class OrderedExecutor(CountingExecutor):
+    """graphql-core's executor that counts what it returns, with `OrderedErrors`."""
+
+    max_introspected_fields = MAX_FIELDS_INTROSPECTED_ALONG
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.collected_errors = OrderedErrors()  # type: ignore[assignment]
+        self._introspected_fields = 0
+
+    def build_response(self, data: dict[str, Any] | None) -> Any:
+        """Return the result with its errors in order."""
+        self.run_async_work_finished_hook()
+        assert isinstance(self.collected_errors, OrderedErrors)
+        errors = self.collected_errors.in_document_order(data)
+        return ExecutionResult(data, errors[:MAX_ERRORS] or None)
+
+    def handle_field_error(self, raw_error: Exception, *arguments: Any) -> None:
+        """Keep the error of a field; raise one of the whole operation."""
+        if isinstance(raw_error, WHOLE_OPERATION_ERRORS):
+            raise raw_error
+        super().handle_field_error(raw_error, *arguments)
+
+    @staticmethod
+    def complete_leaf_value(return_type: GraphQLLeafType, result: Any) -> Any:
+        """Return the serialized value. Raises InvalidResultError for one that does not fit."""
+        try:
+            return ExecutorThrowingOnIncremental.complete_leaf_value(return_type, result)
+        except GraphQLError as error:
+            raise InvalidResultError(error.message) from error
+
+    def complete_list_value(self, return_type: Any, *arguments: Any) -> Any:
+        """Complete the items of a list. Raises InvalidResultError for a value that is none."""
+        *_, result, _ = arguments
+        if not is_iterable(result):  # introspection has views of dictionaries
+            raise InvalidResultError("not a list")
+        return super().complete_list_value(return_type, *arguments)
+
+    def execute_fields(
+        self,
+        parent_type: GraphQLObjectType,
+        source_value: Any,
+        path: Path | None,
+        grouped_field_set: Mapping[str, Any],
+        position_context: Any,
+    ) -> Any:
+        """Execute all fields of an object to their end."""
+        if parent_type.name.startswith("__"):
+            self._introspected_fields += len(grouped_field_set)
+            if self._introspected_fields > self.max_introspected_fields:
+                raise LimitExceededError(
+                    f"Introspection returns more than {self.max_introspected_fields} fields; ask"
+                    " for the schema once, and for nothing else",
+                    limit="introspection",
+                    maximum=self.max_introspected_fields,
+                )
+        results: dict[str, Any] = {}
+        for name, details in grouped_field_set.items():
+            field_path = Path(path, name, parent_type.name)
+            try:
+                result = self.execute_field(
+                    parent_type, source_value, details, field_path, position_context
+                )
+            except GraphQLError as error:
+                result = error
+            if result is not Undefined:
+                results[name] = result
+        if not any(map(self.is_awaitable, results.values())):
+            return dict(zip(results, _require_success(results.values()), strict=True))
+
+        async def await_fields() -> dict[str, Any]:
+            settled = await self._settle([*results.values()])
+            return dict(zip(results, _require_success(settled), strict=True))
+
+        return await_fields()
+
+    def complete_iterable_value(
+        self,
+        item_type: GraphQLOutputType,
+        field_details_list: Any,
+        info: GraphQLResolveInfo[Any],
+        path: Path,
+        items: Iterable[Any],
+        position_context: Any,
+    ) -> Any:
+        """Complete all items of a list to their end."""
+        completed: list[Any] = []
+        is_async = False
+        for index, item in enumerate(items):
+            item_path = path.add_key(index, None)
+            try:
+                is_async |= self.complete_list_item_value(
+                    item,
+                    completed,
+                    item_type,
+                    field_details_list,
+                    info,
+                    item_path,
+                    position_context,
+                )
+            except GraphQLError as error:
+                completed.append(error)
+        if not is_async:
+            return _require_success(completed)
+
+        async def await_items() -> list[Any]:
+            return _require_success(await self._settle(completed))
+
+        return await_items()
+
+    async def _settle(self, results: list[Any]) -> list[Any]:
+        awaitable = [
+            position for position, result in enumerate(results) if self.is_awaitable(result)
+        ]
+        settled = await settle_all([results[position] for position in awaitable])
+        for position, result in zip(awaitable, settled, strict=True):
+            results[position] = result
+        return results
+
+
+class IntrospectionExecutor(OrderedExecutor):
+    """The executor of operations that do nothing but introspection, in a thread."""
+
+    max_introspected_fields = MAX_INTROSPECTED_FIELDS
+
+
+def _require_success(results: Iterable[Any]) -> list[Any]:
+    """Return the results; raise the first that is an error."""
+    successes = [*results]
+    for result in successes:
+        if isinstance(result, GraphQLError):
+            raise result
+    return successes
+
+
+def _find_rank(data: Any, position: Position, ranks: dict[int, dict[str, int]]) -> Any:
+    """Return where a position is in the data, to sort by; None if it is inside a null."""
+    rank = []
+    for key in position:
+        if data is None:
+            return None
+        if isinstance(key, str):
+            if id(data) not in ranks:
+                ranks[id(data)] = {name: number for number, name in enumerate(data)}
+            rank.append(ranks[id(data)][key])
+        else:
+            rank.append(key)
+        data = data[key]
+    return tuple(rank)

@@ -1,0 +1,99 @@
+"""Both APIs answer 503 to a read that takes too long, and stop it when its client leaves."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from rest import disconnection
+from schema.deadlines import Deadlines
+from storage.store import Store
+from tests.fixtures import World, open_client, run_gateway
+
+pytestmark = pytest.mark.anyio
+
+
+class Hang:
+    """Reads of lists that never end."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    async def list_page(self, *_: Any) -> Any:
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended.set()
+
+
+@pytest.fixture
+async def hang(monkeypatch: pytest.MonkeyPatch, anyio_backend: str) -> Hang:
+    hang = Hang()
+    monkeypatch.setattr(Store, "list_page", hang.list_page)
+    return hang
+
+
+@pytest.fixture
+async def impatient(world: World, anyio_backend: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with run_gateway(world.settings()) as gateway:
+        gateway.service.executor.deadlines = Deadlines(0.05)
+        async with open_client(gateway, world.keys.full) as client:
+            yield client
+
+
+async def test_rest_answers_503_at_the_deadline(impatient: httpx.AsyncClient, hang: Hang) -> None:
+    response = await impatient.get("/v1/units")
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    assert "took over 0.05 seconds" in response.json()["message"]
+    assert hang.ended.is_set()
+
+
+async def test_graphql_answers_503_at_the_deadline(
+    impatient: httpx.AsyncClient, hang: Hang
+) -> None:
+    response = await impatient.post("/graphql", json={"query": "{ units { data { id } } }"})
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    body = response.json()
+    assert [error["extensions"]["code"] for error in body["errors"]] == ["DEADLINE_EXCEEDED"]
+    assert "data" not in body
+    assert hang.ended.is_set()
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_read_ends_when_its_client_leaves(
+    world: World, hang: Hang, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disconnection, "WATCH_AFTER_SECONDS", 0.0)
+    body = b'{"query": "{ units { data { id } } }"}' if method == "POST" else b""
+    messages: list[dict[str, Any]] = [{"type": "http.request", "body": body}]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        if messages:
+            return messages.pop()
+        await hang.begun.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async with run_gateway(world.settings()) as gateway:
+        path = "/graphql" if method == "POST" else "/v1/units"
+        headers = [(b"api-key", world.keys.full.encode()), (b"content-type", b"application/json")]
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "headers": headers,
+            "scheme": "https",
+            "state": {},
+        }
+        await gateway.build_app()(scope, receive, send)
+    assert hang.ended.is_set()
+    assert sent == []

@@ -1,0 +1,247 @@
+"""No single request holds the event loop for long, whatever it asks for.
+
+Measured as the CPU time of the longest callback, so that a busy machine does not matter.
+"""
+
+import asyncio
+import gc
+import threading
+import time
+from asyncio import events
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+from graphql import get_introspection_query
+
+from schema import execution, operations
+from schema.compiler.runtime import MAX_SLICE_SECONDS, OBJECTS_IN_PART, build_in_parts
+from storage.mongo import driver
+from tests.fixtures import ALL_FLAGS, SEEN, World, create_world, drop_world, gateway_client
+from tests.schema.executor_comparison import BUNDLE
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+UNITS = 10_000
+MAX_HOLD_SECONDS = 0.25
+"""Five times the goal of 50 ms: machines differ, and busy ones take more CPU time."""
+
+
+class HoldWatch:
+    """The longest callback of the event loop."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.what = ""
+
+    def note(self, seconds: float, handle: Any) -> None:
+        if seconds > self.seconds:
+            self.seconds, self.what = seconds, repr(handle)[:300]
+
+
+@contextmanager
+def watch_holds() -> Iterator[HoldWatch]:
+    watch, run = HoldWatch(), events.Handle._run
+
+    def run_timed(handle: Any) -> None:
+        started = time.thread_time()
+        run(handle)
+        watch.note(time.thread_time() - started, handle)
+
+    events.Handle._run = run_timed  # type: ignore[method-assign, assignment]
+    try:
+        yield watch
+    finally:
+        events.Handle._run = run  # type: ignore[method-assign]
+
+
+@pytest.fixture(scope="module")
+async def large_client(
+    mongo_url: str, tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
+) -> AsyncIterator[httpx.AsyncClient]:
+    folder: Path = tmp_path_factory.mktemp("large")
+    world: World = await create_world(mongo_url, "large" + folder.name, folder / "b.json", BUNDLE)
+    mongo = driver.connect(mongo_url)
+    units = mongo[world.database]["units"]
+    template = await units.find_one({"_id": "unit-1"})
+    assert template is not None
+    await units.insert_many(
+        [template | {"_id": f"u{n:05}", "name": f"Unit {n}"} for n in range(UNITS)]
+    )
+    await driver.close(mongo)
+    async with gateway_client(world.settings(cache_mb=64), world.keys.full) as client:
+        client.headers.update(ALL_FLAGS)
+        gc.collect()
+        gc.freeze()  # as a worker does when it has started
+        yield client
+    gc.unfreeze()
+    drop_world(world)
+
+
+def graphql(query: str, **variables: Any) -> dict[str, Any]:
+    return {
+        "method": "POST",
+        "url": "/graphql",
+        "json": {"query": query, "variables": variables},
+    }
+
+
+ASSIGNMENT = {
+    "groupId": "view",
+    "attributeId": "sea",
+    "assetId": SEEN,
+    "unitId": "unit-1",
+}
+SNAKE = {
+    "group_id": "view",
+    "attribute_id": "sea",
+    "asset_id": SEEN,
+    "unit_id": "unit-1",
+}
+FIELDS = "id name assetId floorId createdAt updatedAt"
+ASSIGN = (
+    "mutation ($d: [AssignmentInput!]!) "
+    '{ assignUnitAttributes(groupId: "view", data: $d) { unitId } }'
+)
+WAYPOINTS = (
+    'query ($s: [WaypointInput!]!, $t: [WaypointInput!]!) { map(id: "plan/one") '
+    "{ distanceMatrix(sources: $s, targets: $t) { sources { targets { time } } } } }"
+)
+SCHEMA_FIELDS = (
+    "types { name description fields { name description args { name type { name } } "
+    "type { name kind ofType { name kind } } } }"
+)
+REQUESTS: dict[str, dict[str, Any]] = {
+    "10,000 units": graphql(f"{{ units(perPage: 10000) {{ data {{ {FIELDS} }} }} }}"),
+    "10,000 units, aliased": graphql(
+        "{ units(perPage: 10000) { data { " + " ".join(f"a{n}: name" for n in range(28)) + " } } }"
+    ),
+    "50,000 units by five fields": graphql(
+        "{ "
+        + " ".join(f"a{n}: units(perPage: 9000) {{ data {{ {FIELDS} }} }}" for n in range(5))
+        + " }"
+    ),
+    "10,000 units with floor and asset": graphql(
+        f"{{ units(perPage: 10000) {{ data {{ {FIELDS} floor {{ id name }} "
+        "asset { id name } } } }"
+    ),
+    "10,000 units with failing fields": graphql(
+        "{ units(perPage: 10000) { data { id floor { units(page: 0) { data { id } } } } } }"
+    ),
+    "10,000 units with pages of maps": graphql(
+        "{ units(perPage: 10000) { data { id maps(perPage: 1) { data { id name } } } } }"
+    ),
+    "400 duplicated fields": graphql(
+        "{ " + ("units { data { " + "floor { id } " * 20 + "} } ") * 20 + "}"
+    ),
+    "190 fragments": graphql(
+        "{ "
+        + " ".join(f"...F{n}" for n in range(190))
+        + " } "
+        + " ".join(f"fragment F{n} on Query {{ __typename }}" for n in range(190))
+    ),
+    "introspection": graphql(get_introspection_query()),
+    "introspection by 28 aliases": graphql(
+        "{ " + " ".join(f"a{n}: __schema {{ {SCHEMA_FIELDS} }}" for n in range(28)) + " }"
+    ),
+    "introspection with units": graphql(
+        f"{{ __schema {{ {SCHEMA_FIELDS} }} units {{ data {{ id }} }} }}"
+    ),
+    "10,000 assignments": graphql(ASSIGN, d=[ASSIGNMENT] * 9_900),
+    "10,000 assignments with numbers": graphql(ASSIGN, d=[ASSIGNMENT | {"unitId": 7}] * 9_900),
+    "10,000 empty assignments": graphql(ASSIGN, d=[{}] * 9_900),
+    "300,000 empty waypoints": graphql(WAYPOINTS, s=[{}] * 300_000, t=[]),
+    "50 waypoints": graphql(
+        WAYPOINTS,
+        s=[{"x": n, "y": 1, "floorId": "n/1 %"} for n in range(50)],
+        t=[{"x": 9, "y": 1, "floorId": "n/1 %"}],
+    ),
+    "300,000 unknown variables": graphql("{ __typename }", x=list(range(150_000))),
+    "deep variables": graphql("{ __typename }", x=orjson.Fragment(b"[" * 250 + b"]" * 250)),
+    "REST: 10,000 units": {"method": "GET", "url": "/v1/units?per-page=10000"},
+    "REST: 10,000 assignments": {
+        "method": "PUT",
+        "url": "/v1/units/attribute-groups/view/assignments",
+        "json": {"data": [SNAKE] * 10_000},
+    },
+    "REST: 8 MB": {
+        "method": "PUT",
+        "url": "/v1/units/attribute-groups/view/assignments",
+        "json": {"data": [SNAKE | {"unit_id": "u" * 255, "note": "n" * 400}] * 10_000},
+    },
+    "REST: 20 MB drawing": {
+        "method": "POST",
+        "url": "/v1/maps/parse",
+        "content": b"<svg" + b" " * 20_000_000 + b"/>",
+        "headers": {"Content-Type": "application/vnd.map+xml"},
+    },
+    "OpenAPI as YAML": {"method": "GET", "url": "/v1/openapi.yaml"},
+    "OpenAPI as JSON": {"method": "GET", "url": "/v1/openapi.json"},
+}
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip", "zstd"])
+@pytest.mark.parametrize("name", REQUESTS)
+async def test_no_request_holds_the_event_loop(
+    large_client: httpx.AsyncClient, name: str, encoding: str
+) -> None:
+    request = dict(REQUESTS[name])
+    if "json" in request:
+        request["content"] = orjson.dumps(request.pop("json"))
+        request["headers"] = {"Content-Type": "application/json"}
+    request["headers"] = {**request.get("headers", {}), "Accept-Encoding": encoding}
+    for _ in range(2):  # the second time, a query is compiled
+        with watch_holds() as watch:
+            await asyncio.sleep(0)  # a callback is watched from its beginning
+            async with large_client.stream(**request) as response:
+                [piece async for piece in response.aiter_raw()]
+            await asyncio.sleep(0)
+        assert watch.seconds < MAX_HOLD_SECONDS, watch.what
+
+
+async def test_others_are_answered_while_a_long_document_is_validated(
+    large_client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsing, answered = threading.Event(), threading.Event()
+    parse = operations.parse_client_operation
+
+    def parse_late(*arguments: Any) -> Any:
+        parsing.set()
+        assert answered.wait(60)
+        return parse(*arguments)
+
+    monkeypatch.setattr(execution, "parse_client_operation", parse_late)
+    document = "{ " + "units { data { id } } " * 100 + "}"
+    async with asyncio.TaskGroup() as group:
+        long = group.create_task(large_client.post("/graphql", json={"query": document}))
+        await asyncio.to_thread(parsing.wait, 60)
+        assert (await large_client.get("/v1/units?per-page=1")).status_code == 200
+        answered.set()
+    assert "errors" not in long.result().json()
+
+
+async def test_others_run_while_many_rows_are_made() -> None:
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    values = [*range(OBJECTS_IN_PART * 20)]
+
+    def build(part: Any) -> list[int]:
+        end = time.perf_counter() + MAX_SLICE_SECONDS
+        while time.perf_counter() <= end:
+            pass
+        return [*part]
+
+    counting = asyncio.create_task(count_turns())
+    assert await build_in_parts(build, values, OBJECTS_IN_PART) == values
+    counting.cancel()
+    assert turns >= 19
