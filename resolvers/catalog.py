@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
+from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.context import Info
 from resolvers.request.errors import RefusedDocumentError, RequestError
 from resolvers.request.input_rules import argument
-from resolvers.request.process_pool import ProcessPool
 from resolvers.shown_units import parse_with_units
 from resolvers.unit_maps import run_on_drawing
 from storage.audit import Origin

@@ -9,12 +9,12 @@ import strawberry
 
 from parsing.errors import DocumentRejectedError, ParsingError
 from parsing.svg.unit_map import parse_unit_map as parse_svg
+from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
+from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info
-from resolvers.request.cpu_limit import MAX_PARSE_CPU_SECONDS
 from resolvers.request.errors import MalformedDocumentError, RefusedDocumentError
 from resolvers.request.input_rules import argument
-from resolvers.request.process_pool import ProcessPool
 from storage.maps import Map
 
 SvgDocument = NewType("SvgDocument", bytes)

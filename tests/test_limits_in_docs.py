@@ -102,20 +102,20 @@ DOCUMENTED = {
     "resolvers/request/budget:MAX_RECORDS_PER_REQUEST": [
         ("graphql.md", "## Limits", "returns {:,} records at most"),
     ],
-    "resolvers/request/cpu_limit:MAX_PARSE_CPU_SECONDS": [
+    "resolvers/processes/cpu_limit:MAX_PARSE_CPU_SECONDS": [
         ("unit-maps.md", "## Limits", "Parsing may take {:.0f} seconds of CPU time"),
         ("operation.md", "## Processes for drawings", "CPU time for a drawing | {:.0f} |"),
     ],
-    "resolvers/request/process_pool:MAX_WAITING": [
+    "resolvers/processes/process_pool:MAX_WAITING": [
         ("operation.md", "## Processes for drawings", "drawings that wait | {:,} per worker"),
     ],
-    "resolvers/request/process_pool:MAX_WAITING_BYTES": [
+    "resolvers/processes/process_pool:MAX_WAITING_BYTES": [
         ("operation.md", "## Processes for drawings", "drawings that wait | {:,} (128 MiB)"),
     ],
-    "resolvers/request/process_pool:MAX_WAIT_SECONDS": [
+    "resolvers/processes/process_pool:MAX_WAIT_SECONDS": [
         ("operation.md", "## Processes for drawings", "that a drawing waits | {:.0f} |"),
     ],
-    "resolvers/request/worker_process:MAX_IDLE_BYTES": [
+    "resolvers/processes/worker_process:MAX_IDLE_BYTES": [
         ("operation.md", "## Processes for drawings", "keeps more than {:,} bytes (128 MiB)"),
     ],
     "resolvers/routes:MAX_CANDIDATES": [

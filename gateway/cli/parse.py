@@ -7,7 +7,7 @@ import click
 from parsing.errors import ParsingError
 from parsing.svg.render import to_svg
 from parsing.svg.unit_map import parse_unit_map as parse_svg
-from resolvers.request.cpu_limit import limit_cpu_time
+from resolvers.processes.cpu_limit import limit_cpu_time
 
 
 @click.command()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
-from resolvers.request.worker_process import NICENESS
+from resolvers.processes.worker_process import NICENESS
 from routing.processing import ProcessingProgress
 
 T = TypeVar("T")

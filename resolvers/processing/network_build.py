@@ -15,7 +15,7 @@ from resolvers.networks.routable_maps import Placement
 from resolvers.plans.location_matching import ExistingLocation, match_existing_locations
 from resolvers.plans.records import RecordDict, build_directory, build_location_records
 from resolvers.plans.translation import translate_plan
-from resolvers.request.cpu_limit import limit_cpu_time
+from resolvers.processes.cpu_limit import limit_cpu_time
 from resolvers.request.input_rules import Range
 from routing.costing import TravelMode
 from routing.picture import draw_level

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.networks.routable_maps import RoutableMap
+from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.arguments import parse_page_request
 from resolvers.request.budget import MAX_RECORDS_PER_REQUEST, Budget
 from resolvers.request.caller import Caller
 from resolvers.request.loading import BatchLoad, DataLoader
-from resolvers.request.process_pool import ProcessPool
 from resolvers.request.read_log import ReadLog
 from storage.audit import Origin
 from storage.cache.record_cache import RecordCache, RecordCacheKey

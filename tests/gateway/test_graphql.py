@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.context import Context
-from resolvers.request.process_pool import ProcessPool
 from tests.fixtures import SEEN, UNIT, data_of, post_graphql
 
 pytestmark = pytest.mark.anyio

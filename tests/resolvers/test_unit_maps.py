@@ -14,8 +14,8 @@ import pytest
 from parsing.svg.unit_map import parse_unit_map
 from resolvers import catalog, unit_maps
 from resolvers.catalog import import_catalog
-from resolvers.request import process_pool
-from resolvers.request.process_pool import ProcessPool
+from resolvers.processes import process_pool
+from resolvers.processes.process_pool import ProcessPool
 from storage.errors import BundleError
 from tests.fixtures import (
     BASE_URL,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from parsing.svg.unit_map import parse_unit_map
-from resolvers.request.cpu_limit import limit_cpu_time
+from resolvers.processes.cpu_limit import limit_cpu_time
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 
 cli_parse = import_module("gateway.cli.parse")

@@ -15,11 +15,11 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
-from resolvers.request import process_pool, worker_process
-from resolvers.request.cpu_limit import CpuTimeExceededError
+from resolvers.processes import process_pool, worker_process
+from resolvers.processes.cpu_limit import CpuTimeExceededError
+from resolvers.processes.process_pool import ProcessPool
+from resolvers.processes.worker_process import NICENESS, WorkerDiedError
 from resolvers.request.errors import ServiceBusyError
-from resolvers.request.process_pool import ProcessPool
-from resolvers.request.worker_process import NICENESS, WorkerDiedError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from resolvers.request.cpu_limit import limit_cpu_time
+from resolvers.processes.cpu_limit import limit_cpu_time
 
 NICENESS = 10
 """Lets the serving processes run first when all cores are busy."""

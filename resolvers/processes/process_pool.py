@@ -9,8 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Self, TypeVar, TypeVarTuple
 
+from resolvers.processes.worker_process import Outcome, Task, WorkerProcess
 from resolvers.request.errors import ServiceBusyError
-from resolvers.request.worker_process import Outcome, Task, WorkerProcess
 
 A = TypeVarTuple("A")
 T = TypeVar("T")
