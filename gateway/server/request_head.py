@@ -6,7 +6,7 @@ import httptools
 
 Headers = list[tuple[bytes, bytes]]
 
-_HOST = re.compile(rb"[0-9A-Za-z._~%!$&'()*+,;=:\[\]-]*\Z")  # RFC 3986, 3.2.2 and 3.2.3
+_HOST = re.compile(rb"[0-9A-Za-z._~%!$&'()*+,;=:\[\]-]+\Z")  # RFC 3986, 3.2.2 and 3.2.3
 _ABSOLUTE_TARGET = re.compile(rb"https?://([^/?#]+)/?", re.IGNORECASE)
 
 

@@ -163,6 +163,7 @@ def test_empty_lines_do_not_keep_an_idle_connection_open() -> None:
         (GET[:-2] + HOST + b"\r\n", 400, "exactly one Host"),
         (b"GET / HTTP/1.0\r\n" + HOST * 2 + b"\r\n", 400, "exactly one Host"),
         (b"GET / HTTP/1.1\r\nHost: a/b@c\r\n\r\n", 400, "Host header"),
+        (b"GET / HTTP/1.1\r\nHost:\r\n\r\n", 400, "Host header"),
         (b"\x16\x03\x01\x02\x00", 400, "Malformed"),  # TLS where plain HTTP is spoken
         (b"GET / HTTP/2.0\r\n" + HOST + b"\r\n", 505, "use HTTP/1.1"),
         (b"GET / HTTP/0.9\r\n" + HOST + b"\r\n", 505, "use HTTP/1.1"),
