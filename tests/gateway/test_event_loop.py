@@ -7,6 +7,7 @@ import asyncio
 import gc
 import threading
 import time
+import uuid
 from asyncio import events
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from storage.mongo import driver
 from tests.fixtures import ALL_FLAGS, SEEN, World, create_world, drop_world, gateway_client
 from tests.schema.executor_comparison import BUNDLE
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.xdist_group("event-loop")]
 
 UNITS = 10_000
 MAX_HOLD_SECONDS = 0.25
@@ -64,7 +65,7 @@ async def large_client(
     mongo_url: str, tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
 ) -> AsyncIterator[httpx.AsyncClient]:
     folder: Path = tmp_path_factory.mktemp("large")
-    world: World = await create_world(mongo_url, "large" + folder.name, folder / "b.json", BUNDLE)
+    world: World = await create_world(mongo_url, uuid.uuid4().hex, folder / "b.json", BUNDLE)
     mongo = driver.connect(mongo_url)
     units = mongo[world.database]["units"]
     template = await units.find_one({"_id": "unit-1"})
