@@ -28,7 +28,7 @@ from bench.load.machine import LOAD_CORE, pin_to_cores
 SEED = 20260731
 EXTRA_SECONDS = 120.0
 """How much longer than ordered a load may take before it is treated as hanging."""
-REFUSED_STATUS = 503
+REFUSED_STATUSES = (429, 503)
 
 
 class LoadOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class LoadOrder(msgspec.Struct, frozen=True, kw_only=True):
     rate: float | None = None
     """Requests per second in total; None sends as fast as answers arrive."""
     may_refuse: bool = False
-    """Whether 503 is allowed and counted separately. Waiting for a connection is then not counted,
+    """Whether 429 and 503 are allowed and counted separately. Waiting for a connection is then not counted,
     because more requests fall due than can be answered."""
 
 
@@ -163,7 +163,7 @@ class _LoadRun:
     def _latencies_for(self, status: int) -> list[float]:
         if status == self._order.status:
             return self.answered
-        if status == REFUSED_STATUS and self._order.may_refuse:
+        if status in REFUSED_STATUSES and self._order.may_refuse:
             return self.refused
         raise LoadError(f"{self._order.requests[0].path}: the server answered {status}")
 

@@ -8,7 +8,7 @@ import pytest
 
 from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
-from storage.mongo import driver
+from storage.mongo import change_stream, driver
 from storage.setup import preparation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -119,7 +119,7 @@ async def test_there_is_no_snapshot_if_the_stream_cannot_be_opened(
     def fail(*_: Any) -> Any:
         raise driver.UNREACHABLE_ERRORS[0]("away")
 
-    monkeypatch.setattr(driver, "tail_changes", fail)
+    monkeypatch.setattr(change_stream, "tail_changes", fail)
     async with ChangeFeed(database).run() as followed:
         await asyncio.sleep(0.05)
         assert followed.take_snapshot() is None
