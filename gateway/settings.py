@@ -109,6 +109,9 @@ class Settings:
     requests_in_flight: int = _setting(
         100, POSITIVE_COUNT, "Requests that a worker processes at a time; more are answered 503."
     )
+    requests_per_key: int = _setting(
+        50, POSITIVE_COUNT, "Of these, requests of the same API key; more are answered 429."
+    )
     rate_limit: int = _setting(
         0, COUNT_OR_ZERO, "Requests per second and key that a worker answers; 0 sets no limit."
     )

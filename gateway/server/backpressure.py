@@ -10,13 +10,15 @@ from collections.abc import Sized
 from typing import Any
 
 from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+from gateway.server.early_rejection import EarlyRejectionProtocol
 
 MAX_PIECE_BYTES = 2048
 """Parsed at a time. The smallest request has 26 bytes, so at most 80 can be queued."""
 
 
-class BackpressureProtocol(HttpToolsProtocol):
+class BackpressureProtocol(EarlyRejectionProtocol):
     """Buffer bytes unparsed while requests are queued, and requests while writing is paused.
 
     A connection holds one unread response, or two over TLS, which buffers one more than the

@@ -17,6 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from gateway.cache.cached_response import serialize_headers
 from gateway.exchange import SCOPE_EARLY_STATUS, get_request_id, log_request, new_request_id
+from gateway.server.admission import Admission
 from gateway.server.backpressure import BackpressureProtocol
 from gateway.server.config import ConnectionLimits, FastPathLookup
 from rest.errors import headers_too_large_error, url_too_long_error
@@ -41,7 +42,9 @@ class _ProtocolError(Exception):
 
 
 def build_http_protocol(
-    limits: ConnectionLimits, fast_path: FastPathLookup | None = None
+    limits: ConnectionLimits,
+    fast_path: FastPathLookup | None = None,
+    admission: Admission | None = None,
 ) -> type["HttpProtocol"]:
     """Return a protocol class with these limits, for uvicorn's `http` option.
 
@@ -50,7 +53,9 @@ def build_http_protocol(
 
     class ConfiguredHttpProtocol(HttpProtocol):
         def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, limits=limits, fast_path=fast_path, **options)
+            super().__init__(
+                *args, limits=limits, fast_path=fast_path, admission=admission, **options
+            )
 
     return ConfiguredHttpProtocol
 

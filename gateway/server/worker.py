@@ -185,7 +185,9 @@ def build_uvicorn_config(
         secure["ssl_context_factory"] = lambda config, default: context
     return uvicorn.Config(
         application.asgi_app,
-        http=build_http_protocol(server_config.limits, application.fast_path),
+        http=build_http_protocol(
+            server_config.limits, application.fast_path, application.admission
+        ),
         ws="none",
         lifespan="on",
         interface="asgi3",

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
 from gateway.middleware.access_log import AccessLogMiddleware
+from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits, FastPathLookup
 from gateway.server.protocol import HttpProtocol, build_http_protocol
 from gateway.server.worker import EventLoop
@@ -47,11 +48,12 @@ async def listen(
     limits: ConnectionLimits,
     context: ssl.SSLContext | None = None,
     fast_path: FastPathLookup | None = None,
+    admission: Admission | None = None,
 ) -> AsyncGenerator[Listener]:
     """Serves on a free port, over TLS if there is a context."""
     config = uvicorn.Config(
         app if isinstance(app, AccessLogMiddleware) else AccessLogMiddleware(app),
-        http=build_http_protocol(limits, fast_path), ws="none", log_config=None,
+        http=build_http_protocol(limits, fast_path, admission), ws="none", log_config=None,
         timeout_keep_alive=limits.keep_alive_seconds, interface="asgi3",
     )  # fmt: skip
     config.load()
