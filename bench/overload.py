@@ -45,6 +45,9 @@ class OverloadSample(msgspec.Struct, frozen=True, kw_only=True):
     peak: float
     """Requests per second, like goodput and refused."""
     goodput: float
+    efficiency: float
+    """Requests answered per CPU second of the gateway, as a share of those at the peak. Unlike
+    goodput, it hardly depends on what else the machine does."""
     p99_ms: float
     refused: float
     refused_p99_ms: float
@@ -65,10 +68,14 @@ class OverloadSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure_gateway(
-    server: PeerServer, workload: Workload, directory: Directory, load: LoadGenerator, seconds: float
+    server: PeerServer,
+    workload: Workload,
+    directory: Directory,
+    load: LoadGenerator,
+    seconds: float,
 ) -> Iterator[OverloadSample]:
     """Measure the peak, then each factor of it. Raises LoadError."""
-    peak = max(
+    peak, peak_per_cpu_second = max(
         _saturate(server, workload, directory, load, seconds, connections)
         for connections in PEAK_CONNECTIONS
     )
@@ -77,12 +84,15 @@ def measure_gateway(
         order = server.build_order(
             workload, directory, seconds, CONNECTIONS, factor * peak, may_refuse=True
         )
+        cpu = server.cpu_seconds()
         outcome = load.run(order)
+        per_cpu_second = outcome.answered.requests / (server.cpu_seconds() - cpu)
         yield OverloadSample(
             peer=server.peer.title,
             factor=factor,
             peak=peak,
             goodput=outcome.answered.requests / outcome.seconds,
+            efficiency=per_cpu_second / peak_per_cpu_second,
             p99_ms=outcome.answered.p99_ms,
             refused=outcome.refused.requests / outcome.seconds,
             refused_p99_ms=outcome.refused.p99_ms,
@@ -98,11 +108,14 @@ def _saturate(
     load: LoadGenerator,
     seconds: float,
     connections: int,
-) -> float:
+) -> tuple[float, float]:
+    """Return the requests answered per second, and per CPU second of the gateway."""
+    cpu = server.cpu_seconds()
     outcome = load.run(
         server.build_order(workload, directory, seconds, connections, may_refuse=True)
     )
-    return outcome.answered.requests / outcome.seconds
+    answered = outcome.answered.requests
+    return answered / outcome.seconds, answered / max(server.cpu_seconds() - cpu, 0.01)
 
 
 def _wait_for_recovery(
@@ -110,7 +123,7 @@ def _wait_for_recovery(
 ) -> float | None:
     start = time.perf_counter()
     while (begun := time.perf_counter() - start) < RECOVERY_SECONDS:
-        rate = _saturate(
+        rate, _ = _saturate(
             server, workload, directory, load, RECOVERY_SLICE_SECONDS, PEAK_CONNECTIONS[0]
         )
         if rate >= MIN_RECOVERED * peak:
@@ -123,7 +136,7 @@ def build_table(samples: list[OverloadSample]) -> ReportTable:
     return ReportTable(
         "Overload",
         (
-            "gateway", "times peak", "peak/s", "goodput/s", "of peak", "p99 ms", "refused/s",
+            "gateway", "times peak", "peak/s", "goodput/s", "of peak", "per CPU s", "p99 ms", "refused/s",
             "refused p99 ms", "MB before", "MB after", "recovered s", "as promised",
         ),
         [
@@ -133,6 +146,7 @@ def build_table(samples: list[OverloadSample]) -> ReportTable:
                 format_figure(sample.peak),
                 format_figure(sample.goodput),
                 f"{sample.goodput / sample.peak:.0%}",
+                f"{sample.efficiency:.0%}",
                 format_figure(sample.p99_ms),
                 format_figure(sample.refused),
                 format_figure(sample.refused_p99_ms),

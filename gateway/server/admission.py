@@ -5,7 +5,7 @@ Only work counts. See docs/decisions/server/load-shedding.md.
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
@@ -122,6 +122,9 @@ class Admission:
             )
         )
         self._is_known_key = is_known_key
+        self._unstarted: deque[Callable[[], None]] = deque()
+        self._has_started_one = False
+        """Whether a request has started in this turn of the event loop."""
         self._unlogged: Counter[int] = Counter()
 
     @property
@@ -141,6 +144,24 @@ class Admission:
             is_known = key is not None and self._is_known_key(key)
             permit = Permit(self, self.keyed, key if key is not None and is_known else "")
         return permit.acquire() or permit
+
+    def start(self, begin: Callable[[], None]) -> None:
+        """Begin the work of an admitted request: of one in each turn of the event loop, in order.
+
+        If all those admitted began at once, each turn would have a step of every request, and the
+        loop would read, and reject, the next ones only after all of these.
+        """
+        if self._has_started_one:
+            self._unstarted.append(begin)
+            return
+        self._has_started_one = True
+        asyncio.get_running_loop().call_soon(self._begin_turn)
+        begin()
+
+    def _begin_turn(self) -> None:
+        self._has_started_one = False
+        if self._unstarted:
+            self.start(self._unstarted.popleft())
 
     def count_unlogged(self, rejection: Rejection) -> None:
         """Count a rejection that gets no line in the access log.

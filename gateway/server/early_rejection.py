@@ -4,6 +4,7 @@ A rejection by the application costs a task, the middleware and a log line: enou
 take the time of the requests that are worked on.
 """
 
+import functools
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import (
@@ -14,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import (
 
 from gateway.cache.cached_response import serialize_headers
 from gateway.exchange import get_request_id
-from gateway.server.admission import SCOPE_ADMISSION, Admission, Rejection
+from gateway.server.admission import SCOPE_ADMISSION, Admission, Permit, Rejection
 
 MAX_DISCARDED_DIGITS = 5
 """Of the `Content-Length` of a body that is read and discarded: below 100,000 bytes."""
@@ -38,13 +39,20 @@ class EarlyRejectionProtocol(HttpToolsProtocol):
             self._is_parsing = False
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        if self._admission is not None:
-            decision = self._admission.admit(cycle.scope)
-            if isinstance(decision, Rejection) and self._can_reject(cycle):
-                self._reject(cycle, decision, self._admission)
-                return
-            cycle.scope[SCOPE_ADMISSION] = decision  # type: ignore[typeddict-unknown-key]
-        super()._start_asgi_task(cycle, app)
+        admission = self._admission
+        if admission is None:
+            super()._start_asgi_task(cycle, app)
+            return
+        decision = admission.admit(cycle.scope)
+        if isinstance(decision, Rejection) and self._can_reject(cycle):
+            self._reject(cycle, decision, admission)
+            return
+        cycle.scope[SCOPE_ADMISSION] = decision  # type: ignore[typeddict-unknown-key]
+        begin = functools.partial(super()._start_asgi_task, cycle, app)
+        if isinstance(decision, Permit):
+            admission.start(begin)
+        else:
+            begin()
 
     def _can_reject(self, cycle: RequestResponseCycle) -> bool:
         """Return whether the request is the last one parsed, and plain.

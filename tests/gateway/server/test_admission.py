@@ -1,6 +1,7 @@
 """A worker has slots for so many requests, for so many of one key, and apart for those without."""
 
 import asyncio
+import functools
 import logging
 from typing import Any
 
@@ -128,3 +129,17 @@ def test_rejections_without_a_line_of_their_own_are_counted_in_one(
     logged: list[Any] = [getattr(record, "fields", None) for record in caplog.records]
     counts = [{"status": 503, "rejected": 1000}, {"status": 429, "rejected": 1}]
     assert logged == counts * 2
+
+
+def test_one_request_starts_in_each_turn_of_the_event_loop() -> None:
+    async def scenario() -> None:
+        admission, started = Admission(), list[str]()
+        for name in "abc":
+            admission.start(functools.partial(started.append, name))
+        for expected in ("a", "ab", "abc", "abc"):
+            assert "".join(started) == expected
+            await asyncio.sleep(0)
+        admission.start(functools.partial(started.append, "d"))  # nothing waits: it starts at once
+        assert started[-1] == "d"
+
+    asyncio.run(scenario())
