@@ -1,10 +1,10 @@
 """`python -m bench.overload`: what is left of the throughput when far too much is asked.
 
 For each gateway, without and with the response cache: the peak of requests answered per second;
-then four and eight times as many are due, over more connections than the gateway works on. Ordered
-requests keep falling due whether or not earlier ones were answered (open loop). Measured are goodput
-(answers other than rejections), how fast rejections are, the memory of the worker, and how soon
-after the overload everything is answered again.
+then four and eight times as many fall due, whether or not earlier ones were answered, over more
+connections than the gateway works on. Measured are goodput (answers other than rejections), how
+fast rejections are, the memory of the worker, and how soon after the overload it answers as many
+again.
 """
 
 import time
@@ -136,8 +136,8 @@ def build_table(samples: list[OverloadSample]) -> ReportTable:
     return ReportTable(
         "Overload",
         (
-            "gateway", "times peak", "peak/s", "goodput/s", "of peak", "per CPU s", "p99 ms", "refused/s",
-            "refused p99 ms", "MB before", "MB after", "recovered s", "as promised",
+            "gateway", "times peak", "peak/s", "goodput/s", "of peak", "per CPU s", "p99 ms",
+            "refused/s", "refused p99 ms", "MB before", "MB after", "recovered s", "as promised",
         ),
         [
             (

@@ -47,8 +47,8 @@ class LoadOrder(msgspec.Struct, frozen=True, kw_only=True):
     rate: float | None = None
     """Requests per second in total; None sends as fast as answers arrive."""
     may_refuse: bool = False
-    """Whether 429 and 503 are allowed and counted separately. Waiting for a connection is then not counted,
-    because more requests fall due than can be answered."""
+    """Whether 429 and 503 are allowed and counted separately. Waiting for a connection is then not
+    counted, because more requests fall due than can be answered."""
 
 
 class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):

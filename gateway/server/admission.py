@@ -23,6 +23,8 @@ MAX_KEYLESS_IN_FLIGHT = 20
 MAX_ARRIVING_BYTES = 128 << 20
 """Total of all incomplete request bodies: six times the largest body allowed."""
 LOG_INTERVAL_SECONDS = 1.0
+REJECTIONS_PER_START = 8
+"""A rejection takes about 30 microseconds, a request 1 millisecond: work gets 80 % of the time."""
 SCOPE_ADMISSION = "floorgate.admission"
 """Scope member: the `Decision` about a request, if the protocol has made it."""
 
@@ -123,6 +125,7 @@ class Admission:
         )
         self._is_known_key = is_known_key
         self._unstarted: deque[Callable[[], None]] = deque()
+        self._rejected_in_turn = 0
         self._has_started_one = False
         """Whether a request has started in this turn of the event loop."""
         self._unlogged: Counter[int] = Counter()
@@ -149,7 +152,8 @@ class Admission:
         """Begin the work of an admitted request: of one in each turn of the event loop, in order.
 
         If all those admitted began at once, each turn would have a step of every request, and the
-        loop would read, and reject, the next ones only after all of these.
+        loop would read, and reject, the next ones only after all of these. A turn with many
+        rejections starts more, so that rejecting does not take most of the time.
         """
         if self._has_started_one:
             self._unstarted.append(begin)
@@ -160,6 +164,10 @@ class Admission:
 
     def _begin_turn(self) -> None:
         self._has_started_one = False
+        rejected, self._rejected_in_turn = self._rejected_in_turn, 0
+        more = min(rejected // REJECTIONS_PER_START, len(self._unstarted) - 1)
+        for _ in range(more):
+            self._unstarted.popleft()()
         if self._unstarted:
             self.start(self._unstarted.popleft())
 
@@ -172,6 +180,7 @@ class Admission:
         if not self._unlogged:
             asyncio.get_running_loop().call_later(LOG_INTERVAL_SECONDS, self._log_counts)
         self._unlogged[rejection.status] += 1
+        self._rejected_in_turn += 1
 
     def _log_counts(self) -> None:
         counts, self._unlogged = self._unlogged, Counter()

@@ -62,7 +62,7 @@ class ApiKeyCache:
         """Return whether a request has had this key and it was valid then. Neither counts as use
         nor validates, so it holds at times when every key has to be read again.
         """
-        if not api_keys.is_well_formed(key):
+        if len(key) != api_keys.KEY_LENGTH:
             return False
         return self._records.peek(api_keys.hash_key(key), None) is not None
 

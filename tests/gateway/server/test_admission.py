@@ -12,6 +12,7 @@ from gateway.server import admission as admission_module
 from gateway.server.admission import (
     MAX_KEYLESS_IN_FLIGHT,
     OVERLOADED,
+    REJECTIONS_PER_START,
     Admission,
     Decision,
     Permit,
@@ -129,6 +130,23 @@ def test_rejections_without_a_line_of_their_own_are_counted_in_one(
     logged: list[Any] = [getattr(record, "fields", None) for record in caplog.records]
     counts = [{"status": 503, "rejected": 1000}, {"status": 429, "rejected": 1}]
     assert logged == counts * 2
+
+
+def test_more_requests_start_in_a_turn_with_many_rejections() -> None:
+    async def scenario() -> None:
+        admission, started = Admission(), list[int]()
+        for number in range(10):
+            admission.start(functools.partial(started.append, number))
+        for _ in range(3 * REJECTIONS_PER_START):
+            admission.count_unlogged(OVERLOADED)
+        counts = []
+        while len(started) < 10:
+            counts.append(len(started))
+            await asyncio.sleep(0)
+        assert counts == [1, 5, 6, 7, 8, 9]
+        assert started == [*range(10)]
+
+    asyncio.run(scenario())
 
 
 def test_one_request_starts_in_each_turn_of_the_event_loop() -> None:
