@@ -23,8 +23,13 @@ MAX_KEYLESS_IN_FLIGHT = 20
 MAX_ARRIVING_BYTES = 128 << 20
 """Total of all incomplete request bodies: six times the largest body allowed."""
 LOG_INTERVAL_SECONDS = 1.0
-REJECTIONS_PER_START = 8
-"""A rejection takes about 30 microseconds, a request 1 millisecond: work gets 80 % of the time."""
+REJECTIONS_PER_START = 2
+"""A rejection takes a tenth of the time of a small request: work gets 80 % of the time."""
+MAX_REJECTIONS_PER_SECOND = 4000
+"""By the protocol: some 15 % of the time of a worker. Clients that cause more wait."""
+REJECTION_BURST_SECONDS = 0.025
+MAX_DELAY_SECONDS = 1.0
+"""The `Retry-After` of a rejection."""
 SCOPE_ADMISSION = "floorgate.admission"
 """Scope member: the `Decision` about a request, if the protocol has made it."""
 
@@ -126,6 +131,8 @@ class Admission:
         self._is_known_key = is_known_key
         self._unstarted: deque[Callable[[], None]] = deque()
         self._rejected_in_turn = 0
+        self._rejections_due = float("-inf")
+        """When the rejections so far would have been sent at their maximum rate."""
         self._has_started_one = False
         """Whether a request has started in this turn of the event loop."""
         self._unlogged: Counter[int] = Counter()
@@ -170,6 +177,16 @@ class Admission:
             self._unstarted.popleft()()
         if self._unstarted:
             self.start(self._unstarted.popleft())
+
+    def delay_after(self, now: float) -> float:
+        """Return the seconds to wait before reading from a client again that is rejected `now`.
+
+        It was told to wait a second. If it does, or few are rejected, it notices nothing. Clients
+        that ask again at once would otherwise take the time of the requests that are worked on.
+        """
+        due = max(self._rejections_due, now - REJECTION_BURST_SECONDS)
+        self._rejections_due = due = due + 1 / MAX_REJECTIONS_PER_SECOND
+        return min(max(0.0, due - now), MAX_DELAY_SECONDS)
 
     def count_unlogged(self, rejection: Rejection) -> None:
         """Count a rejection that gets no line in the access log.

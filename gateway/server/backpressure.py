@@ -43,7 +43,11 @@ class BackpressureProtocol(EarlyRejectionProtocol):
 
     def _parse(self) -> None:
         """Parse the buffered bytes until a request has to be queued."""
-        while self._unparsed and not self.pipeline and not self.transport.is_closing():
+        while (
+            self._unparsed
+            and not (self.pipeline or self._is_delayed)
+            and not self.transport.is_closing()
+        ):
             piece = bytes(self._unparsed[:MAX_PIECE_BYTES])
             del self._unparsed[:MAX_PIECE_BYTES]
             self.parse(piece)
@@ -54,6 +58,10 @@ class BackpressureProtocol(EarlyRejectionProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self._parse()
+
+    def _end_delay(self) -> None:
+        super()._end_delay()
         self._parse()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:

@@ -30,6 +30,8 @@ class EarlyRejectionProtocol(HttpToolsProtocol):
         super().__init__(*args, **options)
         self._admission = admission
         self._is_parsing = False
+        self._is_delayed = False
+        """Whether this client, which was rejected, has to wait before its next request is read."""
 
     def on_headers_complete(self) -> None:
         self._is_parsing = True
@@ -85,3 +87,13 @@ class EarlyRejectionProtocol(HttpToolsProtocol):
         )
         self.server_state.total_requests += 1
         admission.count_unlogged(rejection)
+        delay_seconds = admission.delay_after(self.loop.time())
+        if delay_seconds:
+            self._is_delayed = True
+            self.flow.pause_reading()
+            self.loop.call_later(delay_seconds, self._end_delay)
+
+    def _end_delay(self) -> None:
+        self._is_delayed = False
+        if not self.transport.is_closing():
+            self.flow.resume_reading()

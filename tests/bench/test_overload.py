@@ -24,7 +24,10 @@ def test_each_factor_of_the_peak_is_due_whatever_is_answered() -> None:
         *peaks, overloads[0], build_outcome(0.5, 250), overloads[1], build_outcome(0.5, 250)
     )
     server = replace(build_server(*map(float, range(20))), pid=os.getpid())
-    samples = list(measure_gateway(server, WORKLOAD, DIRECTORY, load, 1.0))
+    patient = CannedLoad(build_outcome(1.0, 5, 15), build_outcome(1.0, 4, 16))
+    samples = list(measure_gateway(server, WORKLOAD, DIRECTORY, load, patient, 1.0))
+    assert [order.rate for order in patient.orders] == [20, 20]
+    assert [sample.refused_p99_ms for sample in samples] == [19.0, 20.0]
     assert [order.rate for order in load.orders] == [None, None, 2000.0, None, 4000.0, None]
     assert [(sample.peak, sample.goodput, sample.refused) for sample in samples] == [
         (500.0, 450.0, 1550.0), (500.0, 420.0, 3580.0),
@@ -35,7 +38,8 @@ def test_a_gateway_that_does_not_recover_is_found(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(overload, "RECOVERY_SECONDS", 0.0)
     load = CannedLoad(*[build_outcome(1.0, 10)] * 6)
     server = replace(build_server(*map(float, range(20))), pid=os.getpid())
-    samples = list(measure_gateway(server, WORKLOAD, DIRECTORY, load, 1.0))
+    patient = CannedLoad(*[build_outcome(1.0, 20)] * 2)
+    samples = list(measure_gateway(server, WORKLOAD, DIRECTORY, load, patient, 1.0))
     assert [sample.recovered_seconds for sample in samples] == [None, None]
     assert not samples[0].meets_targets
 

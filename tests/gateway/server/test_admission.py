@@ -11,6 +11,7 @@ from starlette.types import Scope
 from gateway.server import admission as admission_module
 from gateway.server.admission import (
     MAX_KEYLESS_IN_FLIGHT,
+    MAX_REJECTIONS_PER_SECOND,
     OVERLOADED,
     REJECTIONS_PER_START,
     Admission,
@@ -130,6 +131,17 @@ def test_rejections_without_a_line_of_their_own_are_counted_in_one(
     logged: list[Any] = [getattr(record, "fields", None) for record in caplog.records]
     counts = [{"status": 503, "rejected": 1000}, {"status": 429, "rejected": 1}]
     assert logged == counts * 2
+
+
+def test_reading_is_delayed_only_after_more_rejections_than_the_maximum() -> None:
+    admission, now = Admission(), 100.0
+    burst = round(admission_module.REJECTION_BURST_SECONDS * MAX_REJECTIONS_PER_SECOND)
+    assert [admission.delay_after(now) for _ in range(burst)] == [pytest.approx(0.0)] * burst
+    delays = [admission.delay_after(now) for _ in range(10_000)]
+    assert delays == sorted(delays)
+    assert delays[0] == pytest.approx(1 / MAX_REJECTIONS_PER_SECOND)
+    assert delays[-1] == admission_module.MAX_DELAY_SECONDS
+    assert admission.delay_after(now + 60) == 0.0
 
 
 def test_more_requests_start_in_a_turn_with_many_rejections() -> None:

@@ -10,12 +10,15 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.middleware.load_shedding import LoadSheddingMiddleware
+from gateway.server import admission as admission_module
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits
+from gateway.server.protocol import HttpProtocol
 from tests.gateway.server.connections import (
     GET,
     HOST,
     LAST_GET,
+    Listener,
     Streams,
     listen,
     run,
@@ -34,6 +37,12 @@ class App:
         self.release = asyncio.Event()
         self.started: list[str] = []
         self.admission = Admission(1, 1)
+        self.listener = Listener()
+
+    @property
+    def protocols(self) -> list[HttpProtocol]:
+        """The server's side of the open connections."""
+        return self.listener.protocols
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.started.append(scope["path"])
@@ -50,6 +59,7 @@ class App:
 async def busy_worker(app: App) -> AsyncIterator[Streams]:
     """Let a request take the only slot, and connect another client."""
     async with listen(app.wrapped(), ConnectionLimits(), admission=app.admission) as connect:
+        app.listener = connect
         (_, holder), (reader, writer) = await connect(), await connect()
         with closing(holder), closing(writer):
             holder.write(GET)
@@ -178,5 +188,44 @@ def test_a_client_that_leaves_gives_its_slot_back() -> None:
             writer.close()
             app.release.set()
             await wait_until(lambda: app.admission.in_flight == 0)
+
+    run(scenario())
+
+
+def test_a_client_that_asks_again_at_once_waits_and_others_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 0.1)
+
+    async def scenario() -> None:
+        app = App()
+        async with busy_worker(app) as (reader, writer):
+            writer.write(GET)
+            await reader.readuntil(REJECTED)
+            (hasty,) = [each for each in app.protocols if each._is_delayed]
+            writer.write(GET + LAST)
+            await wait_until(lambda: bool(hasty._unparsed) or hasty.flow.read_paused)
+            await free_slot(app)
+            other_reader, other_writer = await app.listener()
+            with closing(other_writer):
+                other_writer.write(LAST)
+                assert statuses(await other_reader.read(-1)) == [200]
+            assert app.started == ["/", "/free"]
+            assert statuses(await reader.read(-1)) == [200, 200]
+
+    run(scenario())
+
+
+def test_a_client_that_leaves_while_it_waits_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 5)
+
+    async def scenario() -> None:
+        app = App()
+        async with busy_worker(app) as (reader, writer):
+            writer.write(GET)
+            await reader.readuntil(REJECTED)
+            (delayed,) = [each for each in app.protocols if each._is_delayed]
+            writer.transport.abort()
+            await wait_until(lambda: not delayed._is_delayed)
 
     run(scenario())
