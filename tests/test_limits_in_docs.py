@@ -56,8 +56,14 @@ DOCUMENTED = {
     "gateway/graphql:MAX_BODY_BYTES": [
         ("graphql.md", "## Limits", "A request body may have {:,} bytes"),
     ],
-    "gateway/middleware/load_shedding:MAX_ARRIVING_BYTES": [
+    "gateway/server/admission:MAX_ARRIVING_BYTES": [
         ("operation.md", "## Connection limits", "together may take {:,} bytes"),
+    ],
+    "gateway/server/admission:MAX_KEYLESS_IN_FLIGHT": [
+        ("operation.md", "## Connection limits", "a worker works on {} of these at a time"),
+    ],
+    "gateway/server/admission:MAX_REJECTIONS_PER_SECOND": [
+        ("operation.md", "## Connection limits", "At most {:,} requests a second are rejected"),
     ],
     "rest/parameters:MAX_PARAMETERS": [
         ("rest.md", "## Errors", "A query has at most {:,} parameters"),
@@ -135,7 +141,9 @@ INTERNAL = {
     "resolvers/plans/translation:MAX_TOUCH_FEET",
     "gateway/cache/fast_path:MAX_ENTRIES",
     "gateway/cache/fast_path:MAX_REQUEST_BYTES",
+    "gateway/server/admission:MAX_DELAY_SECONDS",
     "gateway/server/backpressure:MAX_PIECE_BYTES",
+    "gateway/server/early_rejection:MAX_DISCARDED_DIGITS",
     "gateway/server/logs:MAX_BACKLOG_LINES",
     "resolvers/locations:MAX_COUNTED_RECORDS",
     "resolvers/networks/routable_map_cache:MAX_CACHE_BYTES",
