@@ -5,8 +5,9 @@ take the time of the requests that are worked on.
 """
 
 import functools
-from typing import Any
+from typing import Any, cast
 
+from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -45,11 +46,12 @@ class EarlyRejectionProtocol(HttpToolsProtocol):
         if admission is None:
             super()._start_asgi_task(cycle, app)
             return
-        decision = admission.admit(cycle.scope)
+        scope = cast(Scope, cycle.scope)
+        decision = admission.admit(scope)
         if isinstance(decision, Rejection) and self._can_reject(cycle):
             self._reject(cycle, decision, admission)
             return
-        cycle.scope[SCOPE_ADMISSION] = decision  # type: ignore[typeddict-unknown-key]
+        scope[SCOPE_ADMISSION] = decision
         begin = functools.partial(super()._start_asgi_task, cycle, app)
         if isinstance(decision, Permit):
             admission.start(begin)

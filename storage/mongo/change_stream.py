@@ -6,6 +6,7 @@ healthy stream look silent (docs/decisions/server/response-cache.md).
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pymongo
 from pymongo.client_session import ClientSession
@@ -18,7 +19,7 @@ OPEN_SECONDS = 3.0
 """For each command that opens the stream."""
 REPLY_SLACK_SECONDS = 5.0
 """How much later than announced MongoDB may report before the stream counts as lost."""
-_MAJORITY_READ = {"readConcern": {"level": "majority"}}
+_MAJORITY_READ: dict[str, Any] = {"readConcern": {"level": "majority"}}
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+from typing import Any
 
 import orjson
 import pytest
@@ -44,14 +45,17 @@ async def test_a_document_is_rendered_and_compressed_once_for_all_clients(
 ) -> None:
     calls: list[str] = []
     to_yaml, compress = description.to_yaml, compression.compress
-    monkeypatch.setattr(
-        description, "to_yaml", lambda document: calls.append("yaml") or to_yaml(document)
-    )
-    monkeypatch.setattr(
-        compression,
-        "compress",
-        lambda body, encoding: calls.append(encoding) or compress(body, encoding),
-    )
+
+    def counted_to_yaml(document: dict[str, Any]) -> str:
+        calls.append("yaml")
+        return to_yaml(document)
+
+    def counted_compress(body: bytes, encoding: compression.Encoding) -> bytes:
+        calls.append(encoding)
+        return compress(body, encoding)
+
+    monkeypatch.setattr(description, "to_yaml", counted_to_yaml)
+    monkeypatch.setattr(compression, "compress", counted_compress)
     openapi = OpenApiEndpoints(None)
     responses = await asyncio.gather(*(openapi.yaml_document(REQUEST) for _ in range(3)))
     plain, gzipped, zstd = (
