@@ -186,6 +186,7 @@ def main(units: int, seconds: float, name: str) -> None:
         stack.enter_context(machine.pin_to_cores(machine.LOAD_CORE))
         mongo_url = stack.enter_context(embedded_mongo.run_embedded_mongo(scratch / "data"))
         load, patient = (stack.enter_context(start_load_generator()) for _ in range(2))
+        load.yield_to_others()
         directory = load_directory(mongo_url, "floorgate", units, scratch)
         try:
             for peer in track((UNCACHED, CACHED), "Overloading"):

@@ -34,7 +34,7 @@ NONCE = "%NONCE%"
 # get the nonce of the response) and style attributes (which cannot have one).
 EDITOR_POLICY = (
     f"{PAGE_POLICY}; font-src data:; "
-    "style-src-elem 'self' 'nonce-{NONCE}'; style-src-attr 'unsafe-inline'"
+    f"style-src-elem 'self' 'nonce-{NONCE}'; style-src-attr 'unsafe-inline'"
 )
 ASSET_POLICY = "default-src 'none'; frame-ancestors 'none'"
 

@@ -25,8 +25,8 @@ MAX_ARRIVING_BYTES = 128 << 20
 LOG_INTERVAL_SECONDS = 1.0
 REJECTIONS_PER_START = 2
 """A rejection takes a tenth of the time of a small request: work gets 80 % of the time."""
-MAX_REJECTIONS_PER_SECOND = 4000
-"""By the protocol: some 15 % of the time of a worker. Clients that cause more wait."""
+MAX_REJECTIONS_PER_SECOND = 2000
+"""By the protocol: less than a tenth of the time of a worker. Clients that cause more wait."""
 REJECTION_BURST_SECONDS = 0.025
 MAX_DELAY_SECONDS = 1.0
 """The `Retry-After` of a rejection."""

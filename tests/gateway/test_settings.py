@@ -33,6 +33,7 @@ CHANGED = Settings(
     cache_mb=7,
     cors_origins="https://a.example,https://b.example",
     requests_in_flight=1,
+    requests_per_key=2,
     rate_limit=5,
     rate_burst=6,
     drain_seconds=7,
