@@ -229,3 +229,18 @@ def test_a_client_that_leaves_while_it_waits_is_forgotten(monkeypatch: pytest.Mo
             await wait_until(lambda: not delayed._is_delayed)
 
     run(scenario())
+
+
+def test_requests_that_waited_behind_another_are_rejected_when_it_is_their_turn() -> None:
+    async def scenario() -> None:
+        app = App()
+        async with listen(app.wrapped(), ConnectionLimits(), admission=app.admission) as connect:
+            reader, writer = await connect()
+            with closing(writer):
+                writer.write(GET + GET + LAST)
+                await wait_until(lambda: app.started == ["/"])
+                app.admission.keyed.limit = 0
+                app.release.set()
+                assert statuses(await reader.read(-1)) == [200, 503, 503]
+
+    run(scenario())
