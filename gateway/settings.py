@@ -155,6 +155,9 @@ class Settings:
     requests_in_flight: int = _setting(
         100, POSITIVE_COUNT, "Requests that a worker processes at a time; more are answered 503."
     )
+    requests_per_key: int = _setting(
+        50, POSITIVE_COUNT, "Of these, requests of the same API key; more are answered 429."
+    )
     max_connections: int = _setting(
         4000, POSITIVE_COUNT, "Connections that a worker holds; more are refused."
     )
