@@ -4,7 +4,6 @@ Only work counts. See docs/decisions/server/load-shedding.md.
 """
 
 import asyncio
-import logging
 from collections import Counter, deque
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
@@ -13,6 +12,7 @@ from starlette.types import Message, Scope
 
 from gateway.authentication import find_api_key
 from gateway.exchange import UNAVAILABLE_MESSAGES, build_error_messages
+from gateway.server.limit_log import LimitLog
 
 HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
 """Never rejected: an orchestrator would restart a busy service that fails its probes."""
@@ -22,7 +22,6 @@ MAX_KEYLESS_IN_FLIGHT = 20
 """Requests that need no key, which a worker works on at a time, apart from all others."""
 MAX_ARRIVING_BYTES = 128 << 20
 """Total of all incomplete request bodies: six times the largest body allowed."""
-LOG_INTERVAL_SECONDS = 1.0
 REJECTIONS_PER_START = 2
 """A rejection takes a tenth of the time of a small request: work gets 80 % of the time."""
 MAX_REJECTIONS_PER_SECOND = 2000
@@ -32,8 +31,6 @@ MAX_DELAY_SECONDS = 1.0
 """The `Retry-After` of a rejection."""
 SCOPE_ADMISSION = "floorgate.admission"
 """Scope member: the `Decision` about a request, if the protocol has made it."""
-
-_logger = logging.getLogger("floorgate.admission")
 
 
 class Rejection(NamedTuple):
@@ -135,7 +132,7 @@ class Admission:
         """When the rejections so far would have been sent at their maximum rate."""
         self._has_started_one = False
         """Whether a request has started in this turn of the event loop."""
-        self._unlogged: Counter[int] = Counter()
+        self._log = LimitLog("floorgate.admission")
 
     @property
     def in_flight(self) -> int:
@@ -188,19 +185,11 @@ class Admission:
         self._rejections_due = due = due + 1 / MAX_REJECTIONS_PER_SECOND
         return min(max(0.0, due - now), MAX_DELAY_SECONDS)
 
-    def count_unlogged(self, rejection: Rejection) -> None:
+    def count_rejection(self, rejection: Rejection, client: str) -> None:
         """Count a rejection that gets no line in the access log.
 
-        One line a second has the number of each status, or the log would cost more than the
-        rejections.
+        With a line for each, the log would cost more than the rejections.
         """
-        if not self._unlogged:
-            asyncio.get_running_loop().call_later(LOG_INTERVAL_SECONDS, self._log_counts)
-        self._unlogged[rejection.status] += 1
         self._rejected_in_turn += 1
-
-    def _log_counts(self) -> None:
-        counts, self._unlogged = self._unlogged, Counter()
-        for status, rejected in counts.items():
-            fields = {"status": status, "rejected": rejected}
-            _logger.warning("requests rejected", extra={"fields": fields})
+        limit = "requests_per_key" if rejection is self.key_is_busy else "requests_in_flight"
+        self._log.note(limit, "Requests are rejected: too many are in progress", client)

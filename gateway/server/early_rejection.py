@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from gateway.cache.cached_response import serialize_headers
-from gateway.exchange import get_request_id
+from gateway.exchange import get_client_address, get_request_id
 from gateway.server.admission import SCOPE_ADMISSION, Admission, Permit, Rejection
 
 MAX_DISCARDED_DIGITS = 5
@@ -88,7 +88,7 @@ class EarlyRejectionProtocol(HttpToolsProtocol):
             )
         )
         self.server_state.total_requests += 1
-        admission.count_unlogged(rejection)
+        admission.count_rejection(rejection, get_client_address(cast(Scope, cycle.scope)))
         delay_seconds = admission.delay_after(self.loop.time())
         if delay_seconds:
             self._is_delayed = True

@@ -19,6 +19,7 @@ from gateway.server.admission import (
     Permit,
     Rejection,
 )
+from tests.gateway.server.connections import wait_until
 
 
 def scope(key: str = "", path: str = "/v1/units", query: bytes = b"") -> Scope:
@@ -116,21 +117,21 @@ def test_nothing_is_kept_of_a_key_without_requests() -> None:
 def test_rejections_without_a_line_of_their_own_are_counted_in_one(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(admission_module, "LOG_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr("gateway.server.limit_log.QUIET_SECONDS", 0.0)
     caplog.set_level(logging.WARNING, "floorgate.admission")
 
     async def scenario() -> None:
         admission = Admission(1, 1)
-        for _ in range(2):
-            for rejection in [OVERLOADED] * 1000 + [admission.key_is_busy]:
-                admission.count_unlogged(rejection)
-            while admission._unlogged:
-                await asyncio.sleep(0)
+        for rejection in [OVERLOADED] * 1000 + [admission.key_is_busy]:
+            admission.count_rejection(rejection, "192.0.2.1")
+        await wait_until(lambda: not admission._log._unlogged)
 
     asyncio.run(scenario())
     logged: list[Any] = [getattr(record, "fields", None) for record in caplog.records]
-    counts = [{"status": 503, "rejected": 1000}, {"status": 429, "rejected": 1}]
-    assert logged == counts * 2
+    counts = [("requests_in_flight", 1), ("requests_per_key", 1), ("requests_in_flight", 999)]
+    assert logged == [
+        {"limit": limit, "count": count, "client": "192.0.2.1"} for limit, count in counts
+    ]
 
 
 def test_reading_is_delayed_only_after_more_rejections_than_the_maximum() -> None:
@@ -150,7 +151,7 @@ def test_more_requests_start_in_a_turn_with_many_rejections() -> None:
         for number in range(10):
             admission.start(functools.partial(started.append, number))
         for _ in range(3 * REJECTIONS_PER_START):
-            admission.count_unlogged(OVERLOADED)
+            admission.count_rejection(OVERLOADED, "192.0.2.1")
         counts = []
         while len(started) < 10:
             counts.append(len(started))
