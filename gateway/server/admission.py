@@ -23,9 +23,9 @@ MAX_KEYLESS_IN_FLIGHT = 20
 MAX_ARRIVING_BYTES = 128 << 20
 """Total of all incomplete request bodies: six times the largest body allowed."""
 REJECTIONS_PER_START = 2
-"""A rejection takes a tenth of the time of a small request: work gets 80 % of the time."""
+"""A rejection takes 10 to 20 % of the time of a small request: work gets 70 to 80 %."""
 MAX_REJECTIONS_PER_SECOND = 2000
-"""By the protocol: less than a tenth of the time of a worker. Clients that cause more wait."""
+"""By the protocol: 5 to 13 % of the time of a worker. Clients that cause more wait."""
 REJECTION_BURST_SECONDS = 0.025
 MAX_DELAY_SECONDS = 1.0
 """The `Retry-After` of a rejection."""
