@@ -128,7 +128,7 @@ async def test_a_change_counts_while_the_event_loop_is_busy(
 ) -> None:
     before = await wait_for_snapshot(followed)
     with MongoClient[dict[str, Any]](mongo_url) as other:
-        other[database.name]["floors"].insert_one({"_id": "f"})
+        other[database.name]["floors"].insert_one({"_id": "f", "asset_id": "a", "name": "F"})
         block_loop_until(
             lambda: (
                 (now := followed.take_snapshot()) is not None
