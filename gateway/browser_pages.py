@@ -15,8 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import PathLike, StaticFiles
-from starlette.types import Scope
+from starlette.types import ASGIApp, Scope
 
+from gateway.cache.cached_response import CachedResponse
 from rest.errors import method_not_allowed_error, not_found_error
 
 DIST_DIR = Path(__file__).parent / "web" / "dist"
@@ -28,11 +29,12 @@ PAGE_POLICY = (
     "img-src 'self' data:; style-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
+NONCE = "%NONCE%"
 # GraphiQL's style sheet embeds its fonts. Monaco, its editor, adds style sheets at run time (they
 # get the nonce of the response) and style attributes (which cannot have one).
 EDITOR_POLICY = (
     f"{PAGE_POLICY}; font-src data:; "
-    "style-src-elem 'self' 'nonce-%NONCE%'; style-src-attr 'unsafe-inline'"
+    f"style-src-elem 'self' 'nonce-{NONCE}'; style-src-attr 'unsafe-inline'"
 )
 ASSET_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
@@ -50,12 +52,22 @@ The API is served without them; <code>/v1/openapi.json</code> describes it.</p><
 
 def graphiql_response() -> Response:
     """Return GraphiQL, for a browser's GET on `/graphql`. 503 while the pages are not built."""
-    return _page_response("graphiql", EDITOR_POLICY)
+    try:
+        html = _read_page("graphiql")
+    except FileNotFoundError:
+        return _not_built_response()
+    # A nonce is valid for one response only, so neither the response nor its encodings are kept.
+    nonce = secrets.token_urlsafe(16)
+    headers = {**_page_headers(EDITOR_POLICY.replace(NONCE, nonce)), "Cache-Control": "no-store"}
+    return HTMLResponse(html.replace(NONCE, nonce), headers=headers)
 
 
-def reference_response() -> Response:
+def reference_response() -> ASGIApp:
     """Return the API reference, for `/v1/openapi`. 503 while the pages are not built."""
-    return _page_response("reference", PAGE_POLICY)
+    try:
+        return _build_reference()
+    except FileNotFoundError:
+        return _not_built_response()
 
 
 def static_file_routes() -> list[BaseRoute]:
@@ -102,17 +114,22 @@ class PageFiles(StaticFiles):
         return response
 
 
-def _page_response(name: str, policy: str) -> Response:
-    try:
-        html, status = _read_page(name), 200
-    except FileNotFoundError:
-        html, status = NOT_BUILT_HTML, 503
-    nonce = secrets.token_urlsafe(16)
-    headers = SECURITY_HEADERS | {
-        "Content-Security-Policy": policy.replace("%NONCE%", nonce),
-        "Cache-Control": "no-store",  # a nonce is valid for one response only
-    }
-    return HTMLResponse(html.replace("%NONCE%", nonce), status, headers)
+def _not_built_response() -> Response:
+    headers = {**_page_headers(PAGE_POLICY), "Cache-Control": "no-store"}
+    return HTMLResponse(NOT_BUILT_HTML, 503, headers)
+
+
+@cache
+def _build_reference() -> CachedResponse:
+    page = HTMLResponse(
+        _read_page("reference").replace(NONCE, ""),  # its policy allows no nonce
+        headers=_page_headers(PAGE_POLICY) | {"Cache-Control": "no-cache"},
+    )
+    return CachedResponse(page.raw_headers, bytes(page.body))
+
+
+def _page_headers(policy: str) -> dict[str, str]:
+    return SECURITY_HEADERS | {"Content-Security-Policy": policy}
 
 
 @cache

@@ -1,6 +1,7 @@
 """Health probes for load balancers and orchestrators. They need no API key."""
 
 import asyncio
+import time
 from collections.abc import Callable
 
 import orjson
@@ -14,6 +15,8 @@ from storage.errors import StorageError
 from storage.mongo import driver
 
 READINESS_TIMEOUT_SECONDS = 1.0
+READINESS_TTL_SECONDS = 0.5
+"""How long a result of the check is used: probes of anyone cost two pings a second at most."""
 
 
 class HealthEndpoints:
@@ -22,6 +25,8 @@ class HealthEndpoints:
     def __init__(self, get_database: Callable[[], driver.Database | None]) -> None:
         self._get_database = get_database
         """Returns None while the application is not running."""
+        self._ping: asyncio.Task[bool] | None = None
+        self._ping_expires = 0.0
 
     def build_routes(self) -> list[PathRoute]:
         """Return the routes of both probes."""
@@ -37,11 +42,23 @@ class HealthEndpoints:
     async def readiness(self, _: Request) -> Response:
         """Answer 200 if MongoDB can be reached, else 503."""
         database = self._get_database()
-        if database is None:
-            return service_unavailable_error().to_response()
-        try:
-            async with asyncio.timeout(READINESS_TIMEOUT_SECONDS):
-                await driver.ping(database.client, READINESS_TIMEOUT_SECONDS)
-        except (TimeoutError, StorageError):
+        if database is None or not await self._is_reachable(database):
             return service_unavailable_error().to_response()
         return Response(orjson.dumps({"status": "ready"}), media_type=JSON_MEDIA_TYPE)
+
+    async def _is_reachable(self, database: driver.Database) -> bool:
+        """Return the result of the ping in progress, of a recent one, or else of a new one."""
+        now = time.monotonic()
+        if self._ping is None or (self._ping.done() and now >= self._ping_expires):
+            self._ping = asyncio.create_task(_ping(database))
+            self._ping_expires = now + READINESS_TTL_SECONDS
+        return await asyncio.shield(self._ping)
+
+
+async def _ping(database: driver.Database) -> bool:
+    try:
+        async with asyncio.timeout(READINESS_TIMEOUT_SECONDS):
+            await driver.ping(database.client, READINESS_TIMEOUT_SECONDS)
+    except (TimeoutError, StorageError):
+        return False
+    return True

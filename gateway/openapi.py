@@ -1,14 +1,16 @@
 """The OpenAPI description and the API reference page. They need no API key."""
 
 import asyncio
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import orjson
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.types import ASGIApp
 
 from gateway import browser_pages
+from gateway.cache.cached_response import CachedResponse
 from rest.endpoints import JSON_MEDIA_TYPE
 from rest.openapi import description
 from rest.path_routing import PathRoute
@@ -20,11 +22,13 @@ YAML_MEDIA_TYPE = "application/yaml"
 class OpenApiEndpoints:
     """`/v1/openapi`, `/v1/openapi.json` and `/v1/openapi.yaml`.
 
-    Each document is rendered once: anyone may request it, and writing YAML takes seconds.
+    Each document is rendered once, in a thread, and so is each of its encodings: anyone may request
+    it, and writing YAML takes seconds.
     """
 
     def __init__(self, base_url: str | None) -> None:
         self._base_url = base_url
+        self._documents: dict[str, asyncio.Task[CachedResponse]] = {}
 
     def build_routes(self) -> list[PathRoute]:
         """Return the routes of the two documents and the page."""
@@ -34,33 +38,34 @@ class OpenApiEndpoints:
             PathRoute("/v1/openapi", {"GET": self.reference_page}),
         ]
 
-    async def json_document(self, _: Request) -> Response:
+    async def json_document(self, _: Request) -> CachedResponse:
         """Return the OpenAPI description as JSON."""
-        return Response(await self._render("_json"), media_type=JSON_MEDIA_TYPE)
+        return await self._get_or_render(JSON_MEDIA_TYPE, lambda: orjson.dumps(self._description))
 
-    async def yaml_document(self, _: Request) -> Response:
+    async def yaml_document(self, _: Request) -> CachedResponse:
         """Return the OpenAPI description as YAML."""
-        return Response(await self._render("_yaml"), media_type=YAML_MEDIA_TYPE)
+        return await self._get_or_render(
+            YAML_MEDIA_TYPE, lambda: description.to_yaml(self._description).encode()
+        )
 
-    async def reference_page(self, _: Request) -> Response:
+    async def reference_page(self, _: Request) -> ASGIApp:
         """Return the interactive API reference."""
         return browser_pages.reference_response()
 
-    async def _render(self, name: str) -> bytes:
-        """Return a document; the first time, write it in a thread, while others are served."""
-        document: bytes = (
-            vars(self)[name] if name in vars(self) else await asyncio.to_thread(getattr, self, name)
-        )
-        return document
+    async def _get_or_render(self, media_type: str, render: Callable[[], bytes]) -> CachedResponse:
+        """Return a document. Requests that arrive while it is rendered wait for the same one."""
+        rendering = self._documents.get(media_type)
+        if rendering is None:
+            rendering = asyncio.create_task(asyncio.to_thread(_build_response, media_type, render))
+            self._documents[media_type] = rendering
+        return await asyncio.shield(rendering)
 
     @cached_property
     def _description(self) -> dict[str, Any]:
         return description.build_description(GRAPHQL_SCHEMA, self._base_url)
 
-    @cached_property
-    def _json(self) -> bytes:
-        return orjson.dumps(self._description)
 
-    @cached_property
-    def _yaml(self) -> bytes:
-        return description.to_yaml(self._description).encode()
+def _build_response(media_type: str, render: Callable[[], bytes]) -> CachedResponse:
+    response = CachedResponse([(b"content-type", media_type.encode())], render())
+    response.encode_all()
+    return response

@@ -155,6 +155,9 @@ class Settings:
     requests_in_flight: int = _setting(
         100, POSITIVE_COUNT, "Requests that a worker processes at a time; more are answered 503."
     )
+    requests_per_key: int = _setting(
+        50, POSITIVE_COUNT, "Of these, requests of the same API key; more are answered 429."
+    )
     request_seconds: int = _setting(
         10, POSITIVE_COUNT, "Seconds that an operation may take; after that it is answered 503."
     )

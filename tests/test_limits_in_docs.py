@@ -75,11 +75,17 @@ DOCUMENTED = {
     "gateway/graphql:MAX_BODY_BYTES": [
         ("graphql.md", "## Limits", "A request body may have {:,} bytes"),
     ],
-    "gateway/middleware/load_shedding:MAX_ARRIVING_BYTES": [
+    "gateway/server/admission:MAX_ARRIVING_BYTES": [
         ("operation.md", "## Connection limits", "together may take {:,} bytes"),
     ],
     "rest/body_errors:MAX_REPORTED_ERRORS": [
         ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),
+    ],
+    "gateway/server/admission:MAX_KEYLESS_IN_FLIGHT": [
+        ("operation.md", "## Connection limits", "a worker works on {} of these at a time"),
+    ],
+    "gateway/server/admission:MAX_REJECTIONS_PER_SECOND": [
+        ("operation.md", "## Connection limits", "At most {:,} requests a second are rejected"),
     ],
     "rest/parameters:MAX_PARAMETERS": [
         ("rest.md", "## Errors", "A query has at most {:,} parameters"),
@@ -200,6 +206,8 @@ INTERNAL = {
     "gateway/server/connection_table:MAX_COMPARED_CONNECTIONS",
     "gateway/server/listener:MAX_ACCEPTED_AT_ONCE",
     "gateway/server/listener:MAX_LINGERING_REFUSALS",
+    "gateway/server/admission:MAX_DELAY_SECONDS",
+    "gateway/server/early_rejection:MAX_DISCARDED_DIGITS",
     "gateway/server/logs:MAX_BACKLOG_LINES",
     "resolvers/locations:MAX_COUNTED_RECORDS",
     "resolvers/networks/routable_map_cache:MAX_CACHE_BYTES",

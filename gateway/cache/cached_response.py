@@ -129,6 +129,11 @@ class CachedResponse:
         match = None if if_none_match is None else self._find_match(encoded, if_none_match)
         return (encoded, False) if match is None else (match, True)
 
+    def encode_all(self) -> None:
+        """Compute all encodings now, for a response that is kept."""
+        for encoding in ENCODINGS:
+            self._get_encoded(encoding)
+
     def _get_encoded(self, encoding: Encoding) -> EncodedResponse:
         encoded = self._encoded_responses.get(encoding)
         if encoded is None:

@@ -1,113 +1,107 @@
-"""Load shedding: a limit on the requests in progress.
+"""Load shedding: work only on requests that have a slot.
 
 See docs/decisions/server/load-shedding.md.
 """
 
-from collections.abc import Collection
-
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.exchange import UNAVAILABLE_MESSAGES
-
-HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
-"""Never shed: an orchestrator would restart a busy service that fails its probes."""
-MAX_ARRIVING_BYTES = 128 << 20
-"""Total of all incomplete request bodies: six times the largest body allowed."""
+from gateway.server import admission
+from gateway.server.admission import OVERLOADED, SCOPE_ADMISSION, Admission, Permit, Rejection
 
 
-class _OverloadedError(Exception):
-    """There is no slot for a request, or no room for more of its body."""
+class _RejectedError(Exception):
+    """There is no slot for a request any more, or no room for more of its body."""
+
+    def __init__(self, rejection: Rejection) -> None:
+        super().__init__(rejection.status)
+        self.rejection = rejection
 
 
 class LoadSheddingMiddleware:
-    """Respond with 503 at once to requests beyond `max_in_flight` in progress.
+    """Respond at once to requests for which `admission` has no slot.
 
     Otherwise an overloaded event loop makes the database driver's timeouts fire, and all requests
     fail; this way the rest stay fast. A request that waits for its client to send the rest of its
     body or to read the response does not count, or slow clients could hold all slots without
-    causing any work. A `max_in_flight` of 0 turns load shedding off.
+    causing any work. The protocol may have decided already (`SCOPE_ADMISSION`).
     """
 
-    def __init__(
-        self, app: ASGIApp, max_in_flight: int = 100, exempt_paths: Collection[str] = HEALTH_PATHS
-    ) -> None:
+    def __init__(self, app: ASGIApp, admission: Admission) -> None:
         self.app = app
-        self.max_in_flight = max_in_flight
-        self.exempt_paths = exempt_paths
-        self.in_flight = 0
-        self.arriving_bytes = 0
+        self.admission = admission
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not self.max_in_flight or scope["path"] in self.exempt_paths:
+        if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        slot = _RequestPermit(self, receive, send)
-        try:
-            slot.acquire()
-            await self.app(scope, slot.receive, slot.send)
+        if SCOPE_ADMISSION in scope:
+            decision = scope[SCOPE_ADMISSION]
+        else:
+            decision = self.admission.admit(scope)
+        if decision is None:
+            await self.app(scope, receive, send)
             return
-        except _OverloadedError:
-            pass  # respond below, once the exception no longer references parts of the body
-        finally:
-            slot.release()
-            slot.forget_body()
-        for message in UNAVAILABLE_MESSAGES:
+        if isinstance(decision, Permit):
+            work = _Work(decision, self.admission, receive, send)
+            try:
+                await self.app(scope, work.receive, work.send)
+                return
+            except _RejectedError as error:
+                # Respond below, once the exception no longer references parts of the body.
+                decision = error.rejection
+            finally:
+                work.end()
+        for message in decision:
             await send(message)
 
 
-class _RequestPermit:
-    """The slot of one request, held while the request causes work."""
+class _Work:
+    """One request: it holds its permit while it causes work."""
 
-    def __init__(self, shedding: LoadSheddingMiddleware, receive: Receive, send: Send) -> None:
-        self._shedding = shedding
+    def __init__(self, permit: Permit, admission: Admission, receive: Receive, send: Send) -> None:
+        self._permit = permit
+        self._admission = admission
         self._receive = receive
         self._send = send
-        self._is_held = False
         self._expects_body = True
         """True until the body is complete, or the response begins without it."""
         self._arrived_bytes = 0
         """Bytes received of an incomplete body."""
 
-    def acquire(self) -> None:
-        """Take a slot. Raises _OverloadedError when there is none."""
-        if self._shedding.in_flight >= self._shedding.max_in_flight:
-            raise _OverloadedError
-        self._shedding.in_flight += 1
-        self._is_held = True
-
-    def release(self) -> None:
-        """Give the slot back, if it is held."""
-        if self._is_held:
-            self._is_held = False
-            self._shedding.in_flight -= 1
-
     async def receive(self) -> Message:
         """Receive without a slot until the body is complete, then take one again."""
         if not self._expects_body:
             return await self._receive()
-        self.release()
+        self._permit.release()
         message = await self._receive()
         if message.get("more_body"):
             self._count(len(message["body"]))
         elif message["type"] == "http.request" and self._expects_body:
             self._expects_body = False
-            self.forget_body()
-            self.acquire()
+            self._forget_body()
+            rejection = self._permit.acquire()
+            if rejection is not None:
+                raise _RejectedError(rejection)
         return message
 
     def _count(self, piece_bytes: int) -> None:
         self._arrived_bytes += piece_bytes
-        self._shedding.arriving_bytes += piece_bytes
-        if self._shedding.arriving_bytes > MAX_ARRIVING_BYTES:
-            raise _OverloadedError
+        self._admission.arriving_bytes += piece_bytes
+        if self._admission.arriving_bytes > admission.MAX_ARRIVING_BYTES:
+            raise _RejectedError(OVERLOADED)
 
-    def forget_body(self) -> None:
+    def _forget_body(self) -> None:
         """Stop counting the bytes received so far."""
-        self._shedding.arriving_bytes -= self._arrived_bytes
+        self._admission.arriving_bytes -= self._arrived_bytes
         self._arrived_bytes = 0
 
     async def send(self, message: Message) -> None:
         """Send without a slot: the work is done when the response begins."""
         self._expects_body = False
-        self.release()
+        self._permit.release()
         await self._send(message)
+
+    def end(self) -> None:
+        """Give everything back."""
+        self._permit.release()
+        self._forget_body()

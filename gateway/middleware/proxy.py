@@ -5,7 +5,7 @@ from collections.abc import Collection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.exchange import build_error_messages
-from gateway.middleware.load_shedding import HEALTH_PATHS
+from gateway.server.admission import HEALTH_PATHS
 
 _HTTPS_REQUIRED_MESSAGES = build_error_messages(
     403, "HTTPS is required: the proxy must send X-Forwarded-Proto: https with each request"

@@ -11,11 +11,12 @@ from typing import Any, cast
 
 from starlette.types import Scope
 from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from gateway.client_address import group_address
 from gateway.exchange import MAX_WRITE_BYTES, get_client_address
 from gateway.server.connection_table import Connection
+from gateway.server.early_rejection import EarlyRejectionProtocol
 
 MAX_PIECE_BYTES = 2048
 """Parsed at a time. The smallest request has 26 bytes, so at most 80 can be queued."""
@@ -23,7 +24,7 @@ _TLS_BUFFER_BYTES = MAX_WRITE_BYTES + (64 << 10)
 """What the TCP transport below a TLS transport, which does not tell, may hold when that waits."""
 
 
-class BackpressureProtocol(HttpToolsProtocol):
+class BackpressureProtocol(EarlyRejectionProtocol):
     """Buffer bytes unparsed while requests are queued, and requests while writing is paused.
 
     A connection holds one unread response, or two over TLS, which buffers more than the TCP
@@ -61,7 +62,11 @@ class BackpressureProtocol(HttpToolsProtocol):
 
     def _parse(self) -> None:
         """Parse the buffered bytes until a request has to be queued."""
-        while self._unparsed and not self.pipeline and not self.transport.is_closing():
+        while (
+            self._unparsed
+            and not (self.pipeline or self._is_delayed)
+            and not self.transport.is_closing()
+        ):
             piece = bytes(self._unparsed[:MAX_PIECE_BYTES])
             del self._unparsed[:MAX_PIECE_BYTES]
             self.parse(piece)
@@ -72,6 +77,10 @@ class BackpressureProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self._parse()
+
+    def _end_delay(self) -> None:
+        super()._end_delay()
         self._parse()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:

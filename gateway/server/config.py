@@ -8,6 +8,7 @@ from starlette.types import ASGIApp
 
 from gateway.cache.fast_path import FastResponse
 from gateway.limits.arrival_table import ArrivalTables
+from gateway.server.admission import Admission
 from gateway.server.logs import LogFormat
 from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES
 from storage.cache.write_counter import WriteCounter
@@ -21,6 +22,8 @@ class AppWithFastPath(NamedTuple):
 
     asgi_app: ASGIApp
     fast_path: FastPathLookup | None = None
+    admission: Admission | None = None
+    """Lets the protocol reject requests itself; it is the one that the application uses."""
 
 
 class SharedMemory(NamedTuple):

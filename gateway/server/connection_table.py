@@ -53,7 +53,7 @@ class ConnectionTable:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self.log = LimitLog()
+        self.log = LimitLog("floorgate.connections")
         self.unread = UnreadResponses(limits, self.log)
         self._connections: dict[Connection, None] = {}
         self._counts: dict[str, int] = {}

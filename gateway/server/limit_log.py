@@ -1,27 +1,49 @@
 """Log lines about clients at a limit: few, however many clients there are."""
 
+import asyncio
 import logging
-import time
+from dataclasses import dataclass
 
 QUIET_SECONDS = 10.0
 """Between two lines about the same limit."""
 
-_logger = logging.getLogger("floorgate.connections")
+
+@dataclass(slots=True)
+class _Unlogged:
+    """What happened at a limit since its last line: how often, and what was the last."""
+
+    count: int = 0
+    message: str = ""
+    client: str | None = None
 
 
 class LimitLog:
-    """Logs the first event of a limit at once, and counts what follows until the next line."""
+    """Logs the first event of a limit at once, and how many followed when the time of quiet ends.
 
-    def __init__(self) -> None:
-        self._next_lines: dict[str, float] = {}
-        self._counts: dict[str, int] = {}
+    Used in an event loop.
+    """
+
+    def __init__(self, logger_name: str) -> None:
+        self._logger = logging.getLogger(logger_name)
+        self._unlogged: dict[str, _Unlogged] = {}
+        """By limit, for those that had a line a moment ago."""
 
     def note(self, limit: str, message: str, client: str | None) -> None:
         """Log that a client met a limit, or count it for the next line."""
-        self._counts[limit] = self._counts.get(limit, 0) + 1
-        now = time.monotonic()
-        if now < self._next_lines.get(limit, 0.0):
-            return
-        self._next_lines[limit] = now + QUIET_SECONDS
-        fields = {"limit": limit, "count": self._counts.pop(limit), "client": client}
-        _logger.warning(message, extra={"fields": fields})
+        unlogged = self._unlogged.get(limit)
+        if unlogged is None:
+            self._write(limit, _Unlogged(1, message, client))
+        else:
+            unlogged.count += 1
+            unlogged.message, unlogged.client = message, client
+
+    def _write(self, limit: str, events: _Unlogged) -> None:
+        fields = {"limit": limit, "count": events.count, "client": events.client}
+        self._logger.warning(events.message, extra={"fields": fields})
+        self._unlogged[limit] = _Unlogged()
+        asyncio.get_running_loop().call_later(QUIET_SECONDS, self._end_quiet, limit)
+
+    def _end_quiet(self, limit: str) -> None:
+        unlogged = self._unlogged.pop(limit)
+        if unlogged.count:
+            self._write(limit, unlogged)

@@ -22,6 +22,7 @@ from gateway.exchange import (
     log_request,
     new_request_id,
 )
+from gateway.server.admission import Admission
 from gateway.server.backpressure import BackpressureProtocol
 from gateway.server.config import ConnectionLimits, FastPathLookup
 from gateway.server.request_head import (
@@ -46,7 +47,10 @@ class _Phase(Enum):
 
 
 def build_http_protocol(
-    limits: ConnectionLimits, fast_path: FastPathLookup | None = None, proxy_hops: int = 0
+    limits: ConnectionLimits,
+    fast_path: FastPathLookup | None = None,
+    admission: Admission | None = None,
+    proxy_hops: int = 0,
 ) -> type["HttpProtocol"]:
     """Return a protocol class with these limits, for uvicorn's `http` option.
 
@@ -56,7 +60,12 @@ def build_http_protocol(
     class ConfiguredHttpProtocol(HttpProtocol):
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(
-                *args, limits=limits, fast_path=fast_path, proxy_hops=proxy_hops, **options
+                *args,
+                limits=limits,
+                fast_path=fast_path,
+                admission=admission,
+                proxy_hops=proxy_hops,
+                **options,
             )
 
     return ConfiguredHttpProtocol

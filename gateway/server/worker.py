@@ -220,7 +220,10 @@ def build_uvicorn_config(
     return uvicorn.Config(
         application.asgi_app,
         http=build_http_protocol(
-            server_config.limits, application.fast_path, server_config.proxy_hops
+            server_config.limits,
+            application.fast_path,
+            application.admission,
+            server_config.proxy_hops,
         ),
         ws="none",
         lifespan="on",

@@ -70,6 +70,14 @@ class ApiKeyCache:
         """Return the record if it is cached and valid now; None if only a read can tell."""
         return self._mark_used(self._records.get(digest))
 
+    def is_known(self, key: str) -> bool:
+        """Return whether a request has had this key and it was valid then. Neither counts as use
+        nor validates, so it holds at times when every key has to be read again.
+        """
+        if len(key) != api_keys.KEY_LENGTH:
+            return False
+        return self._records.peek(api_keys.hash_key(key), None) is not None
+
     def _mark_used(self, record: ApiKey | None) -> ApiKey | None:
         now = datetime.now(UTC)
         if record is None or not record.is_valid(now):

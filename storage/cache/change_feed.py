@@ -7,13 +7,21 @@ recently that nothing was missed, there is no snapshot and everything is read ag
 
 The invariant: a read that begins after a snapshot sees every write that the stream does not report
 after that snapshot. It sees the writes before the stream's start, because the stream opens only
-once majority reads see them (`driver.tail_changes`), and those reported before the snapshot,
+once majority reads see them (`change_stream.tail_changes`), and those reported before the snapshot,
 because the stream reports only what majority reads see.
+
+A thread follows the stream, not the event loop: a loop that is busy with requests would read the
+stream's sign of life late, and a healthy stream would look silent just when the cache is needed
+most. The invariant does not depend on the order in which the two run. The thread publishes versions
+and the moment they are complete up to as one object, which a snapshot reads once. So a snapshot is
+as old as that object at most, and a read that begins after it sees at least what the stream had
+reported by then. A thread that gets no CPU publishes nothing, and there is no snapshot.
 See "No write is lost" in docs/decisions/server/response-cache.md.
 """
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
@@ -22,13 +30,14 @@ from typing import Any, NamedTuple
 from storage import api_keys
 from storage.cache.write_counter import WriteCounter
 from storage.catalog import RECORD_TYPES
-from storage.mongo import driver
+from storage.mongo import change_stream, driver
 from storage.mongo.driver import PyMongoError
-from storage.mongo.tasks import run_in_background
 
 POLL_MS = 200
 CONFIRMATION_TTL_SECONDS = 0.6
 RETRY_SECONDS = 0.2
+STOP_SECONDS = 2.0
+NEVER = float("-inf")
 FOLLOWED_COLLECTIONS = (*(kind.name for kind in RECORD_TYPES), api_keys.KEYS_COLLECTION)
 
 logger = logging.getLogger("floorgate.changes")
@@ -57,14 +66,23 @@ class VersionSnapshot(NamedTuple):
     write_counts: bytes
 
 
+class _Observation(NamedTuple):
+    """What the thread has learned, published as one object: versions never lag their moment."""
+
+    versions: dict[str, int]
+    confirmed_at: float
+    """The moment up to which `versions` counts all changes."""
+
+
 class ChangeFeed:
-    """Follow the changes of one database."""
+    """Follow the changes of one database, in a thread of its own."""
 
     def __init__(self, database: driver.Database, counter: WriteCounter | None = None) -> None:
         self._database = database
         self._write_counter = counter or WriteCounter.for_single_process()
-        self._confirmed_at = float("-inf")
         self._versions = dict.fromkeys(FOLLOWED_COLLECTIONS, 0)
+        """Only the thread reads and replaces this."""
+        self._observation = _Observation(self._versions, NEVER)
         self._snapshot = VersionSnapshot(self._versions, self._write_counter.read())
 
     def take_snapshot(self) -> VersionSnapshot | None:
@@ -72,12 +90,13 @@ class ChangeFeed:
 
         While nothing changes, this is the same object, so that caches may compare identities.
         """
+        versions, confirmed_at = self._observation
         # Not loop.time(): uvloop's clock stands still while a callback runs.
-        if time.monotonic() - self._confirmed_at >= CONFIRMATION_TTL_SECONDS:
+        if time.monotonic() - confirmed_at >= CONFIRMATION_TTL_SECONDS:
             return None
         snapshot, write_counts = self._snapshot, self._write_counter.read()
-        if snapshot.versions is not self._versions or snapshot.write_counts != write_counts:
-            snapshot = self._snapshot = VersionSnapshot(self._versions, write_counts)
+        if snapshot.versions is not versions or snapshot.write_counts != write_counts:
+            snapshot = self._snapshot = VersionSnapshot(versions, write_counts)
         return snapshot
 
     def count_write(self) -> None:
@@ -87,28 +106,43 @@ class ChangeFeed:
     @asynccontextmanager
     async def run(self) -> AsyncIterator["ChangeFeed"]:
         """Follow the database inside the `async with` block."""
+        stopping = threading.Event()
+        # A daemon: while MongoDB hangs, the thread may take longer to end than the process.
+        thread = threading.Thread(
+            target=self._follow, args=(stopping,), name="change-feed", daemon=True
+        )
+        thread.start()
         try:
-            async with run_in_background(self._follow()):
-                yield self
+            yield self
         finally:
-            self._confirmed_at = float("-inf")
+            stopping.set()
+            await asyncio.to_thread(thread.join, STOP_SECONDS)
+            self._observation = _Observation(self._versions, NEVER)
 
-    async def _follow(self) -> None:
-        while True:
-            try:
-                async with driver.tail_changes(self._database, _PIPELINE, POLL_MS) as batches:
-                    # Anything may have changed before the stream began.
-                    self._bump_versions(FOLLOWED_COLLECTIONS)
-                    requested_at = time.monotonic()
-                    async for batch in batches:
-                        if batch:
-                            self._bump_versions(_changed_collections(batch))
-                        # A batch reports all changes up to its request, not up to its arrival.
-                        self._confirmed_at, requested_at = requested_at, time.monotonic()
-            except PyMongoError as error:
-                logger.warning("the change stream ended: %s", type(error).__name__)
-            self._confirmed_at = float("-inf")
-            await asyncio.sleep(RETRY_SECONDS)
+    def _follow(self, stopping: threading.Event) -> None:
+        with change_stream.open_client(self._database.client, POLL_MS) as client:
+            while not stopping.is_set():
+                try:
+                    self._follow_stream(client, stopping)
+                except PyMongoError as error:
+                    if not stopping.is_set():
+                        logger.warning("the change stream ended: %s", type(error).__name__)
+                self._observation = _Observation(self._versions, NEVER)
+                stopping.wait(RETRY_SECONDS)
+
+    def _follow_stream(self, client: driver.BlockingClient, stopping: threading.Event) -> None:
+        with change_stream.tail_changes(client, self._database.name, _PIPELINE, POLL_MS) as batches:
+            # Anything may have changed before the stream began.
+            self._bump_versions(FOLLOWED_COLLECTIONS)
+            requested_at = time.monotonic()
+            for batch in batches:
+                if stopping.is_set():
+                    return
+                if batch:
+                    self._bump_versions(_changed_collections(batch))
+                # A batch reports all changes up to its request, not up to its arrival.
+                self._observation = _Observation(self._versions, requested_at)
+                requested_at = time.monotonic()
 
     def _bump_versions(self, collections: Iterable[str]) -> None:
         # A new mapping each time: snapshots hold the old ones.

@@ -5,17 +5,16 @@ has to be awaited, the functions here hide it. Modules outside `storage.mongo` i
 driver only from here.
 """
 
-import asyncio
 import inspect
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar, Token
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import pymongo
 from motor.motor_asyncio import AsyncIOMotorClient
-from pymongo import AsyncMongoClient, DeleteMany, DeleteOne, IndexModel, UpdateOne
+from pymongo import AsyncMongoClient, DeleteMany, DeleteOne, IndexModel, MongoClient, UpdateOne
 from pymongo.errors import (
     AutoReconnect,
     BulkWriteError,
@@ -41,6 +40,7 @@ from storage.mongo.protocols import (
 from storage.records.kinds import Document
 
 __all__ = [
+    "BlockingClient",
     "Client",
     "Collection",
     "Cursor",
@@ -55,6 +55,7 @@ __all__ = [
     "aggregate_documents",
     "close",
     "connect",
+    "connect_blocking",
     "create_collection",
     "end_time_limit",
     "find_documents",
@@ -64,21 +65,21 @@ __all__ = [
     "ping",
     "run_in_transaction",
     "start_time_limit",
-    "tail_changes",
     "translate_errors",
 ]
 
 T = TypeVar("T")
+BlockingClient: TypeAlias = MongoClient[Document]
 
 _DUPLICATE_KEY_CODE = 11000
 _NAMESPACE_EXISTS_CODE = 48
-_REPLY_SLACK_SECONDS = 5.0
 _TRANSACTION_RETRY_SECONDS = 120.0
 """How long both drivers run a transaction again, after the drivers' specification."""
 TIMEOUT_SECONDS = 3.0
 """Timeout of one operation of the driver."""
 _MAJORITY_READ = {"readConcern": {"level": "majority"}}
 _deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
+_URL_ATTRIBUTE = "_floorgate_url"
 UNREACHABLE_ERRORS = (ConnectionFailure, NetworkTimeout, ExecutionTimeout)
 
 
@@ -94,20 +95,41 @@ def connect(
         "motor": AsyncIOMotorClient,
         "pymongo": AsyncMongoClient,
     }
-    client = drivers[driver_name](
-        url,
-        appname="floorgate",
-        w="majority",
-        readConcernLevel="majority",
-        readPreference="primary",
-        readPreferenceTags="",
-        maxStalenessSeconds=-1,
-        retryWrites=True,
-        retryReads=True,
-        serverSelectionTimeoutMS=2000,
-        timeoutMS=round(timeout_seconds * 1000),
-    )
+    client = drivers[driver_name](url, **_client_options(timeout_seconds))
+    setattr(client, _URL_ATTRIBUTE, url)  # for connect_blocking: clients do not tell theirs
     return cast(Client, client)
+
+
+@contextmanager
+def connect_blocking(
+    client: Client, timeout_seconds: float, reply_seconds: float
+) -> Iterator[BlockingClient]:
+    """Connect to the MongoDB of `client` once more, for a thread that may block.
+
+    Operations end after `timeout_seconds`, or with `pymongo.timeout(0)` when there is no reply for
+    `reply_seconds`.
+    """
+    with MongoClient[Document](
+        vars(client)[_URL_ATTRIBUTE],
+        **_client_options(timeout_seconds),
+        socketTimeoutMS=round(reply_seconds * 1000),
+    ) as blocking:
+        yield blocking
+
+
+def _client_options(timeout_seconds: float) -> dict[str, Any]:
+    return {
+        "appname": "floorgate",
+        "w": "majority",
+        "readConcernLevel": "majority",
+        "readPreference": "primary",
+        "readPreferenceTags": "",
+        "maxStalenessSeconds": -1,
+        "retryWrites": True,
+        "retryReads": True,
+        "serverSelectionTimeoutMS": 2000,
+        "timeoutMS": round(timeout_seconds * 1000),
+    }
 
 
 async def ping(client: Client, timeout_seconds: float) -> None:
@@ -189,63 +211,6 @@ async def create_collection(database: Database, name: str, validator: Document) 
     except OperationFailure as error:  # created between that look and the command
         if error.code != _NAMESPACE_EXISTS_CODE:
             raise
-
-
-@asynccontextmanager
-async def tail_changes(
-    database: Database, pipeline: Pipeline, wait_ms: int
-) -> AsyncIterator[AsyncIterator[list[Document]]]:
-    """Open a change stream on a database and yield an iterator over its batches of events.
-
-    A batch is empty if nothing changed for `wait_ms`. Errors end the stream and are raised, not
-    resumed from, so that the caller knows that events may have been missed.
-
-    Every read that begins after the stream has opened sees all writes before the stream's start
-    time; the stream reports all later writes. To guarantee that, the start time is chosen here.
-    MongoDB's default is the time of the primary's newest write, which majority reads do not see
-    until it has been replicated. After a failover that can take long, and such a write would
-    neither be seen by a read nor be reported.
-    """
-    # Causal consistency would make the driver add the session's cluster time to each command.
-    async with await _await_if_needed(
-        database.client.start_session(causal_consistency=False)
-    ) as session:
-        # The operation time of a majority read is the newest majority-committed time.
-        read = await database.command("find", "any", limit=1, session=session, **_MAJORITY_READ)
-        start = read.get("operationTime")  # absent on a standalone, which has no change streams
-        opened = await database.command(
-            "aggregate",
-            1,
-            pipeline=[{"$changeStream": {"startAtOperationTime": start}}, *pipeline],
-            cursor={"batchSize": 0},
-            # Makes the server reply only once its majority reads include `start`, even if that
-            # time came from another member.
-            readConcern={"level": "majority", "afterClusterTime": start},
-            session=session,
-        )
-        yield _iter_batches(database, session, opened["cursor"], wait_ms)
-
-
-async def _iter_batches(
-    database: Database, session: Session, cursor: Document, wait_ms: int
-) -> AsyncIterator[list[Document]]:
-    collection = cursor["ns"].partition(".")[2]
-    while cursor["id"]:
-        try:
-            # Turns off the client's timeoutMS, which the driver would send as maxTimeMS.
-            with pymongo.timeout(0):
-                async with asyncio.timeout(wait_ms / 1000 + _REPLY_SLACK_SECONDS):
-                    reply = await database.command(
-                        "getMore",
-                        cursor["id"],
-                        collection=collection,
-                        maxTimeMS=wait_ms,
-                        session=session,
-                    )
-        except TimeoutError as error:
-            raise NetworkTimeout("the change stream does not answer") from error
-        cursor = reply["cursor"]
-        yield cursor["nextBatch"]
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 from strawberry.schema.config import StrawberryConfig
 
 from gateway import browser_pages
@@ -170,7 +171,7 @@ async def describe(request: Request) -> Response:
     return JSONResponse(DESCRIPTION)
 
 
-async def reference(request: Request) -> Response:
+async def reference(request: Request) -> ASGIApp:
     return browser_pages.reference_response()
 
 

@@ -105,6 +105,16 @@ def test_a_page_loads_nothing_inline_and_nothing_from_elsewhere(
 
 
 @needs_build
+def test_the_reference_is_the_same_for_everybody_and_need_not_be_sent_again(
+    client: httpx.Client,
+) -> None:
+    page = client.get("/v1/openapi")
+    assert "%NONCE%" not in page.text
+    again = client.get("/v1/openapi", headers={"If-None-Match": page.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+@needs_build
 def test_each_response_has_a_nonce_of_its_own(client: httpx.Client) -> None:
     first, second = client.get("/graphql"), client.get("/graphql")
     nonces = [re.search(r'nonce="([^"]+)"', page.text) for page in (first, second)]
@@ -178,6 +188,7 @@ def test_without_a_build_a_page_says_how_to_build_it(
 ) -> None:
     monkeypatch.setattr(browser_pages, "DIST_DIR", tmp_path)
     browser_pages._read_page.cache_clear()
+    browser_pages._build_reference.cache_clear()
     for path in PAGES:
         response = client.get(path)
         assert response.status_code == 503

@@ -33,6 +33,7 @@ CHANGED = Settings(
     cache_mb=7,
     cors_origins="https://a.example,https://b.example",
     requests_in_flight=1,
+    requests_per_key=2,
     proxy_hops=2,
     max_connections=8,
     max_connections_per_address=0,

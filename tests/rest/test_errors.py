@@ -154,10 +154,7 @@ async def test_requests_over_the_maximum_in_flight_are_shed(world: World) -> Non
         app = gateway.build_app()
         async with open_client(gateway, world.keys.full) as client:
             assert (await client.get("/v1/units")).status_code == 200
-        admission = app
-        while not hasattr(admission, "in_flight"):
-            admission = admission.app  # type: ignore[attr-defined]
-        admission.in_flight = 1
+        gateway.admission.keyed.taken = 1
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="https://x") as client:
             response = await client.get("/v1/units")

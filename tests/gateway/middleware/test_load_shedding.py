@@ -3,10 +3,17 @@
 import asyncio
 
 import pytest
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.middleware.load_shedding import LoadSheddingMiddleware
+from gateway.server.admission import Admission
 from rest.request_body import receive_body
+
+SCOPE = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
+
+
+def shed_load(app: ASGIApp, max_in_flight: int) -> LoadSheddingMiddleware:
+    return LoadSheddingMiddleware(app, Admission(max_in_flight, max_in_flight))
 
 
 async def receive() -> Message:
@@ -34,7 +41,7 @@ async def send_request(middleware: LoadSheddingMiddleware, path: str = "/") -> l
     async def send(message: Message) -> None:
         sent.append(message)
 
-    await middleware({"type": "http", "path": path}, receive, send)
+    await middleware({**SCOPE, "path": path}, receive, send)
     return sent
 
 
@@ -49,7 +56,7 @@ async def start_requests(
 def test_a_request_over_the_maximum_is_shed_before_the_application() -> None:
     async def scenario() -> None:
         app = BlockingApp()
-        middleware = LoadSheddingMiddleware(app, max_in_flight=2)
+        middleware = shed_load(app, 2)
         waiting = await start_requests(middleware, 2)
         start, body = await send_request(middleware)
         assert start["status"] == 503
@@ -66,7 +73,7 @@ def test_a_request_over_the_maximum_is_shed_before_the_application() -> None:
 def test_health_is_answered_at_any_load() -> None:
     async def scenario() -> None:
         app = BlockingApp()
-        middleware = LoadSheddingMiddleware(app, max_in_flight=1)
+        middleware = shed_load(app, 1)
         waiting = await start_requests(middleware, 1) + await start_requests(
             middleware, 3, "/health/live"
         )
@@ -93,8 +100,7 @@ class Client:
         self.pieces.put_nowait({"type": "http.request", "body": body, "more_body": more_body})
 
     def start_request(self, middleware: LoadSheddingMiddleware) -> asyncio.Task[None]:
-        scope = {"type": "http", "path": "/"}
-        return asyncio.create_task(middleware(scope, self.pieces.get, self.send))
+        return asyncio.create_task(middleware({**SCOPE}, self.pieces.get, self.send))
 
 
 async def let_tasks_run() -> None:
@@ -111,13 +117,13 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 def test_clients_that_do_not_read_hold_no_slot() -> None:
     async def scenario() -> None:
-        middleware = LoadSheddingMiddleware(echo, max_in_flight=2)
+        middleware = shed_load(echo, 2)
         clients = [Client() for _ in range(5)]
         tasks = [client.start_request(middleware) for client in clients]
         for client in clients:
             client.write(b"", more_body=False)
         await let_tasks_run()
-        assert middleware.in_flight == 0
+        assert middleware.admission.in_flight == 0
         assert [message["type"] for message in await send_request(middleware)] == [
             "http.response.start", "http.response.body",
         ]  # fmt: skip
@@ -125,14 +131,14 @@ def test_clients_that_do_not_read_hold_no_slot() -> None:
             client.reads.set()
         await asyncio.gather(*tasks)
         assert all(client.sent[0]["status"] == 200 for client in clients)
-        assert middleware.in_flight == 0
+        assert middleware.admission.in_flight == 0
 
     asyncio.run(scenario())
 
 
 def test_bodies_that_arrive_slowly_hold_no_slot() -> None:
     async def scenario() -> None:
-        middleware = LoadSheddingMiddleware(echo, max_in_flight=2)
+        middleware = shed_load(echo, 2)
         clients = [Client() for _ in range(5)]
         tasks = list[asyncio.Task[None]]()
         for client in clients:
@@ -145,7 +151,7 @@ def test_bodies_that_arrive_slowly_hold_no_slot() -> None:
             client.write(b"op", more_body=False)
         await asyncio.gather(*tasks)
         assert [client.sent[1]["body"] for client in clients] == [b"drop"] * 5
-        assert (middleware.in_flight, middleware.arriving_bytes) == (0, 0)
+        assert (middleware.admission.in_flight, middleware.admission.arriving_bytes) == (0, 0)
 
     asyncio.run(scenario())
 
@@ -158,7 +164,7 @@ def test_a_request_is_shed_when_its_body_arrives_and_there_is_enough_to_do() -> 
             await receive_body(receive, 1_000)
             await blocking(scope, receive, send)
 
-        middleware = LoadSheddingMiddleware(app, max_in_flight=1)
+        middleware = shed_load(app, 1)
         client = Client()
         client.reads.set()
         asking = client.start_request(middleware)
@@ -167,7 +173,7 @@ def test_a_request_is_shed_when_its_body_arrives_and_there_is_enough_to_do() -> 
         client.write(b"x", more_body=False)
         await asking
         assert client.sent[0]["status"] == 503
-        assert (blocking.started, middleware.in_flight) == (1, 1)
+        assert (blocking.started, middleware.admission.in_flight) == (1, 1)
         blocking.release.set()
         assert (await working)[0]["status"] == 200
 
@@ -175,10 +181,10 @@ def test_a_request_is_shed_when_its_body_arrives_and_there_is_enough_to_do() -> 
 
 
 def test_bodies_that_arrive_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.middleware.load_shedding.MAX_ARRIVING_BYTES", 10)
+    monkeypatch.setattr("gateway.server.admission.MAX_ARRIVING_BYTES", 10)
 
     async def scenario() -> None:
-        middleware = LoadSheddingMiddleware(echo, max_in_flight=5)
+        middleware = shed_load(echo, 5)
         first, second = Client(), Client()
         tasks = [client.start_request(middleware) for client in (first, second)]
         for client in (first, second):
@@ -186,11 +192,11 @@ def test_bodies_that_arrive_are_bounded_together(monkeypatch: pytest.MonkeyPatch
             client.write(b"sixsix", more_body=True)
             await let_tasks_run()
         assert second.sent[0]["status"] == 503
-        assert middleware.arriving_bytes == 6
+        assert middleware.admission.arriving_bytes == 6
         first.write(b"", more_body=False)
         await asyncio.gather(*tasks)
         assert first.sent[0]["status"] == 200
-        assert (middleware.in_flight, middleware.arriving_bytes) == (0, 0)
+        assert (middleware.admission.in_flight, middleware.admission.arriving_bytes) == (0, 0)
 
     asyncio.run(scenario())
 
@@ -203,15 +209,15 @@ def test_listening_for_a_disconnect_takes_no_slot_while_the_response_is_read() -
         await send({"type": "http.response.body", "body": b""})
 
     async def scenario() -> None:
-        middleware = LoadSheddingMiddleware(listening, max_in_flight=1)
+        middleware = shed_load(listening, 1)
         client = Client()
         asking = client.start_request(middleware)
         client.write(b"", more_body=False)
         await let_tasks_run()
-        assert middleware.in_flight == 0
+        assert middleware.admission.in_flight == 0
         client.reads.set()
         await asking
-        assert middleware.in_flight == 0
+        assert middleware.admission.in_flight == 0
 
     asyncio.run(scenario())
 
@@ -219,7 +225,7 @@ def test_listening_for_a_disconnect_takes_no_slot_while_the_response_is_read() -
 @pytest.mark.parametrize("waits", ["for the body", "for the reader"])
 def test_a_cancelled_request_releases_its_slot_once(waits: str) -> None:
     async def scenario() -> None:
-        middleware = LoadSheddingMiddleware(echo, max_in_flight=3)
+        middleware = shed_load(echo, 3)
         client = Client()
         asking = client.start_request(middleware)
         client.write(b"x", more_body=waits == "for the body")
@@ -227,7 +233,7 @@ def test_a_cancelled_request_releases_its_slot_once(waits: str) -> None:
         asking.cancel()
         await asyncio.wait([asking])
         assert asking.cancelled()
-        assert (middleware.in_flight, middleware.arriving_bytes) == (0, 0)
+        assert (middleware.admission.in_flight, middleware.admission.arriving_bytes) == (0, 0)
 
     asyncio.run(scenario())
 
@@ -236,7 +242,7 @@ def test_a_cancelled_request_releases_its_slot_once(waits: str) -> None:
 def test_a_request_that_fails_makes_room_too(how: str) -> None:
     async def scenario() -> None:
         app = BlockingApp()
-        middleware = LoadSheddingMiddleware(app, max_in_flight=1)
+        middleware = shed_load(app, 1)
         (waiting,) = await start_requests(middleware, 1, "/fault")
         if how == "cancel":
             waiting.cancel()
@@ -244,17 +250,35 @@ def test_a_request_that_fails_makes_room_too(how: str) -> None:
             app.release.set()
         await asyncio.wait([waiting])
         assert waiting.cancelled() or isinstance(waiting.exception(), ValueError)
-        assert middleware.in_flight == 0
+        assert middleware.admission.in_flight == 0
 
     asyncio.run(scenario())
 
 
-def test_a_maximum_of_zero_means_no_limit() -> None:
+def test_a_key_that_is_busy_when_a_body_arrives_is_told_so() -> None:
     async def scenario() -> None:
-        app = BlockingApp()
-        waiting = await start_requests(LoadSheddingMiddleware(app, max_in_flight=0), 50)
-        assert app.started == 50
-        app.release.set()
-        await asyncio.gather(*waiting)
+        blocking = BlockingApp()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await receive_body(receive, 1_000)
+            await blocking(scope, receive, send)
+
+        middleware = LoadSheddingMiddleware(app, Admission(10, 1))
+        scope = {**SCOPE, "headers": [(b"api-key", b"one")]}
+        clients = [Client() for _ in range(2)]
+        tasks = list[asyncio.Task[None]]()
+        for client in clients:
+            client.reads.set()
+            sending = middleware({**scope}, client.pieces.get, client.send)
+            tasks.append(asyncio.create_task(sending))
+            await let_tasks_run()
+        for client in clients:
+            client.write(b"x", more_body=False)
+            await let_tasks_run()
+        assert clients[1].sent[0]["status"] == 429
+        blocking.release.set()
+        await asyncio.gather(*tasks)
+        assert clients[0].sent[0]["status"] == 200
+        assert middleware.admission.in_flight == 0
 
     asyncio.run(scenario())

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
 from gateway.middleware.access_log import AccessLogMiddleware
+from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits, FastPathLookup
 from gateway.server.connection_table import ConnectionTable
 from gateway.server.protocol import HttpProtocol, build_http_protocol
@@ -53,12 +54,14 @@ async def listen(
     limits: ConnectionLimits,
     context: ssl.SSLContext | None = None,
     fast_path: FastPathLookup | None = None,
+    admission: Admission | None = None,
     proxy_hops: int = 0,
 ) -> AsyncGenerator[Listener]:
     """Serves on a free port, over TLS if there is a context."""
     config = uvicorn.Config(
         app if isinstance(app, AccessLogMiddleware) else AccessLogMiddleware(app),
-        http=build_http_protocol(limits, fast_path, proxy_hops), ws="none", log_config=None,
+        http=build_http_protocol(limits, fast_path, admission, proxy_hops), ws="none",
+        log_config=None,
         timeout_keep_alive=limits.keep_alive_seconds, interface="asgi3",
     )  # fmt: skip
     config.load()

@@ -8,6 +8,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.cache.fast_path import FastResponse
 from gateway.exchange import get_client_address
+from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits
 from tests.gateway.log_lines import LogLines, capture_log_lines
 from tests.gateway.server.connections import GET, HOST, LAST_GET, listen, run, statuses
@@ -29,14 +30,22 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def exchange(raw: bytes, proxy_hops: int = 0, *, is_cached: bool = False) -> bytes:
+def exchange(
+    raw: bytes,
+    proxy_hops: int = 0,
+    *,
+    is_cached: bool = False,
+    admission: Admission | None = None,
+) -> bytes:
     received = b""
 
     async def scenario() -> None:
         nonlocal received
         limits = ConnectionLimits(linger_seconds=0.1, header_seconds=0.2)
         fast_path = (lambda *_: FOUND) if is_cached else None
-        async with listen(app, limits, fast_path=fast_path, proxy_hops=proxy_hops) as connect:
+        async with listen(
+            app, limits, fast_path=fast_path, admission=admission, proxy_hops=proxy_hops
+        ) as connect:
             reader, writer = await connect("127.0.0.3")
             writer.write(raw)
             received = await reader.read()
@@ -86,3 +95,10 @@ def test_a_request_without_the_header_is_of_the_proxy(lines: LogLines) -> None:
     exchange(GET[:-2] + FORWARDED + b"\r\n" + LAST_GET, 1)
     clients = [line.split('"client":"')[1].split('"')[0] for line in lines.texts]
     assert clients == ["2001:db8::1", "127.0.0.3"]
+
+
+def test_the_line_that_counts_rejections_names_a_client() -> None:
+    with capture_log_lines(logging.getLogger("floorgate.admission"), logging.INFO) as lines:
+        received = exchange(GET[:-2] + FORWARDED + b"\r\n" + LAST_GET, 1, admission=Admission(0, 0))
+    assert statuses(received) == [503, 200]
+    assert lines.last()["client"] == "2001:db8::1"

@@ -1,14 +1,17 @@
 """Changes are counted soon, and there is no snapshot while some might go unnoticed."""
 
 import asyncio
+import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from pymongo import MongoClient
 
 from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
-from storage.mongo import driver
+from storage.mongo import change_stream, driver
 from storage.setup import preparation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -113,13 +116,54 @@ async def test_there_is_no_snapshot_without_a_recent_confirmation(
         assert followed.take_snapshot() is None
 
 
+async def test_a_busy_event_loop_does_not_make_the_stream_look_silent(
+    followed: ChangeFeed,
+) -> None:
+    before = followed._observation.confirmed_at
+    block_loop_until(lambda: followed._observation.confirmed_at > before)
+
+
+async def test_a_change_counts_while_the_event_loop_is_busy(
+    mongo_url: str, database: Any, followed: ChangeFeed
+) -> None:
+    before = await wait_for_snapshot(followed)
+    with MongoClient[dict[str, Any]](mongo_url) as other:
+        other[database.name]["floors"].insert_one({"_id": "f", "asset_id": "a", "name": "F"})
+        block_loop_until(
+            lambda: (
+                (now := followed.take_snapshot()) is not None
+                and not is_unchanged_since(before, now, ["floors"])
+            )
+        )
+
+
+def block_loop_until(holds: Callable[[], bool]) -> None:
+    """Wait without letting any task run."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+async def test_a_feed_that_has_stopped_gives_no_snapshot(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    before = {*threading.enumerate()}  # other tests have a gateway, which follows too
+    async with ChangeFeed(database).run() as followed:
+        await wait_for_snapshot(followed)
+    assert followed.take_snapshot() is None
+    started = {*threading.enumerate()} - before
+    assert "change-feed" not in {thread.name for thread in started}
+
+
 async def test_there_is_no_snapshot_if_the_stream_cannot_be_opened(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> Any:
         raise driver.UNREACHABLE_ERRORS[0]("away")
 
-    monkeypatch.setattr(driver, "tail_changes", fail)
+    monkeypatch.setattr(change_stream, "tail_changes", fail)
     async with ChangeFeed(database).run() as followed:
         await asyncio.sleep(0.05)
         assert followed.take_snapshot() is None

@@ -1,0 +1,161 @@
+"""`make soak`: hours of mixed load with overload in between; memory and descriptors must be flat.
+
+Each period has a steady load, an overload, a write that invalidates cached responses, and a rest,
+after which memory and open descriptors of each process are read. The first quarter of the periods
+is a warm-up: caches fill, and allocators grow to what the load needs. In the last quarter, the
+median of each process must be close to that of the second.
+"""
+
+import statistics
+import sys
+import time
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import msgspec
+
+from bench.data.directory import ATTRIBUTE_IDS, Directory, load_directory
+from bench.data.requests import LoadRequest
+from bench.data.workloads import MATRIX, UNIT, WORKLOADS
+from bench.load import machine
+from bench.load.generator import LoadError, LoadGenerator, LoadOrder, start_load_generator
+from bench.load.servers import PeerError, PeerServer, start_peer
+from bench.load.start_time import scratch_directory
+from bench.peers.floorgate import CACHED, with_workers
+from bench.staleness import GatewayClient
+from storage.embedded import embedded_mongo
+
+MIXED = (UNIT, "units-100", "locations", MATRIX, "graphql-unit", "graphql-units-100")
+KEYLESS = (LoadRequest("/v1/openapi.json"), LoadRequest("/health/ready"))
+STEADY_CONNECTIONS, OVERLOAD_CONNECTIONS = 16, 400
+STEADY_SHARE, OVERLOAD_SHARE = 0.6, 0.2
+"""Of each period; the rest of it is a rest."""
+MAX_RSS_GROWTH, MAX_RSS_GROWTH_MB = 0.05, 5.0
+"""Allowed together."""
+MAX_DESCRIPTOR_GROWTH = 5
+MIN_SAMPLES = 4
+
+
+class ProcessSample(msgspec.Struct, frozen=True):
+    """What a process has at one time."""
+
+    rss_mb: float
+    descriptors: int
+
+
+def read_process(pid: int) -> ProcessSample:
+    """Return the memory and open descriptors of a process."""
+    return ProcessSample(machine.memory_mb(pid)["rss"], len([*Path(f"/proc/{pid}/fd").iterdir()]))
+
+
+def find_growth(name: str, samples: list[ProcessSample]) -> list[str]:
+    """Return a sentence for each figure of a process that grew from the second quarter to the last.
+
+    >>> find_growth("worker", [ProcessSample(100.0, 50)] * 3 + [ProcessSample(120.0, 50)])
+    ['worker: memory grew from 100.0 to 120.0 MB']
+    """
+    quarter = len(samples) // 4
+    early, late = samples[quarter : 2 * quarter], samples[-quarter:]
+    early_mb, late_mb = (statistics.median(s.rss_mb for s in part) for part in (early, late))
+    early_open, late_open = (
+        statistics.median(s.descriptors for s in part) for part in (early, late)
+    )
+    growth = []
+    if late_mb > early_mb * (1 + MAX_RSS_GROWTH) + MAX_RSS_GROWTH_MB:
+        growth.append(f"{name}: memory grew from {early_mb:.1f} to {late_mb:.1f} MB")
+    if late_open > early_open + MAX_DESCRIPTOR_GROWTH:
+        growth.append(f"{name}: open descriptors grew from {early_open:g} to {late_open:g}")
+    return growth
+
+
+def build_orders(
+    server: PeerServer, directory: Directory, period_seconds: float
+) -> tuple[LoadOrder, LoadOrder]:
+    """Return the steady load and the overload of a period."""
+    workloads = [workload for workload in WORKLOADS if workload.name in MIXED]
+    requests = [server.build_requests(workload, directory) for workload in workloads]
+    # In turn, so that a workload with many different requests does not crowd out the others.
+    longest = max(map(len, requests))
+    mixed = [each[turn % len(each)] for turn in range(longest) for each in (*requests, KEYLESS)]
+    steady = LoadOrder(
+        host="127.0.0.1",
+        port=server.port,
+        headers=server.headers,
+        requests=mixed,
+        seconds=STEADY_SHARE * period_seconds,
+        connections=STEADY_CONNECTIONS,
+        may_refuse=True,
+    )
+    overload = msgspec.structs.replace(
+        steady, seconds=OVERLOAD_SHARE * period_seconds, connections=OVERLOAD_CONNECTIONS
+    )
+    return steady, overload
+
+
+def run_soak(
+    server: PeerServer,
+    directory: Directory,
+    load: LoadGenerator,
+    minutes: float,
+    period_seconds: float,
+) -> dict[str, list[ProcessSample]]:
+    """Run all periods, print a line for each, and return the samples of each process.
+
+    Raises LoadError for an answer other than 200, 429 or 503, and if a process was replaced.
+    """
+    _, *workers = machine.list_process_tree(server.pid)
+    processes = {"supervisor": server.pid, "mongod": directory.mongod_pid}
+    processes |= {f"worker {number}": pid for number, pid in enumerate(workers, 1)}
+    samples: dict[str, list[ProcessSample]] = {name: [] for name in processes}
+    orders = build_orders(server, directory, period_seconds)
+    for period in range(max(MIN_SAMPLES, round(minutes * 60 / period_seconds))):
+        ends = time.monotonic() + period_seconds
+        outcomes = [load.run(order) for order in orders]
+        with closing(GatewayClient(server)) as client:
+            client.assign(directory.unit_ids[0], ATTRIBUTE_IDS[period % len(ATTRIBUTE_IDS)])
+        time.sleep(max(0.0, ends - time.monotonic()))
+        if machine.list_process_tree(server.pid)[1:] != workers:
+            raise LoadError("a worker has died and was replaced")
+        figures = []
+        for name, pid in processes.items():
+            samples[name].append(read_process(pid))
+            figures.append(
+                f"{name} {samples[name][-1].rss_mb:.0f} MB {samples[name][-1].descriptors}"
+            )
+        rates = [f"{outcome.answered.requests / outcome.seconds:.0f}" for outcome in outcomes]
+        refused = sum(outcome.refused.requests for outcome in outcomes)
+        click.echo(
+            f"{datetime.now(UTC):%H:%M:%S}  answered/s {'  overload '.join(rates)}  "
+            f"refused {refused}  {'  '.join(figures)}"
+        )
+    return samples
+
+
+@click.command()
+@click.option("--minutes", type=click.FloatRange(0.1), default=60.0, show_default=True)
+@click.option("--period", type=click.FloatRange(5.0), default=60.0, help="Seconds between samples.")
+@click.option("--workers", type=click.IntRange(2), default=2, show_default=True)
+@click.option("--units", type=click.IntRange(250), default=5_000, show_default=True)
+def main(minutes: float, period: float, workers: int, units: int) -> None:
+    """Load a gateway for an hour; fail if memory or descriptors of a process grow."""
+    with ExitStack() as stack:
+        scratch = stack.enter_context(scratch_directory())
+        mongo_url = stack.enter_context(embedded_mongo.run_embedded_mongo(scratch / "data"))
+        load = stack.enter_context(start_load_generator())
+        directory = load_directory(mongo_url, "floorgate", units, scratch)
+        try:
+            server = stack.enter_context(
+                start_peer(with_workers(CACHED, workers), directory, machine.CORES)
+            )
+            samples = run_soak(server, directory, load, minutes, period)
+        except (LoadError, PeerError) as error:
+            raise click.ClickException(str(error)) from error
+    growth = [line for name, each in samples.items() for line in find_growth(name, each)]
+    click.echo("\n".join(growth) or "flat: no process grew")
+    sys.exit(bool(growth))
+
+
+if __name__ == "__main__":
+    main()

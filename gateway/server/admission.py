@@ -1,0 +1,195 @@
+"""Admission: which requests a worker works on, decided before the application runs.
+
+Only work counts. See docs/decisions/server/load-shedding.md.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from starlette.types import Message, Scope
+
+from gateway.authentication import find_api_key
+from gateway.exchange import UNAVAILABLE_MESSAGES, build_error_messages
+from gateway.server.limit_log import LimitLog
+
+HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
+"""Never rejected: an orchestrator would restart a busy service that fails its probes."""
+KEYLESS_PATHS = frozenset({"/v1/openapi", "/v1/openapi.json", "/v1/openapi.yaml"})
+KEYLESS_PREFIX = "/pages/"
+MAX_KEYLESS_IN_FLIGHT = 20
+"""Requests that need no key, which a worker works on at a time, apart from all others."""
+MAX_ARRIVING_BYTES = 128 << 20
+"""Total of all incomplete request bodies: six times the largest body allowed."""
+REJECTIONS_PER_START = 2
+"""A rejection takes 10 to 20 % of the time of a small request: work gets 70 to 80 %."""
+MAX_REJECTIONS_PER_SECOND = 2000
+"""By the protocol: 5 to 13 % of the time of a worker. Clients that cause more wait."""
+REJECTION_BURST_SECONDS = 0.025
+MAX_DELAY_SECONDS = 1.0
+"""The `Retry-After` of a rejection."""
+SCOPE_ADMISSION = "floorgate.admission"
+"""Scope member: the `Decision` about a request, if the protocol has made it."""
+
+
+class Rejection(NamedTuple):
+    """A response instead of work: its start and its body."""
+
+    start: Message
+    body: Message
+
+    @property
+    def status(self) -> int:
+        """The status of the response."""
+        status: int = self.start["status"]
+        return status
+
+
+OVERLOADED = Rejection(*UNAVAILABLE_MESSAGES)
+
+
+class _Slots:
+    """Room for `limit` requests at a time, of which one group may have `group_limit`."""
+
+    def __init__(self, limit: int, group_limit: int) -> None:
+        self.limit = limit
+        self.group_limit = group_limit
+        self.taken = 0
+        self.taken_by: Counter[str] = Counter()
+
+    def take(self, group: str) -> None:
+        self.taken += 1
+        self.taken_by[group] += 1
+
+    def give_back(self, group: str) -> None:
+        self.taken -= 1
+        self.taken_by[group] -= 1
+        if not self.taken_by[group]:
+            del self.taken_by[group]
+
+
+class Permit:
+    """The slot of one request. It is held while the request causes work."""
+
+    def __init__(self, admission: "Admission", slots: _Slots, group: str) -> None:
+        self._admission = admission
+        self._slots = slots
+        self._group = group
+        self._is_held = False
+
+    def acquire(self) -> Rejection | None:
+        """Take a slot, or return the response to send because there is none."""
+        if self._slots.taken >= self._slots.limit:
+            return OVERLOADED
+        if self._slots.taken_by.get(self._group, 0) >= self._slots.group_limit:
+            return self._admission.key_is_busy if self._group else OVERLOADED
+        self._slots.take(self._group)
+        self._is_held = True
+        return None
+
+    def release(self) -> None:
+        """Give the slot back, if it is held."""
+        if self._is_held:
+            self._is_held = False
+            self._slots.give_back(self._group)
+
+
+Decision: TypeAlias = Permit | Rejection | None
+"""None: the request needs no slot."""
+
+
+class Admission:
+    """Decide whether a worker has room for a request.
+
+    A worker does the work of `max_in_flight` requests at a time, of which `max_per_key` may have
+    the same API key. Keys that no request has been authenticated with (`is_known_key`) count as
+    one, together with requests without any, so that nobody gets more by inventing keys. Requests
+    that need no key have slots of their own: neither they nor the others can take all.
+    """
+
+    def __init__(
+        self,
+        max_in_flight: int = 100,
+        max_per_key: int = 50,
+        is_known_key: Callable[[str], bool] = lambda key: True,
+    ) -> None:
+        self.keyed = _Slots(max_in_flight, max_per_key)
+        self.keyless = _Slots(MAX_KEYLESS_IN_FLIGHT, MAX_KEYLESS_IN_FLIGHT)
+        self.arriving_bytes = 0
+        self.key_is_busy = Rejection(
+            *build_error_messages(
+                429,
+                f"API key: at most {max_per_key} requests may be in progress at a time; "
+                "wait for responses before sending more",
+                [(b"retry-after", b"1")],
+            )
+        )
+        self._is_known_key = is_known_key
+        self._unstarted: deque[Callable[[], None]] = deque()
+        self._rejected_in_turn = 0
+        self._rejections_due = float("-inf")
+        """When the rejections so far would have been sent at their maximum rate."""
+        self._has_started_one = False
+        """Whether a request has started in this turn of the event loop."""
+        self._log = LimitLog("floorgate.admission")
+
+    @property
+    def in_flight(self) -> int:
+        """The number of requests that are worked on."""
+        return self.keyed.taken + self.keyless.taken
+
+    def admit(self, scope: Scope) -> Decision:
+        """Return a permit that holds a slot for a request, or its rejection."""
+        path: str = scope["path"]
+        if path in HEALTH_PATHS:
+            return None
+        if path in KEYLESS_PATHS or path.startswith(KEYLESS_PREFIX):
+            permit = Permit(self, self.keyless, "")
+        else:
+            key = find_api_key(scope)
+            is_known = key is not None and self._is_known_key(key)
+            permit = Permit(self, self.keyed, key if key is not None and is_known else "")
+        return permit.acquire() or permit
+
+    def start(self, begin: Callable[[], None]) -> None:
+        """Begin the work of an admitted request: of one in each turn of the event loop, in order.
+
+        If all those admitted began at once, each turn would have a step of every request, and the
+        loop would read, and reject, the next ones only after all of these. A turn with many
+        rejections starts more, so that rejecting does not take most of the time.
+        """
+        if self._has_started_one:
+            self._unstarted.append(begin)
+            return
+        self._has_started_one = True
+        asyncio.get_running_loop().call_soon(self._begin_turn)
+        begin()
+
+    def _begin_turn(self) -> None:
+        self._has_started_one = False
+        rejected, self._rejected_in_turn = self._rejected_in_turn, 0
+        more = min(rejected // REJECTIONS_PER_START, len(self._unstarted) - 1)
+        for _ in range(more):
+            self._unstarted.popleft()()
+        if self._unstarted:
+            self.start(self._unstarted.popleft())
+
+    def delay_after(self, now: float) -> float:
+        """Return the seconds to wait before reading from a client again that is rejected `now`.
+
+        It was told to wait a second. If it does, or few are rejected, it notices nothing. Clients
+        that ask again at once would otherwise take the time of the requests that are worked on.
+        """
+        due = max(self._rejections_due, now - REJECTION_BURST_SECONDS)
+        self._rejections_due = due = due + 1 / MAX_REJECTIONS_PER_SECOND
+        return min(max(0.0, due - now), MAX_DELAY_SECONDS)
+
+    def count_rejection(self, rejection: Rejection, client: str) -> None:
+        """Count a rejection that gets no line in the access log.
+
+        With a line for each, the log would cost more than the rejections.
+        """
+        self._rejected_in_turn += 1
+        limit = "requests_per_key" if rejection is self.key_is_busy else "requests_in_flight"
+        self._log.note(limit, "Requests are rejected: too many are in progress", client)

@@ -1,0 +1,246 @@
+"""The protocol rejects requests itself when a worker has no room for them."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from gateway.middleware.access_log import AccessLogMiddleware
+from gateway.middleware.load_shedding import LoadSheddingMiddleware
+from gateway.server import admission as admission_module
+from gateway.server.admission import Admission
+from gateway.server.config import ConnectionLimits
+from gateway.server.protocol import HttpProtocol
+from tests.gateway.server.connections import (
+    GET,
+    HOST,
+    LAST_GET,
+    Listener,
+    Streams,
+    listen,
+    run,
+    statuses,
+    wait_until,
+)
+
+REJECTED = b'{"message":"Service unavailable"}'
+LAST = b"GET /free HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
+
+
+class App:
+    """Holds requests for `/` until the event is set; answers others at once."""
+
+    def __init__(self) -> None:
+        self.release = asyncio.Event()
+        self.started: list[str] = []
+        self.admission = Admission(1, 1)
+        self.listener = Listener()
+
+    @property
+    def protocols(self) -> list[HttpProtocol]:
+        """The server's side of the open connections."""
+        return self.listener.protocols
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.started.append(scope["path"])
+        if scope["path"] == "/":
+            await self.release.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def wrapped(self) -> AccessLogMiddleware:
+        return AccessLogMiddleware(LoadSheddingMiddleware(self, self.admission))
+
+
+@asynccontextmanager
+async def busy_worker(app: App) -> AsyncIterator[Streams]:
+    """Let a request take the only slot, and connect another client."""
+    async with listen(app.wrapped(), ConnectionLimits(), admission=app.admission) as connect:
+        app.listener = connect
+        (_, holder), (reader, writer) = await connect(), await connect()
+        with closing(holder), closing(writer):
+            holder.write(GET)
+            await wait_until(lambda: app.started == ["/"])
+            yield reader, writer
+            app.release.set()
+
+
+async def free_slot(app: App) -> None:
+    app.release.set()
+    await wait_until(lambda: app.admission.in_flight == 0)
+
+
+def test_a_request_without_a_slot_never_reaches_the_application(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "floorgate.access")
+    app = App()
+
+    async def scenario() -> None:
+        async with busy_worker(app) as (reader, writer):
+            writer.write(GET)
+            received = await reader.readuntil(REJECTED)
+            await free_slot(app)
+            writer.write(LAST)
+            received += await reader.read(-1)
+        assert statuses(received) == [503, 200]
+        assert b"retry-after: 1\r\n" in received
+        assert b"x-request-id: " in received.partition(b"\r\n\r\n")[0]
+
+    run(scenario())
+    assert app.started == ["/", "/free"]
+    assert len([each for each in caplog.records if each.name == "floorgate.access"]) == 2
+
+
+@pytest.mark.parametrize("arrives", ["with", "after"])
+def test_a_small_body_of_a_rejected_request_is_discarded(arrives: str) -> None:
+    async def scenario() -> None:
+        app = App()
+        head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 9\r\n\r\n"
+        body = b"GET / HTT"
+        async with busy_worker(app) as (reader, writer):
+            writer.write(head + body if arrives == "with" else head)
+            received = await reader.readuntil(REJECTED)
+            await free_slot(app)
+            writer.write(LAST if arrives == "with" else body + LAST)
+            received += await reader.read(-1)
+        assert statuses(received) == [503, 200]
+        assert app.started == ["/", "/free"]
+
+    run(scenario())
+
+
+def test_a_head_request_is_rejected_without_a_body() -> None:
+    async def scenario() -> None:
+        app = App()
+        async with busy_worker(app) as (reader, writer):
+            writer.write(b"HEAD / HTTP/1.1\r\n" + HOST + b"\r\n" + LAST_GET)
+            received = await reader.read(-1)
+        first, second = received.split(b"HTTP/1.1 ")[1:]
+        assert first.endswith(b"\r\n\r\n")
+        assert statuses(received) == [503, 503]
+        assert b"Service unavailable" in second
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"Connection: close", b"Origin: https://a.example", b"Content-Length: 100000",
+     b"Transfer-Encoding: chunked", b"Content-Length: 5\r\nExpect: 100-continue"],
+)  # fmt: skip
+def test_what_the_protocol_cannot_reject_alone_is_rejected_by_the_middleware(
+    header: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "floorgate.access")
+
+    async def scenario() -> None:
+        app = App()
+        async with busy_worker(app) as (reader, writer):
+            writer.write(b"POST / HTTP/1.1\r\n" + HOST + header + b"\r\n\r\n")
+            assert statuses(await reader.readuntil(REJECTED)) == [503]
+            assert app.started == ["/"]
+
+    run(scenario())
+    assert caplog.records[0].fields["status"] == 503  # type: ignore[attr-defined]
+
+
+def test_pipelined_requests_are_answered_in_order() -> None:
+    async def scenario() -> None:
+        app = App()
+        async with busy_worker(app) as (reader, writer):
+            writer.write(GET * 50)
+            received = b"".join([await reader.readuntil(REJECTED) for _ in range(50)])
+            await free_slot(app)
+            writer.write(LAST)
+            received += await reader.read(-1)
+        assert statuses(received) == [503] * 50 + [200]
+        assert app.started == ["/", "/free"]
+
+    run(scenario())
+
+
+def test_a_request_behind_one_that_is_worked_on_waits_for_its_turn() -> None:
+    async def scenario() -> None:
+        app = App()
+        async with listen(app.wrapped(), ConnectionLimits(), admission=app.admission) as connect:
+            reader, writer = await connect()
+            with closing(writer):
+                writer.write(GET + GET + LAST)
+                await wait_until(lambda: app.started == ["/"])
+                app.release.set()
+                assert statuses(await reader.read(-1)) == [200, 200, 200]
+        assert app.admission.in_flight == 0
+
+    run(scenario())
+
+
+def test_a_client_that_leaves_gives_its_slot_back() -> None:
+    async def scenario() -> None:
+        app = App()
+        async with listen(app.wrapped(), ConnectionLimits(), admission=app.admission) as connect:
+            _, writer = await connect()
+            writer.write(GET)
+            await wait_until(lambda: app.started == ["/"])
+            writer.close()
+            app.release.set()
+            await wait_until(lambda: app.admission.in_flight == 0)
+
+    run(scenario())
+
+
+def test_a_client_that_asks_again_at_once_waits_and_others_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 0.1)
+
+    async def scenario() -> None:
+        app = App()
+        async with busy_worker(app) as (reader, writer):
+            writer.write(GET)
+            await reader.readuntil(REJECTED)
+            (hasty,) = [each for each in app.protocols if each._is_delayed]
+            writer.write(GET + LAST)
+            await wait_until(lambda: bool(hasty._unparsed) or hasty.flow.read_paused)
+            await free_slot(app)
+            other_reader, other_writer = await app.listener()
+            with closing(other_writer):
+                other_writer.write(LAST)
+                assert statuses(await other_reader.read(-1)) == [200]
+            assert app.started == ["/", "/free"]
+            assert statuses(await reader.read(-1)) == [200, 200]
+
+    run(scenario())
+
+
+def test_a_client_that_leaves_while_it_waits_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 5)
+
+    async def scenario() -> None:
+        app = App()
+        async with busy_worker(app) as (reader, writer):
+            writer.write(GET)
+            await reader.readuntil(REJECTED)
+            (delayed,) = [each for each in app.protocols if each._is_delayed]
+            writer.transport.abort()
+            await wait_until(lambda: not delayed._is_delayed)
+
+    run(scenario())
+
+
+def test_requests_that_waited_behind_another_are_rejected_when_it_is_their_turn() -> None:
+    async def scenario() -> None:
+        app = App()
+        async with listen(app.wrapped(), ConnectionLimits(), admission=app.admission) as connect:
+            reader, writer = await connect()
+            with closing(writer):
+                writer.write(GET + GET + LAST)
+                await wait_until(lambda: app.started == ["/"])
+                app.admission.keyed.limit = 0
+                app.release.set()
+                assert statuses(await reader.read(-1)) == [200, 503, 503]
+
+    run(scenario())
