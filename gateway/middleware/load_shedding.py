@@ -42,7 +42,7 @@ class LoadSheddingMiddleware:
             await self.app(scope, receive, send)
             return
         if isinstance(decision, Permit):
-            work = _Work(decision, self.admission, receive, send)
+            work = _Work(decision, self.admission, receive, send, has_body=_has_body(scope))
             try:
                 await self.app(scope, work.receive, work.send)
                 return
@@ -55,15 +55,29 @@ class LoadSheddingMiddleware:
             await send(message)
 
 
+def _has_body(scope: Scope) -> bool:
+    """Return whether a request has a body, even an empty one (RFC 9112, 6.3)."""
+    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
+
+
 class _Work:
     """One request: it holds its permit while it causes work."""
 
-    def __init__(self, permit: Permit, admission: Admission, receive: Receive, send: Send) -> None:
+    def __init__(
+        self,
+        permit: Permit,
+        admission: Admission,
+        receive: Receive,
+        send: Send,
+        *,
+        has_body: bool,
+    ) -> None:
         self._permit = permit
         self._admission = admission
         self._receive = receive
         self._send = send
-        self._expects_body = True
+        # Without a body, to receive is to wait for the client to leave, during the work.
+        self._expects_body = has_body
         """True until the body is complete, or the response begins without it."""
         self._arrived_bytes = 0
         """Bytes received of an incomplete body."""

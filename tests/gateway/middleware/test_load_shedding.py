@@ -9,6 +9,7 @@ from gateway.middleware.load_shedding import LoadSheddingMiddleware
 from gateway.server.admission import Admission
 from rest.request_body import receive_body
 
+CHUNKED = (b"transfer-encoding", b"chunked")
 SCOPE = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
 
 
@@ -100,7 +101,9 @@ class Client:
         self.pieces.put_nowait({"type": "http.request", "body": body, "more_body": more_body})
 
     def start_request(self, middleware: LoadSheddingMiddleware) -> asyncio.Task[None]:
-        return asyncio.create_task(middleware({**SCOPE}, self.pieces.get, self.send))
+        return asyncio.create_task(
+            middleware({**SCOPE, "headers": [CHUNKED]}, self.pieces.get, self.send)
+        )
 
 
 async def let_tasks_run() -> None:
@@ -222,6 +225,25 @@ def test_listening_for_a_disconnect_takes_no_slot_while_the_response_is_read() -
     asyncio.run(scenario())
 
 
+def test_a_request_without_a_body_keeps_its_slot_while_it_watches_for_a_disconnect() -> None:
+    async def scenario() -> None:
+        blocking = BlockingApp()
+
+        async def watching(scope: Scope, receive: Receive, send: Send) -> None:
+            await receive()
+            await blocking(scope, receive, send)
+
+        middleware = shed_load(watching, 1)
+        (working,) = await start_requests(middleware, 1)
+        await let_tasks_run()
+        assert (blocking.started, middleware.admission.in_flight) == (1, 1)
+        assert (await send_request(middleware))[0]["status"] == 503
+        blocking.release.set()
+        assert (await working)[0]["status"] == 200
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("waits", ["for the body", "for the reader"])
 def test_a_cancelled_request_releases_its_slot_once(waits: str) -> None:
     async def scenario() -> None:
@@ -264,7 +286,7 @@ def test_a_key_that_is_busy_when_a_body_arrives_is_told_so() -> None:
             await blocking(scope, receive, send)
 
         middleware = LoadSheddingMiddleware(app, Admission(10, 1))
-        scope = {**SCOPE, "headers": [(b"api-key", b"one")]}
+        scope = {**SCOPE, "headers": [CHUNKED, (b"api-key", b"one")]}
         clients = [Client() for _ in range(2)]
         tasks = list[asyncio.Task[None]]()
         for client in clients:
