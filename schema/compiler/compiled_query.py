@@ -88,7 +88,7 @@ class CompiledQuery:
         # Safe although clients write queries: the code consists of our templates, generated names,
         # the schema's names and `repr`s of GraphQL names, which match [_A-Za-z][_0-9A-Za-z]*.
         # Values of a query are bound in the namespace, never written into the code.
-        exec(code, writer.namespace)
+        exec(code, writer.namespace)  # noqa: S102
         function: CompiledFunction = writer.namespace["operation"]
         return function
 
