@@ -61,7 +61,7 @@ ADDED_HEADERS_BYTES = 1_000
 
 
 @schemathesis.hook
-def filter_case(context: schemathesis.HookContext, case: schemathesis.Case) -> bool:
+def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any]) -> bool:
     """Whether a request is within the limits of URLs and headers: inputs may not all be long."""
     url = f"{quote(case.formatted_path)}?{urlencode(case.query or {}, doseq=True)}"
     headers = "".join(f"{name}: {value}\r\n" for name, value in (case.headers or {}).items())
@@ -76,7 +76,9 @@ WAYPOINT = {"id": "lzl55okmqg6", "floor_id": "alder-court-floor-1"}
 
 
 @schemathesis.hook
-def map_case(context: schemathesis.HookContext, case: schemathesis.Case) -> schemathesis.Case:
+def map_case(
+    context: schemathesis.HookContext, case: schemathesis.Case[Any]
+) -> schemathesis.Case[Any]:
     """Let the ids in waypoints be those of a location and a floor of the map."""
     data = case.body.get("data") if isinstance(case.body, dict) else None
     if isinstance(data, dict):

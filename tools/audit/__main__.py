@@ -6,7 +6,7 @@ An audit that could not run has failed: a missing program, a skipped test, a sil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -94,7 +94,7 @@ AUDITS: dict[str, Audit] = {
 }
 
 
-def run_audits(audits: dict[str, Audit]) -> int:
+def run_audits(audits: Mapping[str, Audit]) -> int:
     """Run audits, and return 1 if one failed or could not run."""
     results = {}
     for name, audit in audits.items():

@@ -1,5 +1,7 @@
 """`make audit` passes only if each audit ran and passed."""
 
+from functools import partial
+
 import pytest
 
 from tools.audit.__main__ import (
@@ -51,8 +53,7 @@ def test_each_audit_has_a_line_and_the_summary_all(
     results: list[str], status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     audits = {
-        f"a{number}": (lambda outcome=outcome: Result(outcome, "why"))
-        for number, outcome in enumerate(results)
+        f"a{number}": partial(Result, outcome, "why") for number, outcome in enumerate(results)
     }
     assert run_audits(audits) == status
     before, _, summary = capsys.readouterr().out.partition("\nSummary\n")
