@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 import schemathesis
 from hypothesis import strategies as st
 
+from resolvers.distances import MAX_PAIRS
 from resolvers.request.input_rules import ID
 from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES
 
@@ -62,11 +63,13 @@ ADDED_HEADERS_BYTES = 1_000
 
 @schemathesis.hook
 def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any]) -> bool:
-    """Whether a request is within the limits of URLs and headers: inputs may not all be long."""
+    """Whether a request as a whole is within limits: not all of its inputs may be long."""
     url = f"{quote(case.formatted_path)}?{urlencode(case.query or {}, doseq=True)}"
     headers = "".join(f"{name}: {value}\r\n" for name, value in (case.headers or {}).items())
+    sources, targets = (_waypoints(case, name) for name in ("sources", "targets"))
     return (
         len(url) <= MAX_URL_BYTES
+        and len(sources) * len(targets) <= MAX_PAIRS
         and len(headers.encode(errors="replace")) + ADDED_HEADERS_BYTES <= MAX_HEADER_BYTES
     )
 
@@ -80,15 +83,17 @@ def map_case(
     context: schemathesis.HookContext, case: schemathesis.Case[Any]
 ) -> schemathesis.Case[Any]:
     """Let the ids in waypoints be those of a location and a floor of the map."""
-    data = case.body.get("data") if isinstance(case.body, dict) else None
-    if isinstance(data, dict):
-        for waypoints in (data.get("sources"), data.get("targets")):
-            for waypoint in waypoints if isinstance(waypoints, list) else []:
-                if isinstance(waypoint, dict):
-                    waypoint |= {
-                        name: WAYPOINT[name] for name in WAYPOINT if _is_id(waypoint, name)
-                    }
+    for waypoint in _waypoints(case, "sources") + _waypoints(case, "targets"):
+        if isinstance(waypoint, dict):
+            waypoint |= {name: WAYPOINT[name] for name in WAYPOINT if _is_id(waypoint, name)}
     return case
+
+
+def _waypoints(case: schemathesis.Case[Any], name: str) -> list[Any]:
+    """The waypoints in a body; none if it has another shape."""
+    data = case.body.get("data") if isinstance(case.body, dict) else None
+    waypoints = data.get(name) if isinstance(data, dict) else None
+    return waypoints if isinstance(waypoints, list) else []
 
 
 def _is_id(waypoint: dict[str, Any], name: str) -> bool:
