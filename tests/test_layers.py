@@ -247,6 +247,13 @@ def test_no_folder_without_folders_of_its_own_has_too_many_files(package: str) -
             assert len(files) <= MAX_FILES_PER_FOLDER, folder.relative_to(ROOT)
 
 
+def test_no_module_makes_http_requests() -> None:
+    """The service connects to MongoDB and to nothing that a client could name."""
+    clients = {"aiohttp", "ftplib", "http.client", "httpx", "requests", "urllib.request", "urllib3"}
+    for file in FILES.values():
+        assert not clients & {*needed_modules(file)}, file.relative_to(ROOT)
+
+
 @pytest.mark.parametrize("package", ["parsing", "routing"])
 def test_pure_packages_open_no_files_sockets_or_clocks(package: str) -> None:
     impure = {"pathlib", "os", "socket", "time", "datetime", "asyncio", "subprocess"}

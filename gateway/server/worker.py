@@ -278,7 +278,8 @@ def _exit_with_parent(channel: socket.socket, server_config: ServerConfig) -> No
 
 def main() -> None:
     """Run a worker process that the supervisor has started."""
-    orders: WorkerOrders = pickle.load(sys.stdin.buffer)
+    # Safe: only the supervisor, the parent of this process, can write to the pipe.
+    orders: WorkerOrders = pickle.load(sys.stdin.buffer)  # noqa: S301
     server_config = orders.server_config
     channel = socket.socket(fileno=orders.channel)
     channel.set_inheritable(False)

@@ -39,10 +39,17 @@ class LocationOrPosition:
         return None
 
     def json_schema(self) -> JsonSchema:
-        """Return `anyOf` and `dependentRequired`."""
+        """Return the three forms as `anyOf`; a member that is null counts as absent."""
+        text, number, null = {"type": "string"}, {"type": "number"}, {"type": "null"}
+        forms = [
+            {"x": number, "y": number, "floor_id": text},
+            {"id": text, "x": number, "y": number},
+        ]
         return {
-            "anyOf": [{"required": ["id"]}, {"required": ["x", "y", "floor_id"]}],
-            "dependentRequired": {"x": ["y"], "y": ["x"]},
+            "anyOf": [
+                *({"required": [*form], "properties": form} for form in forms),
+                {"required": ["id"], "properties": {"id": text, "x": null, "y": null}},
+            ]
         }
 
 

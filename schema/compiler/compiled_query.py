@@ -66,7 +66,7 @@ class Plan:
             # names, the schema's names and `repr`s of GraphQL names, which match
             # [_A-Za-z][_0-9A-Za-z]*. Values of a query are bound in the namespace, never written
             # into the code.
-            exec(code, writer.namespace)
+            exec(code, writer.namespace)  # noqa: S102
             self.function = writer.namespace["operation"]
 
 

@@ -12,7 +12,7 @@ DriverName: TypeAlias = Literal["motor", "pymongo"]
 
 _DATABASE_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
 _SECRET_OPTION = re.compile(r"(password|token|passphrase)\w*[=:]", re.IGNORECASE)
-_PASSWORD_HINT = "user name and password must be percent-encoded"
+_PASSWORD_HINT = "user name and password must be percent-encoded"  # noqa: S105
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def _compile_decoder(record_type: type[R], lenient: bool = False) -> Callable[[D
     assert isinstance(info, StructType)
     generator = _Generator(lenient)
     record = generator.record_expression(info, "document", stored_name)
-    decoder: Callable[[Documents], list[R]] = eval(
+    decoder: Callable[[Documents], list[R]] = eval(  # noqa: S307
         f"lambda documents: [{record} for document in documents]", generator.names
     )
     return decoder

@@ -32,6 +32,8 @@ def demo_service(mongo_url: str, data_dir: Path) -> Iterator[DemoService]:
     database = uuid.uuid4().hex
     where = [*storage_options(mongo_url, database, data_dir), "--data-dir", str(data_dir)]
     command = [str(FLOORGATE), "serve", "--demo", "--port", "0", "--log-level", "warning", *where]
+    # Tools send more than people, and many invalid keys on purpose.
+    command += ["--rate-limit", "0", "--bad-key-limit", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             lines = iter(process.stdout or ())

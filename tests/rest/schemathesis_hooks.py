@@ -1,7 +1,14 @@
-"""Bodies of `POST /v1/maps/parse` for schemathesis, which knows XML but not SVG."""
+"""What schemathesis cannot read in the description: drawings, which records exist, whole sizes."""
+
+from typing import Any
+from urllib.parse import quote, urlencode
 
 import schemathesis
 from hypothesis import strategies as st
+
+from resolvers.distances import MAX_PAIRS
+from resolvers.request.input_rules import ID
+from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES
 
 NUMBERS = st.integers(-10_000, 10_000)
 COLOURS = st.sampled_from(["red", "#abc", "none", "transparent", "url(#x)", "rgb(1 2 3)"])
@@ -49,3 +56,47 @@ DRAWINGS = st.builds(
 )
 
 schemathesis.openapi.media_type("application/vnd.map+xml", DRAWINGS)
+
+ADDED_HEADERS_BYTES = 1_000
+"""For the key and the headers that schemathesis adds."""
+
+
+@schemathesis.hook
+def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any]) -> bool:
+    """Whether a request as a whole is within limits: not all of its inputs may be long."""
+    url = f"{quote(case.formatted_path)}?{urlencode(case.query or {}, doseq=True)}"
+    headers = "".join(f"{name}: {value}\r\n" for name, value in (case.headers or {}).items())
+    sources, targets = (_waypoints(case, name) for name in ("sources", "targets"))
+    return (
+        len(url) <= MAX_URL_BYTES
+        and len(sources) * len(targets) <= MAX_PAIRS
+        and len(headers.encode(errors="replace")) + ADDED_HEADERS_BYTES <= MAX_HEADER_BYTES
+    )
+
+
+WAYPOINT = {"id": "lzl55okmqg6", "floor_id": "alder-court-floor-1"}
+"""A location of the demo property, and its floor."""
+
+
+@schemathesis.hook
+def map_case(
+    context: schemathesis.HookContext, case: schemathesis.Case[Any]
+) -> schemathesis.Case[Any]:
+    """Let the ids in waypoints be those of a location and a floor of the map."""
+    for waypoint in _waypoints(case, "sources") + _waypoints(case, "targets"):
+        if isinstance(waypoint, dict):
+            waypoint |= {name: WAYPOINT[name] for name in WAYPOINT if _is_id(waypoint, name)}
+    return case
+
+
+def _waypoints(case: schemathesis.Case[Any], name: str) -> list[Any]:
+    """The waypoints in a body; none if it has another shape."""
+    data = case.body.get("data") if isinstance(case.body, dict) else None
+    waypoints = data.get(name) if isinstance(data, dict) else None
+    return waypoints if isinstance(waypoints, list) else []
+
+
+def _is_id(waypoint: dict[str, Any], name: str) -> bool:
+    """Whether the value is valid, apart from what it names."""
+    value = waypoint.get(name)
+    return isinstance(value, str) and ID.check(value) is None

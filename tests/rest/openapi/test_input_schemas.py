@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
+from resolvers.networks.waypoints import LocationOrPosition
 from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
 from rest.endpoint_table import ENDPOINTS
 from rest.openapi.examples import SVG_EXAMPLE
@@ -65,7 +67,26 @@ def test_an_input_object_has_nullable_members_and_its_joint_rules() -> None:
     schema = build_body_schema(DISTANCES_BODY, body_inputs(DISTANCES_BODY))
     waypoint = schema["properties"]["data"]["properties"]["sources"]["items"]
     assert waypoint["properties"]["floor_id"]["type"] == ["string", "null"]
-    assert waypoint["dependentRequired"] == {"x": ["y"], "y": ["x"]}
+    assert [form["required"] for form in waypoint["anyOf"]] == [
+        ["x", "y", "floor_id"],
+        ["id", "x", "y"],
+        ["id"],
+    ]
+
+
+@pytest.mark.parametrize("id", [{}, {"id": None}, {"id": "loc-1"}])
+@pytest.mark.parametrize("x", [{}, {"x": None}, {"x": 1.5}])
+@pytest.mark.parametrize("y", [{}, {"y": None}, {"y": 2.5}])
+@pytest.mark.parametrize("floor", [{}, {"floor_id": None}, {"floor_id": "f"}])
+def test_a_waypoint_is_described_as_it_is_checked(
+    id: dict[str, Any], x: dict[str, Any], y: dict[str, Any], floor: dict[str, Any]
+) -> None:
+    given = {**id, **x, **y, **floor}
+    schema = build_body_schema(DISTANCES_BODY, body_inputs(DISTANCES_BODY))
+    waypoint = schema["properties"]["data"]["properties"]["sources"]["items"]
+    values = dict.fromkeys(("id", "x", "y", "floor_id")) | given
+    is_valid = LocationOrPosition().check(values) is None
+    assert jsonschema_rs.is_valid(waypoint, given) == is_valid
 
 
 def test_a_single_list_is_data_itself() -> None:

@@ -1,0 +1,320 @@
+"""Attacks on GraphQL services: each is refused by a bound, and nothing of it runs."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx
+import pytest
+from pymongo import monitoring
+
+from gateway.graphql import MAX_BODY_BYTES
+from schema.execution import Executor
+from schema.operations import MAX_NUMBER_DIGITS, MAX_VALIDATION_ERRORS
+from schema.query_limits import QueryLimits
+from tests.fixtures import ALL_FLAGS, CATALOG, MAP, World, gateway_client
+from tests.resolvers.directory import Commands
+from tests.schema.test_query_size import flat_fragments, nested_fragments
+
+pytestmark = pytest.mark.anyio
+
+LIMITS = QueryLimits()
+CREATE = 'mutation { createApiKey(name: "attack", allAssets: true) { key } }'
+BY_ID = "query ($id: ID!) { unit(id: $id) { id } }"
+PAGES = "units(perPage: $n) { data { asset { units(perPage: $n) { data { id } } } } }"
+MATRIX = "distanceMatrix(sources: $s, targets: []) { distanceMethod }"
+PARSE, VALIDATE, LIMIT = "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED", "LIMIT_EXCEEDED"
+BAD, INVALID = "BAD_REQUEST", "INVALID_INPUT"
+WHILE_PARSING = f"{PARSE} {LIMIT}"
+"""A document that ends at a limit of the parser."""
+
+
+def repeat(text: str, times: int, between: str = " ") -> str:
+    """`#` in the text becomes the number of the repetition."""
+    return between.join(text.replace("#", str(number)) for number in range(times))
+
+
+def nested(text: str, levels: int, inner: str) -> str:
+    return f"{text} {{ " * levels + inner + " }" * levels
+
+
+def body(query: str, **variables: Any) -> bytes:
+    return json.dumps({"query": query, "variables": variables}).encode()
+
+
+def over(limit: str) -> str:
+    return f"over the limit of {getattr(LIMITS, limit)}"
+
+
+Attack = tuple[Callable[[], bytes], str, str]
+"""A body; the codes that its error may have; a part of the message: the bound that stops it."""
+
+ATTACKS: dict[str, Attack] = {
+    "aliases": (lambda: body(f"{{ {repeat('a#: __typename', 250)} }}"), LIMIT, over("aliases")),
+    "aliases-in-fragments": (
+        lambda: body(f"{{ {'...F ' * 40} }} fragment F on Query {{ a: __typename }}"),
+        LIMIT,
+        over("aliases"),
+    ),
+    "repeated-fields": (lambda: body(f"{{ {'__typename ' * 600} }}"), LIMIT, over("breadth")),
+    "repeated-fields-in-fragments": (
+        lambda: body(
+            f"{{ {repeat('...F#', 100)} }} "
+            + repeat("fragment F# on Query { a: __typename __typename __typename }", 100)
+        ),
+        LIMIT,
+        over("aliases"),
+    ),
+    "overlapping-fields": (
+        lambda: body(
+            f"{{ {repeat('...F#', 25)} }} "
+            + repeat('fragment F# on Query { same: unit(id: "#") { id } }', 25)
+        ),
+        VALIDATE,
+        "conflict because they have differing arguments",
+    ),
+    "repeated-directives": (
+        lambda: body(f"{{ __typename {'@skip(if: false) ' * 200} }}"),
+        VALIDATE,
+        "can only be used once",
+    ),
+    "unknown-directives": (
+        lambda: body(f"{{ __typename {repeat('@d#', 900)} }}"),
+        VALIDATE,
+        "Unknown directive",
+    ),
+    "defer": (
+        lambda: body("{ ... @defer { __typename } }"),
+        VALIDATE,
+        "Unknown directive '@defer'",
+    ),
+    "subscription": (lambda: body("subscription { units { id } }"), VALIDATE, "subscription"),
+    "nested-fragments": (lambda: body(nested_fragments(60)), LIMIT, "over the limit of"),
+    "flat-fragments": (lambda: body(flat_fragments(60)), LIMIT, over("breadth")),
+    "circular-fragments": (
+        lambda: body("{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }"),
+        VALIDATE,
+        "Cannot spread fragment",
+    ),
+    "unused-fragments": (
+        lambda: body("{ __typename } " + repeat("fragment F# on Unit { id }", 200)),
+        VALIDATE,
+        "never used",
+    ),
+    "depth": (
+        lambda: body(f"{{ {nested('units { data { asset', 8, 'id')}{' }' * 16} }}"),
+        LIMIT,
+        over("depth"),
+    ),
+    "deep-introspection": (
+        lambda: body(f"{{ __schema {{ types {{ {nested('ofType', 20, 'name')} }} }} }}"),
+        LIMIT,
+        over("depth"),
+    ),
+    "wide-introspection": (
+        lambda: body(f"{{ {repeat('s#: __schema { types { name } }', 40)} }}"),
+        LIMIT,
+        over("aliases"),
+    ),
+    "pages-within-pages": (
+        lambda: body(f"query ($n: Int) {{ {PAGES} }}", n=10_000),
+        LIMIT,
+        over("cost"),
+    ),
+    "pages-by-default": (
+        lambda: body(f"query ($n: Int = 10000) {{ {PAGES} }}"),
+        LIMIT,
+        over("cost"),
+    ),
+    "pages-as-a-float": (
+        lambda: body(f"query ($n: Int) {{ {PAGES} }}", n=10_000.0),
+        LIMIT,
+        over("cost"),
+    ),
+    "variables": (
+        lambda: body(
+            f'query ($s: [WaypointInput!]!) {{ map(id: "{MAP}") {{ {MATRIX} }} }}',
+            s=[{}] * 200_000,
+        ),
+        LIMIT,
+        "The operation passes",
+    ),
+    "variables-shared-by-aliases": (
+        lambda: body(
+            f'query ($s: [WaypointInput!]!) {{ map(id: "{MAP}") {{ '
+            f"{repeat(f'm#: {MATRIX}', 29)} }} }}",
+            s=[{"id": "loc-1"}] * 9_000,
+        ),
+        LIMIT,
+        "The operation passes",
+    ),
+    "deep-variables": (
+        lambda: (
+            b'{"query": "{ __typename }", "variables": {"a": %s}}'
+            % (b"[" * 100_000 + b"]" * 100_000)
+        ),
+        BAD,
+        "JSON",
+    ),
+    "long-number": (
+        lambda: body(f"{{ units(page: {'9' * 5_000}) {{ data {{ id }} }} }}"),
+        LIMIT,
+        f"over {MAX_NUMBER_DIGITS} digits",
+    ),
+    "long-number-in-variables": (
+        lambda: b'{"query": "{ __typename }", "variables": {"a": %s}}' % (b"9" * 5_000),
+        BAD,
+        "JSON",
+    ),
+    "long-text": (lambda: body(BY_ID, id="x" * 900_000), INVALID, "255 characters"),
+    "long-document": (lambda: body("{ __typename }" + " " * 900_000), LIMIT, over("characters")),
+    "long-comment": (
+        lambda: body(f"{{ __typename }} # {'x' * 900_000}"),
+        LIMIT,
+        over("characters"),
+    ),
+    "many-tokens": (
+        lambda: body(f"{{ {'__typename ' * 3_000} }}"),
+        WHILE_PARSING,
+        f"more than {LIMITS.tokens} tokens",
+    ),
+    "deep-literal": (
+        lambda: body(f"{{ units(page: {'[' * 900 + ']' * 900}) {{ data {{ id }} }} }}"),
+        WHILE_PARSING,
+        "nested too deeply",
+    ),
+    "deep-selection": (
+        lambda: body(f"{{ {nested('units', 900, 'id')} }}"),
+        WHILE_PARSING,
+        "nested too deeply",
+    ),
+    "many-operations": (
+        lambda: body(repeat("query Q# { __typename }", 200)),
+        "OPERATION_RESOLUTION_FAILURE",
+        "Name one",
+    ),
+    "operator-as-id": (lambda: body(BY_ID, id={"$ne": None}), INVALID, "ID cannot represent"),
+    "lone-surrogate": (
+        lambda: (
+            b'{"query": "query ($id: ID!) { unit(id: $id) { id } }", '
+            b'"variables": {"id": "\\ud800"}}'
+        ),
+        BAD,
+        "JSON",
+    ),
+    "batch": (
+        lambda: json.dumps([{"query": "{ __typename }"}] * 1_000).encode(),
+        BAD,
+        "Batches are not supported",
+    ),
+    "empty-batch": (lambda: b"[]", BAD, "Batches are not supported"),
+    "persisted-query": (
+        lambda: b'{"extensions": {"persistedQuery": {"version": 1, "sha256Hash": "00"}}}',
+        BAD,
+        "query must be",
+    ),
+    "large-body": (
+        lambda: body("{ __typename }", text="x" * MAX_BODY_BYTES),
+        "BODY_TOO_LARGE",
+        f"{MAX_BODY_BYTES}",
+    ),
+    "guessed-names": (lambda: body("{ unitz { id } }"), VALIDATE, "Cannot query field 'unitz'"),
+}
+
+
+class Target:
+    """A gateway of its own, and what runs in it."""
+
+    def __init__(self, client: httpx.AsyncClient, commands: Commands) -> None:
+        self.client = client
+        self.commands = commands
+        self.runs = 0
+
+    @property
+    def reads(self) -> list[str]:
+        """The collections of the catalog that were read."""
+        return [collection for collection in self.commands.sent if collection in CATALOG]
+
+    async def attack(self, content: bytes, **headers: str) -> httpx.Response:
+        headers = {"Content-Type": "application/json", **ALL_FLAGS, **headers}
+        self.runs = 0
+        self.commands.sent.clear()
+        return await self.client.post("/graphql", content=content, headers=headers)
+
+
+@pytest.fixture(scope="module")
+async def attacked(world: World, anyio_backend: str) -> AsyncIterator[Target]:
+    commands = Commands(world.database)
+    monitoring.register(commands)  # for the clients that are made from here on
+    async with gateway_client(world.settings(rate_limit=0, cache_mb=0), world.keys.full) as client:
+        yield Target(client, commands)
+
+
+@pytest.fixture
+def target(attacked: Target, monkeypatch: pytest.MonkeyPatch) -> Target:
+    original = Executor.run
+
+    async def run(*arguments: Any) -> Any:
+        attacked.runs += 1
+        return await original(*arguments)
+
+    monkeypatch.setattr(Executor, "run", run)
+    return attacked
+
+
+async def test_an_ordinary_operation_is_seen_to_run(target: Target) -> None:
+    response = await target.attack(body(BY_ID, id="unit-1"))
+    assert response.json() == {"data": {"unit": {"id": "unit-1"}}}
+    assert target.runs == 1
+    assert target.reads == ["units"]
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+async def test_an_attack_is_refused_and_nothing_runs(target: Target, name: str) -> None:
+    make, code, bound = ATTACKS[name]
+    response = await target.attack(make())
+    errors = response.json()["errors"]
+    assert {error["extensions"]["code"] for error in errors} <= {*code.split()}
+    assert bound in errors[0]["message"]
+    assert target.reads == []
+    assert target.runs == (code == INVALID)  # values are checked by the fields that take them
+    assert response.json().get("data") in (None, {"unit": None})
+    # What is sent back is small, and helps nobody to guess.
+    assert len(errors) <= MAX_VALIDATION_ERRORS + 1
+    assert len(response.content) < 5_000
+    assert "did you mean" not in response.text.lower()
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "text/plain; application/json",
+        "",
+    ],
+)
+async def test_no_site_can_make_a_browser_write(target: Target, media_type: str) -> None:
+    """Browsers send these types to other sites without asking them first."""
+    response = await target.attack(body(CREATE), **{"Content-Type": media_type})
+    assert response.status_code == 415
+    assert target.runs == 0
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH"])
+async def test_only_post_writes(target: Target, method: str) -> None:
+    target.runs = 0
+    response = await target.client.request(method, "/graphql", params={"query": CREATE})
+    assert response.status_code == 405
+    assert target.runs == 0
+
+
+async def test_other_sites_get_no_permission_to_post_json(target: Target) -> None:
+    asks = {
+        "Origin": "https://evil.test",
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "api-key, content-type",
+    }
+    response = await target.client.options("/graphql", headers=asks)
+    assert not [name for name in response.headers if name.startswith("access-control-allow")]
