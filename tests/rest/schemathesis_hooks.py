@@ -79,14 +79,13 @@ WAYPOINT = {"id": "lzl55okmqg6", "floor_id": "alder-court-floor-1"}
 
 
 @schemathesis.hook
-def map_case(
-    context: schemathesis.HookContext, case: schemathesis.Case[Any]
-) -> schemathesis.Case[Any]:
+def before_call(
+    context: schemathesis.HookContext, case: schemathesis.Case[Any], kwargs: dict[str, Any]
+) -> None:
     """Let the ids in waypoints be those of a location and a floor of the map."""
     for waypoint in _waypoints(case, "sources") + _waypoints(case, "targets"):
         if isinstance(waypoint, dict):
             waypoint |= {name: WAYPOINT[name] for name in WAYPOINT if _is_id(waypoint, name)}
-    return case
 
 
 def _waypoints(case: schemathesis.Case[Any], name: str) -> list[Any]:
