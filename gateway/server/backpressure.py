@@ -84,7 +84,8 @@ class BackpressureProtocol(EarlyRejectionProtocol):
         self._parse()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        if self.flow.write_paused:
+        # What is unread before the first response are TLS session tickets: do not wait for these.
+        if self.flow.write_paused and self._started_cycle is not None:
             self._unstarted = cycle, app
         else:
             self._started_cycle = cycle

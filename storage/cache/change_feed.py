@@ -120,15 +120,16 @@ class ChangeFeed:
             self._observation = _Observation(self._versions, NEVER)
 
     def _follow(self, stopping: threading.Event) -> None:
-        with change_stream.open_client(self._database.client, POLL_MS) as client:
-            while not stopping.is_set():
-                try:
+        while not stopping.is_set():
+            try:
+                # Anew each time: looking up a mongodb+srv address may fail, too.
+                with change_stream.open_client(self._database.client, POLL_MS) as client:
                     self._follow_stream(client, stopping)
-                except PyMongoError as error:
-                    if not stopping.is_set():
-                        logger.warning("the change stream ended: %s", type(error).__name__)
-                self._observation = _Observation(self._versions, NEVER)
-                stopping.wait(RETRY_SECONDS)
+            except PyMongoError as error:
+                if not stopping.is_set():
+                    logger.warning("the change stream ended: %s", type(error).__name__)
+            self._observation = _Observation(self._versions, NEVER)
+            stopping.wait(RETRY_SECONDS)
 
     def _follow_stream(self, client: driver.BlockingClient, stopping: threading.Event) -> None:
         with change_stream.tail_changes(client, self._database.name, _PIPELINE, POLL_MS) as batches:

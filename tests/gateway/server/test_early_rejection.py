@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
+from pathlib import Path
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -11,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.middleware.load_shedding import LoadSheddingMiddleware
 from gateway.server import admission as admission_module
+from gateway.server import tls
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits
 from gateway.server.protocol import HttpProtocol
@@ -93,6 +95,26 @@ def test_a_request_without_a_slot_never_reaches_the_application(
     run(scenario())
     assert app.started == ["/", "/free"]
     assert len([each for each in caplog.records if each.name == "floorgate.access"]) == 2
+
+
+def test_over_tls_the_first_request_of_a_connection_is_rejected_by_the_protocol_too(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    caplog.set_level(logging.INFO, "floorgate.access")
+    context = tls.create_ssl_context(*tls.ensure_certificate(tmp_path))
+
+    async def scenario() -> None:
+        app = App()
+        app.admission.keyed.limit = 0
+        limits = ConnectionLimits()
+        async with listen(app.wrapped(), limits, context, admission=app.admission) as connect:
+            reader, writer = await connect()
+            with closing(writer):
+                writer.write(GET)
+                assert statuses(await reader.readuntil(REJECTED)) == [503]
+
+    run(scenario())
+    assert [each for each in caplog.records if each.name == "floorgate.access"] == []
 
 
 @pytest.mark.parametrize("arrives", ["with", "after"])

@@ -169,6 +169,23 @@ async def test_there_is_no_snapshot_if_the_stream_cannot_be_opened(
         assert followed.take_snapshot() is None
 
 
+async def test_the_feed_tries_again_if_it_cannot_connect(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    errors, open_client = [driver.UNREACHABLE_ERRORS[0]("away")], change_stream.open_client
+
+    def fail_once(*given: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return open_client(*given)
+
+    monkeypatch.setattr(change_stream, "open_client", fail_once)
+    async with ChangeFeed(database).run() as followed:
+        await wait_for_snapshot(followed)
+    assert not errors
+
+
 async def test_a_write_by_this_gateway_counts_at_once(followed: ChangeFeed) -> None:
     before = await wait_for_snapshot(followed)
     followed.count_write()
