@@ -1,0 +1,196 @@
+"""A key sees its assets and nothing else: whatever it asks, whatever others asked before.
+
+Random requests over every endpoint, field and argument, each compared with an oracle of its own.
+`make fuzz` tries more of them.
+"""
+
+import logging
+import os
+import random
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from graphql import GraphQLObjectType
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from resolvers.catalog import import_catalog
+from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
+from resolvers.request.caller import FLAGS
+from rest.endpoint_table import ENDPOINTS, Endpoint
+from schema.permissions import Requirement, requirement_of
+from schema.root import GRAPHQL_SCHEMA
+from storage.store import Store
+from tests.authorisation import catalog as catalogs
+from tests.authorisation.checking import ApiCaller, Checker
+from tests.authorisation.oracle import ADMIN, EDGES, REQUIRED, SCHEMA, Directory
+from tests.authorisation.requests import (
+    ApiRequest,
+    Values,
+    graphql_requests,
+    requests_of,
+    rest_requests,
+)
+from tests.fixtures import BASE_URL, Keys, World, drop_world, make_key, open_database
+from tests.gateway.cache.test_fast_path import serve_with_fast_path
+from tests.gateway.log_lines import capture_log_lines
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.xdist_group("authorisation")]
+
+EXAMPLES = int(os.environ.get("FLOORGATE_AUTHORISATION_EXAMPLES", "60"))
+SEED = int(os.environ.get("FLOORGATE_AUTHORISATION_SEED") or random.randrange(1 << 32))
+"""Printed with a failure; set it to repeat a run."""
+CATALOG, DRAWINGS = catalogs.build_catalog()
+RIGHTS = catalogs.list_rights(CATALOG)
+ROUTABLE = [each["id"] for each in CATALOG["maps"] if "pathfinding" in each["tags"]]
+VALUES = Values(Directory(CATALOG, {}, frozenset()))
+
+CALLERS = st.builds(
+    ApiCaller,
+    st.sampled_from(sorted(RIGHTS)),
+    st.one_of(st.just(frozenset(FLAGS)), st.frozensets(st.sampled_from(FLAGS))),
+)
+REQUESTS = st.one_of(rest_requests(VALUES), rest_requests(VALUES), graphql_requests(VALUES))
+EXAMPLE = st.tuples(
+    st.lists(CALLERS, min_size=1, max_size=4), st.lists(REQUESTS, min_size=1, max_size=3)
+)
+
+
+@pytest.fixture(scope="module")
+async def prepared(
+    mongo_url: str, tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
+) -> AsyncIterator[tuple[World, dict[str, str]]]:
+    """A database with the catalog, two routable maps and all keys."""
+    world = World(mongo_url, uuid.uuid4().hex, Keys("", "", "", ""))
+    bundle = tmp_path_factory.mktemp("authorisation") / "bundle.json"
+    bundle.write_bytes(catalogs.to_bundle(CATALOG))
+    async with open_database(world) as database:
+        await import_catalog(database, [bundle])
+        for map_id in ROUTABLE:
+            request = ProcessingRequest(map_id, {})
+            outcome = await process_and_publish(Store(database.client, database.name), request)
+            assert outcome.published, outcome.report
+        keys = {}
+        for name, (assets, permissions) in RIGHTS.items():
+            asset_ids = None if assets is None else sorted(assets)
+            made = await make_key(
+                database, name, permissions=tuple(permissions), asset_ids=asset_ids
+            )
+            keys[name] = made[1]
+    yield world, keys
+    drop_world(world)
+
+
+@pytest.fixture(scope="module")
+async def checker(prepared: tuple[World, dict[str, str]]) -> AsyncIterator[Checker]:
+    """A checker of one gateway in this process, behind a socket, with all of its caches."""
+    world, keys = prepared
+    limits: dict[str, Any] = {"graphql_cost": 10**9, "graphql_aliases": 1000, "graphql_depth": 50}
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        capture_log_lines(logging.getLogger("floorgate"), logging.INFO) as log,
+    ):
+        async with (
+            serve_with_fast_path(world.settings(base_url=BASE_URL, **limits), patch) as served,
+            open_client(f"http://127.0.0.1:{served.port}") as client,
+            open_database(world) as database,
+        ):
+
+            def take_log() -> str:
+                text = "\n".join(log.texts)
+                log.texts.clear()
+                return text
+
+            directory = new_directory()
+            checker = Checker(directory, RIGHTS, keys, [client], database, take_log)
+            checker.forget_caches = lambda: served.gateway.state.change_feed.count_write()  # type: ignore[union-attr]
+            yield checker
+            assert 200 in served.found, "the fast path was never taken"
+            assert 304 in served.found
+
+
+@asynccontextmanager
+async def open_client(address: str, **options: Any) -> AsyncIterator[httpx.AsyncClient]:
+    headers = {"Accept-Encoding": "identity"}
+    async with httpx.AsyncClient(
+        base_url=address, headers=headers, timeout=60, **options
+    ) as client:
+        yield client
+
+
+def new_directory() -> Directory:
+    records = {kind: [*each] for kind, each in CATALOG.items()}
+    drawings = {id: catalogs.parse_drawing(svg) for id, svg in DRAWINGS.items()}
+    return Directory(records, drawings, frozenset(ROUTABLE))
+
+
+async def check_example(
+    checker: Checker, callers: list[ApiCaller], requests: list[ApiRequest]
+) -> None:
+    """Every key sends every request, after what others have left in the caches."""
+    await checker.reset()
+    try:
+        for request in requests:
+            for caller in callers:
+                await checker.check(caller, request)
+    except AssertionError as error:
+        asked = [f"{caller}: {request.describe()}" for request in requests for caller in callers]
+        error.add_note("\n".join([f"FLOORGATE_AUTHORISATION_SEED={SEED}", *asked]))
+        raise
+
+
+def test_the_oracle_knows_every_field_that_is_not_stored() -> None:
+    for type in SCHEMA.type_map.values():
+        for name, definition in type.fields.items() if isinstance(type, GraphQLObjectType) else ():
+            coordinate = f"{type.name}.{name}"
+            is_root = type in (SCHEMA.query_type, SCHEMA.mutation_type)
+            is_known = REQUIRED.get(coordinate) == ADMIN or type.name.startswith("__")
+            if not is_known and (is_root or definition.args):
+                assert coordinate in EDGES or coordinate == "Map.route", coordinate
+
+
+def test_the_oracle_requires_what_the_schema_says() -> None:
+    """Of the service's own list, so that a field with a new requirement is not forgotten."""
+    sdl = {}
+    for type in GRAPHQL_SCHEMA.type_map.values():
+        for name, definition in type.fields.items() if isinstance(type, GraphQLObjectType) else ():
+            requirement = requirement_of(definition)
+            if requirement != Requirement():
+                sdl[f"{type.name}.{name}"] = (requirement.flag, requirement.permission)
+    assert sdl == REQUIRED
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda row: f"{row.spec_id} {row.path}")
+async def test_every_endpoint_is_requested_by_every_key(
+    checker: Checker, endpoint: Endpoint
+) -> None:
+    """The rows one by one, with every right and every flag, for visible and hidden records."""
+    callers = [ApiCaller(key, frozenset(FLAGS)) for key in RIGHTS]
+
+    @seed(SEED)
+    @settings(max_examples=2, database=None, phases=[Phase.generate])
+    @given(requests_of(endpoint, VALUES))
+    def draw(request: ApiRequest) -> None:
+        drawn.append(request)
+
+    drawn: list[ApiRequest] = []
+    draw()
+    await check_example(checker, callers, drawn)
+
+
+@seed(SEED)
+@settings(
+    max_examples=EXAMPLES,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate, Phase.shrink],
+)
+@given(example=EXAMPLE)
+async def test_random_requests_show_what_the_oracle_does(
+    checker: Checker, example: tuple[list[ApiCaller], list[ApiRequest]]
+) -> None:
+    await check_example(checker, *example)
