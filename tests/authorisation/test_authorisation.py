@@ -7,9 +7,10 @@ Random requests over every endpoint, field and argument, each compared with an o
 import logging
 import os
 import random
+import ssl
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import httpx
@@ -27,19 +28,24 @@ from schema.root import GRAPHQL_SCHEMA
 from storage.store import Store
 from tests.authorisation import catalog as catalogs
 from tests.authorisation.checking import ApiCaller, Checker
-from tests.authorisation.oracle import ADMIN, EDGES, REQUIRED, SCHEMA, Directory
-from tests.authorisation.requests import (
-    ApiRequest,
-    Values,
-    graphql_requests,
-    requests_of,
-    rest_requests,
-)
+from tests.authorisation.directory import ADMIN, REQUIRED, Directory
+from tests.authorisation.edges import EDGES
+from tests.authorisation.generation import graphql_requests, requests_of, rest_requests
+from tests.authorisation.oracle import SCHEMA
+from tests.authorisation.requests import ApiRequest
+from tests.authorisation.values import Values
 from tests.fixtures import BASE_URL, Keys, World, drop_world, make_key, open_database
 from tests.gateway.cache.test_fast_path import serve_with_fast_path
+from tests.gateway.floorgate_process import run_serve_command
 from tests.gateway.log_lines import capture_log_lines
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.xdist_group("authorisation")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("authorisation"),
+    # A failure is made smaller for minutes before it is shown.
+    pytest.mark.timeout(900),
+]
 
 EXAMPLES = int(os.environ.get("FLOORGATE_AUTHORISATION_EXAMPLES", "60"))
 SEED = int(os.environ.get("FLOORGATE_AUTHORISATION_SEED") or random.randrange(1 << 32))
@@ -48,6 +54,9 @@ CATALOG, DRAWINGS = catalogs.build_catalog()
 RIGHTS = catalogs.list_rights(CATALOG)
 ROUTABLE = [each["id"] for each in CATALOG["maps"] if "pathfinding" in each["tags"]]
 VALUES = Values(Directory(CATALOG, {}, frozenset()))
+
+LIMITS: dict[str, Any] = {"graphql_cost": 10**9, "graphql_aliases": 1000, "graphql_depth": 50}
+"""Of GraphQL operations: what is tested here is not their size."""
 
 CALLERS = st.builds(
     ApiCaller,
@@ -89,13 +98,12 @@ async def prepared(
 async def checker(prepared: tuple[World, dict[str, str]]) -> AsyncIterator[Checker]:
     """A checker of one gateway in this process, behind a socket, with all of its caches."""
     world, keys = prepared
-    limits: dict[str, Any] = {"graphql_cost": 10**9, "graphql_aliases": 1000, "graphql_depth": 50}
     with (
         pytest.MonkeyPatch.context() as patch,
         capture_log_lines(logging.getLogger("floorgate"), logging.INFO) as log,
     ):
         async with (
-            serve_with_fast_path(world.settings(base_url=BASE_URL, **limits), patch) as served,
+            serve_with_fast_path(world.settings(base_url=BASE_URL, **LIMITS), patch) as served,
             open_client(f"http://127.0.0.1:{served.port}") as client,
             open_database(world) as database,
         ):
@@ -194,3 +202,42 @@ async def test_random_requests_show_what_the_oracle_does(
     checker: Checker, example: tuple[list[ApiCaller], list[ApiRequest]]
 ) -> None:
     await check_example(checker, *example)
+
+
+@pytest.fixture(scope="module")
+async def shared_checker(
+    prepared: tuple[World, dict[str, str]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[Checker]:
+    """A checker of two gateways of two workers each, in processes of their own."""
+    world, keys = prepared
+    options = ["--base-url", BASE_URL, "--log-level", "error", "--workers", 2]
+    options += ["--mongo-url", world.mongo_url, "--database", world.database]
+    options += ["--graphql-cost", LIMITS["graphql_cost"], "--graphql-depth", 50]
+    options += ["--graphql-aliases", LIMITS["graphql_aliases"]]
+    async with AsyncExitStack() as stack:
+        clients = []
+        for name in ("one", "two"):
+            folder = tmp_path_factory.mktemp(name)
+            server = stack.enter_context(run_serve_command(folder, *options))
+            trusted = ssl.create_default_context(cafile=str(server.certificate))
+            # Of three connections, some reach the same worker.
+            for _ in range(3):
+                client = open_client(server.address, verify=trusted)
+                clients.append(await stack.enter_async_context(client))
+        database = await stack.enter_async_context(open_database(world))
+        yield Checker(new_directory(), RIGHTS, keys, clients, database, str, may_be_stale=True)
+
+
+@seed(SEED)
+@settings(
+    max_examples=max(1, EXAMPLES // 4),
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
+)
+@given(example=EXAMPLE)
+async def test_so_do_several_workers_and_gateways_on_one_database(
+    shared_checker: Checker, example: tuple[list[ApiCaller], list[ApiRequest]]
+) -> None:
+    await check_example(shared_checker, *example)
