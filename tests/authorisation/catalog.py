@@ -211,6 +211,37 @@ def _build_maps(
             yield "level_tags", {"map_id": id, "key": key, "name": text(), "values": values}
 
 
+def build_strays(catalog: Catalog) -> Catalog:
+    """Return records of the second asset under owners of the first one.
+
+    No import allows them: if the database ever has some, a key must still see its own assets only.
+    """
+    assets = [each["id"] for each in catalog["assets"]]
+    units, floors, maps, references, locations = (
+        [each for each in catalog[kind] if each["asset_id"] == assets[0]]
+        for kind in ("units", "floors", "maps", "unit_references", "locations")
+    )
+    marked, owned = _Marked(0), {"asset_id": assets[1]}
+    about = {"unit_id": units[2]["id"], **owned}
+    return {
+        "units": [{**units[0], **owned, "id": marked.id(), "name": marked.text()}],
+        "unit_references": [
+            {**references[0], **about, "key": marked.text(), "value": marked.text()}
+        ],
+        "attribute_assignments": [{"group_id": "fit/out", "attribute_id": "oven", **about}],
+        "locations": [
+            {
+                **locations[0],
+                **owned,
+                "id": marked.id(),
+                "name": marked.text(),
+                "unit_map_id": maps[2]["id"],
+                "floors": [{"id": floors[0]["id"]}],
+            }
+        ],
+    }
+
+
 def to_bundle(catalog: Catalog) -> bytes:
     """Return the catalog as a bundle, where a field that is absent is null."""
     members = {

@@ -3,6 +3,7 @@
 import copy
 import json
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import graphql
 import httpx
 from graphql import TypeInfo, TypeInfoVisitor, Visitor, visit
 
+from rest.endpoint_table import ENDPOINTS
 from rest.envelopes import (
     DataList,
     LinkPagedList,
@@ -173,7 +175,9 @@ class Checker:
         if request.endpoint is None:
             answer = run(view, request.document, request.encoded_values)
             return Expected(200, answer.data, frozenset(answer.errors))
-        for coordinate in list_coordinates(request.document):
+        read = [row for row in ENDPOINTS if headers and row.spec_id == request.endpoint.changes]
+        documents = [request.document, *(row.document for row in read)]
+        for coordinate in [each for text in documents for each in list_coordinates(text)]:
             try:
                 view.check(coordinate)
             except graphql.GraphQLError as error:
@@ -245,9 +249,10 @@ class Checker:
         """Compare all assignments with those that the oracle has."""
         found = await self.database[ASSIGNMENTS].find().to_list(None)
         names = ("group_id", "attribute_id", "asset_id", "unit_id")
-        stored = sorted(tuple(each[name] for name in names) for each in found)
-        known = self.directory.records[ASSIGNMENTS]
-        assert stored == sorted(tuple(each[name] for name in names) for each in known)
+        stored = Counter(tuple(each[name] for name in names) for each in found)
+        oracle = self.directory.records[ASSIGNMENTS]
+        known = Counter(tuple(each[name] for name in names) for each in oracle)
+        assert stored == known, f"wrongly stored {stored - known}, wrongly missing {known - stored}"
 
     def _compare_ghost(
         self,
@@ -330,7 +335,8 @@ class Checker:
                 assert find_mismatch(expected, response.json()["data"]) is None
             return response
 
-        return (await self._retry(attempt)).headers.get("etag", "")
+        tag: str = (await self._retry(attempt)).headers.get("etag", "")
+        return tag
 
 
 def list_coordinates(document: str) -> list[str]:

@@ -190,7 +190,9 @@ def _assign(view: View, source: Record, given: dict[str, Any]) -> list[Record]:
 
 def _unassign(view: View, source: Record, given: dict[str, Any]) -> bool:
     data, stored = _check_assignments(view, given), view.directory.records["attribute_assignments"]
-    stored[:] = [each for each in stored if each not in data]
+    names = ("group_id", "unit_id", "attribute_id")
+    removed = {tuple(each[name] for name in names) for each in data}
+    stored[:] = [each for each in stored if tuple(each[name] for name in names) not in removed]
     return True
 
 

@@ -80,6 +80,54 @@ def graphql_requests(draw: st.DrawFn, values: Values) -> ApiRequest:
     return writer.write("mutation" if is_write else "query", root)
 
 
+def _find_paths() -> dict[str, list[str]]:
+    """Return the shortest way to each type from the root, by fields that need no argument."""
+    assert SCHEMA.query_type is not None
+    paths: dict[str, list[str]] = {SCHEMA.query_type.name: []}
+    pending = [SCHEMA.query_type]
+    for type in pending:
+        for name, definition in type.fields.items():
+            inner = get_named_type(definition.type)
+            needs = any(isinstance(each.type, GraphQLNonNull) for each in definition.args.values())
+            denied = REQUIRED.get(f"{type.name}.{name}") == ADMIN
+            if not isinstance(inner, GraphQLObjectType) or needs or denied:
+                continue
+            if inner.name not in paths:
+                paths[inner.name] = [*paths[type.name], name]
+                pending.append(inner)
+    return paths
+
+
+PATHS = _find_paths()
+
+
+def has_path_to(type: GraphQLObjectType) -> bool:
+    """Return whether lists lead to a type, without an id."""
+    return type.name in PATHS
+
+
+@st.composite
+def requests_along(draw: st.DrawFn, coordinate: str, values: Values) -> ApiRequest:
+    """An operation on all records of a type that follows one edge of theirs."""
+    type_name, name = coordinate.split(".")
+    type = SCHEMA.type_map[type_name]
+    assert isinstance(type, GraphQLObjectType)
+    writer = OperationWriter(draw, values, left=0)
+    definition = type.fields[name]
+    inner = get_named_type(definition.type)
+    assert isinstance(inner, GraphQLObjectType)
+    texts = [
+        writer.argument(key, each, values.value(draw, key, each.type, inner.name))
+        for key, each in definition.args.items()
+        if isinstance(each.type, GraphQLNonNull)
+    ]
+    given = f"({', '.join(texts)})" if texts else ""
+    body = f"{name}{given} {writer.leaves(inner)}"
+    for step in reversed(PATHS[type_name]):
+        body = f"{step} {{ {body} }}"
+    return writer.request("query", f"{{ {body} }}")
+
+
 @dataclass
 class OperationWriter:
     """Writes one operation."""
@@ -93,7 +141,9 @@ class OperationWriter:
     names: int = 0
 
     def write(self, operation: str, root: GraphQLObjectType) -> ApiRequest:
-        body = self.selection(root, MAX_DEPTH)
+        return self.request(operation, self.selection(root, MAX_DEPTH))
+
+    def request(self, operation: str, body: str) -> ApiRequest:
         head = f"({', '.join(self.declared)})" if self.declared else ""
         return ApiRequest(f"{operation} Any{head} {body}", self.given)
 
@@ -113,6 +163,17 @@ class OperationWriter:
             chosen += self.some(edges, 2)
         parts = [self.field(fields, name, depth - 1) for name in chosen]
         return f"{{ {' '.join(parts) or '__typename'} }}"
+
+    def leaves(self, type: GraphQLObjectType, depth: int = 1) -> str:
+        """All fields of a type that are values, of a page's records, too."""
+        names = []
+        for name, definition in type.fields.items():
+            inner = get_named_type(definition.type)
+            if is_leaf_type(inner):
+                names.append(name)
+            elif isinstance(inner, GraphQLObjectType) and not definition.args and depth:
+                names.append(f"{name} {self.leaves(inner, depth - 1)}")
+        return f"{{ {' '.join(names)} }}" if names else "{ __typename }"
 
     def some(self, names: Sequence[str], most: int) -> list[str]:
         if not names:

@@ -105,7 +105,8 @@ class Values:
     def id(self, draw: st.DrawFn, kind: str) -> str:
         """The id of a record: of the kind, of another one, or of none."""
         pool = self.ids[kind] if draw(st.integers(0, 9)) else self.all_ids
-        return draw(st.sampled_from(pool))
+        chosen: str = draw(st.sampled_from(pool))
+        return chosen
 
     def paging(self, draw: st.DrawFn) -> dict[str, Any]:
         """Arguments of a list: small pages, so that a request is about few records."""
