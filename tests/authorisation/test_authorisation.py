@@ -227,7 +227,9 @@ async def test_every_edge_is_followed_by_every_key(checker: Checker, coordinate:
     callers = [ApiCaller(key, frozenset(FLAGS)) for key in RIGHTS]
     type_name, name = coordinate.split(".")
     # Edges to one record of many, by its id.
-    examples = 12 if "id" in SCHEMA.type_map[type_name].fields[name].args else 1
+    type = SCHEMA.type_map[type_name]
+    assert isinstance(type, GraphQLObjectType)
+    examples = 12 if "id" in type.fields[name].args else 1
     drawn: list[ApiRequest] = []
 
     @seed(SEED)
