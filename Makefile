@@ -48,9 +48,10 @@ api-diff: setup ## List what changed in both APIs since the git ref FROM (else t
 openapi-check: setup ## Lint the OpenAPI description, type a client, test the service at length
 	FLOORGATE_OPENAPI_EXAMPLES=300 $(BIN)/pytest -q -rs tests/rest/test_openapi_tools.py
 
-fuzz: setup ## Try the parser, compiled queries (MINUTES each) and bundles on random input
+fuzz: setup ## Try the parser, compiled queries (MINUTES each), access and bundles at random
 	$(BIN)/python -m tests.parsing.fuzz --minutes $(MINUTES)
 	$(BIN)/python -m tests.schema.fuzz --minutes $(MINUTES)
+	FLOORGATE_AUTHORISATION_EXAMPLES=3000 $(BIN)/pytest -q --timeout 0 tests/authorisation
 	FLOORGATE_CATALOG_EXAMPLES=100 $(BIN)/pytest -q --timeout 0 tests/storage/bundles/test_exporting.py -k any_catalog
 
 bench: setup $(PEERS) ## Measure speed and memory beside other ways to build the service

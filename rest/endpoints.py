@@ -88,6 +88,10 @@ class EndpointHandler:
         request.scope[SCOPE_OPERATION] = self.operation.name
         caller = await self.service.authenticate(request)
         self._check_requirements(caller)
+        precondition = Precondition.from_headers(request.headers) if self.changed else None
+        if self.changed and precondition:
+            # Whether it holds tells something about the list, so the key must be able to read it.
+            self.changed._check_requirements(caller)
         variables, request_url = self._parse_url(request)
         body = self.endpoint.body
         if body is not None:
@@ -95,7 +99,7 @@ class EndpointHandler:
         context = self.service.create_context(caller, request)
         if body is not None:
             context = context.with_checked_inputs()  # by make_response
-        if self.changed and (precondition := Precondition.from_headers(request.headers)):
+        if self.changed and precondition:
             context = context.with_precondition(self.changed.build_check(precondition, request))
 
         async def make_response() -> Response:

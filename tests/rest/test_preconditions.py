@@ -7,7 +7,16 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.fixtures import ALL_FLAGS, HIDDEN, SEEN, UNIT, World, gateway_client
+from tests.fixtures import (
+    ALL_FLAGS,
+    HIDDEN,
+    SEEN,
+    UNIT,
+    World,
+    gateway_client,
+    make_key,
+    open_database,
+)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -73,6 +82,19 @@ async def test_other_errors_come_first(writer: httpx.AsyncClient) -> None:
     assert await write(writer, SEA | {"group_id": "none"}, unknown, If_Match='"old"') == 404
     assert await write(writer, SEA | {"unit_id": "none"}, If_Match='"old"') == 422
     assert await write(writer, {}, If_Match='"old"') == 422
+
+
+async def test_a_key_that_cannot_read_the_list_cannot_depend_on_it(own_world: World) -> None:
+    async with open_database(own_world) as database:
+        permission = "service.unit-attributes.write"
+        _, key = await make_key(database, "writer", permissions=(permission,), asset_ids=[SEEN])
+    async with gateway_client(own_world.settings(), key) as client:
+        client.headers.update(ALL_FLAGS)
+        assert await write(client, SEA) == 200
+        for condition in ("*", '"old"'):
+            response = await client.put(PATH, json={"data": [SEA]}, headers={"If-Match": condition})
+            assert response.status_code == 403
+            assert response.json()["message"].endswith("service.unit-attributes.read")
 
 
 async def test_of_writers_that_read_the_same_list_one_wins(writer: httpx.AsyncClient) -> None:

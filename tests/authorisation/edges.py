@@ -1,0 +1,271 @@
+"""The fields of the schema that lead from one record to others, for a key that sees some."""
+
+import copy
+import math
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from rest.names import to_snake_case
+from tests.authorisation.catalog import Record
+from tests.authorisation.directory import ANY, ANY_NUMBER, View, error
+
+Edge: TypeAlias = Callable[[View, Record, dict[str, Any]], Any]
+"""From a view, a record and arguments to the field's value. Raises GraphQLError."""
+
+
+def _edge(kind: str, **links: str) -> Edge:
+    """Return the edge to the visible record whose fields equal fields of this one."""
+
+    def follow(view: View, source: Record, given: dict[str, Any]) -> Record | None:
+        return view.one(kind, **{name: source[link] for name, link in links.items()})
+
+    return follow
+
+
+def _list(kind: str, **links: str) -> Edge:
+    """Return the list of the visible records whose fields equal fields of this one."""
+
+    def follow(view: View, source: Record, given: dict[str, Any]) -> Record:
+        where = {name: source[link] for name, link in links.items()}
+        for name, field_name in (("asset", "asset_id"), ("key", "key")):
+            if given.get(name) is not None:
+                where[field_name] = given[name]
+        return view.page(kind, view.visible(kind, **where), given)
+
+    return follow
+
+
+def _by_id(kind: str, id_field: str = "id", **links: str) -> Edge:
+    def find(view: View, source: Record, given: dict[str, Any]) -> Record | None:
+        where = {name: source[link] for name, link in links.items()}
+        return view.one(kind, **where, **{id_field: given["id"]})
+
+    return find
+
+
+def _is_on_map(unit: Record, map_id: str) -> bool:
+    return unit["map_ids"] is None or map_id in unit["map_ids"]
+
+
+def _maps(view: View, source: Record, given: dict[str, Any]) -> Record:
+    tags = [tag.strip() for tag in given["tags"].split(",")] if given.get("tags") else []
+    where = {} if given.get("asset") is None else {"asset_id": given["asset"]}
+    found = [each for each in view.visible("maps", **where) if {*tags} <= {*each["tags"]}]
+    return view.page("maps", found, given)
+
+
+def _maps_of_unit(view: View, unit: Record, given: dict[str, Any]) -> Record:
+    maps = view.visible("maps", asset_id=unit["asset_id"])
+    return view.page("maps", [each for each in maps if _is_on_map(unit, each["id"])], given)
+
+
+def _units_on_map(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
+    units = view.visible("units", asset_id=unit_map["asset_id"])
+    return view.page("units", [each for each in units if _is_on_map(each, unit_map["id"])], given)
+
+
+def _unit_on_map(view: View, unit_map: Record, given: dict[str, Any]) -> Record | None:
+    unit = view.one("units", id=given["id"], asset_id=unit_map["asset_id"])
+    return unit if unit and _is_on_map(unit, unit_map["id"]) else None
+
+
+def _unit_id_of(location: Record) -> str | None:
+    return next((tag["value"] for tag in location["tags"] if tag["key"] == "svc:id"), None)
+
+
+def _location_of_unit(view: View, unit: Record, given: dict[str, Any]) -> Record | None:
+    where = {} if given.get("map") is None else {"unit_map_id": given["map"]}
+    found = view.visible("locations", asset_id=unit["asset_id"], **where)
+    return next((each for each in found if _unit_id_of(each) == unit["id"]), None)
+
+
+def _meets(location: Record, tags: str | None) -> bool:
+    """Return whether a location meets every term of a filter."""
+    words = {tag["key"].casefold() for tag in location["tags"]}
+    words |= {f"{tag['key']}=={tag['value']}".casefold() for tag in location["tags"]}
+    for term in re.split(r"(?<!\\),", tags) if tags else ():
+        word = re.sub(r"\\(.)", r"\1", term.removeprefix("-")).casefold()
+        if (word in words) == term.startswith("-"):
+            return False
+    return True
+
+
+def _locations_on_map(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
+    found = view.visible("locations", unit_map_id=unit_map["id"])
+    return view.page("locations", [each for each in found if _meets(each, given["tags"])], given)
+
+
+def _complete(view: View, unit_map: Record, point: dict[str, Any]) -> Record:
+    """Return a waypoint with the fields of its location. Raises GraphQLError."""
+    id, x, floor_id = point.get("id"), point.get("x"), point.get("floorId")
+    location = view.one("locations", id=id, unit_map_id=unit_map["id"]) if id is not None else None
+    floors = [each["id"] for each in location["floors"]] if location else []
+    if floor_id is not None and not view.one("floors", id=floor_id, asset_id=unit_map["asset_id"]):
+        raise error("INVALID_INPUT")
+    if (x is None or floor_id is None) and (location is None or floor_id not in (None, *floors)):
+        raise error("INVALID_INPUT")
+    known = location or {"name": None}
+    return {
+        "location_id": id,
+        "name": known["name"] if point.get("name") is None else point["name"],
+        "x": known.get("x") if x is None else x,
+        "y": known.get("y") if x is None else point["y"],
+        "floor_id": floor_id or floors[0],
+    }
+
+
+def require_routable(view: View, unit_map: Record, points: list[dict[str, Any]]) -> list[Record]:
+    waypoints = [_complete(view, unit_map, point) for point in points]
+    if unit_map["id"] not in view.directory.routable:
+        raise error("INVALID_INPUT")
+    return waypoints
+
+
+def _matrix(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
+    sources, targets = (
+        [_complete(view, unit_map, point) for point in given[name]]
+        for name in ("sources", "targets")
+    )
+    is_routable = unit_map["id"] in view.directory.routable
+    if not is_routable and (
+        given["distanceMethod"] == "pathfinding" or not unit_map["feet_per_unit"]
+    ):
+        raise error("INVALID_INPUT")
+    walk = {"distance": ANY_NUMBER, "time": ANY_NUMBER}
+    cells = [{**target, **walk, "index": index} for index, target in enumerate(targets)]
+    rows = [{**source, "index": index, "targets": cells} for index, source in enumerate(sources)]
+    return {"distance_method": ANY, "sources": rows}
+
+
+def _nearest(view: View, unit_map: Record, given: dict[str, Any]) -> list[Record]:
+    [start] = require_routable(view, unit_map, [given["from"]])
+    found = [
+        (math.dist((each["x"], each["y"]), (start["x"], start["y"])), each["id"], each)
+        for each in view.visible("locations", unit_map_id=unit_map["id"])
+        if _meets(each, given["tags"])
+        and each["id"] != start["location_id"]
+        and each["floors"][0]["id"] == start["floor_id"]
+    ]
+    walk = {"distance": ANY_NUMBER, "time": ANY_NUMBER}
+    return [{"location": each, **walk} for _, _, each in sorted(found)[: given["limit"]]]
+
+
+def _attribute(view: View, assignment: Record, given: dict[str, Any]) -> Record:
+    group = view.directory.group(assignment["group_id"])
+    return next(a for a in group["attributes"] if a["attribute_id"] == assignment["attribute_id"])
+
+
+def _check_assignments(view: View, given: dict[str, Any]) -> list[Record]:
+    """Return the assignments of a write. Raises GraphQLError if one of them may not be made."""
+    group = view.one("attribute_groups", group_id=given["groupId"])
+    if group is None:
+        raise error("NOT_FOUND")
+    data = [{to_snake_case(name): value for name, value in each.items()} for each in given["data"]]
+    attributes = {each["attribute_id"] for each in group["attributes"]}
+    for each in data:
+        unit = view.one("units", id=each["unit_id"], asset_id=each["asset_id"])
+        if (
+            each["group_id"] != group["group_id"]
+            or each["attribute_id"] not in attributes
+            or not unit
+        ):
+            raise error("INVALID_INPUT")
+    return data
+
+
+def _assign(view: View, source: Record, given: dict[str, Any]) -> list[Record]:
+    data, stored = _check_assignments(view, given), view.directory.records["attribute_assignments"]
+    chosen = {each["unit_id"]: each["attribute_id"] for each in data}
+    if view.directory.group(given["groupId"])["one_attribute_per_unit"] and any(
+        chosen[each["unit_id"]] != each["attribute_id"] for each in data
+    ):
+        raise error("INVALID_INPUT")
+    keys = {view.directory.key_of("attribute_assignments", each): each for each in data}
+    stored[:] = [
+        each for each in stored if view.directory.key_of("attribute_assignments", each) not in keys
+    ] + copy.deepcopy([*keys.values()])
+    return data
+
+
+def _unassign(view: View, source: Record, given: dict[str, Any]) -> bool:
+    data, stored = _check_assignments(view, given), view.directory.records["attribute_assignments"]
+    names = ("group_id", "unit_id", "attribute_id")
+    removed = {tuple(each[name] for name in names) for each in data}
+    stored[:] = [each for each in stored if tuple(each[name] for name in names) not in removed]
+    return True
+
+
+def _url(view: View, unit_map: Record, given: dict[str, Any]) -> Any:
+    quoted = "".join(
+        chr(byte)
+        if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_.-~")
+        else f"%{byte:02X}"
+        for byte in unit_map["id"].encode()
+    )
+    return (
+        unit_map["url"]
+        if unit_map["source"] is None
+        else f"{view.base_url}/v1/maps/{quoted}/parsed"
+    )
+
+
+ASSET, UNIT, MAP = (
+    _edge("assets", id="asset_id"),
+    _edge("units", id="unit_id"),
+    _edge("maps", id="unit_map_id"),
+)
+EDGES: dict[str, Edge] = {
+    "Query.assets": _list("assets"),
+    "Query.asset": _by_id("assets"),
+    "Query.units": _list("units"),
+    "Query.unit": _by_id("units"),
+    "Query.maps": _maps,
+    "Query.map": _by_id("maps"),
+    "Query.parsedUnitMap": lambda view, source, given: ANY,
+    "Query.assetReferences": _list("asset_references"),
+    "Query.unitReferences": _list("unit_references"),
+    "Query.attributeGroups": _list("attribute_groups"),
+    "Query.attributeGroup": _by_id("attribute_groups", "group_id"),
+    "Asset.floors": _list("floors", asset_id="id"),
+    "Asset.floor": _by_id("floors", asset_id="id"),
+    "Asset.units": _list("units", asset_id="id"),
+    "Asset.maps": _list("maps", asset_id="id"),
+    "Asset.references": _list("asset_references", asset_id="id"),
+    "Floor.asset": ASSET,
+    "Floor.units": _list("units", floor_id="id"),
+    "Unit.asset": ASSET,
+    "Unit.floor": _edge("floors", id="floor_id"),
+    "Unit.maps": _maps_of_unit,
+    "Unit.references": _list("unit_references", unit_id="id"),
+    "Unit.attributes": _list("attribute_assignments", unit_id="id"),
+    "Unit.location": _location_of_unit,
+    "Background.map": MAP,
+    "Location.asset": ASSET,
+    "Location.map": MAP,
+    "Location.unit": lambda view, source, given: view.one("units", id=_unit_id_of(source)),
+    "LocationFloor.floorId": lambda view, source, given: source["id"],
+    "LocationFloor.floor": _edge("floors", id="id"),
+    "Map.url": _url,
+    "Map.asset": ASSET,
+    "Map.background": _by_id("backgrounds", unit_map_id="id"),
+    "Map.chosenBackground": _edge("backgrounds", id="background_id"),
+    "Map.backgrounds": _list("backgrounds", unit_map_id="id"),
+    "Map.levelTags": _list("level_tags", map_id="id"),
+    "Map.units": _units_on_map,
+    "Map.unit": _unit_on_map,
+    "Map.parsed": lambda view, source, given: view.directory.drawings.get(source["id"]),
+    "Map.locations": _locations_on_map,
+    "Map.distanceMatrix": _matrix,
+    "Map.nearest": _nearest,
+    "AssetReference.asset": ASSET,
+    "UnitReference.asset": ASSET,
+    "UnitReference.unit": UNIT,
+    "AttributeGroup.assignments": _list("attribute_assignments", group_id="group_id"),
+    "Assignment.attribute": _attribute,
+    "Assignment.asset": ASSET,
+    "Assignment.unit": UNIT,
+    "Mutation.assignUnitAttributes": _assign,
+    "Mutation.unassignUnitAttributes": _unassign,
+}
+"""Fields that are not stored in their record, by coordinate."""

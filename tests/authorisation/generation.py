@@ -1,0 +1,242 @@
+"""Random requests: of every endpoint in the table, and of every field and argument of the schema.
+
+What is new in either is requested, too. An input that `Values` has nothing for raises
+`CannotGenerateError`.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import graphql
+from graphql import (
+    GraphQLArgument,
+    GraphQLField,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLObjectType,
+    get_named_type,
+    get_nullable_type,
+    is_leaf_type,
+)
+from hypothesis import strategies as st
+
+from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.parameters import VARIABLE_BY_PATH_PARAMETER
+from tests.authorisation.directory import ADMIN, REQUIRED
+from tests.authorisation.oracle import SCHEMA
+from tests.authorisation.requests import ApiRequest, Cursor
+from tests.authorisation.values import PAGING, Values
+
+MAX_DEPTH = 5
+
+
+def rest_requests(values: Values) -> st.SearchStrategy[ApiRequest]:
+    """Requests of all rows of the endpoint table."""
+    return st.sampled_from(ENDPOINTS).flatmap(lambda row: requests_of(row, values))
+
+
+@st.composite
+def requests_of(draw: st.DrawFn, endpoint: Endpoint, values: Values) -> ApiRequest:
+    """A request of one endpoint."""
+    [operation] = graphql.parse(endpoint.document).definitions[:1]
+    assert isinstance(operation, graphql.OperationDefinitionNode)
+    in_path = {VARIABLE_BY_PATH_PARAMETER.get(name, name) for name in endpoint.path_parameters}
+    given: dict[str, Any] = {}
+    declared = {
+        node.variable.name.value: graphql.type_from_ast(SCHEMA, node.type)
+        for node in operation.variable_definitions or ()
+    }
+    for name, type in declared.items():
+        if name in PAGING:
+            continue
+        if name in in_path or isinstance(type, GraphQLNonNull) or draw(st.booleans()):
+            given[name] = values.value(
+                draw, name, type, "Map" if endpoint.path == "/v1/maps" else ""
+            )
+    if declared.keys() >= PAGING:
+        given |= values.paging(draw)
+    if "group" in given and "data" in given and draw(st.integers(0, 9)):
+        given["group"] = given["data"][0]["groupId"]
+    conditions = ["", "", "own", "other", "any", "no"] if endpoint.changes else [""]
+    can_be_flawed = endpoint.body is not None or {*given} & {"perPage", "limit", "mode", "page"}
+    return ApiRequest(
+        endpoint.document,
+        given,
+        endpoint,
+        bool(can_be_flawed) and given.get("svg") is None and not draw(st.integers(0, 11)),
+        draw(st.sampled_from(conditions)),
+    )
+
+
+@st.composite
+def graphql_requests(draw: st.DrawFn, values: Values) -> ApiRequest:
+    """An operation with fields of any type, nested at random."""
+    is_write = not draw(st.integers(0, 9))
+    writer = OperationWriter(draw, values)
+    root = SCHEMA.mutation_type if is_write else SCHEMA.query_type
+    assert root is not None
+    return writer.write("mutation" if is_write else "query", root)
+
+
+def _find_paths() -> dict[str, list[str]]:
+    """Return the shortest way to each type from the root, by fields that need no argument."""
+    assert SCHEMA.query_type is not None
+    paths: dict[str, list[str]] = {SCHEMA.query_type.name: []}
+    pending = [SCHEMA.query_type]
+    for type in pending:
+        for name, definition in type.fields.items():
+            inner = get_named_type(definition.type)
+            needs = any(isinstance(each.type, GraphQLNonNull) for each in definition.args.values())
+            denied = REQUIRED.get(f"{type.name}.{name}") == ADMIN
+            if not isinstance(inner, GraphQLObjectType) or needs or denied:
+                continue
+            if inner.name not in paths:
+                paths[inner.name] = [*paths[type.name], name]
+                pending.append(inner)
+    return paths
+
+
+PATHS = _find_paths()
+
+
+def has_path_to(type: GraphQLObjectType) -> bool:
+    """Return whether lists lead to a type, without an id."""
+    return type.name in PATHS
+
+
+@st.composite
+def requests_along(draw: st.DrawFn, coordinate: str, values: Values) -> ApiRequest:
+    """An operation on all records of a type that follows one edge of theirs."""
+    type_name, name = coordinate.split(".")
+    type = SCHEMA.type_map[type_name]
+    assert isinstance(type, GraphQLObjectType)
+    writer = OperationWriter(draw, values, left=0)
+    definition = type.fields[name]
+    inner = get_named_type(definition.type)
+    assert isinstance(inner, GraphQLObjectType)
+    texts = [
+        writer.argument(key, each, values.value(draw, key, each.type, inner.name))
+        for key, each in definition.args.items()
+        if isinstance(each.type, GraphQLNonNull)
+    ]
+    given = f"({', '.join(texts)})" if texts else ""
+    body = f"{name}{given} {writer.leaves(inner)}"
+    for step in reversed(PATHS[type_name]):
+        body = f"{step} {{ {body} }}"
+    return writer.request("query", f"{{ {body} }}")
+
+
+@dataclass
+class OperationWriter:
+    """Writes one operation."""
+
+    draw: st.DrawFn
+    values: Values
+    left: int = 14
+    """How many more fields with fields of their own it may have."""
+    declared: list[str] = field(default_factory=list)
+    given: dict[str, Any] = field(default_factory=dict)
+    names: int = 0
+
+    def write(self, operation: str, root: GraphQLObjectType) -> ApiRequest:
+        return self.request(operation, self.selection(root, MAX_DEPTH))
+
+    def request(self, operation: str, body: str) -> ApiRequest:
+        head = f"({', '.join(self.declared)})" if self.declared else ""
+        return ApiRequest(f"{operation} Any{head} {body}", self.given)
+
+    def selection(self, type: GraphQLObjectType, depth: int) -> str:
+        """Some fields of a type."""
+        fields = type.fields
+        leaves = [name for name in fields if is_leaf_type(get_named_type(fields[name].type))]
+        edges = [name for name in fields if name not in leaves]
+        if "data" in edges:  # a page
+            return (
+                f"{{ {self.field(fields, 'data', depth)} paging {{ hasNext next currentPage }} }}"
+            )
+        if type in (SCHEMA.query_type, SCHEMA.mutation_type):
+            leaves, edges = [], [*fields]
+        chosen = self.some(leaves, 3)
+        if edges and depth > 0 and self.left > 0:
+            chosen += self.some(edges, 2)
+        parts = [self.field(fields, name, depth - 1) for name in chosen]
+        return f"{{ {' '.join(parts) or '__typename'} }}"
+
+    def leaves(self, type: GraphQLObjectType, depth: int = 1) -> str:
+        """All fields of a type that are values, of a page's records, too."""
+        names = []
+        for name, definition in type.fields.items():
+            inner = get_named_type(definition.type)
+            if is_leaf_type(inner):
+                names.append(name)
+            elif isinstance(inner, GraphQLObjectType) and not definition.args and depth:
+                names.append(f"{name} {self.leaves(inner, depth - 1)}")
+        return f"{{ {' '.join(names)} }}" if names else "{ __typename }"
+
+    def some(self, names: Sequence[str], most: int) -> list[str]:
+        if not names:
+            return []
+        return self.draw(st.lists(st.sampled_from(names), min_size=1, max_size=most, unique=True))
+
+    def field(self, fields: dict[str, GraphQLField], name: str, depth: int) -> str:
+        """A field with its arguments, under a name of its own if it has any."""
+        definition = fields[name]
+        arguments = self.arguments(definition, get_named_type(definition.type).name, name)
+        alias = f"{name}{self.number()}: " if arguments or not self.draw(st.integers(0, 9)) else ""
+        inner = get_named_type(definition.type)
+        if not isinstance(inner, GraphQLObjectType):
+            return f"{alias}{name}{arguments}"
+        self.left -= 1
+        beneath = self.selection(inner, depth)
+        if not self.draw(st.integers(0, 7)):
+            beneath = f"{{ ... on {inner.name} {beneath} }}"
+        return f"{alias}{name}{arguments} {beneath}"
+
+    def arguments(self, definition: GraphQLField, type: str, name: str) -> str:
+        texts = []
+        is_admin = any(key.endswith(f".{name}") and REQUIRED[key] == ADMIN for key in REQUIRED)
+        drawn = self.values.paging(self.draw) if definition.args.keys() >= PAGING else {}
+        for argument_name, argument in definition.args.items():
+            if argument_name in drawn:
+                texts.append(self.argument(argument_name, argument, drawn[argument_name]))
+            elif argument_name in PAGING:
+                continue
+            elif isinstance(argument.type, GraphQLNonNull) or self.draw(st.booleans()):
+                if is_admin:
+                    value = self.any_value(argument.type)
+                else:
+                    value = self.values.value(self.draw, argument_name, argument.type, type)
+                texts.append(self.argument(argument_name, argument, value))
+        return f"({', '.join(texts)})" if texts else ""
+
+    def any_value(self, type: Any) -> Any:
+        """A value for a field that no key here may use."""
+        nullable = get_nullable_type(type)
+        if isinstance(nullable, GraphQLList):
+            return [self.any_value(nullable.of_type)]
+        kinds = {"Boolean": False, "Float": 1.0, "Int": 1}
+        return kinds.get(nullable.name, self.draw(st.sampled_from(self.values.all_ids)))
+
+    def argument(self, name: str, argument: GraphQLArgument, value: Any) -> str:
+        """A variable, or the value itself."""
+        if not isinstance(value, Cursor) and name != "svg" and self.draw(st.booleans()):
+            return f"{name}: {to_literal(value)}"
+        variable = f"v{self.number()}"
+        self.declared.append(f"${variable}: {argument.type}")
+        self.given[variable] = value
+        return f"{name}: ${variable}"
+
+    def number(self) -> int:
+        self.names += 1
+        return self.names
+
+
+def to_literal(value: Any) -> str:
+    """Return a value in GraphQL's own notation."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {to_literal(v)}" for name, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(to_literal, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,164 @@
+"""Random values of inputs: of records that a key sees, of others, and of none."""
+
+import re
+from typing import Any
+
+from graphql import GraphQLInputObjectType, GraphQLList, get_nullable_type
+from hypothesis import strategies as st
+
+from tests.authorisation.catalog import ATTRIBUTES, GROUPS, UNITS, Catalog
+from tests.authorisation.directory import Directory
+from tests.authorisation.requests import Cursor
+
+DRAWING = UNITS.format(unit="any")
+
+
+class CannotGenerateError(AssertionError):
+    """Nothing here has values for an input."""
+
+
+KIND_OF_TYPE = {
+    "Asset": "assets",
+    "Floor": "floors",
+    "Unit": "units",
+    "Map": "maps",
+    "Background": "backgrounds",
+    "AttributeGroup": "attribute_groups",
+}
+KIND_OF_NAME = {
+    "asset": "assets",
+    "assetId": "assets",
+    "floor": "floors",
+    "floorId": "floors",
+    "unit": "units",
+    "unitId": "units",
+    "map": "maps",
+    "background": "backgrounds",
+    "group": "attribute_groups",
+    "groupId": "attribute_groups",
+}
+PAGING = {"page", "perPage", "after"}
+
+
+class Values:
+    """Draws values of inputs: of visible and hidden records, and of none."""
+
+    def __init__(self, directory: Directory) -> None:
+        records = directory.records
+        self.ids = {
+            kind: [r["id"] for r in records[kind]] for kind in records if "id" in records[kind][0]
+        }
+        self.ids["attribute_groups"] = [*GROUPS, "none"]
+        self.all_ids = [id for ids in self.ids.values() for id in ids]
+        self.keys = [directory.key_of(kind, r) for kind, rs in records.items() for r in rs]
+        self.records = records
+        self.texts = {
+            "key": sorted(
+                {
+                    r["key"]
+                    for kind in ("asset_references", "unit_references")
+                    for r in records[kind]
+                }
+            ),
+            "mode": ["foot", "wheelchair"],
+            "costing": ["pedestrian"],
+            "distanceMethod": ["euclidean", "default", "pathfinding"],
+            "name": ["Here"],
+            "svg": [DRAWING],
+        }
+        self.tags = {
+            "Map": sorted({tag for r in records["maps"] for tag in r["tags"]}),
+            "Location": _list_terms(records),
+        }
+
+    def value(self, draw: st.DrawFn, name: str, type: Any, field_type: str) -> Any:
+        """A value of an argument, or of a member of one. Raises CannotGenerateError."""
+        nullable = get_nullable_type(type)
+        if isinstance(nullable, GraphQLList):
+            items = range(draw(st.integers(1, 2)))
+            return [self.value(draw, name, nullable.of_type, field_type) for _ in items]
+        if nullable.name == "WaypointInput":
+            return self.waypoint(draw)
+        if nullable.name == "AssignmentInput":
+            return self.assignment(draw)
+        if isinstance(nullable, GraphQLInputObjectType):
+            members = nullable.fields.items()
+            return {key: self.value(draw, key, each.type, field_type) for key, each in members}
+        return self.scalar(draw, name, nullable.name, field_type)
+
+    def scalar(self, draw: st.DrawFn, name: str, type: str, field_type: str) -> Any:
+        kind = KIND_OF_TYPE.get(field_type) if name == "id" else KIND_OF_NAME.get(name)
+        if kind:
+            return self.id(draw, kind)
+        if name == "tags" and field_type in ("MapPage", "Map"):
+            terms = draw(st.lists(st.sampled_from(self.tags["Map"]), min_size=1, max_size=2))
+            return ",".join(terms)
+        if name == "tags":
+            terms = draw(st.lists(st.sampled_from(self.tags["Location"]), min_size=1, max_size=2))
+            return ",".join(draw(st.sampled_from(["", "", "-"])) + term for term in terms)
+        if name in self.texts:
+            return draw(st.sampled_from(self.texts[name]))
+        if name == "limit":
+            return draw(st.sampled_from([1, 2, 10]))
+        raise CannotGenerateError(f"give values for the input {name!r} in {__name__}.Values")
+
+    def id(self, draw: st.DrawFn, kind: str) -> str:
+        """The id of a record: of the kind, of another one, or of none."""
+        pool = self.ids[kind] if draw(st.integers(0, 9)) else self.all_ids
+        chosen: str = draw(st.sampled_from(pool))
+        return chosen
+
+    def paging(self, draw: st.DrawFn) -> dict[str, Any]:
+        """Arguments of a list: small pages, so that a request is about few records."""
+        per_page = draw(st.sampled_from([1, 2, 5, 100]))
+        sort = draw(st.sampled_from(["first", "first", "second", "cursor"]))
+        paging: dict[str, Any] = {"perPage": per_page}
+        if sort != "first":
+            paging["page"] = 2
+        if sort == "cursor":
+            paging["after"] = Cursor(2, per_page, draw(st.sampled_from(self.keys)))
+        return paging
+
+    def waypoint(self, draw: st.DrawFn) -> dict[str, Any]:
+        """A location, or a position in the hall, with a floor where it counts."""
+        sort = draw(st.sampled_from(["location", "floor", "position", "both"]))
+        known = draw(st.sampled_from(self.records["locations"]))
+        point: dict[str, Any] = {}
+        if sort != "position":
+            point["id"] = known["id"] if draw(st.integers(0, 5)) else self.id(draw, "units")
+        if sort != "location":
+            related = [each["id"] for each in known["floors"]]
+            chosen = draw(st.integers(0, 2))
+            point["floorId"] = related[0] if chosen and related else self.id(draw, "floors")
+        if sort in ("position", "both"):
+            point |= {
+                "x": draw(st.sampled_from([3.25, 51.5])),
+                "y": draw(st.sampled_from([5.5, 21.0])),
+            }
+        return point
+
+    def assignment(self, draw: st.DrawFn) -> dict[str, str]:
+        """An assignment that mostly fits together."""
+        unit = draw(st.sampled_from(self.records["units"]))
+        group = draw(st.sampled_from(GROUPS))
+        whole = {
+            "groupId": group,
+            "attributeId": draw(st.sampled_from(ATTRIBUTES[group])),
+            "assetId": unit["asset_id"],
+            "unitId": unit["id"],
+        }
+        if not draw(st.integers(0, 4)):
+            whole["assetId"] = self.id(draw, "assets")
+        if not draw(st.integers(0, 9)):
+            whole["unitId"] = draw(st.sampled_from(self.all_ids))
+        return whole
+
+
+def _list_terms(records: Catalog) -> list[str]:
+    tags = [tag for each in records["locations"] for tag in each["tags"]]
+    terms = {_escape(tag["key"]) for tag in tags}
+    return sorted(terms | {f"{_escape(tag['key'])}=={_escape(tag['value'])}" for tag in tags})
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([,=\\-])", r"\\\1", text)
