@@ -134,7 +134,8 @@ class Values:
         sort = draw(st.sampled_from(["location", "floor", "position", "both"]))
         locations = self.records["locations"]
         near = [each for each in locations if each["unit_map_id"] == map_id]
-        known = draw(st.sampled_from(near if near and draw(st.integers(0, 3)) else locations))
+        is_near = bool(near) and draw(st.integers(0, 3)) > 0
+        known = draw(st.sampled_from(near if is_near else locations))
         point: dict[str, Any] = {}
         if sort != "position":
             point["id"] = known["id"] if draw(st.integers(0, 5)) else self.id(draw, "units")
