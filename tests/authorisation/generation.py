@@ -52,9 +52,17 @@ def requests_of(draw: st.DrawFn, endpoint: Endpoint, values: Values) -> ApiReque
         if name in PAGING:
             continue
         if name in in_path or isinstance(type, GraphQLNonNull) or draw(st.booleans()):
-            given[name] = values.value(
-                draw, name, type, "Map" if endpoint.path == "/v1/maps" else ""
-            )
+            parent = "Map" if endpoint.path == "/v1/maps" else ""
+            given[name] = values.value(draw, name, type, parent, given.get("map"))
+            # Few maps are routable, and most errors about waypoints show on those alone.
+            if name == "map" and "WaypointInput" in endpoint.document and draw(st.integers(0, 3)):
+                given[name] = values.routable_map(draw)
+    if endpoint.body is None:
+        # A query has a waypoint's position, or else its id.
+        shown = ("x", "y", "floorId")
+        for name in {"from", "to"} & given.keys():
+            point = given[name]
+            given[name] = {key: point[key] for key in (shown if "x" in point else ("id",))}
     if declared.keys() >= PAGING:
         given |= values.paging(draw)
     if "group" in given and "data" in given and draw(st.integers(0, 9)):

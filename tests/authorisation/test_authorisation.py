@@ -55,7 +55,7 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 
-EXAMPLES = int(os.environ.get("FLOORGATE_AUTHORISATION_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("FLOORGATE_AUTHORISATION_EXAMPLES", "40"))
 SEED = int(os.environ.get("FLOORGATE_AUTHORISATION_SEED") or random.randrange(1 << 32))
 """Printed with a failure; set it to repeat a run."""
 CATALOG, DRAWINGS = catalogs.build_catalog()
@@ -195,6 +195,7 @@ async def test_every_endpoint_is_requested_by_every_key(
 ) -> None:
     """The rows one by one, with every right and every flag, for visible and hidden records."""
     callers = [ApiCaller(key, frozenset(FLAGS)) for key in RIGHTS]
+    callers += [ApiCaller(key, frozenset()) for key in ("all", "reader")]
 
     # Waypoints and writes may be wrong in many ways.
     examples = 12 if "Input!" in endpoint.document else 3
@@ -225,6 +226,7 @@ EDGES_OF_TYPES = sorted(
 async def test_every_edge_is_followed_by_every_key(checker: Checker, coordinate: str) -> None:
     """From all records that have it to all that it leads to."""
     callers = [ApiCaller(key, frozenset(FLAGS)) for key in RIGHTS]
+    callers += [ApiCaller(key, frozenset()) for key in ("all", "reader")]
     type_name, name = coordinate.split(".")
     # Edges to one record of many, by its id.
     type = SCHEMA.type_map[type_name]

@@ -71,20 +71,30 @@ class Values:
             "Location": _list_terms(records),
         }
 
-    def value(self, draw: st.DrawFn, name: str, type: Any, field_type: str) -> Any:
+    def value(
+        self, draw: st.DrawFn, name: str, type: Any, field_type: str, map_id: str | None = None
+    ) -> Any:
         """A value of an argument, or of a member of one. Raises CannotGenerateError."""
         nullable = get_nullable_type(type)
         if isinstance(nullable, GraphQLList):
             items = range(draw(st.integers(1, 2)))
-            return [self.value(draw, name, nullable.of_type, field_type) for _ in items]
+            return [self.value(draw, name, nullable.of_type, field_type, map_id) for _ in items]
         if nullable.name == "WaypointInput":
-            return self.waypoint(draw)
+            return self.waypoint(draw, map_id)
         if nullable.name == "AssignmentInput":
             return self.assignment(draw)
         if isinstance(nullable, GraphQLInputObjectType):
             members = nullable.fields.items()
-            return {key: self.value(draw, key, each.type, field_type) for key, each in members}
+            return {
+                key: self.value(draw, key, each.type, field_type, map_id) for key, each in members
+            }
         return self.scalar(draw, name, nullable.name, field_type)
+
+    def routable_map(self, draw: st.DrawFn) -> str:
+        """The id of a map with a network."""
+        maps = [each["id"] for each in self.records["maps"] if "pathfinding" in each["tags"]]
+        chosen: str = draw(st.sampled_from(maps))
+        return chosen
 
     def scalar(self, draw: st.DrawFn, name: str, type: str, field_type: str) -> Any:
         kind = KIND_OF_TYPE.get(field_type) if name == "id" else KIND_OF_NAME.get(name)
@@ -119,10 +129,13 @@ class Values:
             paging["after"] = Cursor(2, per_page, draw(st.sampled_from(self.keys)))
         return paging
 
-    def waypoint(self, draw: st.DrawFn) -> dict[str, Any]:
-        """A location, or a position in the hall, with a floor where it counts."""
+    def waypoint(self, draw: st.DrawFn, map_id: str | None) -> dict[str, Any]:
+        """A location, mostly of the map, or a position in the hall."""
         sort = draw(st.sampled_from(["location", "floor", "position", "both"]))
-        known = draw(st.sampled_from(self.records["locations"]))
+        locations = self.records["locations"]
+        near = [each for each in locations if each["unit_map_id"] == map_id]
+        is_near = bool(near) and draw(st.integers(0, 3)) > 0
+        known = draw(st.sampled_from(near if is_near else locations))
         point: dict[str, Any] = {}
         if sort != "position":
             point["id"] = known["id"] if draw(st.integers(0, 5)) else self.id(draw, "units")
