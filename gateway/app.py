@@ -20,7 +20,7 @@ from gateway.limits.rate_limit import RateLimiter
 from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.middleware.cors import CorsMiddleware
 from gateway.middleware.etag_compression import EtagCompressionMiddleware
-from gateway.middleware.load_shedding import LoadSheddingMiddleware
+from gateway.middleware.load_shedding import LoadSheddingMiddleware, ReleaseMiddleware
 from gateway.middleware.proxy import ForwardedHttpsMiddleware
 from gateway.openapi import OpenApiEndpoints
 from gateway.server.admission import Admission
@@ -98,6 +98,7 @@ class Gateway:
             app = CorsMiddleware(app, self.settings.allowed_origins)
         if self.settings.behind_proxy:
             app = ForwardedHttpsMiddleware(app)
+        app = ReleaseMiddleware(app)
         return AccessLogMiddleware(app, self.remember_request if self.settings.cache_mb else None)
 
     def build_routes(self) -> list[PathRoute]:

@@ -17,7 +17,7 @@ from graphql import ExecutionResult, GraphQLError, GraphQLSchema
 from resolvers.request.caching import Cache
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
-from resolvers.request.errors import RequestError, UnavailableError
+from resolvers.request.errors import LimitExceededError, RequestError, UnavailableError
 from schema.argument_size import measure_value
 from schema.compiler.selection import UnsupportedQueryError
 from schema.compiler.variable_coercion import InvalidVariablesError
@@ -45,6 +45,10 @@ __all__ = [
 ]
 
 MAX_CACHED_OPERATIONS = 1_000
+MAX_OPERATION_BYTES = 64 << 20
+"""Memory of all cached operations, with the code that was generated for them."""
+MAX_INTERPRETED_COST = 1_000
+"""Cost of an operation that only graphql-core can run: it holds the event loop all the time."""
 MIN_COST_FOR_CODE = 500
 """Cost from which code is generated at once: running without it takes longer than generating."""
 MAX_CHARACTERS_IN_EVENT_LOOP = 1_000
@@ -91,7 +95,9 @@ class Executor:
         self.deadlines = deadlines or Deadlines()
         self.counters = ExecutionCounters()
         self._operation_cache: Cache[tuple[str, str | None], Operation] = Cache(
-            max_entries=MAX_CACHED_OPERATIONS
+            max_entries=MAX_CACHED_OPERATIONS,
+            max_bytes=MAX_OPERATION_BYTES,
+            weigh=lambda _, operation: operation.size_bytes,
         )
 
     def prepare(self, text: str, name: str | None = None) -> Operation:
@@ -120,7 +126,8 @@ class Executor:
             return operation
         check_size(operation, variables, self.limits)
         if operation.compiled is not None:
-            operation.compiled.generate_code()
+            operation.compiled.request_code()
+            self._operation_cache.reweigh((text, name))
         return operation
 
     def find_name(self, text: str, name: str | None) -> str | None:
@@ -175,14 +182,28 @@ class Executor:
             else:
                 self.counters.count_compiled()
                 return result
+            self._check_interpreted(operation, variables)
         return await interpret(self.schema, operation, variables, context)
+
+    def _check_interpreted(self, operation: Operation, variables: Mapping[str, Any]) -> None:
+        """Raise LimitExceededError if graphql-core would take too long with an operation."""
+        cost = operation.measure.check(variables, self.limits).cost if operation.measure else 0
+        if cost > MAX_INTERPRETED_COST:
+            raise LimitExceededError(
+                f"The operation may return {cost} records, over the limit of"
+                f" {MAX_INTERPRETED_COST} for one with introspection or many conditions; ask for"
+                " the data and the schema apart",
+                limit="cost",
+                maximum=MAX_INTERPRETED_COST,
+                requested=cost,
+            )
 
     def _parse(self, text: str, name: str | None, variables: Mapping[str, Any]) -> Operation:
         operation = parse_client_operation(self.schema, text, name, variables, self.limits)
         if self.compile_queries:
             compiled = operation.compile(self.schema)
             if operation.first_cost >= MIN_COST_FOR_CODE:
-                compiled.generate_code()
+                compiled.request_code()
         return operation
 
 

@@ -44,6 +44,8 @@ _TOKENS_MESSAGE = "Syntax Error: Document contains more than {} tokens. Parsing 
 _NESTING_MESSAGE = "Syntax Error: Document is nested too deeply. Parsing aborted."
 LONG_FIELDS = frozenset({"parsedUnitMap", "importCatalog", "processMap"})
 """Fields whose work has bounds of its own, and may take longer than other operations."""
+DOCUMENT_BYTES_PER_CHARACTER = 150
+PLAN_BYTES_PER_FIELD = 5_000
 _LONG_NUMBER = re.compile(rf"\d{{{MAX_NUMBER_DIGITS + 1}}}")
 
 
@@ -92,6 +94,12 @@ class Operation:
     def is_query(self) -> bool:
         """Whether the operation only reads."""
         return self.node.operation is OperationType.QUERY
+
+    @property
+    def size_bytes(self) -> int:
+        """Estimated memory: of the parsed document, and of the plans and code made from it."""
+        fields = self.compiled.planned_fields if self.compiled else 0
+        return DOCUMENT_BYTES_PER_CHARACTER * len(self.text) + PLAN_BYTES_PER_FIELD * fields
 
     def compile(self, schema: GraphQLSchema) -> CompiledQuery:
         """Prepare it to be run without graphql-core's executor."""

@@ -72,6 +72,9 @@ DOCUMENTED = {
     "storage/records/fields:MAX_INT32": [
         ("graphql.md", "## Errors", "must be from 1 to {}"),
     ],
+    "schema/execution:MAX_INTERPRETED_COST": [
+        ("graphql.md", "## Limits", "graphql-core runs, may cost {:,}"),
+    ],
     "gateway/graphql:MAX_BODY_BYTES": [
         ("graphql.md", "## Limits", "A request body may have {:,} bytes"),
     ],
@@ -230,6 +233,8 @@ INTERNAL = {
     "schema/compiler/selection:MAX_FIELDS",
     "schema/compiler/variable_coercion:MAX_ITEMS_IN_EVENT_LOOP",
     "schema/execution:MAX_CACHED_OPERATIONS",
+    "schema/execution:MAX_OPERATION_BYTES",
+    "schema/compiler/compiled_query:MAX_PLANS",
     "schema/execution:MAX_CHARACTERS_IN_EVENT_LOOP",
     "schema/execution:MAX_LOGGED_FAILURES",
     "schema/execution_counters:MAX_LINES_PER_INTERVAL",

@@ -5,7 +5,6 @@ See docs/decisions/server/load-shedding.md.
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.server import admission
 from gateway.server.admission import OVERLOADED, SCOPE_ADMISSION, Admission, Permit, Rejection
 
 
@@ -42,7 +41,7 @@ class LoadSheddingMiddleware:
             await self.app(scope, receive, send)
             return
         if isinstance(decision, Permit):
-            work = _Work(decision, self.admission, receive, send, has_body=_has_body(scope))
+            work = _Work(decision, receive, send, has_body=_has_body(scope))
             try:
                 await self.app(scope, work.receive, work.send)
                 return
@@ -56,8 +55,31 @@ class LoadSheddingMiddleware:
 
 
 def _has_body(scope: Scope) -> bool:
-    """Return whether a request has a body, even an empty one (RFC 9112, 6.3)."""
-    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
+    """Return whether the application waits for a body, even an empty one (RFC 9112, 6.3).
+
+    No GET reads one: a body that is announced and never sent must not free the slot.
+    """
+    return scope["method"] not in ("GET", "HEAD") and any(
+        name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"]
+    )
+
+
+class ReleaseMiddleware:
+    """Release the permit that the protocol has taken, whoever answers the request.
+
+    Wrap all middleware that may answer without `LoadSheddingMiddleware`, such as CORS.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            permit = scope.get(SCOPE_ADMISSION)
+            if isinstance(permit, Permit):
+                permit.release()
 
 
 class _Work:
@@ -66,14 +88,12 @@ class _Work:
     def __init__(
         self,
         permit: Permit,
-        admission: Admission,
         receive: Receive,
         send: Send,
         *,
         has_body: bool,
     ) -> None:
         self._permit = permit
-        self._admission = admission
         self._receive = receive
         self._send = send
         # Without a body, to receive is to wait for the client to leave, during the work.
@@ -100,13 +120,12 @@ class _Work:
 
     def _count(self, piece_bytes: int) -> None:
         self._arrived_bytes += piece_bytes
-        self._admission.arriving_bytes += piece_bytes
-        if self._admission.arriving_bytes > admission.MAX_ARRIVING_BYTES:
+        if not self._permit.count_arriving(piece_bytes):
             raise _RejectedError(OVERLOADED)
 
     def _forget_body(self) -> None:
         """Stop counting the bytes received so far."""
-        self._admission.arriving_bytes -= self._arrived_bytes
+        self._permit.count_arriving(-self._arrived_bytes)
         self._arrived_bytes = 0
 
     async def send(self, message: Message) -> None:

@@ -88,6 +88,18 @@ class Permit:
         self._is_held = True
         return None
 
+    def count_arriving(self, change_bytes: int) -> bool:
+        """Count bytes of an incomplete body; return whether there is room for them."""
+        admission, group = self._admission, self._group
+        admission.arriving_bytes += change_bytes
+        admission.arriving_by[group] += change_bytes
+        if not admission.arriving_by[group]:
+            del admission.arriving_by[group]
+        return (
+            admission.arriving_bytes <= MAX_ARRIVING_BYTES
+            and admission.arriving_by[group] <= MAX_ARRIVING_BYTES // 2
+        )
+
     def release(self) -> None:
         """Give the slot back, if it is held."""
         if self._is_held:
@@ -117,6 +129,8 @@ class Admission:
         self.keyed = _Slots(max_in_flight, max_per_key)
         self.keyless = _Slots(MAX_KEYLESS_IN_FLIGHT, MAX_KEYLESS_IN_FLIGHT)
         self.arriving_bytes = 0
+        self.arriving_by: Counter[str] = Counter()
+        """By API key, as for slots; one may have half of all."""
         self.key_is_busy = Rejection(
             *build_error_messages(
                 429,

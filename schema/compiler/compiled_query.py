@@ -5,6 +5,7 @@ must be awaited. All of that is known beforehand, so it is done once here. Opera
 supported are left to graphql-core: docs/decisions/graphql/compiled-queries.md.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -43,6 +44,8 @@ ConditionValues: TypeAlias = tuple[bool, ...]
 
 MAX_CONDITIONS = 5
 """Variables in `@skip` and `@include`; each doubles the functions that may be compiled."""
+MAX_PLANS = 4
+"""Combinations of conditions that are remembered: one takes up to a megabyte."""
 LIMIT_ERRORS = (RecursionError, MemoryError, SyntaxError)
 """What Python raises for code that is too large."""
 _logger = logging.getLogger("floorgate.graphql")
@@ -51,14 +54,17 @@ _logger = logging.getLogger("floorgate.graphql")
 class Plan:
     """An operation with the fields that it selects for one combination of its conditions."""
 
-    def __init__(self, selection: Selection, resolvers: FieldResolvers) -> None:
+    def __init__(self, selection: Selection, resolvers: FieldResolvers, field_count: int) -> None:
         self.selection = selection
         self.resolvers = resolvers
+        self.field_count = field_count
         self.function: CompiledFunction | None = None
         """The generated code, if there is any."""
+        self.has_tried_code = False
 
     def generate_code(self) -> None:
         """Compile the operation, if it is possible."""
+        self.has_tried_code = True
         writer = CodeWriter(self.resolvers)
         with suppress(UnsupportedQueryError, *LIMIT_ERRORS):
             code = compile(writer.write_operation(self.selection), "<compiled query>", "exec")
@@ -90,12 +96,20 @@ class CompiledQuery:
         self.generates_code = False
 
     def generate_code(self) -> None:
-        """Generate code from now on: the operation has come again."""
-        if not self.generates_code:
-            self.generates_code = self._is_query
-            if self._is_query and not self._condition_names:
-                with suppress(UnsupportedQueryError):
-                    self._get_plan(())
+        """Generate code from now on; at once, if there are no conditions."""
+        self.request_code()
+        if self.generates_code and not self._condition_names:
+            with suppress(UnsupportedQueryError):
+                self._get_plan(())
+
+    def request_code(self) -> None:
+        """Generate code when the operation is run the next time."""
+        self.generates_code = self._is_query
+
+    @property
+    def planned_fields(self) -> int:
+        """The number of fields in all plans that are remembered, a measure of their memory."""
+        return sum(plan.field_count for plan in self._plans.values() if isinstance(plan, Plan))
 
     async def run(
         self, inputs: Mapping[str, Any], context: Context, *, check_requirements: bool = False
@@ -106,7 +120,7 @@ class CompiledQuery:
         InvalidVariablesError; and errors of the whole operation.
         """
         variables = await self._variables.coerce(inputs)
-        plan = self._get_plan(self._condition_values(variables))
+        plan = await self._load_plan(self._condition_values(variables))
         run = RunInfo(context, variables, has_large_variables=is_large(inputs))
         if plan.function is not None and not check_requirements:
             try:
@@ -137,17 +151,29 @@ class CompiledQuery:
             raise UnsupportedQueryError("a condition that is null")
         return values
 
+    async def _load_plan(self, conditions: ConditionValues) -> Plan:
+        """Return what `_get_plan` does. What has to be made is made in a thread: it takes long."""
+        plan = self._plans.get(conditions)
+        if plan is None or self._lacks_code(plan):
+            return await asyncio.to_thread(self._get_plan, conditions)
+        if isinstance(plan, UnsupportedQueryError):
+            raise plan
+        return plan
+
+    def _lacks_code(self, plan: "Plan | UnsupportedQueryError") -> bool:
+        return self.generates_code and isinstance(plan, Plan) and not plan.has_tried_code
+
     def _get_plan(self, conditions: ConditionValues) -> Plan:
         """Return the plan, with code if it should have some. Raises UnsupportedQueryError."""
         plan = self._plans.get(conditions)
         if plan is None:
             plan = self._make_plan(conditions)
-            if len(conditions) <= MAX_CONDITIONS:
+            if len(self._plans) < MAX_PLANS:
                 # Remembered, so that what cannot be planned is tried only once.
                 self._plans[conditions] = plan
         if isinstance(plan, UnsupportedQueryError):
             raise plan
-        if self.generates_code and plan.function is None and len(conditions) <= MAX_CONDITIONS:
+        if self._lacks_code(plan) and conditions in self._plans:
             plan.generate_code()
         return plan
 
@@ -164,7 +190,7 @@ class CompiledQuery:
             return error
         except LIMIT_ERRORS as error:
             return UnsupportedQueryError(type(error).__name__)
-        return Plan(selection, resolvers)
+        return Plan(selection, resolvers, collector.field_count)
 
 
 def _condition_variables(document: DocumentNode, node: OperationDefinitionNode) -> tuple[str, ...]:

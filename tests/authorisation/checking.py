@@ -38,7 +38,7 @@ STATUS_BY_CODE = {
     "PRECONDITION_FAILED": 412,
     "INVALID_INPUT": 422,
 }
-VOLATILE_HEADERS = ("x-request-id", "date")
+VOLATILE_HEADERS = ("x-request-id", "date", "ratelimit", "ratelimit-policy")
 ASSIGNMENTS = "attribute_assignments"
 STALE_SECONDS = 20
 """How long another gateway may take to see a write, on a busy machine."""

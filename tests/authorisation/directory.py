@@ -33,6 +33,7 @@ REQUIRED: dict[str, tuple[str | None, str | None]] = {
     "Mutation.assignUnitAttributes": (ATTRIBUTES, "service.unit-attributes.write"),
     "Mutation.unassignUnitAttributes": (ATTRIBUTES, "service.unit-attributes.write"),
     "Query.apiKeys": ADMIN,
+    "Query.auditLog": ADMIN,
     "Mutation.importCatalog": ADMIN,
     "Mutation.createApiKey": ADMIN,
     "Mutation.revokeApiKey": ADMIN,

@@ -44,7 +44,7 @@ from tests.authorisation.requests import ApiRequest
 from tests.authorisation.values import Values
 from tests.fixtures import BASE_URL, Keys, World, drop_world, make_key, open_database
 from tests.gateway.cache.test_fast_path import serve_with_fast_path
-from tests.gateway.floorgate_process import run_serve_command
+from tests.gateway.floorgate_process import run_serve_command, storage_options
 from tests.gateway.log_lines import capture_log_lines
 
 pytestmark = [
@@ -266,7 +266,7 @@ async def shared_checker(
     """A checker of two gateways of two workers each, in processes of their own."""
     world, keys = prepared
     options = ["--base-url", BASE_URL, "--log-level", "error", "--workers", 2]
-    options += ["--mongo-url", world.mongo_url, "--database", world.database]
+    options += storage_options(world.mongo_url, world.database, tmp_path_factory.mktemp("url"))
     options += ["--graphql-cost", LIMITS["graphql_cost"], "--graphql-depth", 50]
     options += ["--graphql-aliases", LIMITS["graphql_aliases"]]
     async with AsyncExitStack() as stack:

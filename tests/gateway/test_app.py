@@ -9,11 +9,13 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from starlette.types import Message, Scope
 
 from gateway.app import Gateway
+from gateway.server.admission import SCOPE_ADMISSION
 from gateway.settings import Settings
 from storage.embedded import embedded_mongo
-from tests.fixtures import create_world, gateway_client
+from tests.fixtures import World, create_world, gateway_client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -103,3 +105,35 @@ async def is_closed(url: str) -> bool:
 
 async def is_served(client: httpx.AsyncClient, path: str) -> bool:
     return (await client.get(path)).status_code == 200
+
+
+@pytest.mark.parametrize("option", ["cors", "proxy"])
+async def test_the_slot_of_a_request_that_middleware_answers_is_released(
+    world: World, option: str
+) -> None:
+    cors = {"cors_origins": "https://a.example"}
+    gateway = Gateway(world.settings(**(cors if option == "cors" else {"behind_proxy": True})))
+    app = gateway.build_app()
+    preflight = [(b"origin", b"https://a.example"), (b"access-control-request-method", b"GET")]
+    scope: Scope = {
+        "type": "http",
+        "method": "OPTIONS",
+        "path": "/v1/units",
+        "raw_path": b"/v1/units",
+        "query_string": b"",
+        "headers": preflight,
+        "client": ("192.0.2.1", 1),
+    }
+    scope[SCOPE_ADMISSION] = gateway.admission.admit(scope)  # as the protocol does
+    assert gateway.admission.in_flight == 1
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    assert sent[0]["status"] == (204 if option == "cors" else 403)
+    assert gateway.admission.in_flight == 0

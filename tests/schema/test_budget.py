@@ -106,7 +106,7 @@ def count_records(data: Any, parent: str = "Query") -> int:
     """Count the records in a result that has the name of each object's type."""
     if isinstance(data, list):
         return sum(count_records(item, parent) for item in data)
-    if not isinstance(data, dict):
+    if not isinstance(data, dict) or TYPENAME_KEY not in data:  # the value of a scalar
         return 0
     name = data[TYPENAME_KEY]
     is_record = name not in PARTS and not name.endswith("Page") and name != "Query"

@@ -224,6 +224,15 @@ def test_the_operation_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(executor._operation_cache) == 3
 
 
+def test_the_operation_cache_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schema.execution.MAX_OPERATION_BYTES", 20_000)
+    executor = Executor(GRAPHQL_SCHEMA)
+    for number in range(9):
+        text = f"query Q{number} {{ __typename }}"
+        executor.get_client_operation(text, None, {})
+    assert 3 <= len(executor._operation_cache) < 9
+
+
 def test_only_the_first_of_many_errors_are_reported() -> None:
     with pytest.raises(InvalidOperationError) as raised:
         Executor(GRAPHQL_SCHEMA).get_client_operation(

@@ -5,12 +5,13 @@ import asyncio
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.middleware.load_shedding import LoadSheddingMiddleware
-from gateway.server.admission import Admission
+from gateway.middleware.load_shedding import LoadSheddingMiddleware, ReleaseMiddleware
+from gateway.server.admission import SCOPE_ADMISSION, Admission, Permit
 from rest.request_body import receive_body
 
 CHUNKED = (b"transfer-encoding", b"chunked")
 SCOPE = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
+POST = {**SCOPE, "method": "POST", "headers": [CHUNKED]}
 
 
 def shed_load(app: ASGIApp, max_in_flight: int) -> LoadSheddingMiddleware:
@@ -101,9 +102,7 @@ class Client:
         self.pieces.put_nowait({"type": "http.request", "body": body, "more_body": more_body})
 
     def start_request(self, middleware: LoadSheddingMiddleware) -> asyncio.Task[None]:
-        return asyncio.create_task(
-            middleware({**SCOPE, "headers": [CHUNKED]}, self.pieces.get, self.send)
-        )
+        return asyncio.create_task(middleware({**POST}, self.pieces.get, self.send))
 
 
 async def let_tasks_run() -> None:
@@ -184,22 +183,93 @@ def test_a_request_is_shed_when_its_body_arrives_and_there_is_enough_to_do() -> 
 
 
 def test_bodies_that_arrive_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.server.admission.MAX_ARRIVING_BYTES", 10)
+    monkeypatch.setattr("gateway.server.admission.MAX_ARRIVING_BYTES", 16)
 
     async def scenario() -> None:
         middleware = shed_load(echo, 5)
-        first, second = Client(), Client()
-        tasks = [client.start_request(middleware) for client in (first, second)]
-        for client in (first, second):
+        clients, tasks = [Client() for _ in range(3)], list[asyncio.Task[None]]()
+        for client, key in zip(clients, (b"one", b"two", b"three"), strict=True):
+            scope = {**POST, "headers": [CHUNKED, (b"api-key", key)]}
+            tasks.append(asyncio.create_task(middleware(scope, client.pieces.get, client.send)))
             client.reads.set()
             client.write(b"sixsix", more_body=True)
             await let_tasks_run()
-        assert second.sent[0]["status"] == 503
-        assert middleware.admission.arriving_bytes == 6
-        first.write(b"", more_body=False)
+        assert clients[2].sent[0]["status"] == 503
+        assert middleware.admission.arriving_bytes == 12
+        for client in clients[:2]:
+            client.write(b"", more_body=False)
         await asyncio.gather(*tasks)
-        assert first.sent[0]["status"] == 200
+        assert [client.sent[0]["status"] for client in clients] == [200, 200, 503]
         assert (middleware.admission.in_flight, middleware.admission.arriving_bytes) == (0, 0)
+
+    asyncio.run(scenario())
+
+
+def test_one_key_has_only_half_of_the_bytes_that_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.server.admission.MAX_ARRIVING_BYTES", 20)
+
+    async def scenario() -> None:
+        middleware = shed_load(echo, 5)
+        asked = []
+        for key in (b"one", b"one", b"other"):
+            client = Client()
+            client.reads.set()
+            scope = {**POST, "headers": [CHUNKED, (b"api-key", key)]}
+            sending = middleware(scope, client.pieces.get, client.send)
+            asked.append((client, asyncio.create_task(sending)))
+            client.write(b"sixsix", more_body=True)
+            await let_tasks_run()
+        assert [client.sent[0]["status"] for client, _ in asked if client.sent] == [503]
+        for client, task in asked:
+            client.write(b"", more_body=False)
+            await task
+        assert [client.sent[0]["status"] for client, _ in asked] == [200, 503, 200]
+        assert not middleware.admission.arriving_by
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("header", [(b"content-length", b"9"), CHUNKED])
+def test_a_body_that_is_announced_for_a_get_and_never_sent_frees_no_slot(
+    header: tuple[bytes, bytes],
+) -> None:
+    """The application listens for a disconnect while it works."""
+
+    async def scenario() -> None:
+        blocking = BlockingApp()
+
+        async def watching(scope: Scope, receive: Receive, send: Send) -> None:
+            listening = asyncio.ensure_future(receive())
+            await blocking(scope, receive, send)
+            listening.cancel()
+
+        middleware = shed_load(watching, 1)
+        client = Client()
+        client.reads.set()
+        scope = {**SCOPE, "headers": [header]}
+        asking = asyncio.create_task(middleware(scope, client.pieces.get, client.send))
+        await let_tasks_run()
+        assert (blocking.started, middleware.admission.in_flight) == (1, 1)
+        blocking.release.set()
+        await asking
+
+    asyncio.run(scenario())
+
+
+def test_a_permit_of_the_protocol_is_released_by_whoever_answers() -> None:
+    async def preflight(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+
+    async def scenario() -> None:
+        admission = Admission(1, 1)
+        for _ in range(3):
+            decision = admission.admit(SCOPE)
+            assert isinstance(decision, Permit)
+            client = Client()
+            client.reads.set()
+            scope = {**SCOPE, SCOPE_ADMISSION: decision}
+            await ReleaseMiddleware(preflight)(scope, receive, client.send)
+            assert admission.in_flight == 0
 
     asyncio.run(scenario())
 
@@ -286,7 +356,7 @@ def test_a_key_that_is_busy_when_a_body_arrives_is_told_so() -> None:
             await blocking(scope, receive, send)
 
         middleware = LoadSheddingMiddleware(app, Admission(10, 1))
-        scope = {**SCOPE, "headers": [CHUNKED, (b"api-key", b"one")]}
+        scope = {**POST, "headers": [CHUNKED, (b"api-key", b"one")]}
         clients = [Client() for _ in range(2)]
         tasks = list[asyncio.Task[None]]()
         for client in clients:

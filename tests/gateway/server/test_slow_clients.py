@@ -29,7 +29,7 @@ DESCRIPTION = "/v1/openapi.json"
 def server(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("slow-clients")
     storage = storage_options(world.mongo_url, world.database, folder)
-    with run_serve_command(folder, *storage, "--log-level", "warning") as server:
+    with run_serve_command(folder, *storage, "--log-level", "warning", "--rate-limit", 0) as server:
         yield server
 
 

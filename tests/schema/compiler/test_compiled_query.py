@@ -1,6 +1,8 @@
 """Compiled queries have the same result as interpreted ones, to the byte."""
 
+import threading
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from resolvers.request.context import Context
+from schema.compiler.compiled_query import MAX_PLANS, Plan
 from schema.compiler.selection import MAX_FIELDS
 from schema.execution import Executor, OperationResult
 from schema.root import GRAPHQL_SCHEMA
@@ -174,3 +177,59 @@ def test_an_operation_knows_its_requirements() -> None:
         "service.asset-references.read",
     )
     assert executor.get_client_operation(text, "B", {}).requirements == ()
+
+
+CONDITIONAL = (
+    "query ($a: Boolean!, $b: Boolean!, $c: Boolean!) {"
+    " a: __typename @include(if: $a) b: __typename @include(if: $b) c: __typename @skip(if: $c) }"
+)
+
+
+def test_only_a_few_combinations_of_conditions_are_remembered(
+    comparison: ExecutorComparison,
+) -> None:
+    executor = Executor(GRAPHQL_SCHEMA)
+    operation = executor.prepare(CONDITIONAL)
+    assert operation.compiled is not None
+    sizes = []
+    for values in product((False, True), repeat=3):
+        variables = dict(zip("abc", values, strict=True))
+        context = Context(RIGHTS["full"], comparison.stores["sound"])
+        result = comparison.runner.run(executor.run(operation, variables, context))
+        expected = [name for name in "abc" if variables[name] is (name != "c")]
+        assert [*(result.data or {})] == expected
+        sizes.append(operation.size_bytes)
+    assert sizes[0] < sizes[MAX_PLANS - 1]
+    assert len(set(sizes[MAX_PLANS - 1 :])) == 1
+
+
+def test_code_is_generated_outside_of_the_event_loop(
+    comparison: ExecutorComparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+    generate = Plan.generate_code
+
+    def note(plan: Plan) -> None:
+        threads.append(threading.current_thread())
+        generate(plan)
+
+    monkeypatch.setattr(Plan, "generate_code", note)
+    executor = Executor(GRAPHQL_SCHEMA)
+    for _ in range(3):
+        operation = executor.get_client_operation("{ units(perPage: 1) { data { id } } }", None, {})
+        context = Context(RIGHTS["full"], comparison.stores["sound"])
+        comparison.runner.run(executor.run(operation, {}, context))
+    [thread] = threads
+    assert thread is not threading.main_thread()
+
+
+def test_introspection_beside_many_records_is_refused(comparison: ExecutorComparison) -> None:
+    executor = Executor(GRAPHQL_SCHEMA)
+    text = '{ __type(name: "Unit") { name } units(perPage: %s) { data { id } } }'
+    codes = []
+    for size in (100, 10_000):
+        operation = executor.get_client_operation(text % size, None, {})
+        context = Context(RIGHTS["full"], comparison.stores["sound"])
+        result = comparison.runner.run(executor.run(operation, {}, context))
+        codes.append([(error.extensions or {})["code"] for error in result.errors])
+    assert codes == [[], ["LIMIT_EXCEEDED"]]
