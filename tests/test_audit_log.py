@@ -22,6 +22,7 @@ from schema.root import GRAPHQL_SCHEMA
 from storage.audit import ACTIONS, AUDIT_COLLECTION
 from tests.fixtures import ALL_FLAGS, SEEN, UNIT, World, gateway_client
 from tests.gateway.cli.commands import floorgate
+from tests.gateway.floorgate_process import storage_options
 from tests.resolvers.tower import SVG, tower
 from tests.test_docs import commands
 
@@ -327,7 +328,7 @@ async def test_reading_leaves_no_record(service: Service) -> None:
 def test_commands_leave_one_record_with_the_operator_and_the_machine(
     mongo_url: str, database_name: str, tmp_path: Path
 ) -> None:
-    storage = ["--mongo-url", mongo_url, "--database", database_name]
+    storage = storage_options(mongo_url, database_name, tmp_path)
     (tmp_path / "tower.svg").write_text(SVG)
     (tmp_path / "bundle.json").write_text(json.dumps(BUNDLE))
     (tmp_path / "wrong.json").write_text('{"assets": [{"id": ""}]}')
