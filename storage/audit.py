@@ -154,7 +154,7 @@ async def run_in_transaction(
 ) -> T:
     """Run `work` in a transaction, with the record of what it changed; return its result.
 
-    Without an `origin`, whoever runs this process acts.
+    Without an `origin`, the actor is the user who runs this process.
     """
 
     async def write(session: driver.Session) -> tuple[T, list[AuditRecord]]:

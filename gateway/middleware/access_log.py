@@ -98,7 +98,7 @@ class _ResponseRecorder:
             headers = [
                 *message.get("headers", ()),
                 self._request_id_header,
-                # Only now: cached responses are sent to other keys, too.
+                # Only now: cached responses are also sent to other keys.
                 *self._scope.get(SCOPE_RATE_LIMIT_HEADERS, ()),
             ]
             message = {**message, "headers": headers}

@@ -65,7 +65,7 @@ def _has_body(scope: Scope) -> bool:
 
 
 class ReleaseMiddleware:
-    """Release the permit that the protocol has taken, whoever answers the request.
+    """Release the permit that the protocol has taken, whichever layer answers the request.
 
     Wrap all middleware that may answer without `LoadSheddingMiddleware`, such as CORS.
     """

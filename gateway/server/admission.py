@@ -116,8 +116,8 @@ class Admission:
 
     A worker does the work of `max_in_flight` requests at a time, of which `max_per_key` may have
     the same API key. Keys that no request has been authenticated with (`is_known_key`) count as
-    one, together with requests without any, so that nobody gets more by inventing keys. Requests
-    that need no key have slots of their own: neither they nor the others can take all.
+    one, together with requests without any, so that inventing keys gives a client no more slots.
+    Requests that need no key have slots of their own: neither they nor the others can take all.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ class FieldError(NamedTuple):
 
 
 class FailedPartError(Exception):
-    """A part of a value failed that must not be null, so the value is null, too."""
+    """A part of a value failed that must not be null, so the value is also null."""
 
     def __init__(self, field_error: FieldError) -> None:
         super().__init__()

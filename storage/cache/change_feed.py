@@ -122,7 +122,7 @@ class ChangeFeed:
     def _follow(self, stopping: threading.Event) -> None:
         while not stopping.is_set():
             try:
-                # Anew each time: looking up a mongodb+srv address may fail, too.
+                # Anew each time: looking up a mongodb+srv address may also fail.
                 with change_stream.open_client(self._database.client, POLL_MS) as client:
                     self._follow_stream(client, stopping)
             except PyMongoError as error:
