@@ -19,8 +19,8 @@ from rest.disconnection import run_while_connected
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RequestServices
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, method_not_allowed_error
 from rest.path_routing import SCOPE_ERROR_CODES, SCOPE_OPERATION
+from schema.costs.response_size import estimate_bytes
 from schema.execution import InvalidOperationError, Operation, OperationResult
-from schema.response_size import estimate_bytes
 
 GRAPHQL_RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
 MAX_BODY_BYTES = 1_000_000

@@ -24,7 +24,7 @@ from rest.envelopes import RequestUrl
 from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_found_error
 from rest.parameters import EndpointInputs
 from rest.path_routing import SCOPE_OPERATION, Handler, PathRoute
-from schema.argument_size import measure_value
+from schema.costs.argument_size import measure_value
 from schema.errors import UnavailableError
 from schema.execution import Caller, Context, Executor, Operation, OperationResult, RequestError
 

@@ -18,9 +18,10 @@ from resolvers.request.caching import Cache
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.errors import LimitExceededError, RequestError, UnavailableError
-from schema.argument_size import measure_value
 from schema.compiler.selection import UnsupportedQueryError
 from schema.compiler.variable_coercion import InvalidVariablesError
+from schema.costs.argument_size import measure_value
+from schema.costs.query_limits import QueryLimits
 from schema.deadlines import Deadlines
 from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
 from schema.execution_counters import ExecutionCounters
@@ -32,7 +33,6 @@ from schema.operations import (
     parse_client_operation,
     parse_operation,
 )
-from schema.query_limits import QueryLimits
 
 __all__ = [
     "Caller",

@@ -31,7 +31,7 @@ from schema.compiler.leaves import InvalidResultError
 from schema.compiler.level_execution import MAX_ERRORS
 from schema.compiler.runtime import settle_all
 from schema.compiler.variable_coercion import MAX_VARIABLE_ERRORS
-from schema.counting import CountingExecutor
+from schema.costs.counting import CountingExecutor
 from schema.operations import Operation
 
 MAX_INTROSPECTED_FIELDS = 30_000

@@ -24,10 +24,10 @@ from graphql.validation import OverlappingFieldsCanBeMergedRule, specified_rules
 from resolvers.request.caller import Caller
 from resolvers.request.errors import LimitExceededError
 from schema.compiler.compiled_query import CompiledQuery
+from schema.costs.query_limits import QueryLimits
+from schema.costs.query_size import OperationMeasure
 from schema.overlapping_fields import OverlappingFieldsRule
 from schema.permissions import Requirement, requirement_of
-from schema.query_limits import QueryLimits
-from schema.query_size import OperationMeasure
 
 MAX_VALIDATION_ERRORS = 5
 MAX_NUMBER_DIGITS = 1_000

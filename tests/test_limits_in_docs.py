@@ -241,7 +241,7 @@ INTERNAL = {
     "schema/execution_counters:MAX_LOGGED_REASONS",
     "schema/operations:MAX_NUMBER_DIGITS",
     "schema/operations:MAX_VALIDATION_ERRORS",
-    "schema/query_size:MAX_REMEMBERED_WALKS",
+    "schema/costs/query_size:MAX_REMEMBERED_WALKS",
     "storage/bundles/importing/owners:MAX_OWNERS",
     "storage/bundles/importing/validation:MAX_IDS_IN_NOTE",
     "storage/bundles/reading/batches:MAX_BATCH_CHARACTERS",

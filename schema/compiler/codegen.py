@@ -32,7 +32,7 @@ from schema.compiler import runtime
 from schema.compiler.field_resolvers import FieldResolvers, build_call
 from schema.compiler.leaves import build_completion, build_type_test
 from schema.compiler.selection import SelectedField, Selection, TypenameField
-from schema.counting import build_counter, charge_cost
+from schema.costs.counting import build_counter, charge_cost
 from schema.definitions import cost_of
 
 

@@ -27,7 +27,7 @@ from schema.compiler.field_resolvers import FieldResolvers, build_call
 from schema.compiler.leaves import InvalidResultError, build_completion
 from schema.compiler.runtime import OBJECTS_IN_PART, Pause, Row, RunInfo, settle_all
 from schema.compiler.selection import SelectedField, Selection, TypenameField
-from schema.counting import Weights, build_counter, charge_cost
+from schema.costs.counting import Weights, build_counter, charge_cost
 from schema.definitions import cost_of
 
 MAX_ERRORS = 100

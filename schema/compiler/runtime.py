@@ -14,7 +14,7 @@ from graphql.execution.values import VariableValues
 from resolvers.request.context import Context
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS
 from schema.compiler.leaves import InvalidResultError
-from schema.counting import Weights
+from schema.costs.counting import Weights
 
 Row: TypeAlias = dict[str, Any]
 LevelResolver: TypeAlias = Callable[

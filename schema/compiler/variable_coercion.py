@@ -30,7 +30,6 @@ from graphql import (
 from graphql.execution.values import VariableValues
 from strawberry.types.arguments import convert_arguments
 
-from schema.argument_size import measure_value
 from schema.compiler.coercion import (
     Converter,
     FallbackNeededError,
@@ -38,6 +37,7 @@ from schema.compiler.coercion import (
     build_conversion,
 )
 from schema.compiler.selection import SelectedField, UnsupportedQueryError
+from schema.costs.argument_size import measure_value
 
 ArgumentBuilder: TypeAlias = Callable[[VariableValues], dict[str, Any]]
 """From a request's coerced variables to a resolver's keyword arguments."""

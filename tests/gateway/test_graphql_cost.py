@@ -9,7 +9,7 @@ import pytest
 
 import resolvers.unit_maps
 from resolvers.request import budget
-from schema.query_limits import QueryLimits
+from schema.costs.query_limits import QueryLimits
 from tests.fixtures import MAP, World, open_client, post_graphql, run_gateway
 
 pytestmark = pytest.mark.anyio

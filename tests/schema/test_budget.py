@@ -14,9 +14,9 @@ from resolvers.request import budget as budget_module
 from resolvers.request.budget import Budget
 from resolvers.request.context import Context
 from resolvers.request.errors import LimitExceededError
+from schema.costs.query_size import OperationMeasure
 from schema.definitions import MATRIX_COST
 from schema.execution import Executor, InvalidOperationError, OperationResult
-from schema.query_size import OperationMeasure
 from schema.root import GRAPHQL_SCHEMA
 from tests.fixtures import MAP, UNIT_IDS
 from tests.schema.executor_comparison import (

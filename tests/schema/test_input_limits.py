@@ -9,14 +9,14 @@ import pytest
 import strawberry.types.arguments
 from graphql.execution import values
 
-from schema.argument_size import ArgumentSize, measure_value
+from schema.costs.argument_size import ArgumentSize, measure_value
+from schema.costs.query_limits import QueryLimits
 from schema.execution import (
     MAX_ITEMS_WHEN_DENIED,
     Executor,
     InvalidOperationError,
 )
 from schema.permissions import Requirement, requirement_of
-from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 from tests.fixtures import MAP, SEEN, UNIT, post_graphql
 from tests.schema.executor_comparison import ExecutorComparison, open_comparison

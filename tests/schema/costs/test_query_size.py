@@ -8,10 +8,10 @@ import graphql
 import httpx
 import pytest
 
-from schema import query_size
+from schema.costs import query_size
+from schema.costs.query_limits import QueryLimits
+from schema.costs.query_size import OperationMeasure, QuerySize
 from schema.execution import Executor, InvalidOperationError
-from schema.query_limits import QueryLimits
-from schema.query_size import OperationMeasure, QuerySize
 from schema.root import GRAPHQL_SCHEMA
 from tests.fixtures import World, gateway_client, post_graphql
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """Limits of one operation; `schema.query_size` looks them up by name."""
+    """Limits of one operation; `schema.costs.query_size` looks them up by name."""
 
     characters: int = 50_000
     tokens: int = 2_000

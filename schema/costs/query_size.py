@@ -33,9 +33,9 @@ from graphql import (
 from resolvers.request.arguments import DEFAULT_PER_PAGE, MAX_PER_PAGE
 from resolvers.request.errors import LimitExceededError
 from resolvers.request.input_rules import Items
-from schema.argument_size import ArgumentSize, measure_value
+from schema.costs.argument_size import ArgumentSize, measure_value
+from schema.costs.query_limits import QueryLimits
 from schema.definitions import cost_of, definition_of, is_page, strawberry_field_of
-from schema.query_limits import QueryLimits
 
 PAGE_SIZE_ARGUMENT = "perPage"
 LENGTH_ARGUMENT = "limit"

@@ -10,10 +10,10 @@ import pytest
 
 from resolvers.request.errors import LimitExceededError
 from rest.endpoint_table import ENDPOINTS, Endpoint
-from schema import query_limits
+from schema.costs import query_limits
+from schema.costs.query_limits import QueryLimits
+from schema.costs.query_size import LIMIT_MESSAGES, QuerySize, check_limits
 from schema.execution import Executor
-from schema.query_limits import QueryLimits
-from schema.query_size import LIMIT_MESSAGES, QuerySize, check_limits
 from schema.root import GRAPHQL_SCHEMA
 
 LIMITS = QueryLimits()

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from schema.response_size import estimate_bytes
+from schema.costs.response_size import estimate_bytes
 
 UNIT = {"id": "unit-1", "name": "Unit 1", "sort": 12, "floor": {"id": "floor-1"}, "tags": []}
 
