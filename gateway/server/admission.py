@@ -24,8 +24,8 @@ MAX_ARRIVING_BYTES = 128 << 20
 """Total of all incomplete request bodies: six times the largest body allowed."""
 REJECTIONS_PER_START = 2
 """A rejection takes 10 to 20 % of the time of a small request: work gets 70 to 80 %."""
-MAX_REJECTIONS_PER_SECOND = 2000
-"""By the protocol: 5 to 13 % of the time of a worker. Clients that cause more wait."""
+MAX_REJECTIONS_PER_SECOND = 1000
+"""By the protocol: 3 to 6 % of the time of a worker. Clients that cause more wait."""
 REJECTION_BURST_SECONDS = 0.025
 MAX_DELAY_SECONDS = 1.0
 """The `Retry-After` of a rejection."""
