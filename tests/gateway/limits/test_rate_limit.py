@@ -30,6 +30,16 @@ def count_admitted(limiter: RateLimiter, now: float) -> int:
     return next(count for count in range(10_000) if not is_admitted(limiter, now))
 
 
+def make_requests(
+    limiter: RateLimiter, pauses: list[float], now: float
+) -> tuple[float, RateLimitStatus]:
+    """The time and the status of the last of some requests, each after a pause."""
+    for pause in pauses:
+        now += pause
+        status = limiter.check("key", now)
+    return now, status
+
+
 def test_a_burst_is_admitted_and_then_the_rate() -> None:
     limiter = make_limiter(per_second=2, burst=3)
     assert [is_admitted(limiter, 0) for _ in range(3)] == [True] * 3
@@ -80,9 +90,7 @@ def test_as_many_requests_are_admitted_as_the_header_says(
     per_second: float, burst: int, pauses: list[float], now: float
 ) -> None:
     limiter = make_limiter(per_second, burst)
-    for pause in pauses:
-        now += pause
-        status = limiter.check("key", now)
+    now, status = make_requests(limiter, pauses, now)
     assert count_admitted(limiter, now) == status.remaining
 
 
@@ -91,9 +99,7 @@ def test_the_whole_burst_is_available_after_the_reset(
     per_second: float, burst: int, pauses: list[float], now: float
 ) -> None:
     limiter = make_limiter(per_second, burst)
-    for pause in pauses:
-        now += pause
-        status = limiter.check("key", now)
+    now, status = make_requests(limiter, pauses, now)
     expected = burst if status.remaining else 1
     assert count_admitted(limiter, now + status.reset_seconds) >= expected
 
