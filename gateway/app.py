@@ -86,8 +86,7 @@ class Gateway:
     def build_app(self) -> ASGIApp:
         """Build the routes and wrap them in middleware, innermost first."""
         routes: list[BaseRoute] = [
-            PathRouter(self.build_routes()),
-            *browser_pages.static_file_routes(),
+            PathRouter([*self.build_routes(), *browser_pages.PageAssets().build_routes()])
         ]
         app: ASGIApp = Router(
             routes, redirect_slashes=False, default=_send_not_found, lifespan=self.lifespan
