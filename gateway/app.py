@@ -33,7 +33,6 @@ from rest import endpoints
 from rest.endpoints import CacheKey, RequestServices
 from rest.errors import not_found_error, service_unavailable_error
 from rest.path_routing import SCOPE_ROUTE, PathRoute, PathRouter
-from schema.deadlines import Deadlines
 from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA
 from storage.audit import Actor, Origin
@@ -70,7 +69,7 @@ class Gateway:
                 GRAPHQL_SCHEMA,
                 settings.query_limits,
                 compile_queries=not settings.interpret_queries,
-                deadlines=Deadlines(settings.request_seconds),
+                deadline_seconds=settings.request_seconds,
             ),
             authenticate=self.authenticate,
             create_context=self.create_context,
@@ -87,8 +86,7 @@ class Gateway:
     def build_app(self) -> ASGIApp:
         """Build the routes and wrap them in middleware, innermost first."""
         routes: list[BaseRoute] = [
-            PathRouter(self.build_routes()),
-            *browser_pages.static_file_routes(),
+            PathRouter([*self.build_routes(), *browser_pages.PageAssets().build_routes()])
         ]
         app: ASGIApp = Router(
             routes, redirect_slashes=False, default=_send_not_found, lifespan=self.lifespan

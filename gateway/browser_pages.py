@@ -5,23 +5,22 @@ needs no network. The content security policy of every response allows its own o
 The server adds `X-Content-Type-Options` to these as to all other responses.
 """
 
-import os
+import mimetypes
+import re
 import secrets
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
-from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse, HTMLResponse, Response
-from starlette.routing import BaseRoute, Mount
-from starlette.staticfiles import PathLike, StaticFiles
-from starlette.types import ASGIApp, Scope
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp
 
 from gateway.cache.cached_response import CachedResponse
-from rest.errors import method_not_allowed_error, not_found_error
+from gateway.cache.shared_responses import SharedResponses
+from rest.errors import not_found_error
+from rest.path_routing import PathRoute
 
 DIST_DIR = Path(__file__).parent / "web" / "dist"
-ASSETS_PREFIX = "/pages"
 YEAR_SECONDS = 365 * 24 * 3600
 
 PAGE_POLICY = (
@@ -43,6 +42,12 @@ SECURITY_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+ASSET_HEADERS = SECURITY_HEADERS | {
+    "Content-Security-Policy": ASSET_POLICY,
+    "Cache-Control": f"public, max-age={YEAR_SECONDS}, immutable",
+    "Vary": "Accept-Encoding",
+}
+_FILE_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 NOT_BUILT_HTML = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Floorgate</title>
 <p>The browser pages are not built yet: run <code>make setup</code> in the checkout and reload.
@@ -70,48 +75,34 @@ def reference_response() -> ASGIApp:
         return _not_built_response()
 
 
-def static_file_routes() -> list[BaseRoute]:
-    """Return the mount of the assets, which answers 404 while the pages are not built."""
-    return [
-        Mount(
-            ASSETS_PREFIX,
-            app=PageFiles(directory=DIST_DIR / "assets", check_dir=False),
-            name="pages",
-        )
-    ]
+class PageAssets:
+    """Serve the built assets. Their names contain a content hash, so they never expire.
 
+    Each file is read and compressed once, because anyone may request it.
+    """
 
-class PageFiles(StaticFiles):
-    """Serve the built assets. Their names contain a content hash, so they never expire."""
+    def __init__(self) -> None:
+        self._files = SharedResponses()
 
-    async def check_config(self) -> None:
-        """Accept a missing directory: the pages tell how to build it, each asset is a 404."""
+    def build_routes(self) -> list[PathRoute]:
+        """Return the route of the assets, which answers 404 while the pages are not built."""
+        return [PathRoute("/pages/{name}", {"GET": self.asset})]
 
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        """Return the asset, or an error with the same JSON body as all other errors."""
+    async def asset(self, request: Request) -> CachedResponse:
+        """Return an asset. Raises HttpError."""
+        name = request.path_params["name"]
+        if _FILE_NAME.fullmatch(name or "") is None:
+            raise not_found_error()
         try:
-            return await super().get_response(path, scope)
-        except HTTPException as error:
-            if error.status_code == 405:
-                return method_not_allowed_error(["GET", "HEAD"]).to_response()
-            return not_found_error().to_response()
+            return await self._files.get_or_make(name, partial(_read_asset, name))
+        except FileNotFoundError:
+            raise not_found_error() from None
 
-    def file_response(
-        self, full_path: PathLike, stat_result: os.stat_result, scope: Scope, status_code: int = 200
-    ) -> Response:
-        """Send the precompressed `.gz` next to the file to clients that accept gzip."""
-        gzipped = Path(f"{os.fspath(full_path)}.gz")
-        if "gzip" in Headers(scope=scope).get("accept-encoding", "") and gzipped.exists():
-            response = super().file_response(gzipped, gzipped.stat(), scope, status_code)
-            if isinstance(response, FileResponse):
-                response.headers["Content-Encoding"] = "gzip"
-        else:
-            response = super().file_response(full_path, stat_result, scope, status_code)
-        response.headers.update(SECURITY_HEADERS)
-        response.headers["Content-Security-Policy"] = ASSET_POLICY
-        response.headers["Cache-Control"] = f"public, max-age={YEAR_SECONDS}, immutable"
-        response.headers["Vary"] = "Accept-Encoding"
-        return response
+
+def _read_asset(name: str) -> CachedResponse:
+    content = (DIST_DIR / "assets" / name).read_bytes()
+    file = Response(content, headers=ASSET_HEADERS, media_type=mimetypes.guess_type(name)[0])
+    return CachedResponse(file.raw_headers, content)
 
 
 def _not_built_response() -> Response:

@@ -1,7 +1,5 @@
 """The OpenAPI description and the API reference page. They need no API key."""
 
-import asyncio
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +9,7 @@ from starlette.types import ASGIApp
 
 from gateway import browser_pages
 from gateway.cache.cached_response import CachedResponse
+from gateway.cache.shared_responses import SharedResponses
 from rest.endpoints import JSON_MEDIA_TYPE
 from rest.openapi import description
 from rest.path_routing import PathRoute
@@ -28,7 +27,7 @@ class OpenApiEndpoints:
 
     def __init__(self, base_url: str | None) -> None:
         self._base_url = base_url
-        self._documents: dict[str, asyncio.Task[CachedResponse]] = {}
+        self._documents = SharedResponses()
 
     def build_routes(self) -> list[PathRoute]:
         """Return the routes of the two documents and the page."""
@@ -40,32 +39,28 @@ class OpenApiEndpoints:
 
     async def json_document(self, _: Request) -> CachedResponse:
         """Return the OpenAPI description as JSON."""
-        return await self._get_or_render(JSON_MEDIA_TYPE, lambda: orjson.dumps(self._description))
+        return await self._documents.get_or_make(
+            JSON_MEDIA_TYPE,
+            lambda: _build_response(JSON_MEDIA_TYPE, orjson.dumps(self._description)),
+        )
 
     async def yaml_document(self, _: Request) -> CachedResponse:
         """Return the OpenAPI description as YAML."""
-        return await self._get_or_render(
-            YAML_MEDIA_TYPE, lambda: description.to_yaml(self._description).encode()
+        return await self._documents.get_or_make(
+            YAML_MEDIA_TYPE,
+            lambda: _build_response(
+                YAML_MEDIA_TYPE, description.to_yaml(self._description).encode()
+            ),
         )
 
     async def reference_page(self, _: Request) -> ASGIApp:
         """Return the interactive API reference."""
         return browser_pages.reference_response()
 
-    async def _get_or_render(self, media_type: str, render: Callable[[], bytes]) -> CachedResponse:
-        """Return a document. Requests that arrive while it is rendered wait for the same one."""
-        rendering = self._documents.get(media_type)
-        if rendering is None:
-            rendering = asyncio.create_task(asyncio.to_thread(_build_response, media_type, render))
-            self._documents[media_type] = rendering
-        return await asyncio.shield(rendering)
-
     @cached_property
     def _description(self) -> dict[str, Any]:
         return description.build_description(GRAPHQL_SCHEMA, self._base_url)
 
 
-def _build_response(media_type: str, render: Callable[[], bytes]) -> CachedResponse:
-    response = CachedResponse([(b"content-type", media_type.encode())], render())
-    response.encode_all()
-    return response
+def _build_response(media_type: str, document: bytes) -> CachedResponse:
+    return CachedResponse([(b"content-type", media_type.encode())], document)

@@ -100,8 +100,9 @@ def _parse_base_url(text: str) -> str:
     return text.rstrip("/")
 
 
-def _setting(default: Any, param_type: Any, help_text: str) -> Any:
-    return field(default=default, metadata={"type": param_type, "help": help_text})
+def _setting(default: Any, param_type: Any, help_text: str, *, is_secret: bool = False) -> Any:
+    metadata = {"type": param_type, "help": help_text}
+    return field(default=default, repr=not is_secret, metadata=metadata)
 
 
 def _flag(help_text: str) -> Any:
@@ -121,6 +122,7 @@ class Settings:
         None,
         MongoUrl(),
         "A MongoDB replica set to use instead of the embedded one; an option may have no password.",
+        is_secret=True,
     )
     mongo_url_file: Path | None = _setting(
         None,

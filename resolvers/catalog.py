@@ -5,7 +5,8 @@ from typing import Annotated, NamedTuple
 
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.context import Info
-from resolvers.request.errors import RefusedDocumentError, RequestError
+from resolvers.request.deadlines import without_deadline
+from resolvers.request.errors import RefusedDocumentError, RequestError, ServiceBusyError
 from resolvers.request.input_rules import argument
 from resolvers.shown_units import parse_with_units
 from resolvers.unit_maps import run_on_drawing
@@ -34,13 +35,15 @@ async def import_catalog(
     """Import bundles: all of them, or nothing.
 
     Drawings are parsed in a process of this import, so that they wait for no others. Raises
-    BundleError, ImportRunningError and UnavailableError.
+    BundleError, ImportRunningError, ServiceBusyError and UnavailableError.
     """
     async with ProcessPool(1) as pool:
 
         async def parse_source(svg: bytes) -> ParsedSource:
             try:
                 return ParsedSource(*await run_on_drawing(pool, parse_with_units, svg))
+            except ServiceBusyError:
+                raise
             except RequestError as error:
                 raise SourceError(str(error)) from error
 
@@ -83,9 +86,10 @@ async def import_catalog_text(
     """
     database = info.context.bypass_caches().database
     try:
-        summary = await import_catalog(
-            database, [bundle.encode()], dry_run=dry_run, origin=info.context.origin
-        )
+        with without_deadline():
+            summary = await import_catalog(
+                database, [bundle.encode()], dry_run=dry_run, origin=info.context.origin
+            )
     except (BundleError, ImportRunningError) as error:
         raise RefusedDocumentError(str(error)) from error
     kinds = [

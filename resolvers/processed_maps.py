@@ -8,6 +8,7 @@ from strawberry.scalars import JSON
 from resolvers.processing.network_build import REQUIRED_PERCENTAGE
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.context import Info
+from resolvers.request.deadlines import without_deadline
 from resolvers.request.input_rules import ID, argument
 
 
@@ -44,7 +45,8 @@ async def process_map(
     """
     files = {} if plan is None else {"plan": plan.encode()}
     request = ProcessingRequest(id, files, None, asset, feet_per_unit, require=require)
-    outcome = await process_and_publish(
-        info.context.bypass_caches(), request, origin=info.context.origin
-    )
+    with without_deadline():
+        outcome = await process_and_publish(
+            info.context.bypass_caches(), request, origin=info.context.origin
+        )
     return ProcessedMap(outcome.published, JSON(outcome.report))

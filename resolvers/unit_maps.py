@@ -10,9 +10,10 @@ import strawberry
 from parsing.errors import DocumentRejectedError, ParsingError
 from parsing.svg.unit_map import parse_unit_map as parse_svg
 from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
-from resolvers.processes.process_pool import ProcessPool
+from resolvers.processes.process_pool import ProcessPool, max_seconds
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info
+from resolvers.request.deadlines import extend_read
 from resolvers.request.errors import MalformedDocumentError, RefusedDocumentError
 from resolvers.request.input_rules import argument
 from storage.maps import Map
@@ -27,6 +28,7 @@ async def parse_unit_map(
     info: Info, svg: Annotated[SvgDocument, argument("The SVG data of a unit map.")]
 ) -> bytes:
     """Parse the SVG of a unit map to the form that viewers draw from."""
+    extend_read(max_seconds(MAX_PARSE_CPU_SECONDS))
     pool, owner = info.context.drawing_pool, info.context.caller.key_id
     async with AsyncExitStack() as stack:
         if pool is None:

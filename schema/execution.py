@@ -8,7 +8,7 @@ cannot be planned is run by graphql-core: see docs/decisions/graphql/compiled-qu
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,12 @@ from graphql import ExecutionResult, GraphQLError, GraphQLSchema
 from resolvers.request.caching import Cache
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
+from resolvers.request.deadlines import limit_read, limit_write
 from resolvers.request.errors import LimitExceededError, RequestError, UnavailableError
 from schema.compiler.selection import UnsupportedQueryError
 from schema.compiler.variable_coercion import InvalidVariablesError
 from schema.costs.argument_size import measure_value
 from schema.costs.query_limits import QueryLimits
-from schema.deadlines import Deadlines
 from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
 from schema.execution_counters import ExecutionCounters
 from schema.interpretation import interpret
@@ -44,6 +44,7 @@ __all__ = [
     "RequestError",
 ]
 
+DEFAULT_DEADLINE_SECONDS = 10.0
 MAX_CACHED_OPERATIONS = 1_000
 MAX_OPERATION_BYTES = 64 << 20
 """Memory of all cached operations, with the code that was generated for them."""
@@ -87,12 +88,12 @@ class Executor:
         query_limits: QueryLimits | None = None,
         *,
         compile_queries: bool = True,
-        deadlines: Deadlines | None = None,
+        deadline_seconds: float = DEFAULT_DEADLINE_SECONDS,
     ) -> None:
         self.schema = schema
         self.limits = query_limits or QueryLimits()
         self.compile_queries = compile_queries
-        self.deadlines = deadlines or Deadlines()
+        self.deadline_seconds = deadline_seconds
         self.counters = ExecutionCounters()
         self._operation_cache: Cache[tuple[str, str | None], Operation] = Cache(
             max_entries=MAX_CACHED_OPERATIONS,
@@ -157,12 +158,27 @@ class Executor:
             return _denied_result(operation, context.caller)
         try:
             work = self._execute(operation, variables, context, is_allowed=is_allowed)
-            result = await self.deadlines.limit(operation, context, work)
+            result = await self._limit_time(operation, context, work)
         except InvalidVariablesError as error:
             return _to_operation_result(None, error.errors)
         except Exception as error:
             return _error_result(error)
         return _to_operation_result(result.data, result.errors or [])
+
+    def _limit_time(
+        self,
+        operation: Operation,
+        context: Context,
+        work: Coroutine[Any, Any, ExecutionResult],
+    ) -> Coroutine[Any, Any, ExecutionResult]:
+        """Return the work of an operation, ended at its deadline if it is a query.
+
+        Of a mutation, no other field begins after it. A write that has begun is never cancelled, so
+        its response tells whether it was made: MongoDB ends its commands in time.
+        """
+        if operation.is_query:
+            return limit_read(work, context, self.deadline_seconds)
+        return limit_write(work, self.deadline_seconds)
 
     async def _execute(
         self,

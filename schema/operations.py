@@ -42,8 +42,6 @@ GRAPHQL_RECURSION_MESSAGE = "Validation aborted."
 _TOKENS_MESSAGE = "Syntax Error: Document contains more than {} tokens. Parsing aborted."
 """How graphql-core reports too many tokens."""
 _NESTING_MESSAGE = "Syntax Error: Document is nested too deeply. Parsing aborted."
-LONG_FIELDS = frozenset({"parsedUnitMap", "importCatalog", "processMap"})
-"""Fields whose work has bounds of its own, and may take longer than other operations."""
 DOCUMENT_BYTES_PER_CHARACTER = 150
 PLAN_BYTES_PER_FIELD = 5_000
 _LONG_NUMBER = re.compile(rf"\d{{{MAX_NUMBER_DIGITS + 1}}}")
@@ -73,8 +71,6 @@ class Operation:
     """Measures it for each request; None for our own operations."""
     first_cost: int = 0
     """Its cost with the variables of the first request."""
-    is_long: bool = False
-    """Whether it selects one of `LONG_FIELDS`."""
     compiled: CompiledQuery | None = None
 
     @property
@@ -218,9 +214,7 @@ def _validate_operation(
     if errors:
         raise InvalidOperationError("GRAPHQL_VALIDATION_FAILED", errors)
     node = _get_operation_node(document, name)
-    requirements, names = _collect_requirements(schema, document, node)
-    is_long = not LONG_FIELDS.isdisjoint(names)
-    return Operation(text, document, node, requirements, is_long=is_long)
+    return Operation(text, document, node, _collect_requirements(schema, document, node))
 
 
 def _get_operation_node(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
@@ -245,8 +239,8 @@ def _iter_operation_nodes(
 
 def _collect_requirements(
     schema: GraphQLSchema, document: DocumentNode, node: OperationDefinitionNode
-) -> tuple[tuple[Requirement, ...], set[str]]:
-    """Return what the operation's fields require, and their names, in all fragments.
+) -> tuple[Requirement, ...]:
+    """Return what the operation's fields require, in all fragments.
 
     Validation has made sure that no fragment is unused; one that only another operation of the
     document uses counts, too.
@@ -255,7 +249,7 @@ def _collect_requirements(
     for definition in document.definitions:
         if definition is node or not isinstance(definition, OperationDefinitionNode):
             visit(definition, TypeInfoVisitor(collector.types, collector))
-    return tuple(collector.requirements), collector.names
+    return tuple(collector.requirements)
 
 
 class _RequirementCollector(Visitor):
@@ -263,10 +257,8 @@ class _RequirementCollector(Visitor):
         super().__init__()
         self.types = types
         self.requirements: dict[Requirement, None] = {}
-        self.names: set[str] = set()
 
-    def enter_field(self, node: FieldNode, *_: Any) -> None:
-        self.names.add(node.name.value)
+    def enter_field(self, *_: Any) -> None:
         requirement = requirement_of(self.types.get_field_def())
         if requirement != Requirement():
             self.requirements[requirement] = None

@@ -35,6 +35,7 @@ from resolvers.request.caller import (
 )
 from resolvers.request.caller import FLAGS as FLAGS
 from resolvers.request.context import Context
+from resolvers.request.deadlines import check_deadline
 from resolvers.request.errors import FlagRequiredError, PermissionRequiredError, RequestError
 from schema.definitions import cost_of, strawberry_field_of
 
@@ -105,6 +106,8 @@ class RequirementExtension(FieldExtension):
 def guard_fields(schema: GraphQLSchema) -> None:
     """Wrap the resolvers of a schema so that each checks its field's requirement and cost first.
 
+    Those of mutations also check that their deadline has not passed.
+
     strawberry converts a field's arguments before its extensions run, at some 45 microseconds a
     waypoint: too much work for a caller without the permission. Compiled queries call what is
     inside the wrapper, and check both themselves.
@@ -114,16 +117,20 @@ def guard_fields(schema: GraphQLSchema) -> None:
             requirement = requirement_of(definition)
             cost = cost_of(strawberry_field_of(definition))
             if (cost or requirement != Requirement()) and definition.resolve is not None:
-                definition.resolve = _guarded(requirement, cost, definition.resolve)
+                definition.resolve = _guarded(
+                    requirement, cost, definition.resolve, is_write=type is schema.mutation_type
+                )
 
 
 def _guarded(
-    requirement: Requirement, cost: int, resolve: GraphQLFieldResolver
+    requirement: Requirement, cost: int, resolve: GraphQLFieldResolver, *, is_write: bool
 ) -> GraphQLFieldResolver:
     async def check_then_resolve(
         source: Any, info: GraphQLResolveInfo[Context], /, **arguments: Any
     ) -> Any:
         requirement.check(info.context.caller)
+        if is_write:
+            check_deadline()
         info.context.budget.count_cost(cost)
         return await resolve(source, info, **arguments)
 

@@ -13,6 +13,8 @@ import pytest
 
 from gateway.compression import MIN_COMPRESSED_BYTES
 from parsing.limits import DEFAULT_LIMITS
+from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
+from resolvers.processes.process_pool import WALL_SECONDS_PER_CPU_SECOND, max_seconds
 from rest.endpoint_table import ENDPOINTS
 from schema.definitions import cost_of, strawberry_field_of
 from schema.root import GRAPHQL_SCHEMA
@@ -114,6 +116,10 @@ DOCUMENTED = {
     "resolvers/processes/cpu_limit:MAX_PARSE_CPU_SECONDS": [
         ("unit-maps.md", "## Limits", "Parsing may take {:.0f} seconds of CPU time"),
         ("operation.md", "## Processes for drawings", "CPU time for a drawing | {:.0f} |"),
+    ],
+    "resolvers/processing/network_build:MAX_PROCESSING_CPU_SECONDS": [
+        ("operation.md", "## Processes for drawings", "may take {:.0f} seconds of CPU time, after"),
+        ("floor-plans.md", "## When a file is wrong", "[{:.0f} seconds of CPU time]"),
     ],
     "resolvers/processes/process_pool:MAX_WAITING": [
         ("operation.md", "## Processes for drawings", "drawings that wait | {:,} per worker"),
@@ -292,6 +298,13 @@ def test_each_limit_of_a_drawing_is_documented(limit: int) -> None:
 @pytest.mark.parametrize("limit", sorted({row.body.max_bytes for row in ENDPOINTS if row.body}))
 def test_each_limit_of_a_request_body_is_documented(limit: int) -> None:
     assert f"{limit:,}" in section(page("rest.md"), "## Errors")
+
+
+def test_the_time_within_which_a_drawing_is_answered_is_documented() -> None:
+    text = " ".join(section(page("operation.md"), "## Processes for drawings").split())
+    wall_seconds = MAX_PARSE_CPU_SECONDS * WALL_SECONDS_PER_CPU_SECOND
+    assert f"| seconds of wall time for a drawing | {wall_seconds:.0f}, ten times" in text
+    assert f"answered within {max_seconds(MAX_PARSE_CPU_SECONDS):.0f} seconds" in text
 
 
 def test_the_size_from_which_responses_are_compressed_is_documented() -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from gateway.errors import StartError, TlsError
+from resolvers.request.errors import RequestError
 from storage.errors import StorageError, UnavailableError
 
 DEBUG_VARIABLE = "FLOORGATE_DEBUG"
-EXPECTED_ERRORS = (StorageError, TlsError, StartError)
+EXPECTED_ERRORS = (StorageError, TlsError, StartError, RequestError)
 
 COMMAND_PATHS = {
     "serve": "gateway.cli.serve:serve",

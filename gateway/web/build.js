@@ -1,10 +1,9 @@
-// Bundles the browser pages into dist/: one HTML file a page, and dist/assets/ with hashed names,
-// each text asset also gzipped beside itself. Run after `npm ci`; the pages then need no network.
+// Bundles the browser pages into dist/: one HTML file a page, and dist/assets/ with hashed names.
+// Run after `npm ci`; the pages then need no network.
 
 import { build } from 'esbuild'
-import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { gzipSync, constants } from 'node:zlib'
 
 const ASSETS = 'dist/assets'
 const SHARED = {
@@ -30,7 +29,6 @@ const PAGES = {
   reference: { title: 'Floorgate · API reference', root: '..', current: 'v1/openapi' },
 }
 const ICON = 'icon.svg'
-const COMPRESSED = ['.js', '.css', '.svg']
 
 // GraphiQL's own style sheet already holds Monaco's; taking Monaco's again would double it.
 const withoutMonacoStyles = {
@@ -91,17 +89,7 @@ async function writePages(built) {
   }
 }
 
-async function compress() {
-  const files = await readdir(ASSETS)
-  for (const file of files.filter((name) => COMPRESSED.includes(path.extname(name)))) {
-    const content = await readFile(path.join(ASSETS, file))
-    const zipped = gzipSync(content, { level: constants.Z_BEST_COMPRESSION })
-    await writeFile(path.join(ASSETS, `${file}.gz`), zipped)
-  }
-}
-
 await rm('dist', { recursive: true, force: true })
 await mkdir(ASSETS, { recursive: true })
 const pages = await bundlePages(await bundleWorkers())
-await compress()
 await writePages(pages)

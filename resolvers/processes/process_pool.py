@@ -22,6 +22,11 @@ WALL_SECONDS_PER_CPU_SECOND = 10.0
 """Bounds work that waits for a CPU, or hangs without using one."""
 
 
+def max_seconds(cpu_seconds: float) -> float:
+    """Return the wall time within which `ProcessPool.run` ends, waiting included."""
+    return MAX_WAIT_SECONDS + cpu_seconds * WALL_SECONDS_PER_CPU_SECOND
+
+
 class _Waiter(NamedTuple):
     turn: asyncio.Future[None]
     size_bytes: int

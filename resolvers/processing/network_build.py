@@ -22,6 +22,11 @@ from routing.picture import draw_level
 from routing.processing import ProcessedPlan, ProcessingProgress, process_plan
 
 REQUIRED_PERCENTAGE = Range(0, 100)
+MAX_PROCESSING_CPU_SECONDS = 600.0
+PROCESSING_MESSAGE = (
+    "the map takes over {:g} seconds of CPU time to process; simplify its plan, or divide it into"
+    " several maps"
+)
 
 
 class ProcessingRequest(NamedTuple):
@@ -61,7 +66,15 @@ class BuiltNetwork(NamedTuple):
 
 
 def build_network(progress: ProcessingProgress, task: BuildTask) -> BuiltNetwork:
-    """Read the plan and build its network. Raises ParsingError, RoutingError, InvalidInputError."""
+    """Read the plan and build its network, within a limit of CPU time.
+
+    Raises ParsingError, RoutingError, InvalidInputError.
+    """
+    with limit_cpu_time(MAX_PROCESSING_CPU_SECONDS, PROCESSING_MESSAGE):
+        return _build_network(progress, task)
+
+
+def _build_network(progress: ProcessingProgress, task: BuildTask) -> BuiltNetwork:
     request = task.request
     progress(0.0, "reading the plan")
     drawing = _read_plan(request)
@@ -90,7 +103,7 @@ def build_network(progress: ProcessingProgress, task: BuildTask) -> BuiltNetwork
 
 def _read_plan(request: ProcessingRequest) -> Drawing:
     plan_format = request.plan_format or detect_format(request.files)
-    # The other formats have no styles or references, so their files bound their time.
+    # The other formats have no styles or references; the limit of processing is enough for them.
     with limit_cpu_time() if plan_format == "svg" else nullcontext():
         return read_plan(request.files, plan_format, request.feet_per_unit)
 

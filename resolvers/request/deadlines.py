@@ -1,41 +1,79 @@
-"""The deadline of an operation."""
+"""The deadline of an operation, and how work with bounds of its own extends it.
+
+Such work says so itself when it begins. So a field that is skipped, or that the caller may not
+select, extends nothing.
+"""
 
 import asyncio
 import math
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from resolvers.request.context import Context
-from resolvers.request.errors import DeadlineExceededError, LateFieldError
+from resolvers.request.errors import DeadlineExceededError, LateFieldError, UnavailableError
 from storage.mongo import driver
 
 T = TypeVar("T")
 
-_write_deadline: ContextVar[tuple[float, float]] = ContextVar(
-    "write_deadline", default=(math.inf, math.inf)
-)
+
+@dataclass(slots=True, eq=False)
+class _Read:
+    end: float
+    """Without extensions, by the clock of the event loop."""
+    timeout: asyncio.Timeout
+    extra_seconds: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class _Write:
+    seconds: float
+    limit: driver.TimeLimit
+
+
+_read: ContextVar[_Read | None] = ContextVar("read", default=None)
+_write: ContextVar[_Write | None] = ContextVar("write", default=None)
 
 
 async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: float) -> T:
     """Return what `work` returns; cancel it after `seconds`, with all that it has started.
 
+    MongoDB ends its commands at that time, even if `extend_read` lets `work` go on.
     Raises DeadlineExceededError.
     """
     # Each request passes here: a context manager for it would take several microseconds more.
     limit = driver.start_time_limit(seconds)
+    end = asyncio.get_running_loop().time() + seconds
+    read = _Read(end, asyncio.timeout_at(end))
+    token = _read.set(read)
     try:
-        async with asyncio.timeout(seconds) as timeout:
+        async with read.timeout:
             return await work
     except Exception as error:
+        if read.timeout.expired():
+            raise DeadlineExceededError(seconds + read.extra_seconds) from error
         # MongoDB may have ended a command a moment before.
-        if (isinstance(error, TimeoutError) and timeout.expired()) or _has_passed(timeout):
+        if isinstance(error, UnavailableError) and asyncio.get_running_loop().time() >= end:
             raise DeadlineExceededError(seconds) from error
         raise
     finally:
+        _read.reset(token)
         driver.end_time_limit(limit)
         context.cancel_loads()
+
+
+def extend_read(seconds: float) -> None:
+    """Give the read that this runs in `seconds` more; the longest extension counts.
+
+    For work that ends within `seconds` by itself, so that its own error comes first.
+    """
+    read = _read.get()
+    if read is not None and seconds > read.extra_seconds and not read.timeout.expired():
+        read.extra_seconds = seconds
+        read.timeout.reschedule(read.end + seconds)
 
 
 async def limit_write(work: Coroutine[Any, Any, T], seconds: float) -> T:
@@ -43,21 +81,31 @@ async def limit_write(work: Coroutine[Any, Any, T], seconds: float) -> T:
 
     `check_deadline` fails from then on.
     """
-    token = _write_deadline.set((time.monotonic() + seconds, seconds))
-    try:
-        with driver.limit_time(seconds):
+    with driver.limit_time(seconds) as limit:
+        token = _write.set(_Write(seconds, limit))
+        try:
             return await work
-    finally:
-        _write_deadline.reset(token)
+        finally:
+            _write.reset(token)
 
 
 def check_deadline() -> None:
     """Raise LateFieldError if it is too late to begin another write."""
-    end, seconds = _write_deadline.get()
-    if time.monotonic() > end:
-        raise LateFieldError(seconds)
+    write = _write.get()
+    if write is not None and time.monotonic() > write.limit.end:
+        raise LateFieldError(write.seconds)
 
 
-def _has_passed(timeout: asyncio.Timeout) -> bool:
-    end = timeout.when()
-    return end is not None and asyncio.get_running_loop().time() >= end
+@contextmanager
+def without_deadline() -> Iterator[None]:
+    """Let a write take as long as it needs: its time does not count for the fields after it."""
+    write = _write.get()
+    if write is None:
+        yield
+        return
+    remaining = write.limit.end - time.monotonic()
+    write.limit.end = math.inf
+    try:
+        yield
+    finally:
+        write.limit.end = time.monotonic() + remaining

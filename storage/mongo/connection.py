@@ -4,7 +4,7 @@ Does not import the driver, so that the command line can parse options without l
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -12,7 +12,12 @@ DriverName: TypeAlias = Literal["motor", "pymongo"]
 
 _DATABASE_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
 _SECRET_OPTION = re.compile(r"(password|token|passphrase)\w*[=:]", re.IGNORECASE)
-_PASSWORD_HINT = "user name and password must be percent-encoded"  # noqa: S105
+_HOST = r"(\[[0-9A-Fa-f:.%]*\]|[^][:/?@,]*)(:\d*)?"
+_WITHOUT_LOOSE_PASSWORD = re.compile(
+    rf"([\w+]+://)?([^][/?#@]*@)?{_HOST}(,{_HOST})*(/[^:?@]*)?(\?[^@]*)?", re.DOTALL
+)
+"""A URL whose user name and password, if any, are where the driver looks for them."""
+_PASSWORD_HINT = "user name and password must be percent-encoded, and ports be numbers"  # noqa: S105
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +25,8 @@ class ConnectionSettings:
     """Which MongoDB to use: the one at `mongo_url`, or the embedded one in `data_dir`."""
 
     data_dir: Path
-    mongo_url: str | None = None
+    mongo_url: str | None = field(default=None, repr=False)
+    """Has a password, perhaps."""
     driver: DriverName = "motor"
     database: str = "floorgate"
 
@@ -31,6 +37,10 @@ def validate_mongo_url(url: str) -> str:
     >>> validate_mongo_url("mongodb://db.example:27017/?replicaSet=rs")
     'mongodb://db.example:27017/?replicaSet=rs'
     """
+    example = "must be a URL such as mongodb://host:27017/?replicaSet=rs"
+    if _WITHOUT_LOOSE_PASSWORD.fullmatch(url) is None:
+        # The driver quotes in its errors what it takes for a host, a database or an option.
+        raise ValueError(f"{_PASSWORD_HINT}; {example}")
     if not url.startswith("mongodb+srv://"):  # parsing such a URL takes a DNS query
         from pymongo.errors import PyMongoError
         from pymongo.uri_parser import parse_uri
@@ -38,10 +48,7 @@ def validate_mongo_url(url: str) -> str:
         try:
             parse_uri(url)
         except (PyMongoError, ValueError, OSError) as error:  # OSError: a tlsCAFile to read
-            reason = _PASSWORD_HINT if _has_unescaped_password(url) else error
-            raise ValueError(
-                f"{reason}; must be a URL such as mongodb://host:27017/?replicaSet=rs"
-            ) from error
+            raise ValueError(f"{error}; {example}") from error
     return url
 
 
@@ -54,15 +61,6 @@ def has_secret(url: str) -> bool:
     authority, _, options = url.partition("://")[2].partition("?")
     user = authority.rpartition("@")[0]
     return ":" in user or _SECRET_OPTION.search(options) is not None
-
-
-def _has_unescaped_password(url: str) -> bool:
-    """Return whether there may be a slash or question mark in the user name or password.
-
-    The driver takes what follows it for a database or an option, and quotes it in its message.
-    """
-    before_host = url.partition("://")[2].rpartition("@")[0]
-    return "/" in before_host or "?" in before_host
 
 
 def validate_database_name(name: str) -> str:

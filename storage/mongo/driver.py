@@ -6,10 +6,12 @@ driver only from here.
 """
 
 import inspect
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar, Token
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar, cast
 
 import pymongo
@@ -50,6 +52,7 @@ __all__ = [
     "IndexModel",
     "PyMongoError",
     "Session",
+    "TimeLimit",
     "UpdateOne",
     "WriteOperation",
     "aggregate_documents",
@@ -78,7 +81,7 @@ _TRANSACTION_RETRY_SECONDS = 120.0
 TIMEOUT_SECONDS = 3.0
 """Timeout of one operation of the driver."""
 _MAJORITY_READ = {"readConcern": {"level": "majority"}}
-_deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
+_time_limit: ContextVar["TimeLimit | None"] = ContextVar("time_limit", default=None)
 _URL_ATTRIBUTE = "_floorgate_url"
 UNREACHABLE_ERRORS = (ConnectionFailure, NetworkTimeout, ExecutionTimeout)
 
@@ -213,34 +216,43 @@ async def create_collection(database: Database, name: str, validator: Document) 
             raise
 
 
+@dataclass(slots=True, eq=False)
+class TimeLimit:
+    """When commands have to end, by `time.monotonic`. Moving it counts for those after."""
+
+    end: float
+
+
 @contextmanager
-def limit_time(seconds: float) -> Iterator[None]:
+def limit_time(seconds: float) -> Iterator[TimeLimit]:
     """Let no command inside, or in a task that is started inside, go on for longer.
 
     MongoDB itself ends a command at that time. Applies to commands inside `translate_errors`, and
     to transactions, which are then rolled back.
     """
-    token = start_time_limit(seconds)
+    limit = TimeLimit(time.monotonic() + seconds)
+    token = _time_limit.set(limit)
     try:
-        yield
+        yield limit
     finally:
         end_time_limit(token)
 
 
-def start_time_limit(seconds: float) -> Token[float | None]:
+def start_time_limit(seconds: float) -> Token[TimeLimit | None]:
     """Begin what `limit_time` does, and return what ends it."""
-    return _deadline.set(time.monotonic() + seconds)
+    return _time_limit.set(TimeLimit(time.monotonic() + seconds))
 
 
-def end_time_limit(token: Token[float | None]) -> None:
+def end_time_limit(token: Token[TimeLimit | None]) -> None:
     """End a limit that has begun in this task."""
-    _deadline.reset(token)
+    _time_limit.reset(token)
 
 
 def _remaining_seconds() -> float | None:
-    deadline = _deadline.get()
-    # 0 would mean no limit to the driver.
-    return None if deadline is None else max(deadline - time.monotonic(), 0.001)
+    limit = _time_limit.get()
+    if limit is None or limit.end == math.inf:
+        return None
+    return max(limit.end - time.monotonic(), 0.001)  # 0 would mean no limit to the driver
 
 
 async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:

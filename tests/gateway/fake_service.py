@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from strawberry.schema.config import StrawberryConfig
 
 from gateway import browser_pages
+from rest.path_routing import PathRouter
 
 KEY = "the-right-key"
 
@@ -181,6 +182,6 @@ APP = Starlette(
         Route("/v1/units", list_units),
         Route("/v1/openapi.json", describe),
         Route("/v1/openapi", reference),
-        *browser_pages.static_file_routes(),
+        PathRouter(browser_pages.PageAssets().build_routes()),
     ]
 )

@@ -12,10 +12,13 @@ from pathlib import Path
 import httpx
 import pytest
 import uvicorn
+import zstandard
 from starlette.applications import Starlette
 
-from gateway import browser_pages
+from gateway import browser_pages, compression
 from gateway.server.server import security_headers
+from rest.entity_tags import Encoding
+from rest.path_routing import PathRouter
 from tests.gateway import browser
 from tests.gateway.fake_service import APP, KEY
 
@@ -146,12 +149,13 @@ def test_everything_a_page_names_is_served_with_its_type(client: httpx.Client, p
 
 
 @needs_build
-def test_an_asset_travels_gzipped_to_those_who_accept_it(client: httpx.Client) -> None:
+def test_an_asset_travels_compressed_to_those_who_accept_it(client: httpx.Client) -> None:
     style = next(name for name in assets_of(client.get("/graphql").text) if name.endswith(".css"))
     stored = browser_pages.DIST_DIR / "assets" / Path(style).name
-    with client.stream("GET", style, headers={"Accept-Encoding": "gzip"}) as response:
-        assert response.headers["content-encoding"] == "gzip"
-        assert gzip.decompress(b"".join(response.iter_raw())) == stored.read_bytes()
+    for coding, decompress in (("gzip", gzip.decompress), ("zstd", zstandard.decompress)):
+        with client.stream("GET", style, headers={"Accept-Encoding": coding}) as response:
+            assert response.headers["content-encoding"] == coding
+            assert decompress(b"".join(response.iter_raw())) == stored.read_bytes()
     plain = client.get(style, headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in plain.headers
     assert plain.headers["vary"] == "Accept-Encoding"
@@ -177,6 +181,10 @@ def test_an_asset_the_browser_still_has_is_not_sent_again(client: httpx.Client) 
         "/pages/%00",
         "/pages/",
         "/pages/none.js",
+        "/pages/assets/icon.svg",
+        "/pages/.",
+        "/pages/" + 300 * "n",
+        "/pages/%ff",
     ],
 )
 def test_nothing_but_assets_is_served(client: httpx.Client, path: str) -> None:
@@ -195,11 +203,46 @@ def test_without_a_build_a_page_says_how_to_build_it(
         assert "make setup" in response.text
 
 
+def test_an_asset_is_read_and_compressed_once_for_all_clients(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    compressed: list[str] = []
+    compress = compression.compress
+
+    def count(body: bytes, encoding: Encoding) -> bytes:
+        compressed.append(encoding)
+        return compress(body, encoding)
+
+    monkeypatch.setattr(compression, "compress", count)
+    monkeypatch.setattr(browser_pages, "DIST_DIR", tmp_path)
+    file = tmp_path / "assets" / "chunk-1.js"
+    with serve_pages(
+        Starlette(routes=[PathRouter(browser_pages.PageAssets().build_routes())])
+    ) as url:
+        address = f"{url}/pages/{file.name}"
+        assert httpx.get(address).status_code == 404  # it may be built later
+        file.parent.mkdir()
+        file.write_text("x" * 1_000)
+        assert httpx.get(address).text == "x" * 1_000
+        file.unlink()
+        for coding in ("identity", "gzip", "zstd"):
+            response = httpx.get(address, headers={"Accept-Encoding": coding})
+            assert (response.text, response.headers.get("content-encoding", "identity")) == (
+                "x" * 1_000,
+                coding,
+            )
+            headers = {"Accept-Encoding": coding, "If-None-Match": response.headers["etag"]}
+            assert httpx.get(address, headers=headers).status_code == 304
+    assert sorted(compressed) == ["gzip", "identity", "zstd"]
+
+
 def test_without_a_build_an_asset_is_not_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(browser_pages, "DIST_DIR", tmp_path / "none")
-    with serve_pages(Starlette(routes=browser_pages.static_file_routes())) as url:
+    with serve_pages(
+        Starlette(routes=[PathRouter(browser_pages.PageAssets().build_routes())])
+    ) as url:
         assert httpx.get(f"{url}/pages/icon.svg").status_code == 404
 
 

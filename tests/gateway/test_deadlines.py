@@ -1,14 +1,18 @@
 """Both APIs answer 503 to a read that takes too long, and stop it when its client leaves."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
 
+from resolvers import catalog, processed_maps, unit_maps
+from resolvers.processes import process_pool
+from resolvers.request.errors import RefusedDocumentError
 from rest import disconnection
-from schema.deadlines import Deadlines
+from storage.mongo import driver
 from storage.store import Store
 from tests.fixtures import World, open_client, run_gateway
 
@@ -40,7 +44,7 @@ async def hang(monkeypatch: pytest.MonkeyPatch, anyio_backend: str) -> Hang:
 @pytest.fixture
 async def impatient(world: World, anyio_backend: str) -> AsyncIterator[httpx.AsyncClient]:
     async with run_gateway(world.settings()) as gateway:
-        gateway.service.executor.deadlines = Deadlines(0.05)
+        gateway.service.executor.deadline_seconds = 0.05
         async with open_client(gateway, world.keys.full) as client:
             yield client
 
@@ -61,6 +65,51 @@ async def test_graphql_answers_503_at_the_deadline(
     assert [error["extensions"]["code"] for error in body["errors"]] == ["DEADLINE_EXCEEDED"]
     assert "data" not in body
     assert hang.ended.is_set()
+
+
+def wait_forever(svg: bytes) -> None:
+    """Hang without using CPU time."""
+    signal.pause()
+
+
+async def test_a_drawing_that_waits_for_too_long_is_503_and_not_its_fault(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unit_maps, "parse_svg", wait_forever)
+    monkeypatch.setattr(process_pool, "WALL_SECONDS_PER_CPU_SECOND", 0.05)
+    async with run_gateway(world.settings()) as gateway:
+        gateway.service.executor.deadline_seconds = 0.5  # which is half of its wall time
+        async with open_client(gateway, world.keys.full) as client:
+            xml = {"Content-Type": "application/vnd.map+xml"}
+            rest = await client.post("/v1/maps/parse", content="<svg/>", headers=xml)
+            query = {"query": '{ parsedUnitMap(svg: "<svg/>") }'}
+            graphql = await client.post("/graphql", json=query)
+    for response in (rest, graphql):
+        assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    message = "The service is busy; try again later"
+    assert rest.json() == {"message": message}
+    [error] = graphql.json()["errors"]
+    assert (error["message"], error["extensions"]["code"]) == (message, "SERVICE_UNAVAILABLE")
+
+
+async def test_an_import_and_the_processing_of_a_map_have_no_deadline(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remaining: list[float | None] = []
+
+    async def refuse(*_: Any, **__: Any) -> Any:
+        remaining.append(driver._remaining_seconds())
+        raise RefusedDocumentError("no")
+
+    monkeypatch.setattr(catalog, "import_catalog", refuse)
+    monkeypatch.setattr(processed_maps, "process_and_publish", refuse)
+    async with (
+        run_gateway(world.settings()) as gateway,
+        open_client(gateway, world.keys.full) as client,
+    ):
+        for field in ('importCatalog(bundle: "{}") { notes }', 'processMap(id: "m") { report }'):
+            await client.post("/graphql", json={"query": f"mutation {{ {field} }}"})
+    assert remaining == [None, None]
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

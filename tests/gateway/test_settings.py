@@ -165,8 +165,41 @@ def test_a_password_is_rejected_on_the_command_line_and_not_shown(url: str) -> N
         assert part in str(raised.value)
 
 
+@pytest.mark.parametrize("scheme", ["mongodb", "mongodb+srv"])
 @pytest.mark.parametrize(
-    "url", ["mongodb://user@host/?tls=true", "mongodb://h:1,h:2/?replicaSet=rs&appName=token"]
+    "rest",
+    [
+        "user:hunter2/x@host/",
+        "user:x/hunter2@host/",
+        "us/er:hunter2@host/",
+        "user:x@hunter2@host/",
+        "user:x/hunter2",  # without a host
+        "us@er:x/hunter2",
+        "user:[hunter2@host",
+        "host/db?w=@hunter2",
+    ],
+)
+def test_a_password_that_is_not_encoded_is_not_shown(scheme: str, rest: str) -> None:
+    with pytest.raises(click.UsageError, match="must be percent-encoded") as raised:
+        read(FLOORGATE_MONGO_URL=f"{scheme}://{rest}")
+    assert "hunter" not in str(raised.value)
+
+
+def test_the_representation_of_settings_has_no_password() -> None:
+    settings = Settings(mongo_url=SECRET_URLS[0])
+    assert "hunter2" not in repr(settings) + repr(settings.connection)
+    assert "mongo_driver='motor'" in repr(settings)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mongodb://user@host/?tls=true",
+        "mongodb://h:1,h:2/?replicaSet=rs&appName=token",
+        "mongodb://[::1]:27017/",
+        "mongodb://%2Ftmp%2Fmongodb.sock/db",
+        "mongodb+srv://db.example/?appName=a",
+    ],
 )
 def test_an_address_without_a_password_may_be_on_the_command_line(url: str) -> None:
     assert read("--mongo-url", url).mongo_url == url

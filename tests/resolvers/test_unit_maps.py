@@ -16,6 +16,7 @@ from resolvers import catalog, unit_maps
 from resolvers.catalog import import_catalog
 from resolvers.processes import process_pool
 from resolvers.processes.process_pool import ProcessPool
+from resolvers.request.errors import ServiceBusyError
 from storage.errors import BundleError
 from tests.fixtures import (
     BASE_URL,
@@ -246,3 +247,16 @@ async def test_a_malformed_drawing_is_located_for_programs(directory: Directory)
     query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) }"
     [error] = (await directory.run(query, svg="<svg>\n  <")).errors
     assert error.extensions == {"code": "MALFORMED_DOCUMENT", "line": 2, "column": 4}
+
+
+async def test_a_busy_machine_is_not_blamed_on_a_drawing_of_a_bundle(
+    own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise ServiceBusyError
+
+    monkeypatch.setattr(ProcessPool, "run", refuse)
+    async with open_database(own_world) as database:
+        with pytest.raises(ServiceBusyError):
+            await import_catalog(database, [drawn(tmp_path, SVG)])
+        assert await database["maps"].find_one({"_id": "drawn/1"}) is None

@@ -59,7 +59,7 @@ async def test_a_wrong_method_is_rejected_with_the_allowed_ones(
 async def test_assets_of_the_pages_are_read_only(anonymous: httpx.AsyncClient) -> None:
     response = await anonymous.post("/pages/none.js")
     assert_is_error(response, 405, "Method not allowed")
-    assert response.headers["allow"] == "GET, HEAD"
+    assert response.headers["allow"] == "GET, HEAD, OPTIONS"
 
 
 ASSIGN = "/v1/units/attribute-groups/view/assignments"

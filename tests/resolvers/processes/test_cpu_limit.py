@@ -31,3 +31,22 @@ def test_the_limit_ends_with_the_block() -> None:
         pass
     assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
     assert signal.getsignal(signal.SIGPROF) == handler
+
+
+def test_a_limit_counts_what_is_used_inside_a_shorter_one() -> None:
+    started = time.process_time()
+    with (
+        pytest.raises(CpuTimeExceededError, match=r"^0\.4 outside$"),
+        limit_cpu_time(0.4, "{:g} outside"),
+    ):
+        with limit_cpu_time(0.35, "{:g} inside"):
+            compute(0.3)
+        compute(10.0)
+    assert time.process_time() - started < 0.6
+
+
+def compute(seconds: float) -> None:
+    """Use CPU time."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass

@@ -7,8 +7,11 @@ import httpx
 import pytest
 
 from resolvers.catalog import import_catalog
+from resolvers.processing import network_build, pipeline
+from resolvers.processing.network_build import BuildTask, BuiltNetwork, build_network
 from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
 from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDocumentError
+from routing.processing import ProcessingProgress
 from storage.store import Store
 from tests.fixtures import World, gateway_client
 from tests.resolvers.tower import FLAGS, SVG, ask_matrix, processed, tower, unit_locations
@@ -26,6 +29,28 @@ async def test_a_processed_map_is_tagged_and_located(own_world: World, tmp_path:
         assert located["lower-east"] == "gym"  # the map had it, under its own id
         named = (await client.get("/v1/maps/tower/locations")).json()["data"]
         assert {each["name"] for each in named} == {"Gym", "lower west", "upper west", "upper east"}
+
+
+NODES = "".join(f'<node id="{n}" lat="1" lon="1"/>' for n in range(10_000))
+OSM = f'<osm version="0.6">{NODES}</osm>'
+
+
+def build_in_no_time(progress: ProcessingProgress, task: BuildTask) -> BuiltNetwork:
+    """Build the network in the process of its own, within a very small limit of CPU time."""
+    network_build.MAX_PROCESSING_CPU_SECONDS = 0.001
+    return build_network(progress, task)
+
+
+@pytest.mark.parametrize("files", [{}, {"plan.osm": OSM.encode()}], ids=["own drawing", "OSM"])
+async def test_a_map_that_takes_too_much_cpu_time_is_refused(
+    own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]
+) -> None:
+    monkeypatch.setattr(pipeline, "build_network", build_in_no_time)
+    async with tower(own_world, tmp_path) as store:
+        before = await everything(store)
+        with pytest.raises(RefusedDocumentError, match=r"over 0\.001 seconds .*divide it"):
+            await process_and_publish(store, ProcessingRequest("tower", files))
+        assert await everything(store) == before
 
 
 LONG_AGO = "2001-01-01T00:00:00+00:00"
