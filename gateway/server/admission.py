@@ -115,8 +115,8 @@ class Admission:
     """Decide whether a worker has room for a request.
 
     A worker does the work of `max_in_flight` requests at a time, of which `max_per_key` may have
-    the same API key. Keys that no request has been authenticated with (`is_known_key`) count as
-    one, together with requests without any, so that inventing keys gives a client no more slots.
+    the same API key. Invented keys (not `is_known_key`) count as one, together with requests
+    without any, so that inventing keys gives a client no more slots.
     Requests that need no key have slots of their own: neither they nor the others can take all.
     """
 
@@ -161,9 +161,8 @@ class Admission:
         if path in KEYLESS_PATHS or path.startswith(KEYLESS_PREFIX):
             permit = Permit(self, self.keyless, "")
         else:
-            key = find_api_key(scope)
-            is_known = key is not None and self._is_known_key(key)
-            permit = Permit(self, self.keyed, key if key is not None and is_known else "")
+            key = find_api_key(scope) or ""
+            permit = Permit(self, self.keyed, key if self._is_known_key(key) else "")
         return permit.acquire() or permit
 
     def start(self, begin: Callable[[], None]) -> None:
