@@ -51,7 +51,7 @@ class LoadSheddingMiddleware:
             finally:
                 work.end()
         for message in decision:
-            await send(message)
+            await send({**message})  # CORS adds headers, and others get the same rejection
 
 
 def _has_body(scope: Scope) -> bool:
