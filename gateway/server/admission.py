@@ -188,14 +188,14 @@ class Admission:
         if self._unstarted:
             self.start(self._unstarted.popleft())
 
-    def delay_after(self, now: float) -> float:
+    def delay_after(self, now: float, cost: int = 1) -> float:
         """Return the seconds to wait before reading from a client again that is rejected `now`.
 
         It was told to wait a second. If it does, or few are rejected, it notices nothing. Clients
         that ask again at once would otherwise take the time of the requests that are worked on.
         """
         due = max(self._rejections_due, now - REJECTION_BURST_SECONDS)
-        self._rejections_due = due = due + 1 / MAX_REJECTIONS_PER_SECOND
+        self._rejections_due = due = due + cost / MAX_REJECTIONS_PER_SECOND
         return min(max(0.0, due - now), MAX_DELAY_SECONDS)
 
     def count_rejection(self, rejection: Rejection, client: str) -> None:
