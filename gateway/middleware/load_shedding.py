@@ -50,7 +50,7 @@ class LoadSheddingMiddleware:
                 decision = error.rejection
             finally:
                 work.end()
-        for message in decision:
+        for message in (decision.start, decision.body):
             await send({**message})  # CORS adds headers, and others get the same rejection
 
 
