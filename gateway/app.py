@@ -62,7 +62,10 @@ class Gateway:
             settings.bad_key_limit, settings.bad_key_burst, shared.arrivals.addresses
         )
         self.admission = Admission(
-            settings.requests_in_flight, settings.requests_per_key, self._is_known_key
+            settings.requests_in_flight,
+            settings.requests_per_key,
+            self._is_known_key,
+            RateLimiter(settings.rate_limit, settings.rate_burst, shared.arrivals.addresses),
         )
         self.service = RequestServices(
             executor=Executor(

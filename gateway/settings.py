@@ -171,9 +171,13 @@ class Settings:
         COUNT_OR_ZERO,
         "Connections that a worker holds of one address, except of a proxy; 0 sets no limit.",
     )
-    rate_limit: int = _setting(500, COUNT_OR_ZERO, "Requests per second and key; 0: no limit.")
+    rate_limit: int = _setting(
+        500,
+        COUNT_OR_ZERO,
+        "Requests per second and key, and without a valid key per address; 0: no limit.",
+    )
     rate_burst: int = _setting(
-        1000, POSITIVE_COUNT, "Requests that a key may make at once under --rate-limit."
+        1000, POSITIVE_COUNT, "Requests that a key or address may make at once under --rate-limit."
     )
     bad_key_limit: int = _setting(
         1, COUNT_OR_ZERO, "Invalid keys per second and client address; 0: no limit."

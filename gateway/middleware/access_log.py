@@ -18,6 +18,7 @@ from gateway.exchange import (
     get_request_id,
     log_request,
 )
+from gateway.server.admission import SCOPE_ADMISSION, Rejection
 from rest.path_routing import SCOPE_ERROR_CODES, SCOPE_OPERATION, SCOPE_ROUTE
 from rest.request_body import ClientDisconnectedError
 
@@ -47,6 +48,8 @@ class AccessLogMiddleware:
         error = await self._run_app(scope, receive, recorder)
         if self.on_response is not None:
             self.on_response(scope)
+        if isinstance(scope.get(SCOPE_ADMISSION), Rejection) and error is None:
+            return  # the protocol has counted it for a line about many
         log_request(
             request_id,
             method=scope["method"],

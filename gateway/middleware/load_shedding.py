@@ -50,8 +50,8 @@ class LoadSheddingMiddleware:
                 decision = error.rejection
             finally:
                 work.end()
-        for message in decision:
-            await send(message)
+        for message in (decision.start, decision.body):
+            await send({**message})  # CORS adds headers, and others get the same rejection
 
 
 def _has_body(scope: Scope) -> bool:

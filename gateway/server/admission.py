@@ -4,6 +4,7 @@ Only work counts. See docs/decisions/server/load-shedding.md.
 """
 
 import asyncio
+import time
 from collections import Counter, deque
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
@@ -11,7 +12,9 @@ from typing import NamedTuple, TypeAlias
 from starlette.types import Message, Scope
 
 from gateway.authentication import find_api_key
-from gateway.exchange import UNAVAILABLE_MESSAGES, build_error_messages
+from gateway.client_address import group_address
+from gateway.exchange import UNAVAILABLE_MESSAGES, build_error_messages, get_client_address
+from gateway.limits.rate_limit import RateLimiter, RateLimitStatus
 from gateway.server.limit_log import LimitLog
 
 HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
@@ -36,6 +39,8 @@ SCOPE_ADMISSION = "floorgate.admission"
 class Rejection(NamedTuple):
     """A response instead of work: its start and its body."""
 
+    limit: str
+    """What is exceeded, for the log."""
     start: Message
     body: Message
 
@@ -46,7 +51,7 @@ class Rejection(NamedTuple):
         return status
 
 
-OVERLOADED = Rejection(*UNAVAILABLE_MESSAGES)
+OVERLOADED = Rejection("requests_in_flight", *UNAVAILABLE_MESSAGES)
 
 
 class _Slots:
@@ -115,9 +120,10 @@ class Admission:
     """Decide whether a worker has room for a request.
 
     A worker does the work of `max_in_flight` requests at a time, of which `max_per_key` may have
-    the same API key. Keys that no request has been authenticated with (`is_known_key`) count as
-    one, together with requests without any, so that inventing keys gives a client no more slots.
+    the same API key. Invented keys (not `is_known_key`) count as one, together with requests
+    without any, so that inventing keys gives a client no more slots.
     Requests that need no key have slots of their own: neither they nor the others can take all.
+    `address_limiter` limits how many requests without a known key come from one address.
     """
 
     def __init__(
@@ -125,6 +131,7 @@ class Admission:
         max_in_flight: int = 100,
         max_per_key: int = 50,
         is_known_key: Callable[[str], bool] = lambda key: True,
+        address_limiter: RateLimiter | None = None,
     ) -> None:
         self.keyed = _Slots(max_in_flight, max_per_key)
         self.keyless = _Slots(MAX_KEYLESS_IN_FLIGHT, MAX_KEYLESS_IN_FLIGHT)
@@ -132,14 +139,16 @@ class Admission:
         self.arriving_by: Counter[str] = Counter()
         """By API key, as for slots; one may have half of all."""
         self.key_is_busy = Rejection(
+            "requests_per_key",
             *build_error_messages(
                 429,
                 f"API key: at most {max_per_key} requests may be in progress at a time; "
                 "wait for responses before sending more",
                 [(b"retry-after", b"1")],
-            )
+            ),
         )
         self._is_known_key = is_known_key
+        self._address_limiter = address_limiter
         self._unstarted: deque[Callable[[], None]] = deque()
         self._rejected_in_turn = 0
         self._rejections_due = float("-inf")
@@ -159,12 +168,21 @@ class Admission:
         if path in HEALTH_PATHS:
             return None
         if path in KEYLESS_PATHS or path.startswith(KEYLESS_PREFIX):
-            permit = Permit(self, self.keyless, "")
+            slots, group = self.keyless, ""
         else:
-            key = find_api_key(scope)
-            is_known = key is not None and self._is_known_key(key)
-            permit = Permit(self, self.keyed, key if key is not None and is_known else "")
-        return permit.acquire() or permit
+            key = find_api_key(scope) or ""
+            slots, group = self.keyed, key if self._is_known_key(key) else ""
+        rejection = None if group else self._check_address(scope)
+        permit = Permit(self, slots, group)
+        return rejection or permit.acquire() or permit
+
+    def _check_address(self, scope: Scope) -> Rejection | None:
+        """Apply the rate limit of the client's address."""
+        if self._address_limiter is None:
+            return None
+        client = group_address(get_client_address(scope))
+        status = self._address_limiter.check(f"{client} without a key", time.monotonic())
+        return None if status.wait_seconds is None else _address_is_busy(status)
 
     def start(self, begin: Callable[[], None]) -> None:
         """Begin the work of an admitted request: of one in each turn of the event loop, in order.
@@ -189,14 +207,14 @@ class Admission:
         if self._unstarted:
             self.start(self._unstarted.popleft())
 
-    def delay_after(self, now: float) -> float:
+    def delay_after(self, now: float, cost: int = 1) -> float:
         """Return the seconds to wait before reading from a client again that is rejected `now`.
 
         It was told to wait a second. If it does, or few are rejected, it notices nothing. Clients
         that ask again at once would otherwise take the time of the requests that are worked on.
         """
         due = max(self._rejections_due, now - REJECTION_BURST_SECONDS)
-        self._rejections_due = due = due + 1 / MAX_REJECTIONS_PER_SECOND
+        self._rejections_due = due = due + cost / MAX_REJECTIONS_PER_SECOND
         return min(max(0.0, due - now), MAX_DELAY_SECONDS)
 
     def count_rejection(self, rejection: Rejection, client: str) -> None:
@@ -205,5 +223,10 @@ class Admission:
         With a line for each, the log would cost more than the rejections.
         """
         self._rejected_in_turn += 1
-        limit = "requests_per_key" if rejection is self.key_is_busy else "requests_in_flight"
-        self._log.note(limit, "Requests are rejected: too many are in progress", client)
+        self._log.note(rejection.limit, "Requests are rejected: too many", client)
+
+
+def _address_is_busy(status: RateLimitStatus) -> Rejection:
+    wait = [(b"retry-after", b"%d" % status.reset_seconds), *status.headers]
+    message = "Too many requests from this address"
+    return Rejection("requests_per_address", *build_error_messages(429, message, wait))

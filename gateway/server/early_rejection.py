@@ -20,6 +20,8 @@ from gateway.server.admission import SCOPE_ADMISSION, Admission, Permit, Rejecti
 
 MAX_DISCARDED_DIGITS = 5
 """Of the `Content-Length` of a body that is read and discarded: below 100,000 bytes."""
+APPLICATION_REJECTION_COST = 4
+"""The CPU time of a rejection by the application, in rejections by the protocol."""
 _APPLICATION_HEADERS = frozenset({b"transfer-encoding", b"upgrade", b"origin"})
 """Headers of requests that only the application can reject properly, such as by CORS."""
 
@@ -33,6 +35,8 @@ class EarlyRejectionProtocol(HttpToolsProtocol):
         self._is_parsing = False
         self._is_delayed = False
         """Whether this client, which was rejected, has to wait before its next request is read."""
+        self._is_rejecting = False
+        """Whether the application is sending a rejection."""
 
     def on_headers_complete(self) -> None:
         self._is_parsing = True
@@ -48,9 +52,13 @@ class EarlyRejectionProtocol(HttpToolsProtocol):
             return
         scope = cast(Scope, cycle.scope)
         decision = admission.admit(scope)
-        if isinstance(decision, Rejection) and self._can_reject(cycle):
-            self._reject(cycle, decision, admission)
-            return
+        if isinstance(decision, Rejection):
+            admission.count_rejection(decision, get_client_address(scope))
+            if self._can_reject(cycle):
+                self._reject(cycle, decision)
+                self._delay_reading(admission)
+                return
+            self._is_rejecting = True
         scope[SCOPE_ADMISSION] = decision
         begin = functools.partial(super()._start_asgi_task, cycle, app)
         if isinstance(decision, Permit):
@@ -63,7 +71,7 @@ class EarlyRejectionProtocol(HttpToolsProtocol):
 
         Its body, if it has one, is small enough to be discarded when it arrives.
         """
-        if not self._is_parsing or cycle.waiting_for_100_continue or not cycle.keep_alive:
+        if not self._is_parsing or cycle.waiting_for_100_continue:
             return False
         for name, value in cycle.scope["headers"]:
             if name in _APPLICATION_HEADERS:
@@ -72,25 +80,34 @@ class EarlyRejectionProtocol(HttpToolsProtocol):
                 return False
         return True
 
-    def _reject(
-        self, cycle: RequestResponseCycle, rejection: Rejection, admission: Admission
-    ) -> None:
+    def _reject(self, cycle: RequestResponseCycle, rejection: Rejection) -> None:
         cycle.response_started = cycle.response_complete = True
         is_head = cycle.scope["method"] == "HEAD"
         self.transport.write(
-            b"%b%b%bx-request-id: %b\r\n\r\n%b"
+            b"%b%b%b%bx-request-id: %b\r\n\r\n%b"
             % (
                 STATUS_LINE[rejection.status],
                 serialize_headers(cycle.default_headers),
                 serialize_headers(rejection.start["headers"]),
+                b"" if cycle.keep_alive else b"connection: close\r\n",
                 get_request_id(cycle.scope["headers"]).encode("latin-1"),
                 b"" if is_head else rejection.body["body"],
             )
         )
         self.server_state.total_requests += 1
-        admission.count_rejection(rejection, get_client_address(cast(Scope, cycle.scope)))
-        delay_seconds = admission.delay_after(self.loop.time())
-        if delay_seconds:
+        if not cycle.keep_alive:
+            self.transport.close()
+
+    def on_response_complete(self) -> None:
+        is_rejecting, self._is_rejecting = self._is_rejecting, False
+        super().on_response_complete()
+        if is_rejecting and self._admission is not None:
+            self._delay_reading(self._admission, APPLICATION_REJECTION_COST)
+
+    def _delay_reading(self, admission: Admission, cost: int = 1) -> None:
+        delay_seconds = admission.delay_after(self.loop.time(), cost)
+        # A request behind this one has been read already, and is rejected or does work itself.
+        if delay_seconds and self.cycle.response_complete and not self.transport.is_closing():
             self._is_delayed = True
             self.flow.pause_reading()
             self.loop.call_later(delay_seconds, self._end_delay)

@@ -199,7 +199,8 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
     ),
     429: ErrorResponse(
         "TooManyRequests",
-        "The key's rate limit is exceeded, or the client has sent too many invalid keys.",
+        "The key's rate limit is exceeded, or the client has sent too many requests without a "
+        "valid key.",
         {"rate": errors.rate_limit_error(1), "keys": errors.bad_keys_error(1)},
         ("Retry-After",),
     ),

@@ -71,12 +71,15 @@ class ApiKeyCache:
         return self._mark_used(self._records.get(digest))
 
     def is_known(self, key: str) -> bool:
-        """Return whether a request has had this key and it was valid then. Neither counts as use
-        nor validates, so it holds at times when every key has to be read again.
+        """Return whether a request has had this key and it was valid then, or the key was among all
+        keys at the last look. Neither counts as use nor validates, so it holds at times when every
+        key has to be read again.
+
+        Any other key starts the next look: while requests with invented keys arrive, valid keys are
+        known before their first request.
         """
-        if len(key) != api_keys.KEY_LENGTH:
-            return False
-        return self._records.peek(api_keys.hash_key(key), None) is not None
+        digest = api_keys.hash_key(key) if len(key) == api_keys.KEY_LENGTH else b""
+        return self._records.peek(digest, None) is not None or self._digests.contained(digest)
 
     def _mark_used(self, record: ApiKey | None) -> ApiKey | None:
         now = datetime.now(UTC)

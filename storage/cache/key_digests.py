@@ -29,15 +29,29 @@ class KeyDigests:
         self._database = database
         self._feed = feed
         self._last = _Reading(frozenset(), None, float("-inf"))
-        self._reading: asyncio.Task[_Reading] | None = None
+        self._reading: asyncio.Task[None] | None = None
 
     async def contain(self, digest: KeyDigest) -> bool:
         """Return whether a key has this digest. Raises UnavailableError."""
         if not self._is_current(self._last):
-            if self._reading is None:  # concurrent requests share one read
-                self._reading = asyncio.create_task(self._read())
-            self._last = await asyncio.shield(self._reading)
+            await asyncio.shield(self._start_reading())
         return digest in self._last.digests
+
+    def contained(self, digest: KeyDigest) -> bool:
+        """Return whether a key had this digest when they were last read, without waiting.
+
+        Start to read them again if that was too long ago.
+        """
+        if not self._is_current(self._last):
+            self._start_reading()
+        return digest in self._last.digests
+
+    def _start_reading(self) -> asyncio.Task[None]:
+        if self._reading is None:  # concurrent requests share one read
+            self._reading = asyncio.create_task(self._read())
+            # Its error is for those who wait for it, if anybody does.
+            self._reading.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return self._reading
 
     def _is_current(self, reading: _Reading) -> bool:
         if time.monotonic() - reading.read_at < REREAD_SECONDS:
@@ -47,10 +61,10 @@ class KeyDigests:
             return False
         return is_unchanged_since(before, now, (api_keys.KEYS_COLLECTION,))
 
-    async def _read(self) -> _Reading:
+    async def _read(self) -> None:
         try:
             snapshot = self._feed.take_snapshot()  # before the read: a change during it counts
             digests = await api_keys.list_digests(self._database)
-            return _Reading(digests, snapshot, time.monotonic())
+            self._last = _Reading(digests, snapshot, time.monotonic())
         finally:
             self._reading = None

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gateway.middleware.cors import CorsMiddleware
 from gateway.middleware.load_shedding import LoadSheddingMiddleware, ReleaseMiddleware
 from gateway.server.admission import SCOPE_ADMISSION, Admission, Permit
 from rest.request_body import receive_body
@@ -68,6 +69,24 @@ def test_a_request_over_the_maximum_is_shed_before_the_application() -> None:
         app.release.set()
         assert [sent[0]["status"] for sent in await asyncio.gather(*waiting)] == [200, 200]
         assert (await send_request(middleware))[0]["status"] == 200
+
+    asyncio.run(scenario())
+
+
+def test_a_rejection_tells_nobody_the_origin_of_another() -> None:
+    async def scenario() -> None:
+        middleware = shed_load(BlockingApp(), 0)
+        cors = CorsMiddleware(middleware, ["https://a.example"])
+        client = Client()
+        client.reads.set()
+        for _ in range(3):
+            scope = {**SCOPE, "headers": [(b"origin", b"https://a.example")]}
+            await cors(scope, receive, client.send)
+        assert [dict(start["headers"])[b"vary"] for start in client.sent[::2]] == [b"Origin"] * 3
+        start, _ = await send_request(middleware)
+        assert dict(start["headers"]).keys() == {
+            b"content-type", b"content-length", b"retry-after",
+        }  # fmt: skip
 
     asyncio.run(scenario())
 

@@ -145,6 +145,12 @@ def test_reading_is_delayed_only_after_more_rejections_than_the_maximum() -> Non
     assert admission.delay_after(now + 60) == 0.0
 
 
+def test_a_rejection_may_count_like_several() -> None:
+    costly, cheap = Admission(), Admission()
+    delays = [costly.delay_after(100.0, 4) for _ in range(50)]
+    assert delays == pytest.approx([cheap.delay_after(100.0) for _ in range(200)][3::4])
+
+
 def test_more_requests_start_in_a_turn_with_many_rejections() -> None:
     async def scenario() -> None:
         admission, started = Admission(), list[int]()

@@ -100,5 +100,5 @@ def test_a_request_without_the_header_is_of_the_proxy(lines: LogLines) -> None:
 def test_the_line_that_counts_rejections_names_a_client() -> None:
     with capture_log_lines(logging.getLogger("floorgate.admission"), logging.INFO) as lines:
         received = exchange(GET[:-2] + FORWARDED + b"\r\n" + LAST_GET, 1, admission=Admission(0, 0))
-    assert statuses(received) == [503, 200]
+    assert statuses(received) == [503, 503]
     assert lines.last()["client"] == "2001:db8::1"

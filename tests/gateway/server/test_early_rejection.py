@@ -15,6 +15,7 @@ from gateway.server import admission as admission_module
 from gateway.server import tls
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits
+from gateway.server.early_rejection import APPLICATION_REJECTION_COST
 from gateway.server.protocol import HttpProtocol
 from tests.gateway.server.connections import (
     GET,
@@ -149,9 +150,28 @@ def test_a_head_request_is_rejected_without_a_body() -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize("more", [b"", GET, b"garbage"])
+@pytest.mark.parametrize("head", [LAST_GET, b"GET / HTTP/1.0\r\n\r\n"])
+def test_a_request_that_ends_its_connection_is_rejected_by_the_protocol_too(
+    head: bytes, more: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "floorgate.access")
+
+    async def scenario() -> None:
+        async with busy_worker(App()) as (reader, writer):
+            writer.write(head + more)
+            received = await reader.read(-1)
+            assert [each for each in caplog.records if each.name == "floorgate.access"] == []
+        assert statuses(received) == [503]
+        assert b"\r\nconnection: close\r\n" in received
+        assert received.endswith(REJECTED)
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(
     "header",
-    [b"Connection: close", b"Origin: https://a.example", b"Content-Length: 100000",
+    [b"Origin: https://a.example", b"Content-Length: 100000",
      b"Transfer-Encoding: chunked", b"Content-Length: 5\r\nExpect: 100-continue"],
 )  # fmt: skip
 def test_what_the_protocol_cannot_reject_alone_is_rejected_by_the_middleware(
@@ -165,9 +185,33 @@ def test_what_the_protocol_cannot_reject_alone_is_rejected_by_the_middleware(
             writer.write(b"POST / HTTP/1.1\r\n" + HOST + header + b"\r\n\r\n")
             assert statuses(await reader.readuntil(REJECTED)) == [503]
             assert app.started == ["/"]
+            # Counted, without a line of its own.
+            assert [each.name for each in caplog.records] == ["floorgate.admission"]
 
     run(scenario())
-    assert caplog.records[0].fields["status"] == 503  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_client_that_the_middleware_rejects_waits_too(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 0.001)
+
+    async def scenario() -> None:
+        app = App()
+        async with busy_worker(app) as (reader, writer):
+            writer.write((GET[:-2] + b"Origin: https://a.example\r\n\r\n") * count)
+            received = b"".join([await reader.readuntil(REJECTED) for _ in range(count)])
+            (hasty,) = [each for each in app.protocols if each._is_delayed]
+            assert hasty.flow.read_paused
+            due_seconds = app.admission._rejections_due - asyncio.get_running_loop().time()
+            assert round(due_seconds / 1000) == APPLICATION_REJECTION_COST * count
+            await free_slot(app)
+            writer.write(LAST)
+            received += await reader.read(-1)
+        assert statuses(received) == [503] * count + [200]
+
+    run(scenario())
 
 
 def test_pipelined_requests_are_answered_in_order() -> None:
