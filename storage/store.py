@@ -77,7 +77,7 @@ class Store:
             documents = await self._find_documents(
                 kind, scope.restrict(kind, {"_id": condition}), len(distinct_keys)
             )
-        records = zip(documents, kind.decode_each(documents), strict=True)
+        records = zip(documents, await kind.decode_many(documents), strict=True)
         return {document["_id"]: record for document, record in records}
 
     async def list_page(
@@ -90,7 +90,7 @@ class Store:
             documents = await self._find_documents(
                 kind, visible, page_request.limit, skip=skip, sort=SORT_BY_KEY
             )
-        return _build_page(kind, documents, page_request)
+        return await _build_page(kind, documents, page_request)
 
     async def _find_start(
         self, kind: RecordType[Any], scope: AssetScope, where: Document, page_request: PageRequest
@@ -140,7 +140,7 @@ class Store:
             documents_by_branch: list[list[Document]] = [[] for _ in part]
             for document in documents:
                 documents_by_branch[document.pop(BRANCH_FIELD)].append(document)
-            pages += [_build_page(kind, found, page_request) for found in documents_by_branch]
+            pages += [await _build_page(kind, found, page_request) for found in documents_by_branch]
         return pages
 
     async def _load_first_pages(
@@ -168,7 +168,7 @@ class Store:
         for document in sorted(documents, key=itemgetter("_id")):
             by_owner[document[owner_field]].append(document)
         pages = {
-            owner: _build_page(kind, documents, page_request)
+            owner: await _build_page(kind, documents, page_request)
             for owner, documents in by_owner.items()
         }
         return [pages[where[owner_field]] for where in wheres]
@@ -317,10 +317,10 @@ def _split(wheres: Sequence[Document], size: int) -> Iterator[Sequence[Document]
     return (wheres[start : start + size] for start in range(0, len(wheres), size))
 
 
-def _build_page(
+async def _build_page(
     kind: RecordType[R], documents: list[Document], page_request: PageRequest
 ) -> Page[R]:
     return Page(
         page_request.build_paging(documents, itemgetter("_id")),
-        kind.decode_each(documents[: page_request.per_page]),
+        await kind.decode_many(documents[: page_request.per_page]),
     )

@@ -229,7 +229,7 @@ INTERNAL = {
     "schema/compiler/coercion:MAX_EXACT_INTEGER",
     "storage/audit:MAX_RECORD_BYTES",
     "schema/compiler/compiled_query:MAX_CONDITIONS",
-    "schema/compiler/runtime:MAX_SLICE_SECONDS",
+    "storage/pauses:MAX_SLICE_SECONDS",
     "schema/compiler/selection:MAX_FIELDS",
     "schema/compiler/variable_coercion:MAX_ITEMS_IN_EVENT_LOOP",
     "schema/execution:MAX_CACHED_OPERATIONS",
