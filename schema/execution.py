@@ -18,6 +18,7 @@ from resolvers.request.caching import Cache
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.errors import LimitExceededError, RequestError, UnavailableError
+from resolvers.request.pauses import pause_if_due
 from schema.compiler.selection import UnsupportedQueryError
 from schema.compiler.variable_coercion import InvalidVariablesError
 from schema.costs.argument_size import measure_value
@@ -42,6 +43,7 @@ __all__ = [
     "Operation",
     "OperationResult",
     "RequestError",
+    "pause_if_due",
 ]
 
 MAX_CACHED_OPERATIONS = 1_000

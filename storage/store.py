@@ -12,6 +12,7 @@ from storage.cache.bookmarks import ListKey, PageBookmarks
 from storage.cache.cache import Cache
 from storage.maps import MAPS
 from storage.mongo import driver, files
+from storage.pauses import build_in_parts
 from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import Page, PageRequest
@@ -28,6 +29,8 @@ MAX_LONG_LISTS = 1_000
 """Maximum number of list types remembered as too long to be read whole."""
 BRANCH_FIELD = "_branch"
 CURSOR_BATCH_SIZE = 10_000
+DOCUMENTS_IN_PART = 100
+"""Documents that are decoded before a look at the clock; each may have many parts."""
 
 
 class Store:
@@ -77,7 +80,7 @@ class Store:
             documents = await self._find_documents(
                 kind, scope.restrict(kind, {"_id": condition}), len(distinct_keys)
             )
-        records = zip(documents, await kind.decode_many(documents), strict=True)
+        records = zip(documents, await _decode(kind, documents), strict=True)
         return {document["_id"]: record for document, record in records}
 
     async def list_page(
@@ -322,5 +325,9 @@ async def _build_page(
 ) -> Page[R]:
     return Page(
         page_request.build_paging(documents, itemgetter("_id")),
-        await kind.decode_many(documents[: page_request.per_page]),
+        await _decode(kind, documents[: page_request.per_page]),
     )
+
+
+async def _decode(kind: RecordType[R], documents: Sequence[Document]) -> list[R]:
+    return await build_in_parts(kind.decode_each, documents, DOCUMENTS_IN_PART)

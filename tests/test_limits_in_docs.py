@@ -84,6 +84,9 @@ DOCUMENTED = {
     "rest/body_errors:MAX_REPORTED_ERRORS": [
         ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),
     ],
+    "storage/attribute_assignments:MAX_VIOLATIONS": [
+        ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),
+    ],
     "gateway/server/admission:MAX_KEYLESS_IN_FLIGHT": [
         ("operation.md", "## Connection limits", "a worker works on {} of these at a time"),
     ],

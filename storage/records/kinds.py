@@ -8,7 +8,6 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from storage.pauses import build_in_parts
 from storage.records import decoding
 from storage.records.fields import Record
 
@@ -17,8 +16,6 @@ Document: TypeAlias = dict[str, Any]
 
 KEY_SEPARATOR = "\0"
 """Sorts before every character that an id may hold, so that joined keys sort field by field."""
-DOCUMENTS_IN_PART = 100
-"""Documents that are decoded before a look at the clock; each may have many parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +81,6 @@ class RecordType(Generic[R]):
     def decode_each(self, documents: Sequence[Document]) -> list[R]:
         """Return the records in documents, or exceptions in the place of damaged ones."""
         return decoding.decode_each(self.struct, documents)
-
-    async def decode_many(self, documents: Sequence[Document]) -> list[R]:
-        """Return what `decode_each` does, and let other requests run in between."""
-        return await build_in_parts(self.decode_each, documents, DOCUMENTS_IN_PART)
 
     def to_document(self, record: R, owner_fields: Document | None = None) -> Document:
         """Return a record's document with the fields copied from its owners.
