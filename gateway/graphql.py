@@ -14,17 +14,20 @@ from gateway.browser_pages import graphiql_response
 from gateway.negotiation import parse_weights
 from resolvers.request.budget import Budget
 from resolvers.request.errors import LimitExceededError
-from rest.bodies import parse_json, read_request_body
+from rest.bodies import parse_json, pause_garbage_collection, read_request_body
 from rest.disconnection import run_while_connected
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RequestServices
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, method_not_allowed_error
 from rest.json_writing import BYTES_IN_PART, write_json
 from rest.path_routing import SCOPE_ERROR_CODES, SCOPE_OPERATION
+from schema.costs.argument_size import measure_value
 from schema.costs.response_size import estimate_bytes
 from schema.execution import InvalidOperationError, Operation, OperationResult
 
 GRAPHQL_RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
 MAX_BODY_BYTES = 1_000_000
+MAX_VARIABLE_ITEMS = 50_000
+"""Objects and list items of all variables, also of those that the operation does not use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +142,9 @@ def _accepts_html(request: Request) -> bool:
 
 async def _read_request(request: Request) -> GraphQLRequest:
     if request.method == "POST":
-        return _parse_request(
-            parse_json(await read_request_body(request, JSON_MEDIA_TYPE, MAX_BODY_BYTES))
-        )
+        body = await read_request_body(request, JSON_MEDIA_TYPE, MAX_BODY_BYTES)
+        with pause_garbage_collection():
+            return _parse_request(parse_json(body))
     members: dict[str, Any] = dict(request.query_params)
     for name in ("variables", "extensions"):
         if name in members:
@@ -163,6 +166,11 @@ def _parse_request(members: Any) -> GraphQLRequest:
     for member, value in (("variables", variables), ("extensions", extensions)):
         if value is not None and not isinstance(value, dict):
             raise _bad_request_error(f"{member} must be an object")
+    if variables and measure_value(variables, MAX_VARIABLE_ITEMS).items > MAX_VARIABLE_ITEMS:
+        variables.clear()  # before the garbage collector looks at them
+        raise _bad_request_error(
+            f"variables must not have more than {MAX_VARIABLE_ITEMS} objects and list items"
+        )
     return GraphQLRequest(query, name or None, variables or {})
 
 

@@ -2,7 +2,8 @@
 
 import gc
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -122,9 +123,8 @@ def parse_json(text: bytes, name: str = "body", *, is_input: bool = False) -> An
     With `is_input`, a number that no float can hold is invalid input: HttpError 422.
     """
     try:
-        # Else the garbage collector looks at the values again and again as they are made.
-        gc.disable()
-        return orjson.loads(text)
+        with pause_garbage_collection():
+            return orjson.loads(text)
     except orjson.JSONDecodeError as error:
         # The message of orjson for a number such as 1e999.
         if is_input and "infinity" in error.msg:
@@ -136,8 +136,18 @@ def parse_json(text: bytes, name: str = "body", *, is_input: bool = False) -> An
             f"The {name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}",
             "BAD_REQUEST",
         ) from error
+
+
+@contextmanager
+def pause_garbage_collection() -> Iterator[None]:
+    """Keep the garbage collector from looking at new values again and again as they are made."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
     finally:
-        gc.enable()
+        if was_enabled:
+            gc.enable()
 
 
 def to_struct(value: Any, model: type[T]) -> T:

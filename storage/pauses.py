@@ -19,6 +19,8 @@ class _LastPause:
     """When others had a turn, whichever request it was that let them."""
 
     ended = 0.0
+    objects_since = 0
+    """Objects in lists of less than a part, since the last look at the clock."""
 
 
 async def pause_if_due() -> None:
@@ -35,7 +37,12 @@ async def build_in_parts(
 ) -> list[T]:
     """Return what `build` makes of the values, and let other requests run in between."""
     if len(values) <= part_size:
-        return [*build(values)]
+        built = [*build(values)]
+        _LastPause.objects_since += len(built)
+        if _LastPause.objects_since >= OBJECTS_IN_PART:
+            _LastPause.objects_since = 0
+            await pause_if_due()
+        return built
     parts = []
     for start in range(0, len(values), part_size):
         parts.append(build(values[start : start + part_size]))

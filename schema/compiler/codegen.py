@@ -34,7 +34,7 @@ from schema.compiler.field_resolvers import FieldResolvers, build_call
 from schema.compiler.leaves import build_completion, build_type_test
 from schema.compiler.selection import SelectedField, Selection, TypenameField
 from schema.costs.counting import build_counter, charge_cost
-from schema.definitions import cost_of
+from schema.definitions import cost_of, is_page
 
 OBJECTS_WITH_LISTS_IN_PART = 20
 """Objects that are made before a look at the clock, if each may have many others inside."""
@@ -99,9 +99,13 @@ class CodeWriter:
     ) -> str:
         """Add the line that makes a level's rows, and return the rows' name."""
         row, rows = self._new_name("r"), self._new_name("rows")
-        expression = f"[{self._row_expression(selection, row)} for {row} in part]"
         fields = [each for each in selection if isinstance(each, SelectedField)]
-        function.add_parts(rows, expression, objects, _part_size(fields))
+        if any(is_page(each.parent) for each in fields):  # few, but each may be long by itself
+            expression = self._row_expression(selection, row, in_parts=True)
+            function.add_line(f"{rows} = [{expression} for {row} in {objects}]")
+        else:
+            expression = f"[{self._row_expression(selection, row)} for {row} in part]"
+            function.add_parts(rows, expression, objects, _part_size(fields))
         for selected in selection:
             if isinstance(selected, TypenameField):
                 continue
