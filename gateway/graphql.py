@@ -14,16 +14,20 @@ from gateway.browser_pages import graphiql_response
 from gateway.negotiation import parse_weights
 from resolvers.request.budget import Budget
 from resolvers.request.errors import LimitExceededError
-from rest.bodies import parse_json, read_request_body
+from rest.bodies import parse_json, pause_garbage_collection, read_request_body
 from rest.disconnection import run_while_connected
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RequestServices
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, method_not_allowed_error
+from rest.json_writing import BYTES_IN_PART, write_json
 from rest.path_routing import SCOPE_ERROR_CODES, SCOPE_OPERATION
+from schema.costs.argument_size import measure_value
 from schema.costs.response_size import estimate_bytes
 from schema.execution import InvalidOperationError, Operation, OperationResult
 
 GRAPHQL_RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
 MAX_BODY_BYTES = 1_000_000
+MAX_VARIABLE_ITEMS = 50_000
+"""Objects and list items of all variables, also of those that the operation does not use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ class GraphQLEndpoint:
                 request.scope[SCOPE_ERROR_CODES] = _list_codes(result.errors)
                 if result.errors:
                     context.reads.mark_incomplete()  # an error may be gone the next time
-                return _write_result(result, media_type, context.budget)
+                return await _write_result(result, media_type, context.budget)
 
             key = (*graphql_request.cache_key(), context.base_url, media_type, *caller.rights)
             return await self.service.get_or_create_response(key, context, create_response)
@@ -138,9 +142,9 @@ def _accepts_html(request: Request) -> bool:
 
 async def _read_request(request: Request) -> GraphQLRequest:
     if request.method == "POST":
-        return _parse_request(
-            parse_json(await read_request_body(request, JSON_MEDIA_TYPE, MAX_BODY_BYTES))
-        )
+        body = await read_request_body(request, JSON_MEDIA_TYPE, MAX_BODY_BYTES)
+        with pause_garbage_collection():
+            return _parse_request(parse_json(body))
     members: dict[str, Any] = dict(request.query_params)
     for name in ("variables", "extensions"):
         if name in members:
@@ -162,6 +166,11 @@ def _parse_request(members: Any) -> GraphQLRequest:
     for member, value in (("variables", variables), ("extensions", extensions)):
         if value is not None and not isinstance(value, dict):
             raise _bad_request_error(f"{member} must be an object")
+    if variables and measure_value(variables, MAX_VARIABLE_ITEMS).items > MAX_VARIABLE_ITEMS:
+        variables.clear()  # before the garbage collector looks at them
+        raise _bad_request_error(
+            f"variables must not have more than {MAX_VARIABLE_ITEMS} objects and list items"
+        )
     return GraphQLRequest(query, name or None, variables or {})
 
 
@@ -181,20 +190,30 @@ def _error_response(error: HttpError, media_type: str) -> Response:
     return _json_response(error.status, body, media_type, error.headers)
 
 
-def _write_result(result: OperationResult, media_type: str, budget: Budget) -> Response:
+async def _write_result(result: OperationResult, media_type: str, budget: Budget) -> Response:
     """Write a result within the budget; an error if it is too large, before it takes memory."""
     try:
+        size = 0
         if result.data is not None:
-            budget.check_estimate(estimate_bytes(result.data))
-        response = _result_response(result, media_type)
-        budget.check_response(len(response.body))
+            size = estimate_bytes(result.data)
+            budget.check_estimate(size)
+        status, body, headers = _describe_result(result, media_type)
+        if size > BYTES_IN_PART:
+            content = await write_json(body, budget.check_least)
+        else:
+            content = orjson.dumps(body)
+        budget.check_response(len(content))
     except LimitExceededError as error:
         refusal = GraphQLError(str(error), extensions=error.extensions)
-        return _result_response(OperationResult(None, [refusal]), media_type)
-    return response
+        status, body, headers = _describe_result(OperationResult(None, [refusal]), media_type)
+        content = orjson.dumps(body)
+    return _content_response(status, content, media_type, headers)
 
 
-def _result_response(result: OperationResult, media_type: str) -> Response:
+def _describe_result(
+    result: OperationResult, media_type: str
+) -> tuple[int, dict[str, Any], Mapping[str, str]]:
+    """Return the status, the body and the further headers of a result's response."""
     body: dict[str, Any] = {}
     if result.errors:
         body["errors"] = [error.formatted for error in result.errors]
@@ -205,17 +224,23 @@ def _result_response(result: OperationResult, media_type: str) -> Response:
     # With a path, the error is of one field of a mutation, and those before it were carried out.
     is_late = "DEADLINE_EXCEEDED" in codes and not was_executed
     if "SERVICE_UNAVAILABLE" in codes or is_late:
-        return _json_response(503, body, media_type, RETRY_AFTER_HEADERS)
+        return 503, body, RETRY_AFTER_HEADERS
     status = 400 if not was_executed and media_type == GRAPHQL_RESPONSE_MEDIA_TYPE else 200
-    return _json_response(status, body, media_type)
+    return status, body, {}
 
 
 def _json_response(
     status: int, body: Any, media_type: str, headers: Mapping[str, str] | None = None
 ) -> Response:
+    return _content_response(status, orjson.dumps(body), media_type, headers or {})
+
+
+def _content_response(
+    status: int, content: bytes, media_type: str, headers: Mapping[str, str]
+) -> Response:
     return Response(
-        orjson.dumps(body),
+        content,
         status,
-        {**RESPONSE_HEADERS, "Vary": f"{RESPONSE_HEADERS['Vary']}, Accept", **(headers or {})},
+        {**RESPONSE_HEADERS, "Vary": f"{RESPONSE_HEADERS['Vary']}, Accept", **headers},
         f"{media_type}; charset=utf-8",
     )

@@ -27,6 +27,7 @@ from storage.attributes import (
     AttributeGroup,
 )
 from storage.mongo import driver
+from storage.pauses import build_in_parts
 from storage.records.kinds import Document
 from storage.records.paging import Page
 from storage.records.visibility import AssetScope
@@ -132,7 +133,7 @@ async def assign_attributes(info: Info, group_id: GroupId, data: Assignments) ->
     In a group with one attribute per unit, this replaces the unit's earlier assignment. Returns
     the assignments of the request.
     """
-    assignments = [*map(_to_assignment, data)]
+    assignments = await build_in_parts(_to_assignments, data)
     try:
         await attribute_assignments.assign_attributes(
             *_database_and_scope(info),
@@ -153,7 +154,7 @@ async def unassign_attributes(info: Info, group_id: GroupId, data: Assignments) 
 
     Removing an attribute that a unit does not have is not an error.
     """
-    assignments = [*map(_to_assignment, data)]
+    assignments = await build_in_parts(_to_assignments, data)
     try:
         await attribute_assignments.unassign_attributes(
             *_database_and_scope(info),
@@ -173,8 +174,8 @@ def _database_and_scope(info: Info) -> tuple[driver.Database, AssetScope]:
     return info.context.bypass_caches().database, info.context.caller.scope
 
 
-def _to_assignment(assignment: AssignmentInput) -> Assignment:
-    return Assignment(**vars(assignment))
+def _to_assignments(inputs: Sequence[AssignmentInput]) -> list[Assignment]:
+    return [Assignment(**vars(each)) for each in inputs]
 
 
 def _to_invalid_input(error: InvalidAssignmentsError) -> InvalidInputError:

@@ -1,6 +1,5 @@
 """Resolver of the distance matrix (E18): from some waypoints of a map to others."""
 
-import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -10,6 +9,7 @@ import numpy as np
 import strawberry
 from msgspec import Struct
 
+from resolvers.networks.searches import run_search
 from resolvers.networks.waypoints import Waypoint, WaypointInput, resolve_waypoints, to_waypoint_ref
 from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError
@@ -178,7 +178,7 @@ async def get_distance_matrix(
         if mode in router.tables and all(isinstance(stop, str) for stop in stops):
             matrix = search(is_required)
         else:
-            matrix = await asyncio.to_thread(search, is_required)
+            matrix = await run_search(search, is_required)
         if matrix is not None:
             return _build_matrix(PATHFINDING_METHOD, request, matrix)
     return _build_matrix(EUCLIDEAN_METHOD, request, _measure_euclidean(request))

@@ -1,6 +1,5 @@
 """Resolvers of the route between two waypoints of a map, and of the nearest locations."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
@@ -10,6 +9,7 @@ import strawberry
 from resolvers.distances import Mode, round_up, to_travel_mode
 from resolvers.locations import LocationTags, find_matching_ids
 from resolvers.networks.routable_maps import RoutableMap
+from resolvers.networks.searches import run_search
 from resolvers.networks.waypoints import WaypointInput, resolve_waypoints, to_waypoint_ref
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
@@ -81,7 +81,7 @@ async def find_route(
     waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
     router = _require_routable_map(parent, routable).router
     start, end = (to_waypoint_ref(router, parent, waypoint) for waypoint in waypoints)
-    route = await asyncio.to_thread(router.route, start, end, travel_mode)
+    route = await run_search(router.route, start, end, travel_mode)
     scale = parent.feet_per_unit or 1.0
     return None if route is None else _to_route(route, travel_mode.value, scale)
 
@@ -111,9 +111,7 @@ async def find_nearest_locations(
     if not routable_ids:
         return []
     start = to_waypoint_ref(router, parent, waypoint)
-    nearest = await asyncio.to_thread(
-        router.nearest, start, routable_ids, count, to_travel_mode(mode)
-    )
+    nearest = await run_search(router.nearest, start, routable_ids, count, to_travel_mode(mode))
     return await _to_near_locations(
         info.context, [(near.location_id, near.feet, near.seconds) for near in nearest]
     )

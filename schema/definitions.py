@@ -15,9 +15,9 @@ from strawberry.types.field import StrawberryField
 from resolvers.request.input_rules import InputDefinition
 
 # What fields cost, in records; a record takes some 5 microseconds of CPU time. The worst case of
-# each was measured: a matrix of 50 positions takes 10 ms, the search for the nearest of thousands
-# of locations 9 ms, a route 4 ms.
-MATRIX_COST = 2_000
+# each was measured: a matrix of 50 positions takes up to 20 ms, the search for the nearest of
+# thousands of locations 9 ms, a route 4 ms.
+MATRIX_COST = 5_000
 NEAREST_COST = 2_000
 ROUTE_COST = 1_000
 PROCESS_COST = 10_000

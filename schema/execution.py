@@ -19,6 +19,7 @@ from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.deadlines import limit_read, limit_write
 from resolvers.request.errors import LimitExceededError, RequestError, UnavailableError
+from resolvers.request.pauses import pause_if_due
 from schema.compiler.selection import UnsupportedQueryError
 from schema.compiler.variable_coercion import InvalidVariablesError
 from schema.costs.argument_size import measure_value
@@ -42,6 +43,7 @@ __all__ = [
     "Operation",
     "OperationResult",
     "RequestError",
+    "pause_if_due",
 ]
 
 DEFAULT_DEADLINE_SECONDS = 10.0

@@ -16,6 +16,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from storage import audit
@@ -23,6 +24,7 @@ from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, Assignment, Attrib
 from storage.audit import Action, AuditChange, AuditEntry, AuditTarget, Operation, Origin
 from storage.errors import StorageError
 from storage.mongo import driver
+from storage.pauses import build_in_parts, pause_if_due
 from storage.records.kinds import Document
 from storage.records.visibility import AssetScope
 from storage.units import UNITS
@@ -31,6 +33,8 @@ Precondition: TypeAlias = Callable[[driver.Session], Awaitable[None]]
 """Reads in the transaction of a write, and raises if the write must not be made."""
 
 CONDITIONAL_WRITES_COLLECTION = "conditional_writes"
+MAX_VIOLATIONS = 100
+"""Errors of one request that are reported."""
 
 
 class AssignmentViolation(NamedTuple):
@@ -42,7 +46,7 @@ class AssignmentViolation(NamedTuple):
 
 
 class InvalidAssignmentsError(StorageError):
-    """Some of the assignments are invalid; nothing was written."""
+    """Some of the assignments are invalid, the first `violations`; nothing was written."""
 
     def __init__(self, violations: list[AssignmentViolation]) -> None:
         super().__init__("; ".join(f"{v.field}: {v.message}" for v in violations))
@@ -70,12 +74,15 @@ async def assign_attributes(
     async def work(session: driver.Session) -> tuple[None, AuditEntry]:
         group = await _load_group(database, group_id, session)
         violations = await _find_violations(database, scope, group, assignments, session)
+        await pause_if_due()
         if group.one_attribute_per_unit:
-            violations += _find_second_attributes(group, assignments)
+            violations += islice(_find_second_attributes(group, assignments), MAX_VIOLATIONS)
         _raise_if_any(violations)
         await _check_precondition(database, group_id, precondition, session)
-        documents = {document["_id"]: document for document in _build_documents(group, assignments)}
+        built = await _build_documents(group, assignments)
+        documents = {document["_id"]: document for document in built}
         before = await _load_assigned(database, documents, session)
+        await pause_if_due()
         writes = {
             key: driver.UpdateOne({"_id": key}, {"$set": document}, upsert=True)
             for key, document in documents.items()
@@ -112,9 +119,10 @@ async def unassign_attributes(
         # In a group of one per unit the `_id` does not say which attribute the unit has.
         documents = {
             (document["_id"], document["attribute_id"]): document
-            for document in _build_documents(group, assignments)
+            for document in await _build_documents(group, assignments)
         }
         before = await _load_assigned(database, {key for key, _ in documents}, session)
+        await pause_if_due()
         writes = {
             (key, attribute_id): driver.DeleteOne({"_id": key, "attribute_id": attribute_id})
             for key, attribute_id in documents
@@ -187,12 +195,18 @@ async def _bulk_write(
 ) -> None:
     # Sorted, so that transactions on the same units lock them in the same order: no deadlocks.
     operations = [writes[key] for key in sorted(writes)]
+    await pause_if_due()
     await database[ASSIGNMENTS.name].bulk_write(operations, session=session)
 
 
-def _build_documents(group: AttributeGroup, assignments: Sequence[Assignment]) -> list[Document]:
+async def _build_documents(
+    group: AttributeGroup, assignments: Sequence[Assignment]
+) -> list[Document]:
     owner_fields = {"one_attribute_per_unit": group.one_attribute_per_unit}
-    return [ASSIGNMENTS.to_document(assignment, owner_fields) for assignment in assignments]
+    return await build_in_parts(
+        lambda part: [ASSIGNMENTS.to_document(assignment, owner_fields) for assignment in part],
+        assignments,
+    )
 
 
 async def _load_group(
@@ -206,7 +220,7 @@ async def _load_group(
 
 def _raise_if_any(violations: list[AssignmentViolation]) -> None:
     if violations:
-        raise InvalidAssignmentsError(violations)
+        raise InvalidAssignmentsError(violations[:MAX_VIOLATIONS])
 
 
 async def _find_violations(
@@ -225,7 +239,8 @@ async def _find_violations(
         session=session,
     )
     asset_ids = {unit["_id"]: unit["asset_id"] for unit in await cursor.to_list(None)}
-    return list(_iter_violations(group, asset_ids, assignments))
+    await pause_if_due()
+    return [*islice(_iter_violations(group, asset_ids, assignments), MAX_VIOLATIONS)]
 
 
 def _iter_violations(

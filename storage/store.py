@@ -12,6 +12,7 @@ from storage.cache.bookmarks import ListKey, PageBookmarks
 from storage.cache.cache import Cache
 from storage.maps import MAPS
 from storage.mongo import driver, files
+from storage.pauses import build_in_parts
 from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import Page, PageRequest
@@ -28,6 +29,8 @@ MAX_LONG_LISTS = 1_000
 """Maximum number of list types remembered as too long to be read whole."""
 BRANCH_FIELD = "_branch"
 CURSOR_BATCH_SIZE = 10_000
+DOCUMENTS_IN_PART = 100
+"""Documents that are decoded before a look at the clock; each may have many parts."""
 
 
 class Store:
@@ -77,7 +80,7 @@ class Store:
             documents = await self._find_documents(
                 kind, scope.restrict(kind, {"_id": condition}), len(distinct_keys)
             )
-        records = zip(documents, kind.decode_each(documents), strict=True)
+        records = zip(documents, await _decode(kind, documents), strict=True)
         return {document["_id"]: record for document, record in records}
 
     async def list_page(
@@ -90,7 +93,7 @@ class Store:
             documents = await self._find_documents(
                 kind, visible, page_request.limit, skip=skip, sort=SORT_BY_KEY
             )
-        return _build_page(kind, documents, page_request)
+        return await _build_page(kind, documents, page_request)
 
     async def _find_start(
         self, kind: RecordType[Any], scope: AssetScope, where: Document, page_request: PageRequest
@@ -140,7 +143,7 @@ class Store:
             documents_by_branch: list[list[Document]] = [[] for _ in part]
             for document in documents:
                 documents_by_branch[document.pop(BRANCH_FIELD)].append(document)
-            pages += [_build_page(kind, found, page_request) for found in documents_by_branch]
+            pages += [await _build_page(kind, found, page_request) for found in documents_by_branch]
         return pages
 
     async def _load_first_pages(
@@ -168,7 +171,7 @@ class Store:
         for document in sorted(documents, key=itemgetter("_id")):
             by_owner[document[owner_field]].append(document)
         pages = {
-            owner: _build_page(kind, documents, page_request)
+            owner: await _build_page(kind, documents, page_request)
             for owner, documents in by_owner.items()
         }
         return [pages[where[owner_field]] for where in wheres]
@@ -317,10 +320,14 @@ def _split(wheres: Sequence[Document], size: int) -> Iterator[Sequence[Document]
     return (wheres[start : start + size] for start in range(0, len(wheres), size))
 
 
-def _build_page(
+async def _build_page(
     kind: RecordType[R], documents: list[Document], page_request: PageRequest
 ) -> Page[R]:
     return Page(
         page_request.build_paging(documents, itemgetter("_id")),
-        kind.decode_each(documents[: page_request.per_page]),
+        await _decode(kind, documents[: page_request.per_page]),
     )
+
+
+async def _decode(kind: RecordType[R], documents: Sequence[Document]) -> list[R]:
+    return await build_in_parts(kind.decode_each, documents, DOCUMENTS_IN_PART)

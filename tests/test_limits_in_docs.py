@@ -86,6 +86,12 @@ DOCUMENTED = {
     "rest/body_errors:MAX_REPORTED_ERRORS": [
         ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),
     ],
+    "gateway/graphql:MAX_VARIABLE_ITEMS": [
+        ("graphql.md", "## Limits", "variables {:,} objects and list items"),
+    ],
+    "storage/attribute_assignments:MAX_VIOLATIONS": [
+        ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),
+    ],
     "gateway/server/admission:MAX_KEYLESS_IN_FLIGHT": [
         ("operation.md", "## Connection limits", "a worker works on {} of these at a time"),
     ],
@@ -235,7 +241,7 @@ INTERNAL = {
     "schema/compiler/coercion:MAX_EXACT_INTEGER",
     "storage/audit:MAX_RECORD_BYTES",
     "schema/compiler/compiled_query:MAX_CONDITIONS",
-    "schema/compiler/runtime:MAX_SLICE_SECONDS",
+    "storage/pauses:MAX_SLICE_SECONDS",
     "schema/compiler/selection:MAX_FIELDS",
     "schema/compiler/variable_coercion:MAX_ITEMS_IN_EVENT_LOOP",
     "schema/execution:MAX_CACHED_OPERATIONS",

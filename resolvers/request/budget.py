@@ -49,8 +49,8 @@ class Budget(Struct):
         """
         self.drawing_bytes += count
 
-    def check_drawings(self, size: int) -> None:
-        """Check whether drawings of that size in total would fit into the response, once each."""
+    def check_least(self, size: int) -> None:
+        """Check a size that the response will have at least."""
         self._check_size(size, "at least ")
 
     def check_estimate(self, size: int) -> None:

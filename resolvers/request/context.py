@@ -226,7 +226,7 @@ class Context(Struct, frozen=True, eq=False):
             keys = [map_id for map_id in map_ids if map_id is not None]
             store = self._log_read(MAPS)
             drawings = await store.load_drawings(
-                self.caller.scope, keys, check_size=self.budget.check_drawings
+                self.caller.scope, keys, check_size=self.budget.check_least
             )
             return _align(map_ids, drawings)
 

@@ -3,9 +3,9 @@
     async def field_2(run, parents, rows, weights):  # Floor.units
         values = await run.resolve(2, resolve_3, parents)
         count_5(run.context.budget, values, weights)
-        completed = await build_in_parts(
-            lambda part: [{'data': [{'id': …} for item_6 in require_list(…)]} for value in part],
-            values, 1)
+        completed = [{'data': await build_in_parts(
+            lambda part: [{'id': …} for item_6 in part], require_list(…), 500)}
+            for value in values]
         for row, value in zip(rows, completed, strict=True):
             row['units'] = value
 
@@ -15,7 +15,7 @@ with its plain fields; resolvers fill in the others. `weights` says how often ea
 response.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
 from math import inf
@@ -28,12 +28,16 @@ from graphql import (
     get_nullable_type,
 )
 
+from resolvers.request.pauses import OBJECTS_IN_PART, build_in_parts
 from schema.compiler import runtime
 from schema.compiler.field_resolvers import FieldResolvers, build_call
 from schema.compiler.leaves import build_completion, build_type_test
 from schema.compiler.selection import SelectedField, Selection, TypenameField
 from schema.costs.counting import build_counter, charge_cost
-from schema.definitions import cost_of
+from schema.definitions import cost_of, is_page
+
+OBJECTS_WITH_LISTS_IN_PART = 20
+"""Objects that are made before a look at the clock, if each may have many others inside."""
 
 
 @dataclass(slots=True)
@@ -71,7 +75,7 @@ class CodeWriter:
             "charge_cost": charge_cost,
             "raise_missing_object": runtime.raise_missing_object,
             "reject_failed": runtime.reject_failed,
-            "build_in_parts": runtime.build_in_parts,
+            "build_in_parts": build_in_parts,
             "resolve_concurrently": runtime.resolve_concurrently,
         }
         self.lines: list[str] = []
@@ -95,8 +99,13 @@ class CodeWriter:
     ) -> str:
         """Add the line that makes a level's rows, and return the rows' name."""
         row, rows = self._new_name("r"), self._new_name("rows")
-        expression = f"[{self._row_expression(selection, row)} for {row} in part]"
-        function.add_parts(rows, expression, objects, runtime.OBJECTS_IN_PART)
+        fields = [each for each in selection if isinstance(each, SelectedField)]
+        if any(is_page(each.parent) for each in fields):  # few, but each may be long by itself
+            expression = self._row_expression(selection, row, in_parts=True)
+            function.add_line(f"{rows} = [{expression} for {row} in {objects}]")
+        else:
+            expression = f"[{self._row_expression(selection, row)} for {row} in part]"
+            function.add_parts(rows, expression, objects, _part_size(fields))
         for selected in selection:
             if isinstance(selected, TypenameField):
                 continue
@@ -151,19 +160,29 @@ class CodeWriter:
             inner_rows = self._write_rows(function, selected.children, objects, inner_weights)
             completed = f"{nesting}.rebuild({values}, iter({inner_rows}))"
         else:
-            value = self._value_expression(selected, selected.output_type, "value")
             completed = self._new_name("completed")
             # A value with lists may be long by itself.
-            size = 1 if _has_lists(selected) else runtime.OBJECTS_IN_PART
-            function.add_parts(completed, f"[{value} for value in part]", values, size)
+            is_long = _has_lists(selected)
+            value = self._value_expression(
+                selected, selected.output_type, "value", in_parts=is_long
+            )
+            if is_long:
+                function.add_line(f"{completed} = [{value} for value in {values}]")
+            else:
+                function.add_parts(
+                    completed, f"[{value} for value in part]", values, OBJECTS_IN_PART
+                )
         function.add_line(f"for row, value in zip({rows}, {completed}, strict=True):")
         function.add_line(f"    row[{selected.response_key!r}] = value")
 
-    def _row_expression(self, selection: Selection, record: str) -> str:
+    def _row_expression(self, selection: Selection, record: str, *, in_parts: bool = False) -> str:
         """Return the expression of one object's row; keys are in the order of the selection."""
+        values = [
+            self._member_expression(selected, record, in_parts=in_parts) for selected in selection
+        ]
         members = [
-            f"{selected.response_key!r}: {self._member_expression(selected, record)}"
-            for selected in selection
+            f"{selected.response_key!r}: {value}"
+            for selected, value in zip(selection, values, strict=True)
         ]
         row = "{" + ", ".join(members) + "}"
         # In the place of a record may be the exception that reading it raised. To read a field of
@@ -171,32 +190,47 @@ class CodeWriter:
         is_read = any(isinstance(each, SelectedField) and _is_read(each) for each in selection)
         return row if is_read else f"({row} if reject_failed({record}) else None)"
 
-    def _member_expression(self, selected: SelectedField | TypenameField, record: str) -> str:
+    def _member_expression(
+        self, selected: SelectedField | TypenameField, record: str, *, in_parts: bool
+    ) -> str:
         if isinstance(selected, TypenameField):
             return repr(selected.type_name)
         if selected.is_resolved_per_level or selected.has_nested_resolvers:
             return "None"  # keeps the key's position; its level fills in the value
-        return self._value_expression(
-            selected, selected.output_type, self._source_expression(selected, record)
-        )
+        source = self._source_expression(selected, record)
+        return self._value_expression(selected, selected.output_type, source, in_parts=in_parts)
 
     def _value_expression(
-        self, selected_field: SelectedField, output_type: GraphQLOutputType, source: str
+        self,
+        selected_field: SelectedField,
+        output_type: GraphQLOutputType,
+        source: str,
+        *,
+        in_parts: bool = False,
     ) -> str:
-        """Return the expression that completes a value with no resolver inside it."""
+        """Return the expression that completes a value with no resolver inside it.
+
+        With `in_parts`, the outermost lists in it are made a part at a time.
+        """
         nullable = get_nullable_type(output_type)
         if isinstance(nullable, GraphQLList):
             item = self._new_name("item")
             completed = self._value_expression(selected_field, nullable.of_type, item)
-            return self._null_check_expression(
-                output_type,
-                source,
-                lambda value: f"[{completed} for {item} in require_list({value})]",
-            )
+
+            def complete_list(value: str) -> str:
+                if not in_parts:
+                    return f"[{completed} for {item} in require_list({value})]"
+                build = f"lambda part: [{completed} for {item} in part]"
+                size = _part_size(selected_field.nested_fields)
+                return f"(await build_in_parts({build}, require_list({value}), {size}))"
+
+            return self._null_check_expression(output_type, source, complete_list)
         if selected_field.is_object:
             children = selected_field.children
             return self._null_check_expression(
-                output_type, source, lambda value: self._row_expression(children, value)
+                output_type,
+                source,
+                lambda value: self._row_expression(children, value, in_parts=in_parts),
             )
         complete = self._completion_name(output_type)
         test = build_type_test(output_type)
@@ -250,6 +284,11 @@ def _is_read(selected_field: SelectedField) -> bool:
     """Return whether making a row reads this field of the record."""
     is_nested = selected_field.is_resolved_per_level or selected_field.has_nested_resolvers
     return not is_nested and selected_field.field.base_resolver is None
+
+
+def _part_size(fields: Iterable[SelectedField]) -> int:
+    """Return how many objects with these fields to make before a look at the clock."""
+    return OBJECTS_WITH_LISTS_IN_PART if any(map(_has_lists, fields)) else OBJECTS_IN_PART
 
 
 def _has_lists(selected_field: SelectedField) -> bool:

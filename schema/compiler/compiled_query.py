@@ -119,9 +119,10 @@ class CompiledQuery:
         Raises UnsupportedQueryError if only graphql-core can run it, before any resolver is called;
         InvalidVariablesError; and errors of the whole operation.
         """
-        variables = await self._variables.coerce(inputs)
+        has_large_variables = is_large(inputs)
+        variables = await self._variables.coerce(inputs, in_thread=has_large_variables)
         plan = await self._load_plan(self._condition_values(variables))
-        run = RunInfo(context, variables, has_large_variables=is_large(inputs))
+        run = RunInfo(context, variables, has_large_variables=has_large_variables)
         if plan.function is not None and not check_requirements:
             try:
                 return ExecutionResult(await plan.function(run), None)

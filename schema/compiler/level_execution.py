@@ -23,9 +23,10 @@ from graphql import (
 
 from resolvers.request.deadlines import check_deadline
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS, RequestError
+from resolvers.request.pauses import OBJECTS_IN_PART, build_in_parts, pause_if_due
 from schema.compiler.field_resolvers import FieldResolvers, build_call
 from schema.compiler.leaves import InvalidResultError, build_completion
-from schema.compiler.runtime import OBJECTS_IN_PART, Pause, Row, RunInfo, settle_all
+from schema.compiler.runtime import Row, RunInfo, settle_all
 from schema.compiler.selection import SelectedField, Selection, TypenameField
 from schema.costs.counting import Weights, build_counter, charge_cost
 from schema.definitions import cost_of
@@ -107,6 +108,8 @@ class LevelExecutor:
             columns = await self._complete_concurrently(fields, objects, weights)
         for selected, column in zip(fields, columns, strict=False):
             _add_column(level, selected.response_key, column)
+            if len(objects) > OBJECTS_IN_PART:
+                await pause_if_due()
         for each in selection:
             if isinstance(each, TypenameField):
                 for row in level.rows:
@@ -155,7 +158,6 @@ class LevelExecutor:
         complete = await self._build_completion(selected, values, weights)
         is_required = isinstance(selected.output_type, GraphQLNonNull)
         column = Column([], {}, {})
-        pause = Pause()
         for position, value in enumerate(values):
             errors: list[FieldError] = []
             completed: Any = None
@@ -173,8 +175,8 @@ class LevelExecutor:
                 column.errors[position] = [failed]
             elif errors:
                 column.errors[position] = errors
-            if position % OBJECTS_IN_PART == 0 and pause.is_due():
-                await pause.take()
+            if position % OBJECTS_IN_PART == OBJECTS_IN_PART - 1:
+                await pause_if_due()
         return column
 
     async def _get_values(
@@ -184,7 +186,8 @@ class LevelExecutor:
         if not objects:
             return ()
         if not selected.is_resolved_per_level:
-            return _read_values(selected, objects, self._run)
+            read = _build_reading(selected, self._run)
+            return await build_in_parts(lambda part: [read(item) for item in part], objects)
         if self._check_requirements:
             try:
                 self._resolvers.get(selected).requirement.check(self._run.context.caller)
@@ -226,6 +229,8 @@ class LevelExecutor:
             return _build_value_completion(selected, selected.output_type, None)
         # Siblings may share an object, which has one row then; its identity finds it.
         objects, object_weights = _flatten(selected.output_type, values, weights)
+        if len(objects) > OBJECTS_IN_PART:
+            await pause_if_due()
         distinct = {id(item): item for item in objects}
         totals = dict.fromkeys(distinct, 0)
         for item, weight in zip(objects, object_weights, strict=True):
@@ -282,21 +287,18 @@ def _add_column(level: Level, key: str, column: Column) -> None:
         known += [each.within(key) for each in field_errors[: MAX_ERRORS - len(known)]]
 
 
-def _read_values(selected: SelectedField, objects: Sequence[Any], run: RunInfo) -> list[Any]:
-    """Return the values of a field that needs no waiting."""
+def _build_reading(selected: SelectedField, run: RunInfo) -> Callable[[Any], Any]:
+    """Return the function that reads a field that needs no waiting; it returns exceptions."""
     name = selected.field.python_name
-    if selected.field.base_resolver is None:
-        read: Callable[[Any], Any] = lambda item: getattr(item, name)  # noqa: E731
-    else:
-        call = build_call(selected)
-        read = lambda item: call(item, run)  # noqa: E731
-    values = []
-    for item in objects:
+    call = None if selected.field.base_resolver is None else build_call(selected)
+
+    def read(item: Any) -> Any:
         try:
-            values.append(read(item))
+            return getattr(item, name) if call is None else call(item, run)
         except Exception as error:
-            values.append(error)
-    return values
+            return error
+
+    return read
 
 
 def _align(values: Sequence[Any] | Exception, parents: Sequence[Any]) -> Sequence[Any]:

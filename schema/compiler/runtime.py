@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from time import perf_counter
 from typing import Any, Protocol, TypeAlias
 
 from graphql import GraphQLList, GraphQLNonNull, GraphQLOutputType, get_nullable_type
@@ -21,11 +20,6 @@ LevelResolver: TypeAlias = Callable[
     ["RunInfo", Sequence[Any], Sequence[Row], Weights], Coroutine[Any, Any, None]
 ]
 CallResolver: TypeAlias = Callable[["RunInfo", Sequence[Any]], Awaitable[Sequence[Any]]]
-
-OBJECTS_IN_PART = 500
-"""Objects whose rows are made before a look at the clock."""
-MAX_SLICE_SECONDS = 0.01
-"""How long one request may hold the event loop before others get a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,36 +241,3 @@ async def _settle(coroutine: Coroutine[Any, Any, Any]) -> Any:
         raise
     except Exception as error:
         return error
-
-
-async def build_in_parts(
-    build: Callable[[Sequence[Any]], list[Any]], values: Sequence[Any], part_size: int
-) -> list[Any]:
-    """Return what `build` makes of the values, and let other requests run in between."""
-    if len(values) <= part_size:
-        return build(values)
-    built: list[Any] = []
-    pause = Pause()
-    for start in range(0, len(values), part_size):
-        built += build(values[start : start + part_size])
-        if pause.is_due():
-            await pause.take()
-    return built
-
-
-class Pause:
-    """When to let other requests run during long work."""
-
-    __slots__ = ("_started",)
-
-    def __init__(self) -> None:
-        self._started = perf_counter()
-
-    def is_due(self) -> bool:
-        """Return whether the work has held the event loop for long enough."""
-        return perf_counter() - self._started > MAX_SLICE_SECONDS
-
-    async def take(self) -> None:
-        """Let others run."""
-        await asyncio.sleep(0)
-        self._started = perf_counter()

@@ -76,9 +76,9 @@ class VariableCoercer:
         with suppress(UnsupportedQueryError):
             self._fast_coercers = [_build_fast_coercer(schema, node) for node in self._nodes]
 
-    async def coerce(self, inputs: Mapping[str, Any]) -> VariableValues:
+    async def coerce(self, inputs: Mapping[str, Any], *, in_thread: bool) -> VariableValues:
         """Return the coerced variables. Raises InvalidVariablesError."""
-        if is_large(inputs):
+        if in_thread:
             values = await asyncio.to_thread(self._coerce, inputs)
         else:
             values = self._coerce(inputs)

@@ -72,6 +72,8 @@ def measure_value(value: Any, max_items: int) -> ValueSize:
             members = container.values()
         else:
             items += len(container)
+            if items > max_items:
+                break
         for member in members:
             if isinstance(member, str):
                 characters += len(member)

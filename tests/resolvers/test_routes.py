@@ -1,6 +1,7 @@
 """Routes between two waypoints of a routable map, and the nearest locations."""
 
 import json
+import time
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from resolvers import routes
 from resolvers.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
+from routing.search.router import Router
 from storage.store import Store
 from tests.fixtures import create_world, data_of, drop_world, gateway_client, open_database
 from tests.resolvers.tower import CATALOG, FLAGS, SVG, ask_matrix, import_more, unit_locations
@@ -243,3 +245,33 @@ async def test_more_candidates_than_can_be_compared_are_an_error(
     fields = await invalid_fields(client, NEAREST, **{"map": "tower", "from": GYM})
     assert fields == {"tags": ["must leave fewer than 2 locations; add a term"]}
     assert await find_nearest(client, BY_THE_GYM, tags="sport")
+
+
+async def test_searches_of_a_map_run_one_at_a_time(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running: list[str] = []
+
+    def alone(search: Any) -> Any:
+        def run(*arguments: Any) -> Any:
+            assert not running  # two at once end the process
+            running.append("search")
+            time.sleep(0.01)  # time for another thread to begin
+            found = search(*arguments)
+            running.clear()
+            return found
+
+        return run
+
+    for name in ("matrix", "route"):
+        monkeypatch.setattr(Router, name, alone(getattr(Router, name)))
+    waypoints = {"a": BY_THE_GYM, "b": CLOSET}
+    fields = (
+        "distanceMatrix(sources: [$a], targets: [$b]) { distanceMethod }",
+        "route(from: $a, to: $b) { feet }",
+        "nearest(from: $a) { time }",
+    )
+    selected = " ".join(f"f{n}_{m}: {text}" for n in range(5) for m, text in enumerate(fields))
+    text = f'query ($a: WaypointInput!, $b: WaypointInput!) {{ map(id: "tower") {{ {selected} }} }}'
+    found = (await data_of(client, text, waypoints))["map"]
+    assert len(found) == 15

@@ -122,6 +122,13 @@ async def test_one_wrong_assignment_stops_them_all(
     assert await list_assignments(database, "one") == set()
 
 
+async def test_the_first_hundred_errors_are_reported(database: driver.Database) -> None:
+    wrong = [build_assignment("nope")] * 101
+    with pytest.raises(InvalidAssignmentsError) as caught:
+        await assign_attributes(database, AssetScope(frozenset({"a"})), "one", wrong)
+    assert [fault.position for fault in caught.value.violations] == [*range(100)]
+
+
 async def test_an_unknown_group_is_an_error_of_its_own(database: driver.Database) -> None:
     with pytest.raises(AttributeGroupNotFoundError):
         await assign_attributes(database, ALL_ASSETS, "nope", [build_assignment("a", group="nope")])

@@ -37,10 +37,10 @@ def test_a_drawing_counts_each_time_it_is_written() -> None:
 
 def test_drawings_are_checked_before_they_are_read() -> None:
     counts = Budget(max_bytes=100)
-    counts.check_drawings(100)
+    counts.check_least(100)
     assert counts.drawing_bytes == 0
     with pytest.raises(LimitExceededError) as raised:
-        counts.check_drawings(101)
+        counts.check_least(101)
     assert raised.value.extensions == {
         "code": "LIMIT_EXCEEDED",
         "limit": "response_bytes",

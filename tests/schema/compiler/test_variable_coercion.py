@@ -25,7 +25,9 @@ def operation_of(text: str) -> OperationDefinitionNode:
 
 def coerce(declared: str, **inputs: Any) -> dict[str, Any]:
     operation = operation_of(f"query ({declared}) {{ __typename }}")
-    return asyncio.run(VariableCoercer(GRAPHQL_SCHEMA, operation).coerce(inputs)).coerced
+    return asyncio.run(
+        VariableCoercer(GRAPHQL_SCHEMA, operation).coerce(inputs, in_thread=False)
+    ).coerced
 
 
 def arguments(field: str, declared: str = "", **inputs: Any) -> dict[str, Any] | None:
@@ -39,7 +41,9 @@ def arguments(field: str, declared: str = "", **inputs: Any) -> dict[str, Any] |
         (selected,) = selected.children
     assert isinstance(selected, SelectedField)
     build = build_arguments(selected, GRAPHQL_SCHEMA)
-    return build and build(asyncio.run(VariableCoercer(GRAPHQL_SCHEMA, operation).coerce(inputs)))
+    return build and build(
+        asyncio.run(VariableCoercer(GRAPHQL_SCHEMA, operation).coerce(inputs, in_thread=False))
+    )
 
 
 def test_absent_and_null_variables_differ() -> None:
