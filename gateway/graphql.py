@@ -20,14 +20,11 @@ from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RequestServices
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, method_not_allowed_error
 from rest.json_writing import BYTES_IN_PART, write_json
 from rest.path_routing import SCOPE_ERROR_CODES, SCOPE_OPERATION
-from schema.costs.argument_size import measure_value
 from schema.costs.response_size import estimate_bytes
-from schema.execution import InvalidOperationError, Operation, OperationResult
+from schema.execution import InvalidOperationError, OperationResult, check_variables
 
 GRAPHQL_RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
 MAX_BODY_BYTES = 1_000_000
-MAX_VARIABLE_ITEMS = 50_000
-"""Objects and list items of all variables, also of those that the operation does not use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,11 @@ class GraphQLEndpoint:
             context.budget.max_bytes = self.service.executor.limits.response_bytes
 
             async def create_response() -> Response:
-                operation = await self._load_operation(graphql_request, media_type)
+                operation = await self.service.executor.load_client_operation(
+                    graphql_request.query,
+                    graphql_request.operation_name,
+                    graphql_request.variables,
+                )
                 request.scope[SCOPE_OPERATION] = operation.name
                 if not operation.is_query and request.method != "POST":
                     raise method_not_allowed_error(["OPTIONS", "POST"])
@@ -87,27 +88,12 @@ class GraphQLEndpoint:
         except HttpError as error:
             request.scope[SCOPE_ERROR_CODES] = [error.code]
             return _error_response(error, media_type)
-        except _RejectedOperationError as error:
+        except InvalidOperationError as error:
             request.scope[SCOPE_ERROR_CODES] = _list_codes(error.errors)
             errors = [each.formatted for each in error.errors]
-            return _json_response(error.status, {"errors": errors}, media_type)
-
-    async def _load_operation(self, request: GraphQLRequest, media_type: str) -> Operation:
-        try:
-            return await self.service.executor.load_client_operation(
-                request.query, request.operation_name, request.variables
-            )
-        except InvalidOperationError as error:
             # GraphQL over HTTP, "Status Codes": application/json means 200 even for these.
             status = 400 if media_type == GRAPHQL_RESPONSE_MEDIA_TYPE else 200
-            raise _RejectedOperationError(status, error.errors) from error
-
-
-class _RejectedOperationError(Exception):
-    def __init__(self, status: int, errors: list[GraphQLError]) -> None:
-        super().__init__()
-        self.status = status
-        self.errors = errors
+            return _json_response(status, {"errors": errors}, media_type)
 
 
 def negotiate_media_type(accept: str) -> str:
@@ -166,11 +152,8 @@ def _parse_request(members: Any) -> GraphQLRequest:
     for member, value in (("variables", variables), ("extensions", extensions)):
         if value is not None and not isinstance(value, dict):
             raise _bad_request_error(f"{member} must be an object")
-    if variables and measure_value(variables, MAX_VARIABLE_ITEMS).items > MAX_VARIABLE_ITEMS:
-        variables.clear()  # before the garbage collector looks at them
-        raise _bad_request_error(
-            f"variables must not have more than {MAX_VARIABLE_ITEMS} objects and list items"
-        )
+    if variables:
+        check_variables(variables)
     return GraphQLRequest(query, name or None, variables or {})
 
 

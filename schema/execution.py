@@ -31,6 +31,7 @@ from schema.operations import (
     InvalidOperationError,
     Operation,
     check_size,
+    check_variables,
     parse_client_operation,
     parse_operation,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "Operation",
     "OperationResult",
     "RequestError",
+    "check_variables",
     "pause_if_due",
 ]
 

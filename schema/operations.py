@@ -24,12 +24,15 @@ from graphql.validation import OverlappingFieldsCanBeMergedRule, specified_rules
 from resolvers.request.caller import Caller
 from resolvers.request.errors import LimitExceededError
 from schema.compiler.compiled_query import CompiledQuery
+from schema.costs.argument_size import measure_value
 from schema.costs.query_limits import QueryLimits
 from schema.costs.query_size import OperationMeasure
 from schema.overlapping_fields import OverlappingFieldsRule
 from schema.permissions import Requirement, requirement_of
 
 MAX_VALIDATION_ERRORS = 5
+MAX_VARIABLE_ITEMS = 50_000
+"""Objects and list items of all variables, also of those that the operation does not use."""
 MAX_NUMBER_DIGITS = 1_000
 """Digits of one number in a document; Python refuses to parse integers of more than 4,300."""
 RULES = [
@@ -142,6 +145,16 @@ def parse_client_operation(
     operation.measure = measures[id(operation.node)]
     operation.first_cost = costs[id(operation.node)]
     return operation
+
+
+def check_variables(variables: dict[str, Any]) -> None:
+    """Refuse variables of too many items, and empty them. Raises InvalidOperationError."""
+    if measure_value(variables, MAX_VARIABLE_ITEMS).items > MAX_VARIABLE_ITEMS:
+        variables.clear()  # before the garbage collector looks at them
+        message = f"The variables have over {MAX_VARIABLE_ITEMS} objects and list items"
+        raise _limit_exceeded(
+            LimitExceededError(message, limit="variables", maximum=MAX_VARIABLE_ITEMS)
+        )
 
 
 def check_size(operation: Operation, variables: Mapping[str, Any], limits: QueryLimits) -> None:

@@ -86,8 +86,8 @@ DOCUMENTED = {
     "rest/body_errors:MAX_REPORTED_ERRORS": [
         ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),
     ],
-    "gateway/graphql:MAX_VARIABLE_ITEMS": [
-        ("graphql.md", "## Limits", "variables {:,} objects and list items"),
+    "schema/operations:MAX_VARIABLE_ITEMS": [
+        ("graphql.md", "## Limits", "| `variables` | {:,} | objects and list items"),
     ],
     "storage/attribute_assignments:MAX_VIOLATIONS": [
         ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),

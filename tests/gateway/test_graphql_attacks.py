@@ -11,7 +11,7 @@ from pymongo import monitoring
 from gateway.graphql import MAX_BODY_BYTES
 from schema.costs.query_limits import QueryLimits
 from schema.execution import Executor
-from schema.operations import MAX_NUMBER_DIGITS, MAX_VALIDATION_ERRORS
+from schema.operations import MAX_NUMBER_DIGITS, MAX_VALIDATION_ERRORS, MAX_VARIABLE_ITEMS
 from tests.fixtures import ALL_FLAGS, CATALOG, MAP, World, gateway_client
 from tests.resolvers.directory import Commands
 from tests.schema.costs.test_query_size import flat_fragments, nested_fragments
@@ -135,6 +135,14 @@ ATTACKS: dict[str, Attack] = {
         lambda: body(
             f'query ($s: [WaypointInput!]!) {{ map(id: "{MAP}") {{ {MATRIX} }} }}',
             s=[{}] * 200_000,
+        ),
+        LIMIT,
+        f"over {MAX_VARIABLE_ITEMS} objects and list items",
+    ),
+    "long-lists": (
+        lambda: body(
+            f'query ($s: [WaypointInput!]!) {{ map(id: "{MAP}") {{ {MATRIX} }} }}',
+            s=[{}] * 40_000,
         ),
         LIMIT,
         "The operation passes",

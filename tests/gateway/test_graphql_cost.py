@@ -74,8 +74,14 @@ REFUSED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "text": (PARSE_OFTEN, {"svg": " " * 300_000}, {"max": 1_000_000, "requested": 1_500_000}),
     "list_length": (
         MATRIX,
-        {"s": [{}] * 240_000, "t": [{}]},
-        {"max": 50, "requested": 240_000},
+        {"s": [{}] * 40_000, "t": [{}]},
+        {"max": 50, "requested": 40_000},
+    ),
+    "variables": (MATRIX, {"s": [{}] * 240_000, "t": [{}]}, {"max": 50_000}),
+    "variables unused": (
+        "{ __typename }",
+        {"x": [[]] * 50_000},
+        {"limit": "variables", "max": 50_000},
     ),
 }
 
