@@ -28,9 +28,9 @@ async def parse_unit_map(
     info: Info, svg: Annotated[SvgDocument, argument("The SVG data of a unit map.")]
 ) -> bytes:
     """Parse the SVG of a unit map to the form that viewers draw from."""
-    extend_read(max_seconds(MAX_PARSE_CPU_SECONDS))
     pool, owner = info.context.drawing_pool, info.context.caller.key_id
     async with AsyncExitStack() as stack:
+        stack.enter_context(extend_read(max_seconds(MAX_PARSE_CPU_SECONDS)))
         if pool is None:
             pool = await stack.enter_async_context(ProcessPool(1))
         parsed = await run_on_drawing(pool, parse_svg, svg, owner)

@@ -23,9 +23,12 @@ T = TypeVar("T")
 @dataclass(slots=True, eq=False)
 class _Read:
     end: float
-    """Without extensions, by the clock of the event loop."""
+    """By the clock of the event loop, with the time that ended extensions have taken."""
     timeout: asyncio.Timeout
-    extra_seconds: float = 0.0
+    extensions: int = 0
+    """Those that have not ended."""
+    extended_at: float = 0.0
+    is_over: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -54,26 +57,46 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
             return await work
     except Exception as error:
         if read.timeout.expired():
-            raise DeadlineExceededError(seconds + read.extra_seconds) from error
+            extra_seconds = round((read.timeout.when() or end) - end, 1)
+            raise DeadlineExceededError(seconds + extra_seconds) from error
         # MongoDB may have ended a command a moment before.
         if isinstance(error, UnavailableError) and asyncio.get_running_loop().time() >= end:
             raise DeadlineExceededError(seconds) from error
         raise
     finally:
+        read.is_over = True
         _read.reset(token)
         driver.end_time_limit(limit)
         context.cancel_loads()
 
 
-def extend_read(seconds: float) -> None:
-    """Give the read that this runs in `seconds` more; the longest extension counts.
+@contextmanager
+def extend_read(seconds: float) -> Iterator[None]:
+    """Give the read that this runs in `seconds` more, of which it keeps what passes inside.
 
     For work that ends within `seconds` by itself, so that its own error comes first.
     """
     read = _read.get()
-    if read is not None and seconds > read.extra_seconds and not read.timeout.expired():
-        read.extra_seconds = seconds
-        read.timeout.reschedule(read.end + seconds)
+    if read is None:
+        yield
+        return
+    now = asyncio.get_running_loop().time
+    if not read.extensions:
+        read.extended_at = now()
+        _reschedule(read, read.end + seconds)
+    read.extensions += 1
+    try:
+        yield
+    finally:
+        read.extensions -= 1
+        if not read.extensions:
+            read.end += now() - read.extended_at
+            _reschedule(read, read.end)
+
+
+def _reschedule(read: _Read, end: float) -> None:
+    if not (read.is_over or read.timeout.expired()):
+        read.timeout.reschedule(end)
 
 
 async def limit_write(work: Coroutine[Any, Any, T], seconds: float) -> T:

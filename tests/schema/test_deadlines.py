@@ -1,6 +1,7 @@
 """Operations end at their deadlines, and what a write's response says of it is true."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -50,8 +51,8 @@ async def write(info: Info, name: str, seconds: float = 0.0) -> bool:
 
 async def do_work(info: Info, seconds: float) -> bool:
     """A read with a bound of its own, which takes longer than others may."""
-    extend_read(60.0)
-    await asyncio.sleep(seconds)
+    with extend_read(60.0):
+        await asyncio.sleep(seconds)
     return True
 
 
@@ -145,6 +146,16 @@ async def test_work_with_a_bound_of_its_own_extends_the_deadline_of_its_query(
 ) -> None:
     result = await run(context, "{ work(seconds: 0.3) }", compile_queries=compile_queries)
     assert (result.data, result.errors) == ({"work": True}, [])
+
+
+async def test_others_have_no_more_time_than_that_work_has_taken(context: Context) -> None:
+    text = '{ a: work(seconds: 0.05) b: work(seconds: 0.3) w: wait(name: "a") }'
+    result = await run(context, text)
+    assert codes(result) == [("DEADLINE_EXCEEDED", None)]
+    await asyncio.sleep(0)
+    assert ENDED == ["a"]
+    [seconds] = re.findall(r"over ([0-9.]+) seconds", result.errors[0].message)
+    assert 0.5 <= float(seconds) < 60
 
 
 @both_ways
