@@ -5,6 +5,7 @@ import logging
 import mmap
 import tempfile
 from collections.abc import Awaitable, Callable
+from contextvars import Context
 from typing import NamedTuple
 
 from resolvers.networks import routable_maps
@@ -51,7 +52,10 @@ class RoutableMapCache:
         if cached is None:
             # Concurrent requests for one archive share one read.
             if digest not in self._loading:
-                self._loading[digest] = asyncio.create_task(self._load(digest, map_id))
+                # In a context of its own: the deadline of the first request is not that of others.
+                self._loading[digest] = asyncio.create_task(
+                    self._load(digest, map_id), context=Context()
+                )
             cached = await asyncio.shield(self._loading[digest])
         return cached.routable if cached else None
 

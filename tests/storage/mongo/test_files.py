@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from storage.mongo import files
+from storage.errors import UnavailableError
+from storage.mongo import driver, files
 
 pytestmark = pytest.mark.anyio
 
@@ -28,6 +29,13 @@ async def test_missing_and_incomplete_files_are_not_read(database: Any) -> None:
     await database["files"].delete_one({"_id": f"{part}/000001"})
     assert await files.read_files(database, [whole, part, "0" * 64]) == {whole: b"whole"}
     assert await files.read_files(database, []) == {}
+
+
+async def test_a_read_without_mongodb_is_unavailable() -> None:
+    client = driver.connect("mongodb://127.0.0.1:9", timeout_seconds=0.05)
+    with pytest.raises(UnavailableError):
+        await files.read_file(client["none"], "0" * 64)
+    await driver.close(client)
 
 
 async def test_unused_files_are_deleted(database: Any) -> None:
