@@ -17,6 +17,7 @@ from gateway.exchange import (
 )
 from gateway.limits.bad_keys import BadKeyThrottle
 from gateway.limits.rate_limit import RateLimiter
+from resolvers.request import threads
 from resolvers.request.caller import FLAGS as KNOWN_FLAGS
 from resolvers.request.caller import Caller
 from rest.errors import (
@@ -53,6 +54,7 @@ class Authenticator:
             valid_key = await self._look_up(key, client)
         record = valid_key.record
         request.scope[SCOPE_AUTHENTICATED_KEY], request.scope[SCOPE_KEY_ID] = valid_key, record.id
+        threads.owner.set(record.id)
         status = self.rate_limiter.check(record.id, time.monotonic())
         request.scope[SCOPE_RATE_LIMIT_HEADERS] = status.headers
         if status.wait_seconds is not None:

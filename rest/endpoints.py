@@ -1,6 +1,5 @@
 """Routes made from the table of endpoints: one handler serves every row."""
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 from dataclasses import dataclass
@@ -27,7 +26,15 @@ from rest.parameters import EndpointInputs
 from rest.path_routing import SCOPE_OPERATION, Handler, PathRoute
 from schema.costs.argument_size import measure_value
 from schema.errors import UnavailableError
-from schema.execution import Caller, Context, Executor, Operation, OperationResult, RequestError
+from schema.execution import (
+    Caller,
+    Context,
+    Executor,
+    Operation,
+    OperationResult,
+    RequestError,
+    run_in_thread,
+)
 
 MAX_BYTES_IN_EVENT_LOOP = 256_000
 """A larger body is parsed in a thread: this takes up to 2 ms."""
@@ -157,7 +164,7 @@ class EndpointHandler:
         content = await read_request_body(request, body.media_type, body.max_bytes)
         assert self.parse_body is not None
         if len(content) > MAX_BYTES_IN_EVENT_LOOP:
-            return await asyncio.to_thread(self.parse_body, content)
+            return await run_in_thread(self.parse_body, content)
         return self.parse_body(content)
 
     async def _check_inputs(self, variables: dict[str, Any], body: RequestBody) -> None:
@@ -165,7 +172,7 @@ class EndpointHandler:
         # response needs no check: the same variables passed it when the response was made.
         find_errors = partial(self.inputs.operation.find_errors, variables, MAX_REPORTED_ERRORS)
         is_large = measure_value(variables, MAX_ITEMS_IN_EVENT_LOOP).items > MAX_ITEMS_IN_EVENT_LOOP
-        errors = await asyncio.to_thread(find_errors) if is_large else find_errors()
+        errors = await run_in_thread(find_errors) if is_large else find_errors()
         if errors:
             raise invalid_input_error(
                 {body.to_path(error.path): [error.message] for error in errors}

@@ -6,7 +6,6 @@ queries become Python code: those of REST at start-up, a client's from the secon
 cannot be planned is run by graphql-core: see docs/decisions/graphql/compiled-queries.md.
 """
 
-import asyncio
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from resolvers.request.context import Context
 from resolvers.request.deadlines import limit_read, limit_write
 from resolvers.request.errors import LimitExceededError, RequestError, UnavailableError
 from resolvers.request.pauses import pause_if_due
+from resolvers.request.threads import run_in_thread
 from schema.compiler.selection import UnsupportedQueryError
 from schema.compiler.variable_coercion import InvalidVariablesError
 from schema.costs.argument_size import measure_value
@@ -46,6 +46,7 @@ __all__ = [
     "RequestError",
     "check_variables",
     "pause_if_due",
+    "run_in_thread",
 ]
 
 DEFAULT_DEADLINE_SECONDS = 10.0
@@ -146,7 +147,7 @@ class Executor:
         """Return what `get_client_operation` does, but parse a long document in a thread."""
         operation = self._operation_cache.get((text, name))
         if operation is None and len(text) > MAX_CHARACTERS_IN_EVENT_LOOP:
-            operation = await asyncio.to_thread(self._parse, text, name, variables)
+            operation = await run_in_thread(self._parse, text, name, variables)
             self._operation_cache.put((text, name), operation)
             return operation
         return self.get_client_operation(text, name, variables)

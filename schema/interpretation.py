@@ -6,7 +6,6 @@ causes has one error: of several, the first in document order. `schema.compiler.
 follows the same rule.
 """
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
@@ -27,6 +26,7 @@ from graphql.pyutils import Path, is_iterable
 
 from resolvers.request.context import Context
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS, LimitExceededError
+from resolvers.request.threads import run_in_thread
 from schema.compiler.leaves import InvalidResultError
 from schema.compiler.level_execution import MAX_ERRORS
 from schema.compiler.runtime import settle_all
@@ -34,8 +34,8 @@ from schema.compiler.variable_coercion import MAX_VARIABLE_ERRORS
 from schema.costs.counting import CountingExecutor
 from schema.operations import Operation
 
-MAX_INTROSPECTED_FIELDS = 30_000
-"""Fields in the result of introspection; tools ask for some 5,000. They take up to 120 ms."""
+MAX_INTROSPECTED_FIELDS = 20_000
+"""Fields in the result of introspection; tools ask for some 5,000. They take up to 200 ms."""
 MAX_FIELDS_INTROSPECTED_ALONG = 5_000
 """The same for an operation that reads something else, too: it runs in the event loop."""
 Position: TypeAlias = tuple[str | int, ...]
@@ -57,7 +57,7 @@ async def interpret(
     )
     if operation.is_introspection:
         # It waits for nothing, so it can run in a thread.
-        outcome = await asyncio.to_thread(execute, executor_class=IntrospectionExecutor)
+        outcome = await run_in_thread(partial(execute, executor_class=IntrospectionExecutor))
     else:
         outcome = execute(executor_class=OrderedExecutor)
     return outcome if isinstance(outcome, ExecutionResult) else await outcome

@@ -5,7 +5,6 @@ must be awaited. All of that is known beforehand, so it is done once here. Opera
 supported are left to graphql-core: docs/decisions/graphql/compiled-queries.md.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -26,6 +25,7 @@ from graphql.execution.values import VariableValues
 
 from resolvers.request.context import Context
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS
+from resolvers.request.threads import run_in_thread
 from schema.compiler.codegen import CodeWriter
 from schema.compiler.field_resolvers import FieldResolvers
 from schema.compiler.level_execution import LevelExecutor
@@ -156,7 +156,7 @@ class CompiledQuery:
         """Return what `_get_plan` does. What has to be made is made in a thread: it takes long."""
         plan = self._plans.get(conditions)
         if plan is None or self._lacks_code(plan):
-            return await asyncio.to_thread(self._get_plan, conditions)
+            return await run_in_thread(self._get_plan, conditions)
         if isinstance(plan, UnsupportedQueryError):
             raise plan
         return plan

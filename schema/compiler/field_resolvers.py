@@ -1,12 +1,12 @@
 """Call the resolver of a field once for all objects of a level."""
 
-import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from graphql import GraphQLSchema
 
 from resolvers.request.batching import batch_resolver_of
+from resolvers.request.threads import run_in_thread
 from schema.compiler.runtime import RunInfo, settle_all
 from schema.compiler.selection import SelectedField, Selection, UnsupportedQueryError
 from schema.compiler.variable_coercion import build_arguments
@@ -32,7 +32,7 @@ class FieldResolver:
         arguments: dict[str, Any] = {}
         if self._build_arguments is not None:
             if run.has_large_variables:
-                arguments = await asyncio.to_thread(self._build_arguments, run.variables)
+                arguments = await run_in_thread(self._build_arguments, run.variables)
             else:
                 arguments = self._build_arguments(run.variables)
         if self._resolve_many is not None:

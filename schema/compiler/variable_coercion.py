@@ -1,6 +1,5 @@
 """Coerce variables and build resolver arguments: fast for plain types, else by graphql-core."""
 
-import asyncio
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn, TypeAlias
@@ -30,6 +29,7 @@ from graphql import (
 from graphql.execution.values import VariableValues
 from strawberry.types.arguments import convert_arguments
 
+from resolvers.request.threads import run_in_thread
 from schema.compiler.coercion import (
     Converter,
     FallbackNeededError,
@@ -79,7 +79,7 @@ class VariableCoercer:
     async def coerce(self, inputs: Mapping[str, Any], *, in_thread: bool) -> VariableValues:
         """Return the coerced variables. Raises InvalidVariablesError."""
         if in_thread:
-            values = await asyncio.to_thread(self._coerce, inputs)
+            values = await run_in_thread(self._coerce, inputs)
         else:
             values = self._coerce(inputs)
         if isinstance(values, list):

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from pymongo import MongoClient
 
+from resolvers.request.threads import owner
 from storage import api_keys
 from tests.fixtures import (
     SEEN,
@@ -142,6 +143,17 @@ async def test_an_unknown_address_needs_no_key_to_be_unknown(anonymous: httpx.As
     assert (await anonymous.get("/v1/nothing")).status_code == 404
     assert (await anonymous.delete(REST)).status_code == 405
     assert (await anonymous.get("/v1/units/none?page=x")).status_code == 401
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+async def test_the_work_of_a_request_in_threads_is_done_for_its_key(
+    world: World, endpoint: str
+) -> None:
+    async with open_database(world) as database:
+        key_id, key = await make_key(database, "worker")
+    async with gateway_client(world.settings(), key) as client:
+        assert (await client.get(endpoint)).status_code == 200
+    assert owner.get() == key_id
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
