@@ -2,6 +2,7 @@
 
 import gc
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,10 @@ BodyParser = Callable[[bytes], dict[str, Any]]
 
 DATA = "data"
 """The only member of every JSON body; also the variable's name if the body is a list."""
+
+_collector_lock = threading.Lock()
+_collector_pauses = 0
+_is_collector_to_resume = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +145,23 @@ def parse_json(text: bytes, name: str = "body", *, is_input: bool = False) -> An
 
 @contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Keep the garbage collector from looking at new values again and again as they are made."""
-    was_enabled = gc.isenabled()
-    gc.disable()
+    """Keep the garbage collector from looking at new values again and again as they are made.
+
+    Several threads may do so at once: it resumes after the last of them.
+    """
+    global _collector_pauses, _is_collector_to_resume
+    with _collector_lock:
+        if _collector_pauses == 0:
+            _is_collector_to_resume = gc.isenabled()
+            gc.disable()
+        _collector_pauses += 1
     try:
         yield
     finally:
-        if was_enabled:
-            gc.enable()
+        with _collector_lock:
+            _collector_pauses -= 1
+            if _collector_pauses == 0 and _is_collector_to_resume:
+                gc.enable()
 
 
 def to_struct(value: Any, model: type[T]) -> T:

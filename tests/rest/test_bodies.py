@@ -1,10 +1,18 @@
 """Request bodies become variables, and errors name the member in the body."""
 
+import gc
+import threading
 from typing import Any
 
 import pytest
 
-from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
+from rest.bodies import (
+    ASSIGNMENTS_BODY,
+    DISTANCES_BODY,
+    UNIT_MAP_BODY,
+    RequestBody,
+    pause_garbage_collection,
+)
 from rest.endpoint_table import ENDPOINTS
 from rest.errors import HttpError
 from rest.parameters import EndpointInputs
@@ -82,3 +90,53 @@ def test_an_invalid_body_is_an_error(
         parse(request_body, content)
     assert caught.value.status == status
     assert message in str(caught.value)
+
+
+# Garbage collection
+
+
+def test_garbage_is_collected_again_after_the_last_of_several_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first_ended, second_began = threading.Event(), threading.Event()
+    is_on: list[bool] = []
+    disable = gc.disable
+
+    def wait_for_first() -> None:
+        second_began.set()
+        assert first_ended.wait(60)
+
+    def disable_late() -> None:
+        # The first pause ends between the second one's look at the collector and its own change.
+        if threading.current_thread() is second:
+            wait_for_first()
+        disable()
+
+    def pause_second() -> None:
+        with pause_garbage_collection():
+            wait_for_first()
+            is_on.append(gc.isenabled())
+
+    second = threading.Thread(target=pause_second)
+    monkeypatch.setattr(gc, "disable", disable_late)
+    assert gc.isenabled()
+    try:
+        with pause_garbage_collection():
+            second.start()
+            assert second_began.wait(60)
+        first_ended.set()
+        second.join()
+        is_on.append(gc.isenabled())
+    finally:
+        gc.enable()
+    assert is_on == [False, True]
+
+
+def test_a_collector_that_was_off_stays_off() -> None:
+    gc.disable()
+    try:
+        with pause_garbage_collection():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
