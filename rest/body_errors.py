@@ -12,6 +12,9 @@ MAX_REPORTED_ERRORS = 100
 """Errors that one response lists."""
 
 _TYPE_ERROR = re.compile(r"Expected `(?P<wanted>.+)`, got `(?P<actual>.+)`")
+_MEMBER_ERROR = re.compile(
+    r"Object (?P<rule>missing required|contains unknown) field `(?P<name>.+)`"
+)
 _JSON_TYPES = {
     "array": "an array",
     "bool": "true or false",
@@ -31,6 +34,20 @@ def find_shape_errors(value: Any, model: Any) -> dict[str, list[str]]:
     {'[0].id': ['must be a string, not a number'], '[0].floor': ['must be given']}
     """
     return dict(islice(_iter_errors(value, model, ""), MAX_REPORTED_ERRORS))
+
+
+def name_first_error(error: msgspec.ValidationError) -> dict[str, list[str]]:
+    """Return the error at which msgspec stopped, by path.
+
+    >>> name_first_error(msgspec.ValidationError("Expected `str`, got `int` - at `$.data[0].id`"))
+    {'data[0].id': ['must be a string, not a number']}
+    """
+    message, _, place = str(error).partition(" - at ")
+    path = place.strip("`").removeprefix("$").removeprefix(".")
+    if member := _MEMBER_ERROR.fullmatch(message):
+        name = f"{path}.{member['name']}" if path else member["name"]
+        return {name: ["must be given" if "missing" in member["rule"] else "unknown field"]}
+    return {path or "body": [_translate(message)]}
 
 
 def _iter_errors(value: Any, model: Any, path: str) -> Iterator[tuple[str, list[str]]]:

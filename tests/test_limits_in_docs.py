@@ -83,6 +83,9 @@ DOCUMENTED = {
     "gateway/server/admission:MAX_ARRIVING_BYTES": [
         ("operation.md", "## Connection limits", "together may take {:,} bytes"),
     ],
+    "rest/bodies:MAX_UNTYPED_TOKENS": [
+        ("rest.md", "## Errors", "more than {:,} commas, colons and opening brackets"),
+    ],
     "rest/body_errors:MAX_REPORTED_ERRORS": [
         ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),
     ],

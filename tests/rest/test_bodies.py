@@ -1,10 +1,22 @@
 """Request bodies become variables, and errors name the member in the body."""
 
+import gc
+import threading
 from typing import Any
 
+import orjson
 import pytest
 
-from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
+from rest import bodies
+from rest.bodies import (
+    ASSIGNMENTS_BODY,
+    DISTANCES_BODY,
+    MAX_UNTYPED_TOKENS,
+    UNIT_MAP_BODY,
+    RequestBody,
+    pause_garbage_collection,
+)
+from rest.body_errors import MAX_REPORTED_ERRORS
 from rest.endpoint_table import ENDPOINTS
 from rest.errors import HttpError
 from rest.parameters import EndpointInputs
@@ -82,3 +94,130 @@ def test_an_invalid_body_is_an_error(
         parse(request_body, content)
     assert caught.value.status == status
     assert message in str(caught.value)
+
+
+# Large bodies
+
+ASSIGNMENT = {"group_id": "g", "attribute_id": "a", "asset_id": "s", "unit_id": "u"}
+FILLER = b'"note": [' + b"0," * MAX_UNTYPED_TOKENS + b"0]"
+"""An unknown member that makes a body too large to be read as a whole."""
+
+
+@pytest.fixture
+def no_untyped_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "parse_json", lambda *_, **__: pytest.fail("an untyped value"))
+
+
+def with_filler(request_body: RequestBody, member: bytes) -> dict[str, Any]:
+    return parse(request_body, b"{" + member + b",\n" + FILLER + b"}")
+
+
+@pytest.mark.usefixtures("no_untyped_values")
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        (b"[]", "data[0]: must be an object, not an array"),
+        (b"{}", "data[0].group_id: must be given"),
+        (b'{"a":{}}', "data[0].group_id: must be given"),
+        (b"7", "data[0]: must be an object, not a number"),
+        (orjson.dumps(ASSIGNMENT), "data: must hold 1 to 10000 assignments"),
+    ],
+)
+def test_no_value_is_made_for_each_of_a_million_commas_or_brackets(
+    item: bytes, message: str
+) -> None:
+    count = (ASSIGNMENTS_BODY.max_bytes - 20) // (len(item) + 1)
+    with pytest.raises(HttpError) as caught:
+        parse(ASSIGNMENTS_BODY, b'{"data": [' + b",".join([item] * count) + b"]}")
+    assert caught.value.status == 422
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.usefixtures("no_untyped_values")
+def test_unknown_members_of_a_large_body_are_ignored() -> None:
+    wanted = {"groupId": "g", "attributeId": "a", "assetId": "s", "unitId": "u"}
+    body = b'"data": [' + orjson.dumps(ASSIGNMENT) + b"]"
+    assert with_filler(ASSIGNMENTS_BODY, body) == {"data": [wanted]}
+
+
+@pytest.mark.usefixtures("no_untyped_values")
+@pytest.mark.parametrize(
+    ("request_body", "member", "status", "message"),
+    [
+        (DISTANCES_BODY, b'"datum": 1', 422, "data: must be given"),
+        (DISTANCES_BODY, b'"data": {"more": 1}', 422, "data.more: unknown field"),
+        (DISTANCES_BODY, b'"data": {"sources": [{"x": 1e400}]}', 422, "data.sources[0].x: Number"),
+        (ASSIGNMENTS_BODY, b'"data": [{"unit_id": 1}]', 422, "data[0].unit_id: must be a string"),
+        (ASSIGNMENTS_BODY, b'\n"data": ]', 400, "invalid character at line 2, column 9"),
+        (ASSIGNMENTS_BODY, b'"data": [{"unit_id": "\xff"}]', 400, "The body is not JSON: 'utf-8'"),
+        (ASSIGNMENTS_BODY, b'"more": ' + b"[" * 10_000, 400, "The body is not JSON: maximum"),
+    ],
+)
+def test_a_large_body_has_its_first_error(
+    request_body: RequestBody, member: bytes, status: int, message: str
+) -> None:
+    with pytest.raises(HttpError) as caught:
+        with_filler(request_body, member)
+    assert caught.value.status == status
+    assert message in str(caught.value)
+
+
+def test_10_000_assignments_have_all_their_errors() -> None:
+    wrong = ASSIGNMENT | {"unit_id": 7, "asset_id": 7, "note": "n" * 70}
+    body = orjson.dumps({"data": [wrong] * 10_000})
+    assert len(body) > 1_400_000
+    with pytest.raises(HttpError) as caught:
+        parse(ASSIGNMENTS_BODY, body)
+    fields = [f"data[{n}].{name}" for n in range(50) for name in ("asset_id", "unit_id")]
+    assert len(fields) == MAX_REPORTED_ERRORS
+    assert caught.value.fields == {name: ["must be a string, not a number"] for name in fields}
+
+
+# Garbage collection
+
+
+def test_garbage_is_collected_again_after_the_last_of_several_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first_ended, second_began = threading.Event(), threading.Event()
+    is_on: list[bool] = []
+    disable = gc.disable
+
+    def wait_for_first() -> None:
+        second_began.set()
+        assert first_ended.wait(60)
+
+    def disable_late() -> None:
+        # The first pause ends between the second one's look at the collector and its own change.
+        if threading.current_thread() is second:
+            wait_for_first()
+        disable()
+
+    def pause_second() -> None:
+        with pause_garbage_collection():
+            wait_for_first()
+            is_on.append(gc.isenabled())
+
+    second = threading.Thread(target=pause_second)
+    monkeypatch.setattr(gc, "disable", disable_late)
+    assert gc.isenabled()
+    try:
+        with pause_garbage_collection():
+            second.start()
+            assert second_began.wait(60)
+        first_ended.set()
+        second.join()
+        is_on.append(gc.isenabled())
+    finally:
+        gc.enable()
+    assert is_on == [False, True]
+
+
+def test_a_collector_that_was_off_stays_off() -> None:
+    gc.disable()
+    try:
+        with pause_garbage_collection():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
