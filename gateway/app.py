@@ -141,6 +141,7 @@ class Gateway:
             state.routable_map_cache,
             state.record_cache,
             state.drawing_pool,
+            state.processing_pool,
             _get_origin(request.scope),
         )
 

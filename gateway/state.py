@@ -50,6 +50,7 @@ class GatewayState:
     response_cache: ResponseCache
     fast_path: FastPath
     drawing_pool: ProcessPool
+    processing_pool: ProcessPool
     record_cache: RecordCache | None
     """None if caching is off."""
 
@@ -71,7 +72,8 @@ async def open_state(
         key_cache = await stack.enter_async_context(ApiKeyCache(store.database, change_feed).run())
         response_cache = ResponseCache(change_feed, settings.cache_mb * BYTES_PER_MB)
         await stack.enter_async_context(response_cache.run_reporting())
-        drawing_pool = await stack.enter_async_context(_create_drawing_pool(settings.workers))
+        drawing_pool = await stack.enter_async_context(_create_pool(settings.workers))
+        processing_pool = await stack.enter_async_context(_create_pool(settings.workers, 1))
         extra_headers = VARY_ORIGIN_LINE if settings.allowed_origins else b""
         await stack.enter_async_context(run_in_background(_finish_interrupted_imports(store)))
         if settings.audit_days:
@@ -85,13 +87,14 @@ async def open_state(
             response_cache,
             FastPath(response_cache, key_cache, rate_limiter, extra_headers),
             drawing_pool,
+            processing_pool,
             RecordCache(change_feed) if settings.cache_mb else None,
         )
 
 
-def _create_drawing_pool(workers: int) -> ProcessPool:
+def _create_pool(workers: int, max_of_key: int | None = None) -> ProcessPool:
     """Create a worker's share of one process per core, and one more for a second API key."""
-    return ProcessPool(max(1, (os.cpu_count() or 1) // workers) + 1)
+    return ProcessPool(max(1, (os.cpu_count() or 1) // workers) + 1, max_of_key)
 
 
 @asynccontextmanager

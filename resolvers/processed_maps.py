@@ -47,6 +47,10 @@ async def process_map(
     request = ProcessingRequest(id, files, None, asset, feet_per_unit, require=require)
     with without_deadline():
         outcome = await process_and_publish(
-            info.context.bypass_caches(), request, origin=info.context.origin
+            info.context.bypass_caches(),
+            request,
+            origin=info.context.origin,
+            pool=info.context.processing_pool,
+            owner=info.context.caller.key_id,
         )
     return ProcessedMap(outcome.published, JSON(outcome.report))

@@ -1,7 +1,7 @@
 """Resolvers of drawings: parsing the SVG of a unit map, and the parsed drawing of a map."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import nullcontext
 from typing import Annotated, NewType, TypeVar
 from urllib.parse import quote
 
@@ -29,11 +29,9 @@ async def parse_unit_map(
 ) -> bytes:
     """Parse the SVG of a unit map to the form that viewers draw from."""
     pool, owner = info.context.drawing_pool, info.context.caller.key_id
-    async with AsyncExitStack() as stack:
-        stack.enter_context(extend_read(max_seconds(MAX_PARSE_CPU_SECONDS)))
-        if pool is None:
-            pool = await stack.enter_async_context(ProcessPool(1))
-        parsed = await run_on_drawing(pool, parse_svg, svg, owner)
+    with extend_read(max_seconds(MAX_PARSE_CPU_SECONDS)):
+        async with nullcontext(pool) if pool else ProcessPool(1) as processes:
+            parsed = await run_on_drawing(processes, parse_svg, svg, owner)
     return parsed.json
 
 

@@ -126,7 +126,7 @@ DOCUMENTED = {
         ("unit-maps.md", "## Limits", "Parsing may take {:.0f} seconds of CPU time"),
         ("operation.md", "## Processes for drawings", "CPU time for a drawing | {:.0f} |"),
     ],
-    "resolvers/processing/network_build:MAX_PROCESSING_CPU_SECONDS": [
+    "resolvers/processing/pipeline:MAX_PROCESSING_CPU_SECONDS": [
         ("operation.md", "## Processes for drawings", "may take {:.0f} seconds of CPU time, after"),
         ("floor-plans.md", "## When a file is wrong", "[{:.0f} seconds of CPU time]"),
     ],

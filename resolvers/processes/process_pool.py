@@ -9,7 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Self, TypeVar, TypeVarTuple
 
-from resolvers.processes.worker_process import Outcome, Task, WorkerProcess
+from resolvers.processes.cpu_limit import PARSE_MESSAGE
+from resolvers.processes.worker_process import Outcome, Task, WorkerProcess, ignore_progress
 from resolvers.request.errors import ServiceBusyError
 
 A = TypeVarTuple("A")
@@ -36,12 +37,13 @@ class ProcessPool:
     """At most `max_processes` processes, each started when it is first needed.
 
     Everything is done on behalf of an owner, such as an API key. One owner has at most half of the
-    queue, and never the last process of several. Processes take turns between owners.
+    queue, and never the last process of several: at most `max_of_owner`, by default all others.
+    Processes take turns between owners.
     """
 
-    def __init__(self, max_processes: int) -> None:
+    def __init__(self, max_processes: int, max_of_owner: int | None = None) -> None:
         self._max_processes = max_processes
-        self._max_of_owner = max(1, max_processes - 1)
+        self._max_of_owner = max_of_owner or max(1, max_processes - 1)
         self._running: Counter[str] = Counter()
         self._waiting: dict[str, deque[_Waiter]] = {}
         """By owner; the owner with the next turn is first."""
@@ -65,17 +67,22 @@ class ProcessPool:
         function: Callable[[*A], T],
         *arguments: *A,
         cpu_seconds: float,
+        cpu_message: str = PARSE_MESSAGE,
         owner: str = "",
         size_bytes: int = 0,
+        progress: Callable[[float, str], None] = ignore_progress,
     ) -> T:
         """Return or raise what `function` returns or raises in another process.
 
-        `size_bytes` is what the call holds in memory while it waits. Raises ServiceBusyError if the
-        queue is full or the call waited too long, CpuTimeExceededError, WorkerDiedError.
+        `size_bytes` is what the call holds in memory while it waits. What `function` reports with
+        `report_progress` goes to `progress`, in a thread. Raises ServiceBusyError if the queue is
+        full or the call waited too long, CpuTimeExceededError, WorkerDiedError.
         """
         await self._wait_for_turn(owner, size_bytes)
         try:
-            outcome = await self._run_task(Task(function, arguments, cpu_seconds))
+            outcome = await self._run_task(
+                Task(function, arguments, cpu_seconds, cpu_message), progress
+            )
         except TimeoutError as error:
             raise ServiceBusyError from error
         finally:
@@ -85,13 +92,15 @@ class ProcessPool:
         result: T = outcome.result
         return result
 
-    async def _run_task(self, task: Task) -> Outcome:
-        worker = self._take_worker()
-        self._busy.add(worker)
+    async def _run_task(self, task: Task, progress: Callable[[float, str], None]) -> Outcome:
         loop = asyncio.get_running_loop()
+        worker = await self._take_worker()
+        self._busy.add(worker)
         wall_seconds = task.cpu_seconds * WALL_SECONDS_PER_CPU_SECOND
         try:
-            outcome = await loop.run_in_executor(self._threads, worker.run, task, wall_seconds)
+            outcome = await loop.run_in_executor(
+                self._threads, worker.run, task, wall_seconds, progress
+            )
         except asyncio.CancelledError:
             worker.kill()  # the thread ends with the process
             raise
@@ -101,16 +110,17 @@ class ProcessPool:
             self._idle.append(worker)
         return outcome
 
-    def _take_worker(self) -> WorkerProcess:
+    async def _take_worker(self) -> WorkerProcess:
         while self._idle:
             worker = self._idle.pop()
             if worker.is_alive():
                 return worker
             worker.close()
-        return WorkerProcess()
+        # If this is cancelled, nothing refers to the process that was started, so it ends.
+        return await asyncio.get_running_loop().run_in_executor(self._threads, WorkerProcess)
 
     async def _wait_for_turn(self, owner: str, size_bytes: int) -> None:
-        if not self._waiting and self._has_process_for(owner):
+        if self._has_process_for(owner):  # then none waits that could have it
             self._running[owner] += 1
             return
         own = self._waiting.get(owner, ())
@@ -121,7 +131,6 @@ class ProcessPool:
                 raise ServiceBusyError
         waiter = _Waiter(asyncio.get_running_loop().create_future(), size_bytes)
         self._waiting.setdefault(owner, deque()).append(waiter)
-        self._start_next()
         try:
             async with asyncio.timeout(MAX_WAIT_SECONDS):
                 await waiter.turn

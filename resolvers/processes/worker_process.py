@@ -3,17 +3,23 @@
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from resolvers.processes.cpu_limit import limit_cpu_time
+from resolvers.processes.cpu_limit import PARSE_MESSAGE, limit_cpu_time
 
 NICENESS = 10
 """Lets the serving processes run first when all cores are busy."""
 MAX_IDLE_BYTES = 128 << 20
 """A process that keeps more memory than this ends after its work."""
+
+Progress = tuple[float, str]
+_parent: ContextVar[Connection] = ContextVar("parent")
+"""In a process that runs tasks: where their outcomes go."""
 
 
 class WorkerDiedError(Exception):
@@ -26,6 +32,7 @@ class Task(NamedTuple):
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     cpu_seconds: float
+    cpu_message: str = PARSE_MESSAGE
 
 
 class Outcome(NamedTuple):
@@ -36,8 +43,15 @@ class Outcome(NamedTuple):
     is_reusable: bool
 
 
+def ignore_progress(share: float, step: str) -> None:
+    """Ignore what a task reports of its progress."""
+
+
 class WorkerProcess:
-    """Starts a process. It ends with its parent, no matter how that ends."""
+    """Starts a process: in a thread, as this takes a while.
+
+    It ends with its parent, no matter how that ends, and when nothing refers to this object.
+    """
 
     def __init__(self) -> None:
         # "spawn": the gateway has threads, and a forked copy of one that holds a lock would
@@ -48,24 +62,38 @@ class WorkerProcess:
         self._process.start()
         other_end.close()  # else this end would not see the end of the process
 
-    def run(self, task: Task, max_seconds: float) -> Outcome:
+    def run(
+        self,
+        task: Task,
+        max_seconds: float,
+        progress: Callable[[float, str], None] = ignore_progress,
+    ) -> Outcome:
         """Run a task and wait for its outcome, in a thread. Close the process if it was the last.
 
         Raises TimeoutError if there is none after `max_seconds` of wall time, and WorkerDiedError.
         """
         is_reusable = False
+        deadline = time.monotonic() + max_seconds
         try:
+            # A process that just starts does not read yet: this waits once the pipe is full.
             self._connection.send(task)
-            if not self._connection.poll(max_seconds):
-                raise TimeoutError
-            outcome: Outcome = self._connection.recv()
+            while not isinstance(outcome := self._receive(deadline), Outcome):
+                progress(*outcome)
             is_reusable = outcome.is_reusable
         except (EOFError, ConnectionError) as error:
-            raise WorkerDiedError("A process was killed while it worked.") from error
+            raise WorkerDiedError(
+                "The process was killed while it worked, perhaps for lack of memory."
+            ) from error
         finally:
             if not is_reusable:
                 self.close()
         return outcome
+
+    def _receive(self, deadline: float) -> Progress | Outcome:
+        if not self._connection.poll(max(0.0, deadline - time.monotonic())):
+            raise TimeoutError
+        received: Progress | Outcome = self._connection.recv()
+        return received
 
     def is_alive(self) -> bool:
         """Return whether the process runs."""
@@ -82,7 +110,13 @@ class WorkerProcess:
         self._connection.close()
 
 
+def report_progress(share: float, step: str) -> None:
+    """Send the progress of a task to where its outcome goes, while it runs."""
+    _parent.get().send((share, step))
+
+
 def _run_tasks(connection: Connection) -> None:
+    _parent.set(connection)
     os.nice(NICENESS)
     # Ctrl-C in a terminal reaches this process too, but its parent still needs it to drain.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -98,7 +132,7 @@ def _run_tasks(connection: Connection) -> None:
 def _run_task(task: Task) -> Outcome:
     result, raised = None, None
     try:
-        with limit_cpu_time(task.cpu_seconds):
+        with limit_cpu_time(task.cpu_seconds, task.cpu_message):
             result = task.function(*task.arguments)
     except Exception as error:
         raised = error

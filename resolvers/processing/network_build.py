@@ -16,17 +16,13 @@ from resolvers.plans.location_matching import ExistingLocation, match_existing_l
 from resolvers.plans.records import RecordDict, build_directory, build_location_records
 from resolvers.plans.translation import translate_plan
 from resolvers.processes.cpu_limit import limit_cpu_time
+from resolvers.processes.worker_process import report_progress
 from resolvers.request.input_rules import Range
 from routing.costing import TravelMode
 from routing.picture import draw_level
 from routing.processing import ProcessedPlan, ProcessingProgress, process_plan
 
 REQUIRED_PERCENTAGE = Range(0, 100)
-MAX_PROCESSING_CPU_SECONDS = 600.0
-PROCESSING_MESSAGE = (
-    "the map takes over {:g} seconds of CPU time to process; simplify its plan, or divide it into"
-    " several maps"
-)
 
 
 class ProcessingRequest(NamedTuple):
@@ -65,16 +61,8 @@ class BuiltNetwork(NamedTuple):
     pictures: dict[str, str]
 
 
-def build_network(progress: ProcessingProgress, task: BuildTask) -> BuiltNetwork:
-    """Read the plan and build its network, within a limit of CPU time.
-
-    Raises ParsingError, RoutingError, InvalidInputError.
-    """
-    with limit_cpu_time(MAX_PROCESSING_CPU_SECONDS, PROCESSING_MESSAGE):
-        return _build_network(progress, task)
-
-
-def _build_network(progress: ProcessingProgress, task: BuildTask) -> BuiltNetwork:
+def build_network(task: BuildTask, progress: ProcessingProgress = report_progress) -> BuiltNetwork:
+    """Read the plan and build its network. Raises ParsingError, RoutingError, InvalidInputError."""
     request = task.request
     progress(0.0, "reading the plan")
     drawing = _read_plan(request)

@@ -1,6 +1,7 @@
 """Make a map routable: load its drawing and records, build its network, publish the result."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,8 @@ from resolvers.locations import get_unit_id
 from resolvers.networks import routable_maps
 from resolvers.networks.routable_maps import to_placement
 from resolvers.plans.location_matching import ExistingLocation
-from resolvers.processing import background_process
+from resolvers.processes.process_pool import ProcessPool
+from resolvers.processes.worker_process import WorkerDiedError
 from resolvers.processing.network_build import (
     REQUIRED_PERCENTAGE,
     BuildTask,
@@ -38,6 +40,11 @@ from storage.units import UNITS
 
 __all__ = ["ProcessingOutcome", "ProcessingRequest", "is_processed", "process_and_publish"]
 
+MAX_PROCESSING_CPU_SECONDS = 600.0
+PROCESSING_MESSAGE = (
+    "the map takes over {:g} seconds of CPU time to process; simplify its plan, or divide it into"
+    " several maps"
+)
 TIERS = {TravelMode.FOOT: FOOT_ROUTING, TravelMode.WHEELCHAIR: WHEELCHAIR_ROUTING}
 """Routing tier by the last mode in which any two locations reach each other.
 
@@ -59,22 +66,35 @@ async def process_and_publish(
     request: ProcessingRequest,
     progress: ProcessingProgress = ignore_progress,
     origin: Origin | None = None,
+    pool: ProcessPool | None = None,
+    owner: str = "",
 ) -> ProcessingOutcome:
     """Make a map routable, or say in the report why it is not.
+
+    The work is done in a process of the pool, by default one of its own, on behalf of the owner.
 
     Nothing changes before the last step, and then readers see the new version at once. A plan that
     is not the map's own drawing brings map, asset, floors and units with it. If no two locations
     reach each other, nothing is published and an earlier network is withdrawn.
 
     Raises NotFoundError, InvalidInputError, RefusedDocumentError, ImportRunningError,
-    UnavailableError.
+    ServiceBusyError, UnavailableError.
     """
     if message := REQUIRED_PERCENTAGE.check(request.require):
         raise InvalidInputError(require=message)
     task = await _prepare_task(store, request)
     try:
-        built = await background_process.run_with_progress(build_network, progress, task)
-    except (ParsingError, RoutingError, background_process.BackgroundProcessDiedError) as error:
+        async with nullcontext(pool) if pool else ProcessPool(1) as processes:
+            built = await processes.run(
+                build_network,
+                task,
+                cpu_seconds=MAX_PROCESSING_CPU_SECONDS,
+                cpu_message=PROCESSING_MESSAGE,
+                owner=owner,
+                size_bytes=sum(map(len, task.request.files.values())),
+                progress=progress,
+            )
+    except (ParsingError, RoutingError, WorkerDiedError) as error:
         raise RefusedDocumentError(str(error)) from error
     refusal = _describe_shortfall(built.report, request.require)
     if refusal is None and built.report["modes"]:

@@ -67,6 +67,8 @@ class Context(Struct, frozen=True, eq=False):
     """Record cache shared by all requests; None for mutations, which must read their own writes."""
     drawing_pool: ProcessPool | None = None
     """Processes that parse drawings, shared by all requests."""
+    processing_pool: ProcessPool | None = None
+    """Processes that process maps, shared by all requests."""
     origin: Origin | None = None
     """Who sends the request, and from where, for the audit log; None for this process itself."""
     has_checked_inputs: bool = False

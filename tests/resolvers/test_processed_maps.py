@@ -1,14 +1,30 @@
 """Operators make maps routable through GraphQL, and learn why one is not."""
 
 import json
+import os
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 
-from tests.fixtures import World, data_of, gateway_client, post_graphql
+from resolvers.processes import process_pool
+from resolvers.processes.process_pool import ProcessPool
+from resolvers.processing import pipeline
+from resolvers.processing.network_build import BuildTask, BuiltNetwork, build_network
+from resolvers.request.caller import PERMISSIONS
+from tests.fixtures import (
+    World,
+    data_of,
+    gateway_client,
+    make_key,
+    open_client,
+    post_graphql,
+    run_gateway,
+)
 from tests.resolvers.tower import SVG, tower
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -35,6 +51,12 @@ def mutation(**arguments: Any) -> str:
 async def process(client: httpx.AsyncClient, **arguments: Any) -> dict[str, Any]:
     result: dict[str, Any] = (await data_of(client, mutation(**arguments)))["processMap"]
     return result
+
+
+def new_map(map_id: str) -> dict[str, Any]:
+    """Arguments that make a map and its asset from a plan."""
+    plan = SVG.replace('rect id="', f'rect id="{map_id}-')
+    return {"id": map_id, "plan": plan, "asset": f"{map_id}-asset", "feetPerUnit": 2}
 
 
 async def owner_and_tier(client: httpx.AsyncClient, map_id: str) -> tuple[str, str]:
@@ -64,11 +86,10 @@ async def test_below_the_required_share_nothing_changes_and_the_report_says_why(
 async def test_the_text_of_a_plan_makes_a_new_map_of_the_asset_named(
     operator: httpx.AsyncClient,
 ) -> None:
-    plan = SVG.replace('rect id="', 'rect id="annex-')
-    processed = await process(operator, id="annex", plan=plan, asset="annexes", feetPerUnit=2)
+    processed = await process(operator, **new_map("annex"))
     assert processed["isRoutable"] is True
     assert processed["report"]["feet_per_unit"] == 2
-    assert await owner_and_tier(operator, "annex") == ("annexes", "wheelchair_routing")
+    assert await owner_and_tier(operator, "annex") == ("annex-asset", "wheelchair_routing")
 
 
 async def test_what_cannot_be_processed_is_an_error(operator: httpx.AsyncClient) -> None:
@@ -83,6 +104,53 @@ async def test_what_cannot_be_processed_is_an_error(operator: httpx.AsyncClient)
         (error,) = (await post_graphql(operator, mutation(**arguments)))["errors"]
         assert error["extensions"]["code"] == code
         assert [*error["extensions"].get("fields", ())] == fields
+
+
+def build_after(fifo: Path, task: BuildTask) -> BuiltNetwork:
+    """Build the network of the tower when the other end of the pipe is closed, others at once."""
+    if task.request.map_id == "tower":
+        fifo.read_bytes()
+    return build_network(task)
+
+
+async def test_each_key_processes_one_map_at_a_time(
+    own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    monkeypatch.setattr(pipeline, "build_network", partial(build_after, fifo))
+    finished: list[str] = []
+
+    async def finish(name: str, client: httpx.AsyncClient, **arguments: Any) -> None:
+        await process(client, **arguments)
+        finished.append(name)
+
+    async with (
+        tower(own_world, tmp_path) as store,
+        run_gateway(own_world.settings()) as gateway,
+        open_client(gateway, own_world.keys.full) as one,
+        anyio.create_task_group() as tasks,
+    ):
+        _, key = await make_key(store.database, "second", permissions=PERMISSIONS)
+        tasks.start_soon(partial(finish, "first of one", one, id="tower"))
+        opened = await anyio.to_thread.run_sync(fifo.open, "wb", 0)  # once the first waits
+        with opened:
+            tasks.start_soon(partial(finish, "second of one", one, **new_map("annex")))
+            async with open_client(gateway, key) as another:
+                await finish("first of another", another, **new_map("other"))
+            assert finished == ["first of another"]
+
+
+async def test_beyond_the_limits_of_the_queue_nothing_is_processed(
+    operator: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ProcessPool, "_has_process_for", lambda *_: False)
+    monkeypatch.setattr(process_pool, "MAX_WAITING", 0)
+    response = await operator.post("/graphql", json={"query": mutation(id="tower")})
+    [error] = response.json()["errors"]
+    assert error["extensions"]["code"] == "SERVICE_UNAVAILABLE"
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    assert await owner_and_tier(operator, "tower") == ("tower", "no_routing")
 
 
 async def test_other_callers_may_not_process(own_world: World) -> None:

@@ -3,9 +3,12 @@
 Work waits for a file here, so that a test decides when it ends.
 """
 
+import asyncio
 import contextlib
+import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
@@ -18,7 +21,12 @@ from anyio.abc import TaskGroup
 from resolvers.processes import process_pool, worker_process
 from resolvers.processes.cpu_limit import CpuTimeExceededError
 from resolvers.processes.process_pool import ProcessPool
-from resolvers.processes.worker_process import NICENESS, WorkerDiedError
+from resolvers.processes.worker_process import (
+    NICENESS,
+    WorkerDiedError,
+    WorkerProcess,
+    report_progress,
+)
 from resolvers.request.errors import ServiceBusyError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -56,6 +64,11 @@ def repeat_x(count: int) -> str:
 
 def get_niceness() -> int:
     return os.nice(0)
+
+
+def double(number: int) -> int:
+    report_progress(0.5, "halfway")
+    return 2 * number
 
 
 @pytest.fixture
@@ -99,6 +112,66 @@ async def test_results_and_errors_come_from_the_process(pool: ProcessPool) -> No
     assert await pool.run(divide, 7, 2, cpu_seconds=CPU_SECONDS) == 3.5
     with pytest.raises(ZeroDivisionError):
         await pool.run(divide, 7, 0, cpu_seconds=CPU_SECONDS)
+
+
+async def test_work_reports_its_progress(pool: ProcessPool) -> None:
+    steps: list[tuple[float, str]] = []
+
+    def progress(*step: Any) -> None:
+        steps.append(step)
+
+    assert await pool.run(double, 21, cpu_seconds=CPU_SECONDS, progress=progress) == 42
+    assert steps == [(0.5, "halfway")]
+
+
+async def test_the_event_loop_goes_on_while_a_process_starts(
+    pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    went_on = threading.Event()
+
+    def start() -> WorkerProcess:
+        assert went_on.wait(CPU_SECONDS)
+        return WorkerProcess()
+
+    monkeypatch.setattr(process_pool, "WorkerProcess", start)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pool_pid, pool)
+        await anyio.wait_all_tasks_blocked()
+        went_on.set()
+
+
+async def test_the_event_loop_goes_on_while_a_process_does_not_read_its_large_task(
+    pool: ProcessPool,
+) -> None:
+    pid = await pool_pid(pool)
+    os.kill(pid, signal.SIGSTOP)
+    task = asyncio.create_task(pool.run(len, b"x" * 10_000_000, cpu_seconds=CPU_SECONDS))
+    await anyio.wait_all_tasks_blocked()
+    os.kill(pid, signal.SIGCONT)
+    assert await task == 10_000_000
+
+
+async def test_a_process_whose_call_is_cancelled_while_it_starts_ends(
+    pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled = threading.Event()
+    pids: list[int] = []
+
+    def start() -> WorkerProcess:
+        worker = WorkerProcess()
+        pids.extend(each.pid or 0 for each in multiprocessing.active_children())
+        assert cancelled.wait(CPU_SECONDS)
+        return worker
+
+    monkeypatch.setattr(process_pool, "WorkerProcess", start)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pool_pid, pool)
+        while not pids:
+            await anyio.sleep(0.01)
+        tasks.cancel_scope.cancel()
+    cancelled.set()
+    while {child.pid for child in multiprocessing.active_children()} & {*pids}:
+        await anyio.sleep(0.01)
 
 
 async def test_the_process_is_nice(pool: ProcessPool) -> None:
@@ -244,6 +317,20 @@ async def test_one_owner_leaves_a_process_to_the_others(
         await waiting.end("b1")
         await waiting.end("a1")
         await waiting.end("a2")
+
+
+async def test_one_owner_has_as_many_processes_as_it_may(
+    calls: Callable[[ProcessPool], Calls], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_pool, "MAX_WAITING", 2)
+    async with ProcessPool(3, max_of_owner=1) as pool:
+        waiting = calls(pool)
+        for name in ("a1", "a2", "b1", "b2"):
+            await waiting.start(name, owner=name[0])
+        assert await waiting.is_refused("a")
+        await waiting.start("c1", owner="c")  # nobody else may have the third process
+        for name in ("c1", "b1", "b2", "a1", "a2"):
+            await waiting.end(name)
 
 
 async def test_the_queue_is_bounded_and_one_owner_has_half_of_it(

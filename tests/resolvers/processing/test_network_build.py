@@ -25,7 +25,7 @@ GYM = ExistingLocation("gym", "Gym", 90.0, 10.0, "lower", "lower-east")
 
 
 def build(task: BuildTask) -> BuiltNetwork:
-    return build_network(ignore_progress, task)
+    return build_network(task, ignore_progress)
 
 
 def task(**changes: Any) -> BuildTask:
@@ -122,7 +122,7 @@ def test_pictures_are_drawn_of_each_level_and_mode_on_request(built: BuiltNetwor
 
 def test_progress_only_grows_and_begins_with_the_reading() -> None:
     steps: list[tuple[float, str]] = []
-    build_network(lambda *step: steps.append(step), task())
+    build_network(task(), lambda *step: steps.append(step))
     shares = [share for share, _ in steps]
     assert steps[0] == (0.0, "reading the plan")
     assert shares == sorted(shares)

@@ -1,5 +1,7 @@
 """Processing makes a map routable; repeating it changes nothing."""
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +9,11 @@ import httpx
 import pytest
 
 from resolvers.catalog import import_catalog
-from resolvers.processing import network_build, pipeline
-from resolvers.processing.network_build import BuildTask, BuiltNetwork, build_network
+from resolvers.processes import process_pool
+from resolvers.processing import pipeline
+from resolvers.processing.network_build import BuildTask
 from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
 from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDocumentError
-from routing.processing import ProcessingProgress
 from storage.store import Store
 from tests.fixtures import World, gateway_client
 from tests.resolvers.tower import FLAGS, SVG, ask_matrix, processed, tower, unit_locations
@@ -35,17 +37,12 @@ NODES = "".join(f'<node id="{n}" lat="1" lon="1"/>' for n in range(10_000))
 OSM = f'<osm version="0.6">{NODES}</osm>'
 
 
-def build_in_no_time(progress: ProcessingProgress, task: BuildTask) -> BuiltNetwork:
-    """Build the network in the process of its own, within a very small limit of CPU time."""
-    network_build.MAX_PROCESSING_CPU_SECONDS = 0.001
-    return build_network(progress, task)
-
-
 @pytest.mark.parametrize("files", [{}, {"plan.osm": OSM.encode()}], ids=["own drawing", "OSM"])
 async def test_a_map_that_takes_too_much_cpu_time_is_refused(
     own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]
 ) -> None:
-    monkeypatch.setattr(pipeline, "build_network", build_in_no_time)
+    monkeypatch.setattr(pipeline, "MAX_PROCESSING_CPU_SECONDS", 0.001)
+    monkeypatch.setattr(process_pool, "WALL_SECONDS_PER_CPU_SECOND", 100_000.0)
     async with tower(own_world, tmp_path) as store:
         before = await everything(store)
         with pytest.raises(RefusedDocumentError, match=r"over 0\.001 seconds .*divide it"):
@@ -239,6 +236,27 @@ async def test_what_cannot_be_processed_says_why(own_world: World, tmp_path: Pat
             await process_and_publish(store, ProcessingRequest("tower", {}, asset_id="other"))
         with pytest.raises(RefusedDocumentError, match="line 1"):
             await process_and_publish(store, ProcessingRequest("new", {"plan.osm": b"<osm><"}))
+
+
+def die(_: BuildTask) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def test_a_killed_process_is_reported(
+    own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "build_network", die)
+    async with tower(own_world, tmp_path) as store:
+        with pytest.raises(RefusedDocumentError, match="perhaps for lack of memory"):
+            await process_and_publish(store, ProcessingRequest("tower", {}))
+
+
+async def test_the_progress_of_the_process_is_reported(own_world: World, tmp_path: Path) -> None:
+    steps: list[tuple[float, str]] = []
+    async with tower(own_world, tmp_path) as store:
+        request = ProcessingRequest("tower", {})
+        await process_and_publish(store, request, lambda *step: steps.append(step))
+    assert (steps[0], steps[-1][0]) == ((0.0, "reading the plan"), 1.0)
 
 
 async def test_a_level_that_names_no_floor_is_reported_from_the_worker_process(
