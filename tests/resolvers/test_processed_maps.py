@@ -136,6 +136,10 @@ async def test_each_key_processes_one_map_at_a_time(
         opened = await anyio.to_thread.run_sync(fifo.open, "wb", 0)  # once the first waits
         with opened:
             tasks.start_soon(partial(finish, "second of one", one, **new_map("annex")))
+            assert gateway.state is not None
+            with anyio.fail_after(60):
+                while not gateway.state.processing_pool._waiting:
+                    await anyio.sleep(0.01)
             async with open_client(gateway, key) as another:
                 await finish("first of another", another, **new_map("other"))
             assert finished == ["first of another"]
