@@ -37,6 +37,7 @@ class _Watch:
 
     def __init__(self, work: asyncio.Task[Any] | None, receive: Receive) -> None:
         self._work = work
+        self._earlier_cancellations = work.cancelling() if work else 0
         self._receive = receive
         self._task: asyncio.Task[None] | None = None
         self._is_disconnected = False
@@ -52,7 +53,9 @@ class _Watch:
 
     def end_cancellation(self) -> bool:
         """Return whether the work was cancelled by nothing else."""
-        return self._is_disconnected and self._work is not None and not self._work.uncancel()
+        if not self._is_disconnected or self._work is None:
+            return False
+        return self._work.uncancel() <= self._earlier_cancellations
 
     async def _wait(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":

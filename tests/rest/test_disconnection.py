@@ -1,6 +1,7 @@
 """Work for clients that have gone is cancelled."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -58,3 +59,19 @@ async def test_another_cancellation_is_not_taken_for_a_disconnection() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await run_while_connected(asyncio.sleep(60), receive)
+
+
+async def test_a_disconnection_is_told_in_a_task_that_was_cancelled_before() -> None:
+    async def leave() -> Any:
+        return {"type": "http.disconnect"}
+
+    async def run() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        with pytest.raises(ClientDisconnectedError):
+            await run_while_connected(asyncio.sleep(60), leave)
+
+    await asyncio.create_task(run())

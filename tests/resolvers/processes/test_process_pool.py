@@ -155,22 +155,23 @@ async def test_a_process_whose_call_is_cancelled_while_it_starts_ends(
     pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cancelled = threading.Event()
-    pids: list[int] = []
+    others = {*multiprocessing.active_children()}
+    started: list[Any] = []
 
     def start() -> WorkerProcess:
         worker = WorkerProcess()
-        pids.extend(each.pid or 0 for each in multiprocessing.active_children())
+        started.extend({*multiprocessing.active_children()} - others)
         assert cancelled.wait(CPU_SECONDS)
         return worker
 
     monkeypatch.setattr(process_pool, "WorkerProcess", start)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pool_pid, pool)
-        while not pids:
+        while not started:
             await anyio.sleep(0.01)
         tasks.cancel_scope.cancel()
     cancelled.set()
-    while {child.pid for child in multiprocessing.active_children()} & {*pids}:
+    while {*multiprocessing.active_children()} & {*started}:
         await anyio.sleep(0.01)
 
 
