@@ -274,7 +274,9 @@ class Checker:
             ]
             text = to_ghosts(each.text, hidden)
             if expected.errors:
-                return each.status_code, each.json()["data"]
+                body = each.json()
+                assert "data" in body, body
+                return each.status_code, body["data"]
             return each.status_code, named, text
 
         assert describe(other) == describe(response), "a hidden record differs from a missing one"
