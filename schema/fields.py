@@ -20,7 +20,7 @@ def resolver_field(
 ) -> Any:
     """Return a field of `graphql_type` that `resolver` answers; its docstring is the description.
 
-    `cost` is what it costs besides the records that it returns, in records.
+    `cost` is in records, in addition to those that the field returns.
 
     Resolvers are annotated with storage records; only the schema knows the GraphQL types.
     """

@@ -38,7 +38,7 @@ class _Count:
 
 
 class BadKeyThrottle:
-    """Limit the requests whose key is not known to be valid; log the clients that exceed it."""
+    """Rate-limit requests with unknown keys, and log the clients that exceed the limit."""
 
     def __init__(self, per_second: float, burst: int, arrivals: ArrivalTable) -> None:
         self._each = RateLimiter(per_second, burst, arrivals)

@@ -17,7 +17,7 @@ Ts = TypeVarTuple("Ts")
 MAX_THREADS = 6
 
 owner: ContextVar[str] = ContextVar("owner", default="")
-"""On whose behalf this task works: the id of an API key."""
+"""The id of the API key that this task works for."""
 
 
 class FairThreads:

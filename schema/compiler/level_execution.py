@@ -1,6 +1,6 @@
 """Execute a selection level by level, without generated code, and report errors by field.
 
-It runs the operations that are not worth generating code for, and completes those whose generated
+It runs the operations for which generating code does not pay, and completes those whose generated
 code has failed: what their resolvers returned is used, so that no resolver is called again.
 
 Every field runs to its end. Each null that an error causes has one error: if several fields of an

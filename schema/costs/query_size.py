@@ -43,7 +43,7 @@ LENGTH_ARGUMENT = "limit"
 ASSUMED_PAGE_SIZE = 10
 """Assumed length of a nested list for which the operation gives no page size."""
 MAX_REMEMBERED_WALKS = 10
-"""Combinations of page sizes whose walk an operation remembers."""
+"""Sizes that an operation caches, one for each combination of page sizes."""
 
 LIMIT_MESSAGES = {
     "depth": "nests {} fields, over the limit of {}",

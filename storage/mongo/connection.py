@@ -16,7 +16,7 @@ _HOST = r"(\[[0-9A-Fa-f:.%]*\]|[^][:/?@,]*)(:\d*)?"
 _WITHOUT_LOOSE_PASSWORD = re.compile(
     rf"([\w+]+://)?([^][/?#@]*@)?{_HOST}(,{_HOST})*(/[^:?@]*)?(\?[^@]*)?", re.DOTALL
 )
-"""A URL whose user name and password, if any, are where the driver looks for them."""
+"""Matches a URL unless a part of its password may be taken for a host, database or option."""
 _PASSWORD_HINT = "user name and password must be percent-encoded, and ports be numbers"  # noqa: S105
 
 

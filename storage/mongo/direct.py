@@ -17,7 +17,7 @@ DirectClient: TypeAlias = MongoClient[dict[str, Any]]
 def connect_directly(host: str, port: int, password: str) -> DirectClient:
     """Return a client for administrative commands to the server at this address.
 
-    It authenticates as MongoDB's internal user, whose password is the content of the server's
+    It authenticates as MongoDB's internal user. The password is the content of the server's
     keyfile: that user exists before any other does, and before a replica set is initiated.
     """
     return MongoClient(
