@@ -7,6 +7,7 @@ Imported once a process into a database of its own. Tests that only read share i
 import asyncio
 import base64
 import json
+import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,6 +21,7 @@ import pytest
 from pymongo import MongoClient
 
 from gateway.app import Gateway
+from gateway.limits.rate_limit import RateLimitStatus
 from gateway.settings import Settings
 from resolvers.catalog import import_catalog
 from resolvers.request.caller import FLAGS, PERMISSIONS
@@ -300,6 +302,16 @@ async def run_gateway(settings: Settings) -> AsyncIterator[Gateway]:
     gateway = Gateway(settings)
     async with gateway.lifespan(None):  # type: ignore[arg-type]
         yield gateway
+
+
+def freeze_limiter(gateway: Gateway) -> None:
+    """Make every request come at the same moment, so that nothing becomes available again."""
+    check, at = gateway.rate_limiter.check, time.monotonic()
+
+    def check_then(name: str, now: float) -> RateLimitStatus:
+        return check(name, at)
+
+    gateway.rate_limiter.check = check_then  # type: ignore[method-assign]
 
 
 @asynccontextmanager

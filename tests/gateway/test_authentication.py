@@ -15,6 +15,7 @@ from storage import api_keys
 from tests.fixtures import (
     SEEN,
     World,
+    freeze_limiter,
     gateway_client,
     make_key,
     open_client,
@@ -158,10 +159,11 @@ async def test_the_work_of_a_request_in_threads_is_done_for_its_key(
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 async def test_a_key_beyond_its_rate_gets_a_retry_after(world: World, endpoint: str) -> None:
-    settings = world.settings(rate_limit=1, rate_burst=3)
-    async with gateway_client(settings, world.keys.full) as client:
-        answers = [await client.get(endpoint) for _ in range(4)]
-        other = await client.get(endpoint, headers={"API-Key": world.keys.restricted})
+    async with run_gateway(world.settings(rate_limit=1, rate_burst=3)) as gateway:
+        freeze_limiter(gateway)
+        async with open_client(gateway, world.keys.full) as client:
+            answers = [await client.get(endpoint) for _ in range(4)]
+            other = await client.get(endpoint, headers={"API-Key": world.keys.restricted})
     assert [each.status_code for each in answers] == [200, 200, 200, 429]
     assert message(answers[-1]) == "API rate limit exceeded"
     assert answers[-1].headers["retry-after"] == "1"

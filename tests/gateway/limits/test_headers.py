@@ -2,17 +2,14 @@
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 
-from gateway.app import Gateway
-from gateway.limits.rate_limit import RateLimitStatus
 from storage.errors import UnavailableError
 from storage.store import Store
-from tests.fixtures import World, gateway_client, open_client, run_gateway
+from tests.fixtures import World, freeze_limiter, gateway_client, open_client, run_gateway
 from tests.gateway.cache.test_fast_path import serve_with_fast_path
 
 pytestmark = pytest.mark.anyio
@@ -157,16 +154,6 @@ async def test_the_fast_path_and_the_pipeline_count_into_one_bucket(
     assert {each.headers["ratelimit-policy"] for each in responses} == {
         '"default";q=100000;w=100000'
     }
-
-
-def freeze_limiter(gateway: Gateway) -> None:
-    """Make every request come at the same moment, so that nothing becomes available again."""
-    check, at = gateway.rate_limiter.check, time.monotonic()
-
-    def check_then(name: str, now: float) -> RateLimitStatus:
-        return check(name, at)
-
-    gateway.rate_limiter.check = check_then  # type: ignore[method-assign]
 
 
 async def test_requests_at_once_take_one_each(world: World) -> None:

@@ -12,7 +12,15 @@ from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.server.config import ConnectionLimits
 from rest.openapi.responses import ERROR_RESPONSES
 from rest.path_routing import PathRoute
-from tests.fixtures import ALL_FLAGS, MAP, World, gateway_client
+from tests.fixtures import (
+    ALL_FLAGS,
+    MAP,
+    World,
+    freeze_limiter,
+    gateway_client,
+    open_client,
+    run_gateway,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -83,9 +91,10 @@ async def test_an_unauthenticated_request_gets_the_documented_error(
 
 
 async def test_requests_over_the_rate_limit_get_the_documented_error(world: World) -> None:
-    settings = world.settings(rate_limit=1, rate_burst=1)
-    async with gateway_client(settings, world.keys.full) as client:
-        responses = [await client.get("/v1/units") for _ in range(3)]
+    async with run_gateway(world.settings(rate_limit=1, rate_burst=1)) as gateway:
+        freeze_limiter(gateway)
+        async with open_client(gateway, world.keys.full) as client:
+            responses = [await client.get("/v1/units") for _ in range(3)]
     response = responses[-1]
     assert (response.status_code, response.json()) == (429, documented(429, "rate"))
     assert "Retry-After" in _names(response)
