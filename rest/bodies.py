@@ -80,7 +80,7 @@ class JsonBody(RequestBody):
         decoder = msgspec.json.Decoder(model.body_type)
 
         def parse(body: bytes) -> dict[str, Any]:
-            if sum(map(body.count, b",:[{")) > MAX_UNTYPED_TOKENS:
+            if has_more_tokens(body, MAX_UNTYPED_TOKENS):
                 struct = decode_struct(body, decoder)
             else:
                 struct = to_struct(parse_json(body, is_input=self.has_numbers), model.body_type)
@@ -130,6 +130,26 @@ async def read_request_body(request: Request, media_type: str, max_bytes: int) -
         return await receive_body(request.receive, max_bytes, length.encode() if length else None)
     except BodyTooLargeError as error:
         raise body_too_large_error(error) from error
+
+
+def has_more_tokens(text: bytes, limit: int) -> bool:
+    """Whether a JSON text has more commas, colons and opening brackets outside strings than that.
+
+    Each value but the first follows one of them. Counting takes a few milliseconds a megabyte.
+
+    >>> has_more_tokens(b'{"a, b": [1, 2], "c": "1, 2, 3"}', 6)
+    False
+    """
+    if _count_tokens(text) <= limit:
+        return False
+    unescaped = text.replace(rb"\\", b"").replace(rb"\"", b"")
+    if unescaped.count(b'"') > 2 * (limit + 1):
+        return True
+    return _count_tokens(b"".join(unescaped.split(b'"')[::2])) > limit
+
+
+def _count_tokens(text: bytes) -> int:
+    return sum(map(text.count, b",:[{"))
 
 
 def parse_json(text: bytes, name: str = "body", *, is_input: bool = False) -> Any:

@@ -31,7 +31,7 @@ from schema.operations import (
     InvalidOperationError,
     Operation,
     check_size,
-    check_variables,
+    limit_exceeded_error,
     parse_client_operation,
     parse_operation,
 )
@@ -44,7 +44,7 @@ __all__ = [
     "Operation",
     "OperationResult",
     "RequestError",
-    "check_variables",
+    "limit_exceeded_error",
     "pause_if_due",
     "run_in_thread",
 ]

@@ -24,15 +24,12 @@ from graphql.validation import OverlappingFieldsCanBeMergedRule, specified_rules
 from resolvers.request.caller import Caller
 from resolvers.request.errors import LimitExceededError
 from schema.compiler.compiled_query import CompiledQuery
-from schema.costs.argument_size import measure_value
 from schema.costs.query_limits import QueryLimits
 from schema.costs.query_size import OperationMeasure
 from schema.overlapping_fields import OverlappingFieldsRule
 from schema.permissions import Requirement, requirement_of
 
 MAX_VALIDATION_ERRORS = 5
-MAX_VARIABLE_ITEMS = 50_000
-"""Objects and list items of all variables, also of those that the operation does not use."""
 MAX_NUMBER_DIGITS = 1_000
 """Digits of one number in a document; Python refuses to parse integers of more than 4,300."""
 RULES = [
@@ -147,16 +144,6 @@ def parse_client_operation(
     return operation
 
 
-def check_variables(variables: dict[str, Any]) -> None:
-    """Refuse variables of too many items, and empty them. Raises InvalidOperationError."""
-    if measure_value(variables, MAX_VARIABLE_ITEMS).items > MAX_VARIABLE_ITEMS:
-        variables.clear()  # before the garbage collector looks at them
-        message = f"The variables have over {MAX_VARIABLE_ITEMS} objects and list items"
-        raise _limit_exceeded(
-            LimitExceededError(message, limit="variables", maximum=MAX_VARIABLE_ITEMS)
-        )
-
-
 def check_size(operation: Operation, variables: Mapping[str, Any], limits: QueryLimits) -> None:
     """Raise InvalidOperationError if a client's operation exceeds a limit with these variables."""
     assert operation.measure is not None
@@ -169,12 +156,13 @@ def _limits_as_invalid_operation() -> Iterator[None]:
     try:
         yield
     except RecursionError as error:
-        raise _limit_exceeded(LimitExceededError(TOO_DEEP_MESSAGE, limit="nesting")) from error
+        raise limit_exceeded_error(LimitExceededError(TOO_DEEP_MESSAGE, limit="nesting")) from error
     except LimitExceededError as error:
-        raise _limit_exceeded(error) from error
+        raise limit_exceeded_error(error) from error
 
 
-def _limit_exceeded(error: LimitExceededError) -> InvalidOperationError:
+def limit_exceeded_error(error: LimitExceededError) -> InvalidOperationError:
+    """Return the error of an operation that is over a limit."""
     return InvalidOperationError(
         error.code, [GraphQLError(str(error), extensions=error.extensions)]
     )

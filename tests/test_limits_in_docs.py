@@ -89,8 +89,8 @@ DOCUMENTED = {
     "rest/body_errors:MAX_REPORTED_ERRORS": [
         ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),
     ],
-    "schema/operations:MAX_VARIABLE_ITEMS": [
-        ("graphql.md", "## Limits", "| `variables` | {:,} | objects and list items"),
+    "gateway/graphql:MAX_JSON_TOKENS": [
+        ("graphql.md", "## Limits", "| `variables` | {:,} | commas, colons and opening brackets"),
     ],
     "storage/attribute_assignments:MAX_VIOLATIONS": [
         ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),

@@ -14,6 +14,7 @@ from rest.bodies import (
     MAX_UNTYPED_TOKENS,
     UNIT_MAP_BODY,
     RequestBody,
+    has_more_tokens,
     pause_garbage_collection,
 )
 from rest.body_errors import MAX_REPORTED_ERRORS
@@ -171,6 +172,26 @@ def test_10_000_assignments_have_all_their_errors() -> None:
     fields = [f"data[{n}].{name}" for n in range(50) for name in ("asset_id", "unit_id")]
     assert len(fields) == MAX_REPORTED_ERRORS
     assert caught.value.fields == {name: ["must be a string, not a number"] for name in fields}
+
+
+@pytest.mark.parametrize(
+    ("value", "tokens"),
+    [
+        ({"a": [1, 2]}, 4),
+        ("1, 2: [{", 0),
+        ({"a, b": "[[[[", "c": '\\", {"'}, 4),
+        (["\\", ",,,,", '"', "::::", '\\"\\', "[[[["], 6),
+        ([","] * 100, 100),
+    ],
+)
+def test_tokens_are_counted_outside_strings(value: Any, tokens: int) -> None:
+    text = orjson.dumps(value)
+    assert not has_more_tokens(text, tokens)
+    assert has_more_tokens(text, tokens - 1)
+
+
+def test_strings_alone_show_that_a_text_has_more_tokens() -> None:
+    assert has_more_tokens(b'["a,b"' + b'"a,b"' * 1_000 + b"]", 50)
 
 
 # Garbage collection
