@@ -155,6 +155,24 @@ async def test_a_page_past_the_end_is_empty(store: Store) -> None:
     assert (page.data, page.paging.has_next) == ([], False)
 
 
+async def test_documents_are_freed_as_they_become_records(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(store, UNITS, [unit(f"u{number:03}", "a", "f") for number in range(250)])
+    found: list[dict[str, Any]] = []
+    find = Store._find_documents
+
+    async def keep(self: Store, *arguments: Any, **options: Any) -> list[dict[str, Any]]:
+        documents = await find(self, *arguments, **options)
+        found.extend(documents)
+        return documents
+
+    monkeypatch.setattr(Store, "_find_documents", keep)
+    page = await store.list_page(UNITS, ALL_ASSETS, {}, PageRequest(1, 250))
+    assert [record.id for record in page.data] == [f"u{number:03}" for number in range(250)]
+    assert found == [{}] * 250
+
+
 async def test_a_cursor_goes_on_behind_a_record_that_has_gone(store: Store) -> None:
     await fill(store, ASSETS, [asset(id) for id in "abcd"])
     first = await store.list_page(ASSETS, ALL_ASSETS, {}, PageRequest(1, 2))
