@@ -260,6 +260,8 @@ def _to_public_error(error: GraphQLError, logged: set[int]) -> GraphQLError:
     cause = error.original_error
     # Its message is written for clients, and its extensions have the code.
     if isinstance(cause, RequestError):
+        # Their frames refer back to them: only the garbage collector would free the request.
+        cause.__traceback__ = error.__traceback__ = None
         return error
     if isinstance(cause, UnavailableError):
         message, code = UNAVAILABLE_MESSAGE, "SERVICE_UNAVAILABLE"

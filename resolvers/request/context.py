@@ -6,6 +6,7 @@ of the event loop and read the records with one MongoDB command.
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import strawberry
@@ -114,10 +115,14 @@ class Context(Struct, frozen=True, eq=False):
         self.reads.mark_incomplete()
         return self._store
 
-    def cancel_loads(self) -> None:
-        """Cancel the reads in progress; those that are done stay."""
+    def end_loads(self) -> None:
+        """Cancel the reads in progress, and free what was read.
+
+        Loaders refer to this context. Only the garbage collector would free them together.
+        """
         for loader in self._loaders.values():
             loader.cancel()
+        self._loaders.clear()
 
     async def get_record(self, kind: RecordType[R], key: str) -> R | None:
         """Return the visible record with this key, or None; batched with its siblings."""
@@ -249,12 +254,12 @@ class Context(Struct, frozen=True, eq=False):
         )
 
     def _get_record_loader(self, kind: RecordType[R]) -> DataLoader[str | None, R | None]:
-        async def load(keys: list[str | None]) -> Sequence[R | None]:
-            return _align(
-                keys, await self.load_by_id(kind, [key for key in keys if key is not None])
-            )
+        return self._get_loader(kind.name, partial(self._load_records, kind))
 
-        return self._get_loader(kind.name, load)
+    async def _load_records(
+        self, kind: RecordType[R], keys: list[str | None]
+    ) -> Sequence[R | None]:
+        return _align(keys, await self.load_by_id(kind, [key for key in keys if key is not None]))
 
     def _get_loader(
         self, name: Any, load: BatchLoad[Any, Any], max_keys: int = MAX_KEYS_PER_COMMAND

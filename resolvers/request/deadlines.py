@@ -67,7 +67,7 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
         read.is_over = True
         _read.reset(token)
         driver.end_time_limit(limit)
-        context.cancel_loads()
+        context.end_loads()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Full collections run on a schedule, and large responses cause none."""
+"""Full collections run on a schedule, and requests leave little to collect."""
 
 import asyncio
 import gc
@@ -9,6 +9,8 @@ import pytest
 
 from gateway import garbage_collection
 from gateway.garbage_collection import THRESHOLDS, schedule_collections
+from resolvers.request.context import Context
+from tests.fixtures import World, gateway_client
 
 pytestmark = pytest.mark.anyio
 
@@ -55,3 +57,30 @@ async def test_old_cycles_are_freed_on_schedule(monkeypatch: pytest.MonkeyPatch)
         weakref.finalize(node, loop.call_soon_threadsafe, freed.set)
         del node
         await freed.wait()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '{ unit(id: "unit-1") { id floor { id asset { id } } } }',
+        "{ units(perPage: 5) { data { id floor { id } maps { data { id } } } } }",
+        "{ units(page: 0) { data { id } } }",
+    ],
+)
+async def test_what_a_query_has_read_is_freed_without_the_collector(
+    world: World, query: str
+) -> None:
+    async with gateway_client(world.settings(cache_mb=0), world.keys.full) as client:
+        await client.post("/graphql", json={"query": query})
+        gc.collect()
+        gc.disable()
+        try:
+            assert (await client.post("/graphql", json={"query": query})).status_code == 200
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            gc.collect()
+            left = [found for found in gc.garbage if isinstance(found, Context)]
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.enable()
+    assert not left
