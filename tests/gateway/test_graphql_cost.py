@@ -77,11 +77,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"s": [{}] * 40_000, "t": [{}]},
         {"max": 50, "requested": 40_000},
     ),
-    "variables": (MATRIX, {"s": [{}] * 240_000, "t": [{}]}, {"max": 50_000}),
+    "variables": (MATRIX, {"s": [{}] * 240_000, "t": [{}]}, {"max": 100_000}),
     "variables unused": (
         "{ __typename }",
-        {"x": [[]] * 50_000},
-        {"limit": "variables", "max": 50_000},
+        {"x": [[]] * 100_000},
+        {"limit": "variables", "max": 100_000},
     ),
 }
 
