@@ -227,6 +227,7 @@ INTERNAL = {
     "gateway/server/listener:MAX_ACCEPTED_AT_ONCE",
     "gateway/server/listener:MAX_LINGERING_REFUSALS",
     "gateway/server/admission:MAX_DELAY_SECONDS",
+    "gateway/server/admission:MAX_MORE_STARTS",
     "gateway/server/early_rejection:MAX_DISCARDED_DIGITS",
     "gateway/server/logs:MAX_BACKLOG_LINES",
     "resolvers/locations:MAX_COUNTED_RECORDS",

@@ -27,6 +27,8 @@ MAX_ARRIVING_BYTES = 128 << 20
 """Total of all incomplete request bodies: six times the largest body allowed."""
 REJECTIONS_PER_START = 2
 """A rejection takes 10 to 20 % of the time of a small request: work gets 70 to 80 %."""
+MAX_MORE_STARTS = 4
+"""Requests that a turn of the event loop starts for its rejections: 25 took 10 ms and more."""
 MAX_REJECTIONS_PER_SECOND = 1000
 """By the protocol: 3 to 6 % of the time of a worker. Clients that cause more wait."""
 REJECTION_BURST_SECONDS = 0.025
@@ -201,7 +203,8 @@ class Admission:
     def _begin_turn(self) -> None:
         self._has_started_one = False
         rejected, self._rejected_in_turn = self._rejected_in_turn, 0
-        more = min(rejected // REJECTIONS_PER_START, len(self._unstarted) - 1)
+        wanted = min(rejected // REJECTIONS_PER_START, MAX_MORE_STARTS)
+        more = min(wanted, len(self._unstarted) - 1)
         for _ in range(more):
             self._unstarted.popleft()()
         if self._unstarted:

@@ -151,18 +151,27 @@ def test_a_rejection_may_count_like_several() -> None:
     assert delays == pytest.approx([cheap.delay_after(100.0) for _ in range(200)][3::4])
 
 
-def test_more_requests_start_in_a_turn_with_many_rejections() -> None:
+@pytest.mark.parametrize(
+    ("rejections", "expected"),
+    [
+        (3 * REJECTIONS_PER_START, [1, 5, 6, 7, 8, 9]),
+        (9 * REJECTIONS_PER_START, [1, 6, 7, 8, 9]),  # a turn ends soon in any case
+    ],
+)
+def test_more_requests_start_in_a_turn_with_many_rejections(
+    rejections: int, expected: list[int]
+) -> None:
     async def scenario() -> None:
         admission, started = Admission(), list[int]()
         for number in range(10):
             admission.start(functools.partial(started.append, number))
-        for _ in range(3 * REJECTIONS_PER_START):
+        for _ in range(rejections):
             admission.count_rejection(OVERLOADED, "192.0.2.1")
         counts = []
         while len(started) < 10:
             counts.append(len(started))
             await asyncio.sleep(0)
-        assert counts == [1, 5, 6, 7, 8, 9]
+        assert counts == expected
         assert started == [*range(10)]
 
     asyncio.run(scenario())
