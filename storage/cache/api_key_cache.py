@@ -90,7 +90,12 @@ class ApiKeyCache:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator["ApiKeyCache"]:
-        """Write last uses to the database periodically, and once more at the end."""
+        """Write last uses to the database periodically, and once more at the end.
+
+        All keys are known from the beginning, or later if MongoDB cannot be read then.
+        """
+        with contextlib.suppress(UnavailableError):
+            await self._digests.refresh()
         try:
             async with run_in_background(self._flush_periodically()):
                 yield self

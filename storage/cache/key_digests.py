@@ -34,8 +34,12 @@ class KeyDigests:
     async def contain(self, digest: KeyDigest) -> bool:
         """Return whether a key has this digest. Raises UnavailableError."""
         if not self._is_current(self._last):
-            await asyncio.shield(self._start_reading())
+            await self.refresh()
         return digest in self._last.digests
+
+    async def refresh(self) -> None:
+        """Read all digests. Raises UnavailableError."""
+        await asyncio.shield(self._start_reading())
 
     def contained(self, digest: KeyDigest) -> bool:
         """Return whether a key had this digest when they were last read, without waiting.

@@ -79,6 +79,13 @@ async def is_from_memory(cache: ApiKeyCache, key: str, reads: Reads) -> bool:
     return reads.number == before
 
 
+async def test_every_key_is_known_from_the_beginning(database: Any) -> None:
+    _, key = await create(database)
+    async with open_api_key_cache(database) as cache:
+        assert cache.is_known(key)
+        assert not cache.is_known("x" * len(key))
+
+
 async def test_an_unknown_key_is_cached_as_unknown(
     database: Any, reads: Reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
