@@ -17,7 +17,6 @@ from resolvers.request.errors import LimitExceededError
 from rest.bodies import (
     has_more_tokens,
     parse_json,
-    pause_garbage_collection,
     read_request_body,
 )
 from rest.disconnection import run_while_connected
@@ -143,8 +142,7 @@ async def _read_request(request: Request) -> GraphQLRequest:
             raise limit_exceeded_error(
                 LimitExceededError(message, limit="variables", maximum=MAX_JSON_TOKENS)
             )
-        with pause_garbage_collection():
-            return _parse_request(parse_json(body))
+        return _parse_request(parse_json(body))
     members: dict[str, Any] = dict(request.query_params)
     for name in ("variables", "extensions"):
         if name in members:

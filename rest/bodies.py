@@ -1,10 +1,7 @@
 """Request bodies: their media types and limits, and their conversion to variables."""
 
-import gc
 import re
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -37,10 +34,6 @@ MAX_UNTYPED_TOKENS = 200_000
 No other thread runs while orjson makes its values, nor while they are freed: up to 50 ms."""
 
 _BYTE_OFFSET = re.compile(r" \(byte (\d+)\)")
-
-_collector_lock = threading.Lock()
-_collector_pauses = 0
-_is_collector_to_resume = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +151,7 @@ def parse_json(text: bytes, name: str = "body", *, is_input: bool = False) -> An
     With `is_input`, a number that no float can hold is invalid input: HttpError 422.
     """
     try:
-        with pause_garbage_collection():
-            return orjson.loads(text)
+        return orjson.loads(text)
     except orjson.JSONDecodeError as error:
         # The message of orjson for a number such as 1e999.
         if is_input and "infinity" in error.msg:
@@ -171,27 +163,6 @@ def parse_json(text: bytes, name: str = "body", *, is_input: bool = False) -> An
             f"The {name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}",
             "BAD_REQUEST",
         ) from error
-
-
-@contextmanager
-def pause_garbage_collection() -> Iterator[None]:
-    """Keep the garbage collector from looking at new values again and again as they are made.
-
-    Several threads may do so at once: it resumes after the last of them.
-    """
-    global _collector_pauses, _is_collector_to_resume
-    with _collector_lock:
-        if _collector_pauses == 0:
-            _is_collector_to_resume = gc.isenabled()
-            gc.disable()
-        _collector_pauses += 1
-    try:
-        yield
-    finally:
-        with _collector_lock:
-            _collector_pauses -= 1
-            if _collector_pauses == 0 and _is_collector_to_resume:
-                gc.enable()
 
 
 def to_struct(value: Any, model: type[T]) -> T:
@@ -208,8 +179,7 @@ def decode_struct(text: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     Raises HttpError 422 that names the first wrong member, or 400.
     """
     try:
-        with pause_garbage_collection():
-            return decoder.decode(text)
+        return decoder.decode(text)
     except msgspec.ValidationError as error:
         raise invalid_input_error(name_first_error(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

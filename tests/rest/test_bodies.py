@@ -1,7 +1,5 @@
 """Request bodies become variables, and errors name the member in the body."""
 
-import gc
-import threading
 from typing import Any
 
 import orjson
@@ -15,7 +13,6 @@ from rest.bodies import (
     UNIT_MAP_BODY,
     RequestBody,
     has_more_tokens,
-    pause_garbage_collection,
 )
 from rest.body_errors import MAX_REPORTED_ERRORS
 from rest.endpoint_table import ENDPOINTS
@@ -192,53 +189,3 @@ def test_tokens_are_counted_outside_strings(value: Any, tokens: int) -> None:
 
 def test_strings_alone_show_that_a_text_has_more_tokens() -> None:
     assert has_more_tokens(b'["a,b"' + b'"a,b"' * 1_000 + b"]", 50)
-
-
-# Garbage collection
-
-
-def test_garbage_is_collected_again_after_the_last_of_several_pauses(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    first_ended, second_began = threading.Event(), threading.Event()
-    is_on: list[bool] = []
-    disable = gc.disable
-
-    def wait_for_first() -> None:
-        second_began.set()
-        assert first_ended.wait(60)
-
-    def disable_late() -> None:
-        # The first pause ends between the second one's look at the collector and its own change.
-        if threading.current_thread() is second:
-            wait_for_first()
-        disable()
-
-    def pause_second() -> None:
-        with pause_garbage_collection():
-            wait_for_first()
-            is_on.append(gc.isenabled())
-
-    second = threading.Thread(target=pause_second)
-    monkeypatch.setattr(gc, "disable", disable_late)
-    assert gc.isenabled()
-    try:
-        with pause_garbage_collection():
-            second.start()
-            assert second_began.wait(60)
-        first_ended.set()
-        second.join()
-        is_on.append(gc.isenabled())
-    finally:
-        gc.enable()
-    assert is_on == [False, True]
-
-
-def test_a_collector_that_was_off_stays_off() -> None:
-    gc.disable()
-    try:
-        with pause_garbage_collection():
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
