@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 OBJECTS_IN_PART = 500
 """Objects that are handled before a look at the clock."""
-MAX_SLICE_SECONDS = 0.01
+MAX_SLICE_SECONDS = 0.005
 """How long one request may hold the event loop before others get a turn."""
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import gc
 import logging
 import os
 import pickle
@@ -22,7 +23,6 @@ import uvloop
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.errors import StartError, TlsError
-from gateway.garbage_collection import schedule_collections
 from gateway.limits.arrival_table import ArrivalTables
 from gateway.server import logs, tls
 from gateway.server.config import (
@@ -109,7 +109,8 @@ class UvicornServer(uvicorn.Server):
             return
         await super().startup(sockets)
         if self.started and not self.should_exit:
-            schedule_collections(asyncio.get_running_loop())
+            gc.collect()
+            gc.freeze()  # modules and schema live for ever: keep them out of later collections
             self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

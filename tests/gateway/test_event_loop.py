@@ -19,7 +19,6 @@ import orjson
 import pytest
 from graphql import get_introspection_query
 
-from gateway.garbage_collection import schedule_collections
 from schema import execution, operations
 from storage.mongo import driver
 from storage.pauses import MAX_SLICE_SECONDS, OBJECTS_IN_PART, build_in_parts
@@ -87,10 +86,9 @@ async def large_client(
     await driver.close(mongo)
     async with gateway_client(world.settings(cache_mb=64), world.keys.full) as client:
         client.headers.update(ALL_FLAGS)
-        thresholds = gc.get_threshold()
-        schedule_collections(asyncio.get_running_loop())  # as a worker does when it has started
+        gc.collect()
+        gc.freeze()  # as a worker does when it has started
         yield client
-        gc.set_threshold(*thresholds)
     gc.unfreeze()
     drop_world(world)
 
