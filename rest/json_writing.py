@@ -15,8 +15,7 @@ BYTES_IN_PART = 1_000_000
 async def write_json(value: Any, check_size: Callable[[int], None] | None = None) -> bytes:
     """Return a value as JSON, and let other requests run in between.
 
-    A long list is emptied as it is written: freeing a large response at once would take as long as
-    writing it. `check_size` receives the bytes written so far, from time to time, and may raise.
+    `check_size` receives the bytes written so far, from time to time, and may raise.
 
     >>> import asyncio
     >>> asyncio.run(write_json({"data": ["a", {}], "paging": None}))
@@ -33,7 +32,7 @@ async def write_json(value: Any, check_size: Callable[[int], None] | None = None
     return b"".join(pieces)
 
 
-def _iter_pieces(value: Any, *, is_in_list: bool = False) -> Iterator[bytes]:
+def _iter_pieces(value: Any) -> Iterator[bytes]:
     size = estimate_bytes(value)
     if size <= BYTES_IN_PART or not value or not isinstance(value, (list, dict)):
         yield orjson.dumps(value)
@@ -41,20 +40,17 @@ def _iter_pieces(value: Any, *, is_in_list: bool = False) -> Iterator[bytes]:
         separator = b"{"
         for name, member in value.items():
             yield separator + orjson.dumps(name) + b":"
-            yield from _iter_pieces(member, is_in_list=is_in_list)
+            yield from _iter_pieces(member)
             separator = b","
         yield b"}"
     else:
         separator = b"["
         count = max(1, len(value) * BYTES_IN_PART // size)
         for start in range(0, len(value), count):
-            part = value[start : start + count]
             yield separator
             if count > 1:
-                yield orjson.dumps(part)[1:-1]
+                yield orjson.dumps(value[start : start + count])[1:-1]
             else:
-                yield from _iter_pieces(part[0], is_in_list=True)
+                yield from _iter_pieces(value[start])
             separator = b","
-            if not is_in_list:  # an object in a list may be there again
-                value[start : start + count] = [None] * len(part)
         yield b"]"
