@@ -51,8 +51,10 @@ __all__ = [
 
 DEFAULT_DEADLINE_SECONDS = 10.0
 MAX_CACHED_OPERATIONS = 1_000
-MAX_OPERATION_BYTES = 64 << 20
-"""Memory of all cached operations, with the code that was generated for them."""
+MAX_OPERATION_BYTES = 24 << 20
+"""Memory of all cached operations, with the code that was generated for them.
+
+The garbage collector looks through it, up to 135 ms for the longest documents."""
 MAX_INTERPRETED_COST = 1_000
 """Cost of an operation that only graphql-core can run: it holds the event loop all the time."""
 MIN_COST_FOR_CODE = 500
@@ -183,7 +185,7 @@ class Executor:
         """
         if operation.is_query:
             return limit_read(work, context, self.deadline_seconds)
-        return limit_write(work, self.deadline_seconds)
+        return limit_write(work, context, self.deadline_seconds)
 
     async def _execute(
         self,
@@ -249,7 +251,20 @@ def _to_operation_result(
     data: dict[str, Any] | None, errors: Sequence[GraphQLError]
 ) -> OperationResult:
     logged: set[int] = set()
-    return OperationResult(data, [_to_public_error(error, logged) for error in errors])
+    public_errors = [_to_public_error(error, logged) for error in errors]
+    for error in errors:
+        _drop_frames(error)
+        _drop_frames(error.original_error)
+    return OperationResult(data, public_errors)
+
+
+def _drop_frames(error: BaseException | None) -> None:
+    """Drop the frames of an error: they refer back to it, so that only the garbage collector would
+    free what the request has read.
+    """
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
 
 
 def _to_public_error(error: GraphQLError, logged: set[int]) -> GraphQLError:
@@ -260,8 +275,6 @@ def _to_public_error(error: GraphQLError, logged: set[int]) -> GraphQLError:
     cause = error.original_error
     # Its message is written for clients, and its extensions have the code.
     if isinstance(cause, RequestError):
-        # Their frames refer back to them: only the garbage collector would free the request.
-        cause.__traceback__ = error.__traceback__ = None
         return error
     if isinstance(cause, UnavailableError):
         message, code = UNAVAILABLE_MESSAGE, "SERVICE_UNAVAILABLE"

@@ -187,7 +187,7 @@ def _parse_within_limits(text: str, limits: QueryLimits) -> DocumentNode:
 
 def _parse_document(text: str, max_tokens: int | None) -> DocumentNode:
     try:
-        return graphql.parse(text, max_tokens=max_tokens)
+        document = graphql.parse(text, max_tokens=max_tokens)
     except GraphQLError as error:
         if max_tokens is not None and error.message == _TOKENS_MESSAGE.format(max_tokens):
             raise LimitExceededError(
@@ -198,6 +198,17 @@ def _parse_document(text: str, max_tokens: int | None) -> DocumentNode:
         if error.message == _NESTING_MESSAGE:
             raise LimitExceededError(TOO_DEEP_MESSAGE, limit="nesting") from error
         raise InvalidOperationError("GRAPHQL_PARSE_FAILED", [error]) from error
+    _unlink_tokens(document)
+    return document
+
+
+def _unlink_tokens(document: DocumentNode) -> None:
+    """Cut the chain of tokens, which only the garbage collector would free with the document."""
+    token = document.loc.start_token if document.loc else None
+    while token is not None:
+        following = token.next
+        token.prev = token.next = None
+        token = following
 
 
 def _validate_operation(

@@ -99,7 +99,7 @@ def _reschedule(read: _Read, end: float) -> None:
         read.timeout.reschedule(end)
 
 
-async def limit_write(work: Coroutine[Any, Any, T], seconds: float) -> T:
+async def limit_write(work: Coroutine[Any, Any, T], context: Context, seconds: float) -> T:
     """Return what `work` returns; let MongoDB end its commands after `seconds`.
 
     `check_deadline` fails from then on.
@@ -110,6 +110,7 @@ async def limit_write(work: Coroutine[Any, Any, T], seconds: float) -> T:
             return await work
         finally:
             _write.reset(token)
+            context.end_loads()
 
 
 def check_deadline() -> None:

@@ -155,7 +155,7 @@ async def test_requests_at_once_are_all_counted(gateway: Gateway, reads: list[st
     statuses = await asyncio.gather(*(ask(gateway, key) for key in keys))
     assert sorted(statuses) == [403] * BURST + [429] * 3 * BURST
     assert reads.count("find_api_key") == BURST
-    assert reads.count("list_digests") == 1
+    assert reads.count("list_digests") <= 1
 
 
 async def test_other_addresses_are_not_throttled(gateway: Gateway) -> None:
