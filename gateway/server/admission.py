@@ -26,7 +26,8 @@ MAX_KEYLESS_IN_FLIGHT = 20
 MAX_ARRIVING_BYTES = 128 << 20
 """Total of all incomplete request bodies: six times the largest body allowed."""
 REJECTIONS_PER_START = 2
-"""A rejection takes 10 to 20 % of the time of a small request: work gets 70 to 80 %."""
+"""A rejection takes 10 to 20 % of the time of a small request: work gets 70 to 80 %, or less in a
+turn with more rejections than MAX_MORE_STARTS are for."""
 MAX_MORE_STARTS = 4
 """Requests that a turn of the event loop starts for its rejections: 25 took 10 ms and more."""
 MAX_REJECTIONS_PER_SECOND = 1000
