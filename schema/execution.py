@@ -262,7 +262,9 @@ def _drop_frames(error: BaseException | None) -> None:
     """Drop the frames of an error: they refer back to it, so that only the garbage collector would
     free what the request has read.
     """
-    while error is not None:
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         error.__traceback__ = None
         error = error.__cause__ or error.__context__
 

@@ -33,7 +33,8 @@ async def read_sensor(info: Info, at: int = 0) -> int:
     """A reading."""
     CALLS["reading"] += 1
     if at < 0:
-        raise ZeroDivisionError("no reading")
+        error = ZeroDivisionError("no reading")
+        raise error from (error if at == -2 else None)
     return at
 
 
@@ -118,15 +119,17 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     return [record for record in caplog.records if record.name == "floorgate.graphql"]
 
 
+@pytest.mark.parametrize("at", [-1, -2], ids=["plain", "its own cause"])
 async def test_a_resolver_that_fails_is_called_once_logged_and_masked(
-    executor: Executor, caplog: pytest.LogCaptureFixture
+    executor: Executor, caplog: pytest.LogCaptureFixture, at: int
 ) -> None:
-    [error] = (await run(executor, "{ reading(at: -1) }")).errors
+    [error] = (await run(executor, f"{{ reading(at: {at}) }}")).errors
     assert (error.message, error.extensions) == ("Server error", {"code": "SERVER_ERROR"})
     [record] = logged(caplog)
     assert record.levelname == "ERROR"
     assert record.exc_info is not None
     assert record.exc_info[0] is ZeroDivisionError
+    assert record.exc_info[2] is not None
     assert CALLS == {"reading": 1}
 
 
