@@ -9,7 +9,7 @@ from msgspec import structs
 
 from bench import overload
 from bench.data.workloads import UNIT, WORKLOADS
-from bench.overload import OverloadSample, measure_gateway, summarize_rounds
+from bench.overload import PATIENT_CLIENTS, OverloadSample, measure_gateway, summarize_rounds
 from tests.bench.load.canned import DIRECTORY, CannedLoad, build_outcome, build_server
 
 [WORKLOAD] = [workload for workload in WORKLOADS if workload.name == UNIT]
@@ -27,7 +27,7 @@ def test_each_factor_of_the_peak_before_it_is_due_whatever_is_answered() -> None
     server = replace(build_server(*map(float, range(20))), pid=os.getpid())
     patient = CannedLoad(build_outcome(1.0, 5, 15), build_outcome(1.0, 4, 16))
     samples = list(measure_gateway(server, WORKLOAD, DIRECTORY, load, patient, 1.0))
-    assert [order.rate for order in patient.orders] == [20, 20]
+    assert [order.rate for order in patient.orders] == [PATIENT_CLIENTS] * 2
     assert [sample.refused_p99_ms for sample in samples] == [19.0, 20.0]
     assert [order.rate for order in load.orders] == [None, 2000.0, None, None, 4800.0, None]
     assert [(sample.peak, sample.goodput_share, sample.refused) for sample in samples] == [
