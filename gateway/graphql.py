@@ -14,11 +14,7 @@ from gateway.browser_pages import graphiql_response
 from gateway.negotiation import parse_weights
 from resolvers.request.budget import Budget
 from resolvers.request.errors import LimitExceededError
-from rest.bodies import (
-    has_more_tokens,
-    parse_json,
-    read_request_body,
-)
+from rest.bodies import has_more_tokens, parse_json, read_request_body
 from rest.disconnection import run_while_connected
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RequestServices
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, method_not_allowed_error

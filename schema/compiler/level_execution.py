@@ -1,7 +1,7 @@
 """Execute a selection level by level, without generated code, and report errors by field.
 
-It runs the operations for which generating code does not pay, and completes those whose generated
-code has failed: what their resolvers returned is used, so that no resolver is called again.
+It runs operations that are not worth generating code for. It also finishes those in which generated
+code failed: it uses what their resolvers returned, so that no resolver is called again.
 
 Every field runs to its end. Each null that an error causes has one error: if several fields of an
 object fail that must not be null, the first in document order (GraphQL, section 6.4.4).

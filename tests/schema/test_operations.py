@@ -1,6 +1,9 @@
 """Parsing and validating operations."""
 
+import gc
+
 import pytest
+from graphql import Token
 
 from schema.costs.query_limits import QueryLimits
 from schema.operations import InvalidOperationError, parse_client_operation, parse_operation
@@ -47,3 +50,19 @@ def test_limits_hold_for_clients_alone(text: str, limits: QueryLimits) -> None:
     assert code_of(caught.value) == "LIMIT_EXCEEDED"
     if "999" not in text:
         parse_operation(GRAPHQL_SCHEMA, text, None)
+
+
+def test_the_tokens_of_a_document_are_freed_with_it() -> None:
+    operation = parse_operation(GRAPHQL_SCHEMA, TWO, "A")
+    gc.collect()  # what graphql-core leaves of the validation
+    gc.disable()
+    try:
+        del operation
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        left = [found for found in gc.garbage if isinstance(found, Token)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert not left

@@ -329,7 +329,7 @@ async def test_one_owner_has_as_many_processes_as_it_may(
         for name in ("a1", "a2", "b1", "b2"):
             await waiting.start(name, owner=name[0])
         assert await waiting.is_refused("a")
-        await waiting.start("c1", owner="c")  # nobody else may have the third process
+        await waiting.start("c1", owner="c")  # the third process is for other owners
         for name in ("c1", "b1", "b2", "a1", "a2"):
             await waiting.end(name)
 
