@@ -268,17 +268,30 @@ async def create_world(
 
 @pytest.fixture(scope="session")
 def world(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """The world that tests only read."""
+    """The world that tests only read, and that is at the end what it was at the start."""
     bundle = tmp_path_factory.mktemp("world") / "bundle.json"
     world = asyncio.run(create_world(mongo_url, uuid.uuid4().hex, bundle))
+    before = hash_collections(world)
     yield world
+    after = hash_collections(world)
     drop_world(world)
+    assert after == before, "a test changed the shared world: it needs own_world"
 
 
 @pytest.fixture
 def own_world(mongo_url: str, database_name: str, tmp_path: Path) -> World:
     """A world that the test may change."""
     return asyncio.run(create_world(mongo_url, database_name, tmp_path / "bundle.json"))
+
+
+def hash_collections(world: World) -> dict[str, str]:
+    """The hashes of the collections that only a write changes, by their names.
+
+    A gateway notes when keys were last used, and takes the lease of imports when it starts.
+    """
+    with MongoClient[dict[str, Any]](world.mongo_url) as client:
+        hashes: dict[str, str] = client[world.database].command("dbHash")["collections"]
+    return {name: hashes[name] for name in hashes.keys() - {"api_key_uses", "imports"}}
 
 
 def drop_world(world: World) -> None:

@@ -148,11 +148,11 @@ async def test_an_unknown_address_needs_no_key_to_be_unknown(anonymous: httpx.As
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 async def test_the_work_of_a_request_in_threads_is_done_for_its_key(
-    world: World, endpoint: str
+    own_world: World, endpoint: str
 ) -> None:
-    async with open_database(world) as database:
+    async with open_database(own_world) as database:
         key_id, key = await make_key(database, "worker")
-    async with gateway_client(world.settings(), key) as client:
+    async with gateway_client(own_world.settings(), key) as client:
         assert (await client.get(endpoint)).status_code == 200
     assert owner.get() == key_id
 

@@ -66,11 +66,11 @@ async def test_a_key_that_does_not_match_its_pattern_is_rejected(
 
 
 @pytest.mark.slow
-async def test_a_list_holds_only_what_the_key_may_access(world: World) -> None:
+async def test_a_list_holds_only_what_the_key_may_access(own_world: World) -> None:
     permissions = ("service.asset-references.read", "service.unit-references.read")
-    async with open_database(world) as database:
+    async with open_database(own_world) as database:
         _, key = await make_key(database, "reader", permissions=permissions, asset_ids=[SEEN])
-    async with gateway_client(world.settings(), key) as client:
+    async with gateway_client(own_world.settings(), key) as client:
         assert await listed(client, "/v1/assets/references") == [(SEEN, "crm"), (SEEN, "erp")]
         assert ("unit-s", "crm") not in await listed(client, "/v1/units/references")
         assert await listed(client, "/v1/units/references?asset=south%2F%20%25") == []
