@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.load.machine import load_average
-from resolvers import catalog
+from resolvers.administration import catalog
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from rest import graphql_documents

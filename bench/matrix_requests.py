@@ -30,10 +30,10 @@ from rich.table import Table as Sheet
 from bench import constant
 from bench.load.machine import LOAD_CORE, SERVER_CORE, cpu_seconds, load_average, pin_to_cores
 from bench.load.servers import CHECKOUT, stop_at_exit
-from resolvers import catalog
+from resolvers.administration import catalog
 from resolvers.processing import pipeline
 from resolvers.request.caller import CALCULATE_DISTANCES_PERMISSION
-from storage import api_keys
+from storage.administration import api_keys
 from storage.embedded import embedded_mongo
 from storage.locations import LOCATIONS
 from storage.mongo import driver

@@ -35,7 +35,7 @@ from rest.errors import not_found_error, service_unavailable_error
 from rest.path_routing import SCOPE_ROUTE, PathRoute, PathRouter
 from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA
-from storage.audit import Actor, Origin
+from storage.administration.audit import Actor, Origin
 from storage.mongo import driver
 from storage.mongo.tasks import run_in_background
 

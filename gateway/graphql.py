@@ -12,8 +12,8 @@ from starlette.types import ASGIApp
 
 from gateway.browser_pages import graphiql_response
 from gateway.negotiation import parse_weights
-from resolvers.request.budget import Budget
 from resolvers.request.errors import LimitExceededError
+from resolvers.request.limits.budget import Budget
 from rest.bodies import has_more_tokens, parse_json, read_request_body
 from rest.disconnection import run_while_connected
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RequestServices

@@ -18,7 +18,7 @@ from gateway.middleware.cors import VARY_ORIGIN_LINE
 from gateway.settings import BYTES_PER_MB, Settings
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.processes.process_pool import ProcessPool
-from storage.audit import delete_audit_records
+from storage.administration.audit import delete_audit_records
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.bookmarks import PageBookmarks

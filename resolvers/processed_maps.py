@@ -8,8 +8,8 @@ from strawberry.scalars import JSON
 from resolvers.processing.network_build import REQUIRED_PERCENTAGE
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.context import Info
-from resolvers.request.deadlines import without_deadline
 from resolvers.request.input_rules import ID, argument
+from resolvers.request.limits.deadlines import without_deadline
 
 
 class ProcessedMap(NamedTuple):

@@ -13,9 +13,9 @@ from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
 from resolvers.processes.process_pool import ProcessPool, max_seconds
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info
-from resolvers.request.deadlines import extend_read
 from resolvers.request.errors import MalformedDocumentError, RefusedDocumentError
 from resolvers.request.input_rules import argument
+from resolvers.request.limits.deadlines import extend_read
 from storage.maps import Map
 
 SvgDocument = NewType("SvgDocument", bytes)

@@ -16,10 +16,10 @@ from graphql import ExecutionResult, GraphQLError, GraphQLSchema
 from resolvers.request.caching import Cache
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
-from resolvers.request.deadlines import limit_read, limit_write
 from resolvers.request.errors import LimitExceededError, RequestError, UnavailableError
-from resolvers.request.pauses import pause_if_due
-from resolvers.request.threads import run_in_thread
+from resolvers.request.limits.deadlines import limit_read, limit_write
+from resolvers.request.limits.pauses import pause_if_due
+from resolvers.request.limits.threads import run_in_thread
 from schema.compiler.selection import UnsupportedQueryError
 from schema.compiler.variable_coercion import InvalidVariablesError
 from schema.costs.argument_size import measure_value

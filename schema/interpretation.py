@@ -26,7 +26,7 @@ from graphql.pyutils import Path, is_iterable
 
 from resolvers.request.context import Context
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS, LimitExceededError
-from resolvers.request.threads import run_in_thread
+from resolvers.request.limits.threads import run_in_thread
 from schema.compiler.leaves import InvalidResultError
 from schema.compiler.level_execution import MAX_ERRORS
 from schema.compiler.runtime import settle_all

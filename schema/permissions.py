@@ -35,8 +35,8 @@ from resolvers.request.caller import (
 )
 from resolvers.request.caller import FLAGS as FLAGS
 from resolvers.request.context import Context
-from resolvers.request.deadlines import check_deadline
 from resolvers.request.errors import FlagRequiredError, PermissionRequiredError, RequestError
+from resolvers.request.limits.deadlines import check_deadline
 from schema.definitions import cost_of, strawberry_field_of
 
 

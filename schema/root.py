@@ -4,11 +4,11 @@ import strawberry
 from graphql import GraphQLSchema
 from strawberry.schema.config import StrawberryConfig
 
-import resolvers.api_keys
+import resolvers.administration.api_keys
+import resolvers.administration.audit
+import resolvers.administration.catalog
 import resolvers.assets
 import resolvers.attributes
-import resolvers.audit
-import resolvers.catalog
 import resolvers.maps
 import resolvers.processed_maps
 import resolvers.references
@@ -63,8 +63,12 @@ class Query:
     attribute_group = resolver_field(
         resolvers.attributes.get_attribute_group, AttributeGroup | None, CAN_READ_ATTRIBUTES
     )
-    api_keys = resolver_field(resolvers.api_keys.list_api_keys, Page[ApiKey], IS_ADMIN)
-    audit_log = resolver_field(resolvers.audit.list_audit_log, Page[AuditRecord], IS_ADMIN)
+    api_keys = resolver_field(
+        resolvers.administration.api_keys.list_api_keys, Page[ApiKey], IS_ADMIN
+    )
+    audit_log = resolver_field(
+        resolvers.administration.audit.list_audit_log, Page[AuditRecord], IS_ADMIN
+    )
 
 
 @strawberry.type(description="Operations that change the directory.")
@@ -76,15 +80,19 @@ class Mutation:
         resolvers.attributes.unassign_attributes, bool, CAN_WRITE_ATTRIBUTES
     )
     import_catalog = resolver_field(
-        resolvers.catalog.import_catalog_text,
-        output_type(resolvers.catalog.ImportResult, "ImportSummary"),
+        resolvers.administration.catalog.import_catalog_text,
+        output_type(resolvers.administration.catalog.ImportResult, "ImportSummary"),
         IS_ADMIN,
         cost=PROCESS_COST,
     )
     create_api_key = resolver_field(
-        resolvers.api_keys.create_api_key, output_type(resolvers.api_keys.CreatedApiKey), IS_ADMIN
+        resolvers.administration.api_keys.create_api_key,
+        output_type(resolvers.administration.api_keys.CreatedApiKey),
+        IS_ADMIN,
     )
-    revoke_api_key = resolver_field(resolvers.api_keys.revoke_api_key, strawberry.ID, IS_ADMIN)
+    revoke_api_key = resolver_field(
+        resolvers.administration.api_keys.revoke_api_key, strawberry.ID, IS_ADMIN
+    )
     process_map = resolver_field(
         resolvers.processed_maps.process_map,
         output_type(resolvers.processed_maps.ProcessedMap),

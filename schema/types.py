@@ -9,9 +9,9 @@ from datetime import datetime
 import strawberry
 from strawberry.scalars import JSON
 
+import resolvers.administration.audit
 import resolvers.assets
 import resolvers.attributes
-import resolvers.audit
 import resolvers.backgrounds
 import resolvers.distances
 import resolvers.floors
@@ -274,11 +274,11 @@ class ApiKey:
 
 
 AuditChange = output_type(
-    resolvers.audit.AuditChange, operation=str, before=JSON | None, after=JSON | None
+    resolvers.administration.audit.AuditChange, operation=str, before=JSON | None, after=JSON | None
 )
 AuditRecord = output_type(
-    resolvers.audit.AuditRecord,
-    actor=output_type(resolvers.audit.Actor, "AuditActor", type=str),
+    resolvers.administration.audit.AuditRecord,
+    actor=output_type(resolvers.administration.audit.Actor, "AuditActor", type=str),
     interface=str,
     changes=list[AuditChange],  # type: ignore[valid-type]
 )

@@ -19,9 +19,16 @@ from collections.abc import (
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from storage import audit
+from storage.administration import audit
+from storage.administration.audit import (
+    Action,
+    AuditChange,
+    AuditEntry,
+    AuditTarget,
+    Operation,
+    Origin,
+)
 from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, Assignment, AttributeGroup
-from storage.audit import Action, AuditChange, AuditEntry, AuditTarget, Operation, Origin
 from storage.errors import StorageError
 from storage.mongo import driver
 from storage.pauses import build_in_parts, pause_if_due

@@ -3,8 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-from storage import audit
-from storage.audit import MAX_LISTED_IDS, AuditChange, AuditEntry, AuditTarget, Operation, Origin
+from storage.administration import audit
+from storage.administration.audit import (
+    MAX_LISTED_IDS,
+    AuditChange,
+    AuditEntry,
+    AuditTarget,
+    Operation,
+    Origin,
+)
 from storage.bundles.importing.recovery import hold_import_lease
 from storage.bundles.importing.timestamps import has_same_content, set_timestamps
 from storage.locations import LOCATIONS, Location

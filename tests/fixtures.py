@@ -23,9 +23,9 @@ from pymongo import MongoClient
 from gateway.app import Gateway
 from gateway.limits.rate_limit import RateLimitStatus
 from gateway.settings import Settings
-from resolvers.catalog import import_catalog
+from resolvers.administration.catalog import import_catalog
 from resolvers.request.caller import FLAGS, PERMISSIONS
-from storage import api_keys
+from storage.administration import api_keys
 from storage.mongo import driver
 
 BASE_URL = "https://directory.test"

@@ -19,7 +19,7 @@ from pymongo import MongoClient
 from gateway.cli.main import main
 from rest.endpoint_table import ENDPOINTS
 from schema.root import GRAPHQL_SCHEMA
-from storage.audit import ACTIONS, AUDIT_COLLECTION
+from storage.administration.audit import ACTIONS, AUDIT_COLLECTION
 from tests.fixtures import ALL_FLAGS, SEEN, UNIT, World, gateway_client
 from tests.gateway.cli.commands import floorgate
 from tests.gateway.floorgate_process import storage_options

@@ -195,9 +195,21 @@ STORAGE_LAYERS: dict[str, set[str]] = {
     "storage.records": set(),
     "storage.mongo": {"storage.records"},
     "storage.embedded": {"storage.mongo"},
-    "storage.cache": {"storage.mongo", "storage.records"},
-    "storage.setup": {"storage.mongo", "storage.records", "storage.embedded"},
-    "storage.bundles": {"storage.cache", "storage.mongo", "storage.records", "storage.setup"},
+    "storage.administration": {"storage.mongo", "storage.records"},
+    "storage.cache": {"storage.administration", "storage.mongo", "storage.records"},
+    "storage.setup": {
+        "storage.administration",
+        "storage.embedded",
+        "storage.mongo",
+        "storage.records",
+    },
+    "storage.bundles": {
+        "storage.administration",
+        "storage.cache",
+        "storage.mongo",
+        "storage.records",
+        "storage.setup",
+    },
 }
 """The folders of storage; the resources, in storage itself, are known to those of more than one."""
 

@@ -57,17 +57,17 @@ DOCUMENTED = {
     "rest/request_body:MAX_URL_BYTES": [
         ("operation.md", "## Connection limits", "max url bytes | {:,}"),
     ],
-    "resolvers/audit:MAX_AUDIT_PER_PAGE": [
+    "resolvers/administration/audit:MAX_AUDIT_PER_PAGE": [
         ("graphql.md", "## Audit log", "A page holds {:,} records at most"),
     ],
-    "storage/audit:MAX_LISTED_IDS": [
+    "storage/administration/audit:MAX_LISTED_IDS": [
         ("operation.md", "## Audit log", "with the first {:,} ids"),
         ("operation.md", "## Audit log", "The list of assets ends after {:,}"),
     ],
-    "storage/audit:MAX_SHOWN_CHANGES": [
+    "storage/administration/audit:MAX_SHOWN_CHANGES": [
         ("graphql.md", "## Audit log", "its first {:,} changes"),
     ],
-    "storage/audit:MAX_SHOWN_IDS": [
+    "storage/administration/audit:MAX_SHOWN_IDS": [
         ("graphql.md", "## Audit log", "each change its first {:,} ids"),
         ("operation.md", "## Logs", "the first {:,} ids"),
     ],
@@ -119,7 +119,7 @@ DOCUMENTED = {
     "resolvers/request/arguments:MAX_CURSOR_CHARACTERS": [
         ("rest.md", "## Lists", "`after` of at most {:,} characters"),
     ],
-    "resolvers/request/budget:MAX_RECORDS_PER_REQUEST": [
+    "resolvers/request/limits/budget:MAX_RECORDS_PER_REQUEST": [
         ("graphql.md", "## Limits", "returns {:,} records at most"),
     ],
     "resolvers/processes/cpu_limit:MAX_PARSE_CPU_SECONDS": [
@@ -218,7 +218,7 @@ INTERNAL = {
     "gateway/cache/fast_path:MAX_REQUEST_BYTES",
     "gateway/exchange:MAX_WRITE_BYTES",
     "gateway/compression:MAX_BYTES_IN_EVENT_LOOP",
-    "resolvers/request/threads:MAX_THREADS",
+    "resolvers/request/limits/threads:MAX_THREADS",
     "rest/endpoints:MAX_BYTES_IN_EVENT_LOOP",
     "storage/mongo/files:MAX_BYTES_IN_EVENT_LOOP",
     "rest/endpoints:MAX_ITEMS_IN_EVENT_LOOP",
@@ -245,7 +245,7 @@ INTERNAL = {
     "routing/space/doors:MAX_FOUND_EXTENSION_FEET",
     "routing/space/floor:MAX_GUESSED_CORRIDOR_HALF_WIDTH_FEET",
     "schema/compiler/coercion:MAX_EXACT_INTEGER",
-    "storage/audit:MAX_RECORD_BYTES",
+    "storage/administration/audit:MAX_RECORD_BYTES",
     "schema/compiler/compiled_query:MAX_CONDITIONS",
     "storage/pauses:MAX_SLICE_SECONDS",
     "schema/compiler/selection:MAX_FIELDS",

@@ -15,14 +15,14 @@ import orjson
 
 from bench.bundle import iter_members
 from bench.data import office_svg
-from resolvers import catalog
+from resolvers.administration import catalog
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.caller import (
     CALCULATE_DISTANCES_PERMISSION,
     READ_UNIT_ATTRIBUTES_PERMISSION,
     WRITE_UNIT_ATTRIBUTES_PERMISSION,
 )
-from storage import api_keys
+from storage.administration import api_keys
 from storage.mongo import driver
 from storage.setup import preparation
 from storage.store import Store

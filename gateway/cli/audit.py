@@ -16,7 +16,7 @@ from gateway.settings import (
     with_options,
 )
 from resolvers.request.times import parse_time
-from storage.audit import ACTIONS, AuditFilter, AuditRecord, iter_audit_records
+from storage.administration.audit import ACTIONS, AuditFilter, AuditRecord, iter_audit_records
 from storage.mongo import driver
 
 

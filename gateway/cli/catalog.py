@@ -12,7 +12,7 @@ from rich.table import Table
 
 from gateway.cli.operator import run_with_database
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
-from resolvers.catalog import import_catalog
+from resolvers.administration.catalog import import_catalog
 from storage.bundles.exporting import export_bundle
 from storage.bundles.importing.import_bundles import ImportProgress, ImportSummary
 from storage.mongo import driver

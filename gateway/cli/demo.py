@@ -11,7 +11,7 @@ from gateway.cli.keys import CREATE_KEY, REVOKE_KEY
 from gateway.cli.operator import run_document, run_with_database
 from gateway.server import server
 from gateway.settings import Settings
-from resolvers.catalog import import_catalog
+from resolvers.administration.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
 from storage.bundles.importing.recovery import hold_import_lease

@@ -9,7 +9,7 @@ import msgspec
 import orjson
 
 from parsing.errors import ParsingError
-from resolvers.catalog import import_catalog
+from resolvers.administration.catalog import import_catalog
 from resolvers.locations import get_unit_id
 from resolvers.networks import routable_maps
 from resolvers.networks.routable_maps import to_placement
@@ -28,7 +28,7 @@ from routing.costing import TravelMode
 from routing.errors import ArchiveError, RoutingError
 from routing.processing import ProcessingProgress, ignore_progress
 from storage import networks
-from storage.audit import Origin
+from storage.administration.audit import Origin
 from storage.errors import BundleError
 from storage.floors import FLOORS
 from storage.locations import Location

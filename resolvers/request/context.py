@@ -17,11 +17,11 @@ from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.arguments import parse_page_request
-from resolvers.request.budget import MAX_RECORDS_PER_REQUEST, Budget
 from resolvers.request.caller import Caller
+from resolvers.request.limits.budget import MAX_RECORDS_PER_REQUEST, Budget
 from resolvers.request.loading import BatchLoad, DataLoader
 from resolvers.request.read_log import ReadLog
-from storage.audit import Origin
+from storage.administration.audit import Origin
 from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.mongo import driver

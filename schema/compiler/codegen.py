@@ -28,7 +28,7 @@ from graphql import (
     get_nullable_type,
 )
 
-from resolvers.request.pauses import OBJECTS_IN_PART, build_in_parts
+from resolvers.request.limits.pauses import OBJECTS_IN_PART, build_in_parts
 from schema.compiler import runtime
 from schema.compiler.field_resolvers import FieldResolvers, build_call
 from schema.compiler.leaves import build_completion, build_type_test

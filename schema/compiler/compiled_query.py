@@ -25,7 +25,7 @@ from graphql.execution.values import VariableValues
 
 from resolvers.request.context import Context
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS
-from resolvers.request.threads import run_in_thread
+from resolvers.request.limits.threads import run_in_thread
 from schema.compiler.codegen import CodeWriter
 from schema.compiler.field_resolvers import FieldResolvers
 from schema.compiler.level_execution import LevelExecutor

@@ -6,7 +6,7 @@ from typing import Any
 from graphql import GraphQLSchema
 
 from resolvers.request.batching import batch_resolver_of
-from resolvers.request.threads import run_in_thread
+from resolvers.request.limits.threads import run_in_thread
 from schema.compiler.runtime import RunInfo, settle_all
 from schema.compiler.selection import SelectedField, Selection, UnsupportedQueryError
 from schema.compiler.variable_coercion import build_arguments

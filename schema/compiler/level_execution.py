@@ -21,9 +21,9 @@ from graphql import (
     get_nullable_type,
 )
 
-from resolvers.request.deadlines import check_deadline
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS, RequestError
-from resolvers.request.pauses import OBJECTS_IN_PART, build_in_parts, pause_if_due
+from resolvers.request.limits.deadlines import check_deadline
+from resolvers.request.limits.pauses import OBJECTS_IN_PART, build_in_parts, pause_if_due
 from schema.compiler.field_resolvers import FieldResolvers, build_call
 from schema.compiler.leaves import InvalidResultError, build_completion
 from schema.compiler.runtime import Row, RunInfo, settle_all

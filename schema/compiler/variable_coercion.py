@@ -29,7 +29,7 @@ from graphql import (
 from graphql.execution.values import VariableValues
 from strawberry.types.arguments import convert_arguments
 
-from resolvers.request.threads import run_in_thread
+from resolvers.request.limits.threads import run_in_thread
 from schema.compiler.coercion import (
     Converter,
     FallbackNeededError,

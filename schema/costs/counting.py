@@ -16,7 +16,7 @@ from graphql import (
 )
 from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingOnIncremental
 
-from resolvers.request.budget import Budget
+from resolvers.request.limits.budget import Budget
 from schema.definitions import PAGE_DATA_FIELD, is_page, strawberry_field_of
 
 Weights: TypeAlias = Sequence[int] | None

@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from storage import api_keys
-from storage.api_keys import ApiKey, KeyDigest
+from storage.administration import api_keys
+from storage.administration.api_keys import ApiKey, KeyDigest
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.key_digests import KeyDigests

@@ -27,7 +27,7 @@ from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-from storage import api_keys
+from storage.administration import api_keys
 from storage.cache.write_counter import WriteCounter
 from storage.catalog import RECORD_TYPES
 from storage.mongo import change_stream, driver

@@ -7,8 +7,8 @@ import asyncio
 import time
 from typing import NamedTuple
 
-from storage import api_keys
-from storage.api_keys import KeyDigest
+from storage.administration import api_keys
+from storage.administration.api_keys import KeyDigest
 from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
 from storage.mongo import driver
 

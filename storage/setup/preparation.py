@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from storage import api_keys, audit
+from storage.administration import api_keys, audit
 from storage.attribute_assignments import CONDITIONAL_WRITES_COLLECTION
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver

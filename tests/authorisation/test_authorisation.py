@@ -20,7 +20,7 @@ from graphql import GraphQLObjectType, get_named_type
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from resolvers.catalog import import_catalog
+from resolvers.administration.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.caller import FLAGS
 from rest.endpoint_table import ENDPOINTS, Endpoint

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from pymongo import MongoClient
 
-from resolvers.request.threads import owner
-from storage import api_keys
+from resolvers.request.limits.threads import owner
+from storage.administration import api_keys
 from tests.fixtures import (
     SEEN,
     World,

@@ -8,7 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from resolvers import catalog, processed_maps, unit_maps
+from resolvers import processed_maps, unit_maps
+from resolvers.administration import catalog
 from resolvers.processes import process_pool
 from resolvers.request.errors import RefusedDocumentError
 from rest import disconnection

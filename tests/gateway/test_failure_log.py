@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from gateway.exchange import log_request
-from storage import api_keys
+from storage.administration import api_keys
 from storage.store import Store
 from tests.fixtures import World, gateway_client
 from tests.gateway.cache.test_fast_path import serve_with_fast_path

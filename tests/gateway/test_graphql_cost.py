@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 import resolvers.unit_maps
-from resolvers.request import budget
+from resolvers.request.limits import budget
 from schema.costs.query_limits import QueryLimits
 from tests.fixtures import MAP, World, open_client, post_graphql, run_gateway
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from resolvers import routes
-from resolvers.catalog import import_catalog
+from resolvers.administration.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from routing.search.router import Router
 from storage.store import Store

@@ -12,8 +12,9 @@ import orjson
 import pytest
 
 from parsing.svg.unit_map import parse_unit_map
-from resolvers import catalog, unit_maps
-from resolvers.catalog import import_catalog
+from resolvers import unit_maps
+from resolvers.administration import catalog
+from resolvers.administration.catalog import import_catalog
 from resolvers.processes import process_pool
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.errors import ServiceBusyError

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from resolvers.catalog import import_catalog
+from resolvers.administration.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from storage.store import Store
 from tests.fixtures import World, gateway_client, open_database

@@ -10,10 +10,10 @@ from graphql import FieldNode, NameNode, SelectionSetNode, Visitor
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from resolvers.request import budget as budget_module
-from resolvers.request.budget import Budget
 from resolvers.request.context import Context
 from resolvers.request.errors import LimitExceededError
+from resolvers.request.limits import budget as budget_module
+from resolvers.request.limits.budget import Budget
 from schema.costs.query_size import OperationMeasure
 from schema.definitions import MATRIX_COST
 from schema.execution import Executor, InvalidOperationError, OperationResult

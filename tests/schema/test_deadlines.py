@@ -10,8 +10,8 @@ import strawberry
 
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context, Info
-from resolvers.request.deadlines import extend_read, without_deadline
 from resolvers.request.errors import UnavailableError
+from resolvers.request.limits.deadlines import extend_read, without_deadline
 from resolvers.request.loading import DataLoader
 from schema.execution import Executor, OperationResult
 from schema.fields import resolver_field

@@ -20,7 +20,7 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 from resolvers.distances import DistanceMatrix, MatrixSource, MatrixTarget
 from resolvers.routes import NearLocation, Route, RouteLeg
 from schema.root import GRAPHQL_SCHEMA
-from storage.api_keys import ApiKey
+from storage.administration.api_keys import ApiKey
 from storage.assets import Asset
 from storage.attributes import Assignment, Attribute, AttributeGroup
 from storage.backgrounds import Background

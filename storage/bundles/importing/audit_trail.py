@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from storage.audit import MAX_LISTED_IDS, AuditChange, AuditEntry, AuditTarget, Operation
+from storage.administration.audit import (
+    MAX_LISTED_IDS,
+    AuditChange,
+    AuditEntry,
+    AuditTarget,
+    Operation,
+)
 from storage.bundles.importing.planning import PlannedBatch
 from storage.records.kinds import RecordType
 

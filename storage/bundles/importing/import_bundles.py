@@ -11,7 +11,7 @@ began to apply.
 
 from collections.abc import Sequence
 
-from storage.audit import Origin
+from storage.administration.audit import Origin
 from storage.bundles.importing.import_run import (
     ImportCounts,
     ImportProgress,

@@ -7,8 +7,8 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from storage import audit
-from storage.audit import AuditEntry, Origin
+from storage.administration import audit
+from storage.administration.audit import AuditEntry, Origin
 from storage.bundles.importing.audit_trail import AuditTrail
 from storage.bundles.importing.lease import ImportLease
 from storage.bundles.importing.pipelining import PipelinedWriter

@@ -19,7 +19,7 @@ from gateway.server.config import ServerConfig
 from gateway.server.connection_table import ConnectionTable
 from gateway.server.listener import Listener
 from gateway.settings import Settings
-from storage import api_keys
+from storage.administration import api_keys
 from storage.cache import change_feed
 from tests.fixtures import HIDDEN, SEEN, World, make_key, open_database
 

@@ -9,7 +9,7 @@ from pymongo import MongoClient
 
 from gateway.cli import keys
 from resolvers.request.caller import PERMISSIONS
-from storage.api_keys import KEY_PREFIX, is_well_formed
+from storage.administration.api_keys import KEY_PREFIX, is_well_formed
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from gateway.limits.arrival_table import ArrivalTables
 from gateway.limits.bad_keys import BadKeyThrottle
 from gateway.server.config import SharedMemory
 from gateway.settings import Settings
-from storage import api_keys
+from storage.administration import api_keys
 from storage.cache import change_feed, key_digests
 from storage.cache.write_counter import WriteCounter
 from storage.errors import UnavailableError

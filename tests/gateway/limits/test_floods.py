@@ -11,7 +11,7 @@ from gateway.limits.arrival_table import ArrivalTables
 from gateway.server.admission import Decision, Permit, Rejection
 from gateway.server.config import ConnectionLimits, SharedMemory
 from gateway.settings import Settings
-from storage import api_keys
+from storage.administration import api_keys
 from storage.cache import key_digests
 from storage.cache.write_counter import WriteCounter
 from storage.errors import UnavailableError

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from resolvers.catalog import import_catalog
+from resolvers.administration.catalog import import_catalog
 from resolvers.processes import process_pool
 from resolvers.processing import pipeline
 from resolvers.processing.network_build import BuildTask

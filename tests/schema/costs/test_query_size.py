@@ -210,7 +210,7 @@ def test_an_operation_is_walked_again_only_for_other_page_sizes(counting: Counti
 async def test_a_list_longer_than_was_estimated_is_cut_off_by_the_request_itself(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resolvers.request.budget.MAX_RECORDS_PER_REQUEST", 20)
+    monkeypatch.setattr("resolvers.request.limits.budget.MAX_RECORDS_PER_REQUEST", 20)
     body = await post_graphql(client, '{ asset(id: "north") { units { data { id } } } }')
     assert body["errors"][0]["extensions"]["code"] == "LIMIT_EXCEEDED"
     assert "perPage" in body["errors"][0]["message"]

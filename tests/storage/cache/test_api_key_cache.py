@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from storage import api_keys
+from storage.administration import api_keys
 from storage.cache import api_key_cache, change_feed
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.change_feed import ChangeFeed

@@ -7,20 +7,21 @@ from typing import Any
 import pytest
 from pymongo import monitoring
 
-from storage import api_keys, audit, networks
-from storage.attribute_assignments import (
-    InvalidAssignmentsError,
-    assign_attributes,
-    unassign_attributes,
-)
-from storage.attributes import Assignment
-from storage.audit import (
+from storage import networks
+from storage.administration import api_keys, audit
+from storage.administration.audit import (
     AUDIT_COLLECTION,
     MAX_LISTED_IDS,
     AuditChange,
     AuditTarget,
     get_process_origin,
 )
+from storage.attribute_assignments import (
+    InvalidAssignmentsError,
+    assign_attributes,
+    unassign_attributes,
+)
+from storage.attributes import Assignment
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.import_run import ImportRun
 from storage.bundles.importing.recovery import finish_interrupted_import
@@ -28,7 +29,7 @@ from storage.maps import FOOT_ROUTING
 from storage.mongo import driver
 from storage.mongo.lease import Lease
 from storage.records.visibility import ALL_ASSETS, AssetScope
-from tests.storage.audit_records import ORIGIN, records_of, write
+from tests.storage.administration.audit_records import ORIGIN, records_of, write
 from tests.storage.catalogs import ONE_DRIVER, SMALL, small, write_arrays
 
 pytestmark = pytest.mark.anyio

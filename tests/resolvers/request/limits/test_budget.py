@@ -2,9 +2,9 @@
 
 import pytest
 
-from resolvers.request import budget
-from resolvers.request.budget import Budget
 from resolvers.request.errors import LimitExceededError
+from resolvers.request.limits import budget
+from resolvers.request.limits.budget import Budget
 
 
 @pytest.mark.parametrize("count", [Budget.count_read, Budget.count_cost])

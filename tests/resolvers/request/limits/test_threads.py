@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from resolvers.request.threads import FairThreads, owner
+from resolvers.request.limits.threads import FairThreads, owner
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from storage import audit
-from storage.audit import AuditChange, AuditEntry, AuditTarget, Origin
+from storage.administration import audit
+from storage.administration.audit import AuditChange, AuditEntry, AuditTarget, Origin
 from storage.mongo import driver
 from storage.records.fields import Id, Text
 from storage.records.timestamps import current_second

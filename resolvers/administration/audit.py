@@ -15,7 +15,7 @@ from resolvers.request.context import Info
 from resolvers.request.errors import PermissionRequiredError
 from resolvers.request.input_rules import ID, OneOf, Range, Syntax, argument
 from resolvers.request.times import parse_time
-from storage.audit import (
+from storage.administration.audit import (
     ACTIONS,
     MAX_SHOWN_CHANGES,
     MAX_SHOWN_IDS,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pymongo.errors import DuplicateKeyError
 
-from storage import api_keys
-from storage.api_keys import BASE62_ALPHABET, KEY_LENGTH, KEY_PREFIX, ApiKey
+from storage.administration import api_keys
+from storage.administration.api_keys import BASE62_ALPHABET, KEY_LENGTH, KEY_PREFIX, ApiKey
 from storage.setup import preparation
 
 pytestmark = pytest.mark.anyio

@@ -27,8 +27,8 @@ from resolvers.request.input_rules import (
     joint_rules,
 )
 from resolvers.request.times import parse_time
-from storage import api_keys
-from storage.api_keys import ApiKey
+from storage.administration import api_keys
+from storage.administration.api_keys import ApiKey
 from storage.records.paging import Page
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from storage import api_keys, audit
-from storage.audit import (
+from storage.administration import api_keys, audit
+from storage.administration.audit import (
     AUDIT_COLLECTION,
     MAX_SHOWN_CHANGES,
     MAX_SHOWN_IDS,
@@ -19,7 +19,7 @@ from storage.audit import (
 )
 from storage.cache.change_feed import FOLLOWED_COLLECTIONS
 from storage.mongo import driver
-from tests.storage.audit_records import HOUR, ORIGIN, list_page, records_of, write
+from tests.storage.administration.audit_records import HOUR, ORIGIN, list_page, records_of, write
 
 pytestmark = pytest.mark.anyio
 

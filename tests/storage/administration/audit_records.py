@@ -3,8 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
-from storage import audit
-from storage.audit import (
+from storage.administration import audit
+from storage.administration.audit import (
     Actor,
     AuditChange,
     AuditEntry,

@@ -5,12 +5,12 @@ from typing import Annotated, NamedTuple
 
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.context import Info
-from resolvers.request.deadlines import without_deadline
 from resolvers.request.errors import RefusedDocumentError, RequestError, ServiceBusyError
 from resolvers.request.input_rules import argument
+from resolvers.request.limits.deadlines import without_deadline
 from resolvers.shown_units import parse_with_units
 from resolvers.unit_maps import run_on_drawing
-from storage.audit import Origin
+from storage.administration.audit import Origin
 from storage.bundles.importing.import_bundles import (
     ImportProgressCallback,
     ImportSummary,

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from resolvers.audit import MAX_AUDIT_PER_PAGE
+from resolvers.administration.audit import MAX_AUDIT_PER_PAGE
 from resolvers.request.caller import ADMIN_PERMISSION
 from tests.fixtures import (
     SEEN,
