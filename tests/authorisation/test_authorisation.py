@@ -133,7 +133,8 @@ async def checker(prepared: tuple[World, dict[str, str]]) -> AsyncIterator[Check
             checker = Checker(directory, RIGHTS, keys, [client], database, take_log)
             checker.forget_caches = lambda: served.gateway.state.change_feed.count_write()  # type: ignore[union-attr]
             yield checker
-            if checker.sent > 1000:
+            # Not all GETs are cached, and pytest-xdist may have sent most of them elsewhere.
+            if checker.statuses.get(304, 0) > 100:
                 assert 200 in served.found, "the fast path was never taken"
 
 

@@ -27,7 +27,10 @@ from tests.schema.executor_comparison import (
 )
 from tests.schema.operations import DrawnOperation, operations
 
-PARTS = {"Paging", "LocationFloor", "LocationTag", "LevelTagValue", "MatrixSource", "MatrixTarget"}
+PARTS = {
+    *("Paging", "LocationFloor", "LocationTag", "LevelTagValue", "MatrixSource", "MatrixTarget"),
+    *("AuditActor", "AuditChange", "AuditTarget"),
+}
 """Types of objects that are parts of a record or of a page."""
 TYPENAME_KEY = "typename__"
 EVERY_UNIT_WITH_ITS_SIBLINGS = (
