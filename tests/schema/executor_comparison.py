@@ -99,13 +99,16 @@ class ExecutorComparison:
             return
         self.runner.run(self._check(operation, drawn, caller, store))
 
-    def require_shares(self, answered: float = 0.5, compiled: float = 0.8) -> None:
-        """Raise AssertionError unless enough operations had a result, and enough of those compiled.
+    def require_shares(
+        self, answered: float = 0.5, compiled: float = 0.8, invalid: float = 0.05
+    ) -> None:
+        """Raise AssertionError unless enough operations had a result, enough of those compiled, and
+        few were invalid.
 
         The defaults are for thousands of operations; shares of a small sample vary more.
         """
         ran = self.answered + self.failed
-        assert self.invalid * 20 < ran, self
+        assert self.invalid < ran * invalid, self
         assert self.answered > ran * answered, self
         assert self.compiled > self.answered * compiled, self
 
