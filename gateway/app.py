@@ -1,5 +1,6 @@
 """The ASGI application: its routes, the middleware around them, and the services they use."""
 
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,7 +13,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway import browser_pages
 from gateway.authentication import Authenticator
 from gateway.cache.fast_path import FastResponse
-from gateway.exchange import SCOPE_AUTHENTICATED_KEY, RawHeaders, get_client_address
+from gateway.exchange import (
+    SCOPE_AUTHENTICATED_KEY,
+    SCOPE_WAITED_SECONDS,
+    RawHeaders,
+    get_client_address,
+)
 from gateway.graphql import GraphQLEndpoint
 from gateway.health import HealthEndpoints
 from gateway.limits.bad_keys import BadKeyThrottle
@@ -128,7 +134,10 @@ class Gateway:
     async def authenticate(self, request: Request) -> Caller:
         """Return the caller of a request. Raises HttpError."""
         key_cache = self._require_state().key_cache
-        return await Authenticator(key_cache, self.rate_limiter, self.bad_keys)(request)
+        started = time.monotonic()
+        caller = await Authenticator(key_cache, self.rate_limiter, self.bad_keys)(request)
+        request.scope[SCOPE_WAITED_SECONDS] = time.monotonic() - started
+        return caller
 
     def create_context(self, caller: Caller, request: Request) -> Context:
         """Create the context of one request. Raises HttpError."""
@@ -143,6 +152,7 @@ class Gateway:
             state.drawing_pool,
             state.processing_pool,
             _get_origin(request.scope),
+            request.scope[SCOPE_WAITED_SECONDS],
         )
 
     async def run_operation(

@@ -25,6 +25,9 @@ SCOPE_AUTHENTICATED_KEY = "floorgate.key"
 SCOPE_EARLY_STATUS = "floorgate.early_status"
 """Scope member: status that the protocol sent while the body was still arriving."""
 
+SCOPE_WAITED_SECONDS = "floorgate.waited_seconds"
+"""How long the request waited to be authenticated."""
+
 SCOPE_RATE_LIMIT_HEADERS = "floorgate.rate_limit_headers"
 """Scope member: header fields of the response that tell the rate limit of the key, set by
 authentication."""

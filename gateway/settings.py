@@ -161,7 +161,7 @@ class Settings:
         50, POSITIVE_COUNT, "Of these, requests of the same API key; more are answered 429."
     )
     request_seconds: int = _setting(
-        10, POSITIVE_COUNT, "Seconds that an operation may take; after that it is answered 503."
+        5, POSITIVE_COUNT, "Seconds that a request may take; after that it is answered 503."
     )
     max_connections: int = _setting(
         4000, POSITIVE_COUNT, "Connections that a worker holds; more are refused."

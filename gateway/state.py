@@ -64,7 +64,9 @@ async def open_state(
     Raises StartError if MongoDB cannot be used.
     """
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(_open_database(settings.connection))
+        client = await stack.enter_async_context(
+            _open_database(settings.connection, write_counter.clock)
+        )
         change_feed = ChangeFeed(client[settings.database], write_counter)
         bookmarks = PageBookmarks(change_feed) if settings.cache_mb else None
         store = Store(client, settings.database, bookmarks)
@@ -98,10 +100,12 @@ def _create_pool(workers: int, max_of_key: int | None = None) -> ProcessPool:
 
 
 @asynccontextmanager
-async def _open_database(connection: ConnectionSettings) -> AsyncIterator[driver.Client]:
+async def _open_database(
+    connection: ConnectionSettings, clock: driver.ClusterClock
+) -> AsyncIterator[driver.Client]:
     async with AsyncExitStack() as stack:
         try:
-            client = await stack.enter_async_context(open_database(connection))
+            client = await stack.enter_async_context(open_database(connection, clock=clock))
         except UnavailableError as error:
             raise StartError(f"{error}: is it running, and is --mongo-url right?") from error
         except StorageError as error:

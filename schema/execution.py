@@ -49,7 +49,7 @@ __all__ = [
     "run_in_thread",
 ]
 
-DEFAULT_DEADLINE_SECONDS = 10.0
+DEFAULT_DEADLINE_SECONDS = 5.0
 MAX_CACHED_OPERATIONS = 1_000
 MAX_OPERATION_BYTES = 24 << 20
 """Memory of all cached operations, with the code that was generated for them.

@@ -121,7 +121,9 @@ async def list_imported_locations(database: driver.Database, map_id: str) -> lis
     """Return the locations of a map that processing did not create."""
     where = {"unit_map_id": map_id, PROCESSED_FIELD: {"$ne": True}}
     with driver.translate_errors():
-        documents = await database[LOCATIONS.name].find(where, LOCATIONS.projection).to_list(None)
+        documents = await driver.find_documents(
+            database, LOCATIONS.name, where, LOCATIONS.projection, limit=driver.NO_LIMIT
+        )
     return LOCATIONS.decode(documents)
 
 

@@ -28,7 +28,6 @@ MAX_UNION_BRANCHES = 90
 MAX_LONG_LISTS = 1_000
 """Maximum number of list types remembered as too long to be read whole."""
 BRANCH_FIELD = "_branch"
-CURSOR_BATCH_SIZE = 10_000
 DOCUMENTS_IN_PART = 100
 """Documents that are decoded before a look at the clock; each may have many parts."""
 
@@ -192,10 +191,10 @@ class Store:
         """Return one stored field of all visible records that match `where`, by key."""
         visible = scope.restrict(kind, where)
         with driver.translate_errors():
-            cursor = self.database[kind.name].find(
-                visible, {field: 1}, batch_size=CURSOR_BATCH_SIZE
+            documents = await driver.find_documents(
+                self.database, kind.name, visible, {field: 1}, limit=driver.NO_LIMIT
             )
-            return {document["_id"]: document[field] for document in await cursor.to_list(None)}
+        return {document["_id"]: document[field] for document in documents}
 
     async def load_drawings(
         self, scope: AssetScope, map_ids: Iterable[str], check_size: Callable[[int], None]
@@ -250,7 +249,7 @@ class Store:
         unions = [{"$unionWith": {"coll": kind.name, "pipeline": branch}} for branch in others]
         with driver.translate_errors():
             return await driver.aggregate_documents(
-                self.database[kind.name], [*first, *unions], session=self._session, **options
+                self.database, kind.name, [*first, *unions], self._session, **options
             )
 
     async def _find_documents(

@@ -72,6 +72,8 @@ class Context(Struct, frozen=True, eq=False):
     """Processes that process maps, shared by all requests."""
     origin: Origin | None = None
     """Who sends the request, and from where, for the audit log; None for this process itself."""
+    waited_seconds: float = 0.0
+    """How long the request had waited for MongoDB before its operation; counts for its deadline."""
     has_checked_inputs: bool = False
     """Whether the operation's inputs were checked before it was run, so that no field need."""
     precondition: Callable[["Context"], Awaitable[None]] | None = None

@@ -153,15 +153,23 @@ async def list_api_keys(database: driver.Database) -> list[ApiKey]:
 async def find_api_key(database: driver.Database, key_digest: KeyDigest) -> ApiKey | None:
     """Return the key with this digest, even if revoked or expired, or None."""
     with driver.translate_errors():
-        document = await database[KEYS_COLLECTION].find_one({"digest": key_digest})
-    return None if document is None else _to_api_key(document)
+        found = await driver.find_documents(
+            database, KEYS_COLLECTION, {"digest": key_digest}, {}, limit=1
+        )
+    return _to_api_key(found[0]) if found else None
 
 
 async def list_digests(database: driver.Database) -> frozenset[KeyDigest]:
     """Return the digests of all keys that are not revoked."""
     with driver.translate_errors():
-        found = database[KEYS_COLLECTION].find({"revoked_at": None}, {"_id": False, "digest": True})
-        return frozenset([document["digest"] for document in await found.to_list(None)])
+        found = await driver.find_documents(
+            database,
+            KEYS_COLLECTION,
+            {"revoked_at": None},
+            {"_id": False, "digest": True},
+            limit=driver.NO_LIMIT,
+        )
+    return frozenset([document["digest"] for document in found])
 
 
 async def record_uses(database: driver.Database, uses: dict[str, datetime]) -> None:

@@ -186,7 +186,7 @@ async def list_audit_records(
         pipeline.append({"$skip": page_request.skip})
     pipeline += [{"$limit": page_request.limit}, {"$set": _shorten(audit_filter.target)}]
     with driver.translate_errors():
-        documents = await driver.aggregate_documents(database[AUDIT_COLLECTION], pipeline)
+        documents = await driver.aggregate_documents(database, AUDIT_COLLECTION, pipeline)
     records = [*map(_to_record, documents)]
     paging = page_request.build_paging(records, lambda record: record.audit_id)
     return Page(paging, records[: page_request.per_page])

@@ -84,13 +84,13 @@ class PageBookmarks:
     def _get_or_create(self, list_key: ListKey) -> _ListBookmarks | None:
         """Return the valid bookmarks of a list; None while changes might go unnoticed."""
         bookmarks = self._lists.get(list_key)
-        if bookmarks is None and (snapshot := self._feed.take_snapshot()) is not None:
+        if bookmarks is None and (snapshot := self._feed.take_read_snapshot()) is not None:
             bookmarks = _ListBookmarks(snapshot)
             self._lists.put(list_key, bookmarks, snapshot, (list_key.collection,))
         return bookmarks
 
     def _is_valid(self, list_key: ListKey, bookmarks: _ListBookmarks) -> bool:
-        now = self._feed.take_snapshot()
+        now = self._feed.take_read_snapshot()
         return now is not None and is_unchanged_since(
             bookmarks.snapshot, now, (list_key.collection,)
         )

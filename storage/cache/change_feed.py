@@ -6,9 +6,9 @@ while the collections have the versions of that snapshot. If the stream fails, o
 recently that nothing was missed, there is no snapshot and everything is read again.
 
 The invariant: a read that begins after a snapshot sees every write that the stream does not report
-after that snapshot. It sees the writes before the stream's start, because the stream opens only
-once majority reads see them (`change_stream.tail_changes`), and those reported before the snapshot,
-because the stream reports only what majority reads see.
+after that snapshot. It sees the writes before the stream's start and those reported before the
+snapshot, because `change_stream.tail_changes` advances the clock that all reads follow
+(`storage.mongo.cluster_clock`) to the stream's start and to each change, before it is counted here.
 
 A thread follows the stream, not the event loop: a loop that is busy with requests would read the
 stream's sign of life late, and a healthy stream would look silent just when the cache is needed
@@ -53,17 +53,19 @@ _PIPELINE: list[dict[str, Any]] = [
             ]
         }
     },
-    {"$project": {"ns.coll": 1, "to.coll": 1}},
+    {"$project": {"ns.coll": 1, "to.coll": 1, "clusterTime": 1}},
 ]
 """A rename replaces the collection it is renamed `to`. Events of a whole database, such as
 dropDatabase, name no collection."""
 
 
 class VersionSnapshot(NamedTuple):
-    """Collection versions and write counts observed at one moment."""
+    """Collection versions and write counts, observed at one moment and since unchanged."""
 
     versions: dict[str, int]
     write_counts: bytes
+    observed_at: float
+    """By `time.monotonic`."""
 
 
 class _Observation(NamedTuple):
@@ -83,7 +85,7 @@ class ChangeFeed:
         self._versions = dict.fromkeys(FOLLOWED_COLLECTIONS, 0)
         """Only the thread reads and replaces this."""
         self._observation = _Observation(self._versions, NEVER)
-        self._snapshot = VersionSnapshot(self._versions, self._write_counter.read())
+        self._snapshot = VersionSnapshot(self._versions, self._write_counter.read(), NEVER)
 
     def take_snapshot(self) -> VersionSnapshot | None:
         """Return the current versions, or None if the stream has not confirmed recently.
@@ -92,11 +94,23 @@ class ChangeFeed:
         """
         versions, confirmed_at = self._observation
         # Not loop.time(): uvloop's clock stands still while a callback runs.
-        if time.monotonic() - confirmed_at >= CONFIRMATION_TTL_SECONDS:
+        now = time.monotonic()
+        if now - confirmed_at >= CONFIRMATION_TTL_SECONDS:
             return None
         snapshot, write_counts = self._snapshot, self._write_counter.read()
         if snapshot.versions is not versions or snapshot.write_counts != write_counts:
-            snapshot = self._snapshot = VersionSnapshot(versions, write_counts)
+            snapshot = self._snapshot = VersionSnapshot(versions, write_counts, now)
+        return snapshot
+
+    def take_read_snapshot(self) -> VersionSnapshot | None:
+        """Return the versions to store with what the current operation reads next, or None.
+
+        The operation may read from a snapshot of the database that is older than the versions:
+        then a change in between would be missing from the read and never be reported again.
+        """
+        snapshot = self.take_snapshot()
+        if snapshot is None or snapshot.observed_at > driver.snapshot_taken():
+            return None
         return snapshot
 
     def count_write(self) -> None:
@@ -132,7 +146,8 @@ class ChangeFeed:
             stopping.wait(RETRY_SECONDS)
 
     def _follow_stream(self, client: driver.BlockingClient, stopping: threading.Event) -> None:
-        with change_stream.tail_changes(client, self._database.name, _PIPELINE, POLL_MS) as batches:
+        clock, name = driver.get_clock(self._database.client), self._database.name
+        with change_stream.tail_changes(client, clock, name, _PIPELINE, POLL_MS) as batches:
             # Anything may have changed before the stream began.
             self._bump_versions(FOLLOWED_COLLECTIONS)
             requested_at = time.monotonic()

@@ -39,7 +39,7 @@ class RecordCache:
         cached: T | None = self._values.get(key)
         if cached is not None:
             return cached
-        snapshot = self._feed.take_snapshot()  # before the read: a change during it counts
+        snapshot = self._feed.take_read_snapshot()  # before the read: a change during it counts
         value = await load()
         if value is not None:
             self._values.put(key, value, snapshot, (key.collection,))

@@ -1,14 +1,18 @@
-"""A count of the gateway's own writes, shared by its worker processes.
+"""A count of the gateway's own writes, shared by its worker processes, with their cluster clock.
 
 A write by one worker invalidates the caches of all workers at once, before MongoDB's change stream
-reports it. So a client reads its own write, whichever worker it reaches.
+reports it, and advances the clock that their reads follow. So a client reads its own write,
+whichever worker it reaches.
 """
 
 import mmap
 import os
 from typing import NamedTuple
 
+from storage.mongo.cluster_clock import CLOCK_BYTES, ClusterClock
+
 _COUNTER_BYTES = 8
+_SLOT_BYTES = _COUNTER_BYTES + CLOCK_BYTES
 
 
 class CounterSlot(NamedTuple):
@@ -28,14 +32,17 @@ class WriteCounter:
     False
     """
 
-    def __init__(self, counters: bytearray | mmap.mmap, slot_number: int = 0) -> None:
-        self._view = memoryview(counters)
+    def __init__(self, memory: bytearray | mmap.mmap, slot_number: int = 0) -> None:
+        """Use memory of `create_shared_memory`: all counters, then all times."""
+        counters_end = len(memory) // _SLOT_BYTES * _COUNTER_BYTES
+        self._view = memoryview(memory)[:counters_end]
+        self.clock = ClusterClock(memoryview(memory)[counters_end:], slot_number)
         self._own_counter = self._view[slot_number * _COUNTER_BYTES :][:_COUNTER_BYTES].cast("Q")
 
     @classmethod
     def for_single_process(cls) -> "WriteCounter":
         """Return a counter that no other process reads."""
-        return cls(bytearray(_COUNTER_BYTES))
+        return cls(bytearray(_SLOT_BYTES))
 
     @classmethod
     def attach(cls, slot: CounterSlot) -> "WriteCounter":
@@ -54,10 +61,10 @@ class WriteCounter:
 
 
 def create_shared_memory(processes: int) -> int:
-    """Return the file descriptor of memory with a counter for each process.
+    """Return the file descriptor of memory with a counter and a time for each process.
 
     The memory is freed when the last process that has the descriptor or a mapping ends.
     """
     descriptor = os.memfd_create("floorgate-write-counter")
-    os.ftruncate(descriptor, processes * _COUNTER_BYTES)
+    os.ftruncate(descriptor, processes * _SLOT_BYTES)
     return descriptor

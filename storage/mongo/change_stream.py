@@ -11,6 +11,7 @@ from typing import Any
 import pymongo
 from pymongo.client_session import ClientSession
 
+from storage.mongo.cluster_clock import ClusterClock
 from storage.mongo.driver import BlockingClient, Client, connect_blocking
 from storage.mongo.protocols import Pipeline
 from storage.records.kinds import Document
@@ -31,15 +32,18 @@ def open_client(client: Client, wait_ms: int) -> Iterator[BlockingClient]:
 
 @contextmanager
 def tail_changes(
-    client: BlockingClient, database: str, pipeline: Pipeline, wait_ms: int
+    client: BlockingClient, clock: ClusterClock, database: str, pipeline: Pipeline, wait_ms: int
 ) -> Iterator[Iterator[list[Document]]]:
     """Open a change stream on a database and yield an iterator over its batches of events.
 
     A batch is empty if nothing changed for `wait_ms`. Errors end the stream and are raised, not
-    resumed from, so that the caller knows that events may have been missed.
+    resumed from, so that the caller knows that events may have been missed. The `pipeline` must
+    keep the field `clusterTime` of events.
 
     Every read that begins after the stream has opened sees all writes before the stream's start
-    time; the stream reports all later writes. To guarantee that, the start time is chosen here.
+    time, and one that begins after a batch sees what that reports: `clock` is advanced to these
+    times. The stream reports all writes after its start. To guarantee that, its time is chosen
+    here.
     MongoDB's default is the time of the primary's newest write, which majority reads do not see
     until it has been replicated. After a failover that can take long, and such a write would
     neither be seen by a read nor be reported.
@@ -59,11 +63,17 @@ def tail_changes(
             readConcern={"level": "majority", "afterClusterTime": start},
             session=session,
         )
-        yield _iter_batches(client, database, session, opened["cursor"], wait_ms)
+        clock.advance(start)
+        yield _iter_batches(client, clock, database, session, opened["cursor"], wait_ms)
 
 
 def _iter_batches(
-    client: BlockingClient, database: str, session: ClientSession, cursor: Document, wait_ms: int
+    client: BlockingClient,
+    clock: ClusterClock,
+    database: str,
+    session: ClientSession,
+    cursor: Document,
+    wait_ms: int,
 ) -> Iterator[list[Document]]:
     collection = cursor["ns"].partition(".")[2]
     while cursor["id"]:
@@ -77,4 +87,6 @@ def _iter_batches(
                 session=session,
             )
         cursor = reply["cursor"]
-        yield cursor["nextBatch"]
+        if batch := cursor["nextBatch"]:
+            clock.advance(batch[-1]["clusterTime"])
+        yield batch

@@ -6,53 +6,57 @@ driver only from here.
 """
 
 import inspect
-import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar, Token
-from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 
 import pymongo
 from motor.motor_asyncio import AsyncIOMotorClient
-from pymongo import AsyncMongoClient, DeleteMany, DeleteOne, IndexModel, MongoClient, UpdateOne
-from pymongo.errors import (
-    AutoReconnect,
-    BulkWriteError,
-    CollectionInvalid,
-    ConnectionFailure,
-    ExecutionTimeout,
-    NetworkTimeout,
-    OperationFailure,
-    PyMongoError,
+from pymongo import (
+    AsyncMongoClient,
+    DeleteMany,
+    DeleteOne,
+    IndexModel,
+    MongoClient,
+    ReadPreference,
+    UpdateOne,
 )
+from pymongo.errors import BulkWriteError, CollectionInvalid, OperationFailure, PyMongoError
 
 from storage.errors import UnavailableError
+from storage.mongo import topology
+from storage.mongo.cluster_clock import ClusterClock
 from storage.mongo.connection import DriverName
-from storage.mongo.protocols import (
-    Client,
-    Collection,
-    Cursor,
-    Database,
-    Pipeline,
-    Session,
-    WriteOperation,
+from storage.mongo.operations import (
+    Operation,
+    end_operation,
+    get_operation,
+    limit_time,
+    remaining_seconds,
+    snapshot_taken,
+    start_operation,
 )
+from storage.mongo.protocols import Client, Collection, Cursor, Database, Session, WriteOperation
+from storage.mongo.reads import NO_LIMIT, aggregate_documents, find_documents
+from storage.mongo.topology import Deployment
+from storage.mongo.unavailable import TIMEOUT_SECONDS, translate_errors
 from storage.records.kinds import Document
 
 __all__ = [
+    "NO_LIMIT",
     "BlockingClient",
     "Client",
+    "ClusterClock",
     "Collection",
     "Cursor",
     "Database",
     "DeleteMany",
     "DeleteOne",
     "IndexModel",
+    "Operation",
     "PyMongoError",
     "Session",
-    "TimeLimit",
     "UpdateOne",
     "WriteOperation",
     "aggregate_documents",
@@ -60,14 +64,18 @@ __all__ = [
     "connect",
     "connect_blocking",
     "create_collection",
-    "end_time_limit",
+    "end_operation",
     "find_documents",
+    "get_clock",
     "insert_absent",
     "limit_time",
+    "open_causal_session",
     "open_snapshot_session",
     "ping",
+    "remaining_seconds",
     "run_in_transaction",
-    "start_time_limit",
+    "snapshot_taken",
+    "start_operation",
     "translate_errors",
 ]
 
@@ -78,29 +86,28 @@ _DUPLICATE_KEY_CODE = 11000
 _NAMESPACE_EXISTS_CODE = 48
 _TRANSACTION_RETRY_SECONDS = 120.0
 """How long both drivers run a transaction again, after the drivers' specification."""
-TIMEOUT_SECONDS = 3.0
-"""Timeout of one operation of the driver."""
-_MAJORITY_READ = {"readConcern": {"level": "majority"}}
-_time_limit: ContextVar["TimeLimit | None"] = ContextVar("time_limit", default=None)
-_URL_ATTRIBUTE = "_floorgate_url"
-UNREACHABLE_ERRORS = (ConnectionFailure, NetworkTimeout, ExecutionTimeout)
 
 
 def connect(
-    url: str, driver_name: DriverName = "motor", timeout_seconds: float = TIMEOUT_SECONDS
+    url: str,
+    driver_name: DriverName = "motor",
+    timeout_seconds: float = TIMEOUT_SECONDS,
+    clock: ClusterClock | None = None,
 ) -> Client:
     """Return a client with majority writes and reads, one retry and a timeout per operation.
 
-    Options here override those in `url`. Reads go to the primary, because the change stream
-    follows the primary and a secondary may return data from before a reported change.
+    Options here override those in `url`. Reads of `storage.mongo.reads` see everything up to the
+    time of `clock`; all others go to the primary.
     """
     drivers: dict[DriverName, Callable[..., Any]] = {
         "motor": AsyncIOMotorClient,
         "pymongo": AsyncMongoClient,
     }
-    client = drivers[driver_name](url, **_client_options(timeout_seconds))
-    setattr(client, _URL_ATTRIBUTE, url)  # for connect_blocking: clients do not tell theirs
-    return cast(Client, client)
+    deployment = Deployment.at(url, clock)
+    options = _client_options(timeout_seconds)
+    client: Client = drivers[driver_name](url, **options, event_listeners=[deployment.listener])
+    topology.describe(client, deployment)
+    return client
 
 
 @contextmanager
@@ -113,7 +120,7 @@ def connect_blocking(
     `reply_seconds`.
     """
     with MongoClient[Document](
-        vars(client)[_URL_ATTRIBUTE],
+        topology.of(client).url,
         **_client_options(timeout_seconds),
         socketTimeoutMS=round(reply_seconds * 1000),
     ) as blocking:
@@ -131,66 +138,28 @@ def _client_options(timeout_seconds: float) -> dict[str, Any]:
         "retryWrites": True,
         "retryReads": True,
         "serverSelectionTimeoutMS": 2000,
+        # A member that no longer answers counts as lost after both of these together.
+        "heartbeatFrequencyMS": 1000,
+        "connectTimeoutMS": 2000,
         "timeoutMS": round(timeout_seconds * 1000),
     }
 
 
+def get_clock(client: Client) -> ClusterClock:
+    """Return the clock that the reads of a client follow."""
+    return topology.of(client).clock
+
+
 async def ping(client: Client, timeout_seconds: float) -> None:
-    """Check that MongoDB answers within `timeout_seconds`. Raises UnavailableError."""
+    """Check that MongoDB can be read within `timeout_seconds`. Raises UnavailableError."""
     with translate_errors(), pymongo.timeout(timeout_seconds):
-        await client.admin.command("ping")
+        await client.admin.command("ping", read_preference=ReadPreference.PRIMARY_PREFERRED)
+    topology.of(client).check_primary()
 
 
 async def close(client: Client) -> None:
     """Close the connections of a client."""
     await _await_if_needed(client.close())
-
-
-async def find_documents(
-    database: Database,
-    collection: str,
-    where: Mapping[str, Any],
-    projection: Mapping[str, Any],
-    *,
-    limit: int,
-    skip: int = 0,
-    sort: Mapping[str, Any] | None = None,
-    session: Session | None = None,
-) -> list[Document]:
-    """Return up to `limit` matching documents with one `find` command, in a transaction or not.
-
-    For short lists a driver cursor costs more than the query, so this sends the command itself.
-    It falls back to a cursor to retry after a lost connection and when the result exceeds one
-    reply (16 MB).
-    """
-    limit = max(limit, 1)  # 0 means no limit to MongoDB
-    order = {"sort": sort} if sort else {}
-    # In a transaction, its first command sets the read concern of all.
-    concern = {} if session else _MAJORITY_READ
-    options = {"skip": skip, "limit": limit, "batchSize": limit, **order, **concern}
-    command = {"find": collection, "filter": where, "projection": projection, **options}
-    try:
-        reply = await database.command(command, session=session)
-    except AutoReconnect as error:
-        if error.timeout or session:
-            raise
-    else:
-        if not (cursor_id := reply["cursor"]["id"]):
-            documents: list[Document] = reply["cursor"]["firstBatch"]
-            return documents
-        await database.command("killCursors", collection, cursors=[cursor_id], session=session)
-    cursor = database[collection].find(
-        where, projection, skip=skip, limit=limit, batch_size=limit, session=session
-    )
-    return await (cursor.sort([*sort.items()]) if sort else cursor).to_list(None)
-
-
-async def aggregate_documents(
-    collection: Collection, pipeline: Pipeline, **options: Any
-) -> list[Document]:
-    """Return all documents that an aggregation produces."""
-    cursor = await _await_if_needed(collection.aggregate(pipeline, **options))
-    return await cursor.to_list(None)
 
 
 async def insert_absent(collection: Collection, documents: Sequence[Document]) -> list[Document]:
@@ -216,48 +185,9 @@ async def create_collection(database: Database, name: str, validator: Document) 
             raise
 
 
-@dataclass(slots=True, eq=False)
-class TimeLimit:
-    """When commands have to end, by `time.monotonic`. Moving it counts for those after."""
-
-    end: float
-
-
-@contextmanager
-def limit_time(seconds: float) -> Iterator[TimeLimit]:
-    """Let no command inside, or in a task that is started inside, go on for longer.
-
-    MongoDB itself ends a command at that time. Applies to commands inside `translate_errors`, and
-    to transactions, which are then rolled back.
-    """
-    limit = TimeLimit(time.monotonic() + seconds)
-    token = _time_limit.set(limit)
-    try:
-        yield limit
-    finally:
-        end_time_limit(token)
-
-
-def start_time_limit(seconds: float) -> Token[TimeLimit | None]:
-    """Begin what `limit_time` does, and return what ends it."""
-    return _time_limit.set(TimeLimit(time.monotonic() + seconds))
-
-
-def end_time_limit(token: Token[TimeLimit | None]) -> None:
-    """End a limit that has begun in this task."""
-    _time_limit.reset(token)
-
-
-def _remaining_seconds() -> float | None:
-    limit = _time_limit.get()
-    if limit is None or limit.end == math.inf:
-        return None
-    return max(limit.end - time.monotonic(), 0.001)  # 0 would mean no limit to the driver
-
-
 async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
     """Run `work` in a transaction; run it again after an error that MongoDB calls transient."""
-    remaining = _remaining_seconds()
+    remaining = remaining_seconds()
     if remaining is None:
         return await _run_in_transaction(client, work)
 
@@ -273,7 +203,7 @@ async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable
 
 async def _run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
     started = time.monotonic()
-    async with await _await_if_needed(client.start_session()) as session:
+    async with open_causal_session(client) as session:
         while True:
             try:
                 return await session.with_transaction(work)
@@ -285,30 +215,21 @@ async def _run_in_transaction(client: Client, work: Callable[[Session], Awaitabl
 
 
 @asynccontextmanager
+async def open_causal_session(client: Client) -> AsyncIterator[Session]:
+    """Open a session; all reads that begin after it see what was written in it."""
+    async with await _await_if_needed(client.start_session()) as session:
+        yield session
+        # Not after an error: what an aborted transaction has read may never have a majority.
+        topology.of(client).clock.advance(session.operation_time)
+        if (operation := get_operation()) is not None:
+            operation.end_snapshot()
+
+
+@asynccontextmanager
 async def open_snapshot_session(client: Client) -> AsyncIterator[Session]:
     """Open a session in which all reads see the database as of the first read."""
     async with await _await_if_needed(client.start_session(snapshot=True)) as session:
         yield session
-
-
-@contextmanager
-def translate_errors() -> Iterator[None]:
-    """Raise UnavailableError for driver errors that mean that MongoDB cannot be reached.
-
-    Commands inside end at the time that `limit_time` has set, if that is before the client's own
-    timeout.
-    """
-    remaining = _remaining_seconds()
-    try:
-        if remaining is None or remaining >= TIMEOUT_SECONDS:
-            yield
-        else:
-            with pymongo.timeout(remaining):
-                yield
-    except PyMongoError as error:
-        if error.timeout or isinstance(error, UNREACHABLE_ERRORS):
-            raise UnavailableError("MongoDB cannot be reached") from error
-        raise
 
 
 async def _await_if_needed(value: T | Awaitable[T]) -> T:

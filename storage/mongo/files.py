@@ -56,9 +56,17 @@ async def read_files(
     where = _chunks_condition(digests)
     if where is None:
         return {}
-    cursor = database[COLLECTION].find(where, {"file": 1, "bytes": 1}, session=session)
+    chunks = await driver.find_documents(
+        database,
+        COLLECTION,
+        where,
+        {"file": 1, "bytes": 1},
+        limit=driver.NO_LIMIT,
+        sort={"_id": 1},
+        session=session,
+    )
     contents: dict[str, bytearray] = {}
-    async for chunk in cursor.sort("_id", 1):
+    for chunk in chunks:
         contents.setdefault(chunk["file"], bytearray()).extend(chunk["bytes"])
     if sum(map(len, contents.values())) > MAX_BYTES_IN_EVENT_LOOP:
         return await asyncio.to_thread(_select_complete, contents)
@@ -80,7 +88,7 @@ async def get_total_size(database: driver.Database, digests: Iterable[str]) -> i
         return 0
     total = {"_id": None, "bytes": {"$sum": {"$binarySize": "$bytes"}}}
     groups = await driver.aggregate_documents(
-        database[COLLECTION], [{"$match": where}, {"$group": total}]
+        database, COLLECTION, [{"$match": where}, {"$group": total}]
     )
     return sum(group["bytes"] for group in groups)
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from bson import Timestamp
 from pymongo import DeleteMany, DeleteOne, IndexModel, UpdateOne
 from pymongo.results import DeleteResult, UpdateResult
 
@@ -47,6 +48,9 @@ class Session(Protocol):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None: ...
+
+    @property
+    def operation_time(self) -> Timestamp | None: ...
 
     def with_transaction(self, callback: Callable[["Session"], Awaitable[T]]) -> Awaitable[T]: ...
 
@@ -124,6 +128,8 @@ class Collection(Protocol):
     def insert_one(
         self, document: Document, *, session: Session | None = None
     ) -> Awaitable[object]: ...
+
+    def with_options(self, **options: Any) -> "Collection": ...
 
     def update_many(self, filter: Filter, update: Update) -> Awaitable[UpdateResult]: ...
 

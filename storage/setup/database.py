@@ -14,11 +14,14 @@ PING_TIMEOUT_SECONDS = 3.0
 
 @asynccontextmanager
 async def open_database(
-    settings: ConnectionSettings, timeout_seconds: float = 3.0
+    settings: ConnectionSettings,
+    timeout_seconds: float = 3.0,
+    clock: driver.ClusterClock | None = None,
 ) -> AsyncIterator[driver.Client]:
     """Connect to MongoDB, starting the embedded one if need be, and prepare the database.
 
-    Raises EmbeddedServerError, UnavailableError and MigrationRunningError.
+    Reads follow `clock`, if other processes share it. Raises EmbeddedServerError,
+    UnavailableError and MigrationRunningError.
     """
     server = (
         nullcontext(settings.mongo_url)
@@ -26,7 +29,7 @@ async def open_database(
         else embedded_mongo.run_embedded_mongo(settings.data_dir)
     )
     with server as url:
-        client = driver.connect(url, settings.driver, timeout_seconds)
+        client = driver.connect(url, settings.driver, timeout_seconds, clock)
         try:
             await driver.ping(client, PING_TIMEOUT_SECONDS)
             await preparation.prepare_database(client[settings.database])

@@ -99,7 +99,7 @@ async def test_an_import_and_the_processing_of_a_map_have_no_deadline(
     remaining: list[float | None] = []
 
     async def refuse(*_: Any, **__: Any) -> Any:
-        remaining.append(driver._remaining_seconds())
+        remaining.append(driver.remaining_seconds())
         raise RefusedDocumentError("no")
 
     monkeypatch.setattr(catalog, "import_catalog", refuse)

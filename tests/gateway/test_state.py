@@ -85,7 +85,7 @@ async def test_no_task_is_left_and_no_error_logged_however_it_closes(
 async def test_the_writes_of_other_processes_are_seen_through_the_shared_counter(
     settings: Settings,
 ) -> None:
-    memory = bytearray(16)
+    memory = bytearray(32)
     ours, theirs = WriteCounter(memory, 0), WriteCounter(memory, 1)
     async with open_gateway_state(settings, ours) as opened:
         await wait_until_followed(opened)

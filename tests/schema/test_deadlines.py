@@ -66,7 +66,7 @@ async def replace_everything(info: Info, seconds: float) -> bool:
     """A write that may take as long as it needs."""
     with without_deadline():
         await asyncio.sleep(seconds)
-        assert driver._remaining_seconds() is None
+        assert driver.remaining_seconds() is None
     return True
 
 

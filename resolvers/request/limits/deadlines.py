@@ -34,7 +34,7 @@ class _Read:
 @dataclass(slots=True, eq=False)
 class _Write:
     seconds: float
-    limit: driver.TimeLimit
+    limit: driver.Operation
 
 
 _read: ContextVar[_Read | None] = ContextVar("read", default=None)
@@ -44,12 +44,14 @@ _write: ContextVar[_Write | None] = ContextVar("write", default=None)
 async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: float) -> T:
     """Return what `work` returns; cancel it after `seconds`, with all that it has started.
 
-    MongoDB ends its commands at that time, even if `extend_read` lets `work` go on.
+    The time that the request has waited before counts. MongoDB ends its commands at that time, even
+    if `extend_read` lets `work` go on.
     Raises DeadlineExceededError.
     """
     # Each request passes here: a context manager for it would take several microseconds more.
-    limit = driver.start_time_limit(seconds)
-    end = asyncio.get_running_loop().time() + seconds
+    remaining = seconds - context.waited_seconds
+    limit = driver.start_operation(remaining)
+    end = asyncio.get_running_loop().time() + remaining
     read = _Read(end, asyncio.timeout_at(end))
     token = _read.set(read)
     try:
@@ -66,7 +68,7 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
     finally:
         read.is_over = True
         _read.reset(token)
-        driver.end_time_limit(limit)
+        driver.end_operation(limit)
         context.end_loads()
 
 
@@ -104,7 +106,7 @@ async def limit_write(work: Coroutine[Any, Any, T], context: Context, seconds: f
 
     `check_deadline` fails from then on.
     """
-    with driver.limit_time(seconds) as limit:
+    with driver.limit_time(seconds - context.waited_seconds) as limit:
         token = _write.set(_Write(seconds, limit))
         try:
             return await work

@@ -27,6 +27,7 @@ class ImportLease(Lease):
 
     def __init__(self, database: driver.Database) -> None:
         super().__init__(database[LEASE_COLLECTION])
+        self._client = database.client
 
     @property
     def state(self) -> ImportState:
@@ -59,8 +60,12 @@ class ImportLease(Lease):
         await self.update({"state": "applying"}, session)
 
     async def finish(self) -> None:
-        """Mark the import as complete; its staged members are gone."""
-        await self.update({"state": "idle"})
+        """Mark the import as complete; its staged members are gone.
+
+        All reads that begin after it see what the import wrote.
+        """
+        async with driver.open_causal_session(self._client) as session:
+            await self.update({"state": "idle"}, session)
 
     def lost_error(self) -> ImportInterruptedError:
         """Return the error to raise when the lease is lost."""

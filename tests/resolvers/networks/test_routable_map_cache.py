@@ -21,7 +21,7 @@ class Files:
 
     async def read(self, digest: str) -> bytes | None:
         self.reads.append(digest)
-        assert driver._remaining_seconds() is None  # whichever request is the first
+        assert driver.remaining_seconds() is None  # whichever request is the first
         await asyncio.sleep(0)
         return self.contents.get(digest)
 

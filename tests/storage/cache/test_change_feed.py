@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from pymongo import MongoClient
+from pymongo.errors import AutoReconnect
 
 from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
-from storage.mongo import change_stream, driver
+from storage.mongo import change_stream
 from storage.setup import preparation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -161,7 +162,7 @@ async def test_there_is_no_snapshot_if_the_stream_cannot_be_opened(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> Any:
-        raise driver.UNREACHABLE_ERRORS[0]("away")
+        raise AutoReconnect("away")
 
     monkeypatch.setattr(change_stream, "tail_changes", fail)
     async with ChangeFeed(database).run() as followed:
@@ -173,7 +174,7 @@ async def test_the_feed_tries_again_if_it_cannot_connect(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
-    errors, open_client = [driver.UNREACHABLE_ERRORS[0]("away")], change_stream.open_client
+    errors, open_client = [AutoReconnect("away")], change_stream.open_client
 
     def fail_once(*given: Any) -> Any:
         if errors:

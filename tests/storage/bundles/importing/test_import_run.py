@@ -16,7 +16,8 @@ from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.bundles.importing.staging import STAGING_PREFIX
 from storage.bundles.reading.sources import to_data_url
 from storage.catalog import RECORD_TYPES
-from storage.mongo import driver
+from storage.mongo import driver, topology
+from storage.mongo.topology import Deployment
 from storage.records.timestamps import TIMESTAMP_FIELDS
 from tests.storage.catalogs import SMALL, Bundle, contents, small
 
@@ -57,7 +58,11 @@ async def open_with_listener(
 ) -> AsyncIterator[driver.Client]:
     """A client that calls a function before each of its commands."""
     listener = BeforeCommand(call)
-    client = AsyncMongoClient[dict[str, Any]](mongo_url, w="majority", event_listeners=[listener])
+    deployment = Deployment.at(mongo_url)
+    client = AsyncMongoClient[dict[str, Any]](
+        mongo_url, w="majority", event_listeners=[listener, deployment.listener]
+    )
+    topology.describe(cast(driver.Client, client), deployment)
     try:
         yield cast(driver.Client, client)
     finally:

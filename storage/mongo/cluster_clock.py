@@ -1,0 +1,52 @@
+"""How far reads have to see: the newest cluster time that this gateway has learned of.
+
+MongoDB numbers all writes of a replica set in one order, by cluster time. A read that demands one
+(`afterClusterTime`) sees every write up to it, whichever member answers, or waits for them. The
+clock holds the newest of these times:
+
+- of a write that this gateway made, or of its unfinished part, once a majority acknowledged it;
+- of a snapshot that a response was read from;
+- of a change that the change stream has reported, and of the stream's start;
+- of the newest write of a primary, when that primary is discovered.
+
+So a response is never older than an earlier response or write of the same gateway, and after an
+election not older than any acknowledged write. The worker processes of a gateway share the clock.
+"""
+
+import threading
+
+from bson import Timestamp
+
+CLOCK_BYTES = 8
+"""Memory of one process."""
+
+
+class ClusterClock:
+    """The newest of the times that any process has seen; times of one process never decrease.
+
+    >>> clock = ClusterClock()
+    >>> clock.advance(Timestamp(7, 2))
+    >>> clock.advance(Timestamp(7, 1))
+    >>> clock.now()
+    Timestamp(7, 2)
+    """
+
+    def __init__(self, memory: memoryview | None = None, number: int = 0) -> None:
+        """Share `memory`, of CLOCK_BYTES for each process; without it, this is a process alone."""
+        self._times = (memory or memoryview(bytearray(CLOCK_BYTES))).cast("Q")
+        self._number = number
+        self._lock = threading.Lock()  # of the threads of this process: others have their own time
+
+    def advance(self, time: Timestamp | None) -> None:
+        """Move the clock to this time, unless it is there or beyond."""
+        if time is None:
+            return
+        value = time.time << 32 | time.inc
+        with self._lock:
+            if value > self._times[self._number]:
+                self._times[self._number] = value
+
+    def now(self) -> Timestamp | None:
+        """Return the time; None before there was one."""
+        value = max(self._times)
+        return Timestamp(value >> 32, value & 0xFFFFFFFF) if value else None
