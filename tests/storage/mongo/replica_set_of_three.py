@@ -1,7 +1,8 @@
 """A replica set of three mongods, for what one alone cannot show: lag, and the loss of a primary.
 
 The first member is elected. After that there is no election unless a test asks for one, so that a
-member can be frozen for as long as the test needs.
+member can be frozen for as long as the test needs. With `election_timeout_ms` the members elect a
+primary by themselves, as those of a real one do.
 """
 
 import random
@@ -9,14 +10,15 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
+import pymongo
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
@@ -30,18 +32,27 @@ _USER = f"__system:{PASSWORD}"
 _OPTIONS = "authSource=local&authMechanism=SCRAM-SHA-256"
 _TIMEOUT_SECONDS = 60
 _POLL_SECONDS = 0.05
+_ANSWER_SECONDS = 1.0
 _NEVER_SECONDS = 3600
 _DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Member:
     port: int
+    home: Path
     process: subprocess.Popen[bytes]
+    proxy_port: int | None = None
+    """Where the others and clients find it, if not at its own port."""
 
     @property
     def address(self) -> str:
         return f"{HOST}:{self.port}"
+
+    @property
+    def known_address(self) -> str:
+        """Its address in the configuration of the replica set."""
+        return f"{HOST}:{self.proxy_port or self.port}"
 
     def command(self, name: str, value: Any = 1, **options: Any) -> dict[str, Any]:
         """Return the reply of this very member to an administrator's command."""
@@ -52,6 +63,18 @@ class Member:
     def elect(self) -> None:
         """Make this member the primary, as soon as the others vote for it."""
         _until_done(partial(self.command, "replSetStepUp"))
+
+    def step_down(self, seconds: int = 10) -> None:
+        """Make this primary a secondary that is not elected again for that long."""
+        self.command("replSetStepDown", seconds)
+
+    def is_writable(self) -> bool:
+        """Return whether this member answers soon, and as the primary."""
+        try:
+            with pymongo.timeout(_ANSWER_SECONDS):
+                return bool(self.command("hello")["isWritablePrimary"])
+        except PyMongoError:
+            return False
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
@@ -67,6 +90,10 @@ class Member:
         self.process.kill()
         self.process.wait()
 
+    def restart(self) -> None:
+        """Start the process again after `kill`, with its data. The thread must outlive it."""
+        self.process = start_member(self.home, self.port).process
+
 
 @dataclass(frozen=True)
 class ReplicaSet:
@@ -74,8 +101,25 @@ class ReplicaSet:
 
     @property
     def url(self) -> str:
-        hosts = ",".join(member.address for member in self.members)
+        hosts = ",".join(member.known_address for member in self.members)
         return f"mongodb://{_USER}@{hosts}/?{_OPTIONS}&replicaSet={NAME}"
+
+    def wait_for_primary(self, *others: Member) -> Member:
+        """Wait until a member that still runs and is not one of these is the primary."""
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        while time.monotonic() < deadline:
+            for member in self.members:
+                is_running = member not in others and member.process.poll() is None
+                if is_running and member.is_writable():
+                    return member
+            time.sleep(_POLL_SECONDS)
+        raise AssertionError("No member became the primary.")
+
+    def wait_until_whole(self) -> Member:
+        """Wait until all members are a primary and two secondaries; return the primary."""
+        primary = self.wait_for_primary()
+        _until_done(partial(_check_states, primary))
+        return primary
 
     @contextmanager
     def without_majority(self) -> Iterator[None]:
@@ -87,14 +131,28 @@ class ReplicaSet:
 
 
 @contextmanager
-def run_replica_set(directory: Path) -> Iterator[ReplicaSet]:
-    """Start three members on free ports, the first of them primary; kill them afterwards."""
+def run_replica_set(
+    directory: Path,
+    *,
+    election_timeout_ms: int | None = None,
+    ports: Sequence[int] = (),
+    proxy_ports: Sequence[int] = (),
+    on_started: Callable[[Sequence[Member]], None] = lambda members: None,
+) -> Iterator[ReplicaSet]:
+    """Start three members, on free ports by default; kill them afterwards.
+
+    The first is elected. Where there are proxies, members and clients find each member at its own.
+    `on_started` gets the members before they connect to each other.
+    """
     with ExitStack() as held:
         members = []
-        for port in find_free_ports(3):
-            members.append(start_member(directory / str(port), port))
-            held.callback(members[-1].kill)
-        _initiate(members)
+        for port, proxy_port in zip_longest(ports or find_free_ports(3), proxy_ports):
+            member = start_member(directory / str(port), port)
+            member.proxy_port = proxy_port
+            held.callback(member.kill)
+            members.append(member)
+        on_started(members)
+        _initiate(members, election_timeout_ms)
         yield ReplicaSet(members)
 
 
@@ -104,17 +162,19 @@ def start_member(home: Path, port: int) -> Member:
     key_file = home / "password"
     key_file.touch(0o600)
     key_file.write_text(PASSWORD)
-    with (home / "log").open("wb") as log:
+    with (home / "log").open("ab") as log:
         command = [*_DIES_WITH_US, *mongod.build_command(home, port, NAME, key_file)]
-        return Member(port, subprocess.Popen(command, stdout=log, stderr=log))
+        return Member(port, home, subprocess.Popen(command, stdout=log, stderr=log))
 
 
-def _initiate(members: list[Member]) -> None:
-    hosts = [{"_id": number, "host": member.address} for number, member in enumerate(members)]
-    settings = {
-        "electionTimeoutMillis": _NEVER_SECONDS * 1000,
-        "heartbeatTimeoutSecs": _NEVER_SECONDS,
-    }
+def _initiate(members: list[Member], election_timeout_ms: int | None) -> None:
+    hosts = [{"_id": number, "host": each.known_address} for number, each in enumerate(members)]
+    settings = {"electionTimeoutMillis": election_timeout_ms}
+    if election_timeout_ms is None:
+        settings = {
+            "electionTimeoutMillis": _NEVER_SECONDS * 1000,
+            "heartbeatTimeoutSecs": _NEVER_SECONDS,
+        }
     for member in members:
         _until_done(partial(member.command, "ping"))
     config = {"_id": NAME, "members": hosts, "settings": settings}

@@ -1,0 +1,134 @@
+"""Is there an order of all operations of a register in which every read is right?
+
+The order must keep the operations within their times: what returned before another was invoked
+comes first. This is the algorithm of Wing and Gong with Lowe's memoisation, as in porcupine
+(https://github.com/anishathalye/porcupine). Registers are independent, so each is checked alone.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tests.faults.checking.history import Operation
+
+
+@dataclass(slots=True)
+class _Event:
+    """The beginning or the end of an operation, in a doubly linked list."""
+
+    number: int
+    """Of the operation."""
+    end: "_Event | None" = None
+    """Of a beginning whose operation has returned."""
+    is_end: bool = False
+    previous: "_Event | None" = None
+    next: "_Event | None" = None
+
+
+def find_violation(operations: Sequence[Operation], initial: str | None = None) -> Operation | None:
+    """Return None if the operations of a register are linearizable.
+
+    Otherwise return the operation up to whose end no order was found.
+    """
+    operations = _drop_unobserved(operations)
+    head = _link_events(operations)
+    state, done, seen = initial, 0, set[tuple[int, str | None]]()
+    undo: list[tuple[_Event, str | None]] = []
+    open_count = sum(not operation.is_unknown for operation in operations)
+    deepest, culprit = -1, None
+    event = head.next
+    while open_count:
+        assert event is not None  # the end of an operation that has returned comes before
+        operation = operations[event.number]
+        if event.is_end:
+            if len(undo) > deepest:
+                deepest, culprit = len(undo), operation
+            if not undo:
+                return culprit
+            event, state = undo.pop()
+            done &= ~(1 << event.number)
+            open_count += not operations[event.number].is_unknown
+            _insert(event)
+            event = event.next
+            continue
+        follows, after = _apply(operation, state)
+        # What is unknown need not happen, so it is only tried where it changes something.
+        if follows and not (operation.is_unknown and after == state):
+            memo = done | 1 << event.number, after
+            if memo not in seen:
+                seen.add(memo)
+                undo.append((event, state))
+                done, state = memo
+                open_count -= not operation.is_unknown
+                _remove(event)
+                event = head.next
+                continue
+        event = event.next
+    return None
+
+
+def _apply(operation: Operation, state: str | None) -> tuple[bool, str | None]:
+    if operation.action == "write":
+        return True, operation.value
+    if operation.action == "remove":
+        return True, None if state == operation.value else state
+    return state == operation.value, state
+
+
+def _drop_unobserved(operations: Sequence[Operation]) -> list[Operation]:
+    """Bound what is unknown by what was read: it makes the search short.
+
+    An unknown write of a value that is written once and never read changes no result. One that was
+    read has happened when the first of its reads returned.
+    """
+    writes = Counter(each.value for each in operations if each.action == "write")
+    first_read: dict[str | None, float] = {}
+    for each in operations:
+        if each.action == "read":
+            first_read[each.value] = min(first_read.get(each.value, math.inf), each.returned)
+    kept = []
+    for each in operations:
+        if each.action == "read" and each.is_unknown:
+            continue
+        if each.action == "write" and each.is_unknown and writes[each.value] == 1:
+            if each.value in first_read:
+                kept.append(replace(each, returned=first_read[each.value]))
+            continue
+        kept.append(each)
+    return kept
+
+
+def _link_events(operations: Sequence[Operation]) -> _Event:
+    """Return the head of the list of all events in the order of time; equal times overlap."""
+    events: list[tuple[float, int, _Event]] = []
+    for number, operation in enumerate(operations):
+        begin = _Event(number)
+        events.append((operation.invoked, 0, begin))
+        if not operation.is_unknown:
+            begin.end = _Event(number, is_end=True)
+            events.append((operation.returned, 1, begin.end))
+    events.sort(key=lambda each: each[:2])
+    head = last = _Event(-1)
+    for _, _, event in events:
+        last.next, event.previous = event, last
+        last = event
+    return head
+
+
+def _remove(event: _Event) -> None:
+    for each in (event, event.end):
+        if each is not None:
+            assert each.previous is not None
+            each.previous.next = each.next
+            if each.next is not None:
+                each.next.previous = each.previous
+
+
+def _insert(event: _Event) -> None:
+    for each in (event.end, event):
+        if each is not None:
+            assert each.previous is not None
+            each.previous.next = each
+            if each.next is not None:
+                each.next.previous = each

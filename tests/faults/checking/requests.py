@@ -1,0 +1,63 @@
+"""Statuses, deadlines and gaps of the requests of a run."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tests.faults.checking.history import Request
+
+ALLOWED_STATUSES = (200, 204, 429, 503)
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A fault, from its beginning to the moment when the database was whole enough again."""
+
+    began: float
+    recovered: float
+    ended: float
+    """When the next one may begin."""
+
+
+def find_wrong_statuses(requests: Iterable[Request], may_be_cut: bool = False) -> list[str]:
+    """Return a sentence for each kind of response that no fault excuses.
+
+    Only where a gateway was killed or told to stop, connections may end without a response.
+    """
+    wrong: Counter[str] = Counter()
+    for request in requests:
+        if request.status is None:
+            if not may_be_cut:
+                wrong[f"no response to {request.kind}s"] += 1
+        elif request.status not in ALLOWED_STATUSES:
+            wrong[f"status {request.status} to {request.kind}s"] += 1
+        elif request.status == 503 and not request.has_retry_after:
+            wrong[f"503 without Retry-After to {request.kind}s"] += 1
+    return [f"{count} x {what}" for what, count in sorted(wrong.items())]
+
+
+def find_longest(requests: Iterable[Request], kind: str) -> float:
+    """Return the seconds of the longest request of a kind."""
+    return max((each.seconds for each in requests if each.kind == kind), default=0.0)
+
+
+def find_gap(requests: Sequence[Request], kind: str, outage: Outage) -> float:
+    """Return the longest time in which no request of a kind succeeded, around an outage."""
+    successes = sorted(each.ended for each in requests if each.kind == kind and each.is_success)
+    times = [time for time in successes if time >= outage.began]
+    before = max((time for time in successes if time < outage.began), default=outage.began)
+    times = [before, *[time for time in times if time <= outage.ended], outage.ended]
+    return max(later - earlier for earlier, later in pairwise(times))
+
+
+def find_recovery(requests: Sequence[Request], kind: str, outage: Outage) -> float:
+    """Return how long after the recovery of the database requests of a kind still failed."""
+    failures = (
+        each.ended
+        for each in requests
+        if each.kind == kind
+        and not each.is_success
+        and outage.recovered <= each.ended <= outage.ended
+    )
+    return max(failures, default=outage.recovered) - outage.recovered

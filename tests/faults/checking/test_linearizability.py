@@ -1,0 +1,179 @@
+"""Histories written by hand, good and bad, and random ones in which every order is tried."""
+
+import math
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.faults.checking.history import Action, Operation
+from tests.faults.checking.linearizability import find_violation
+
+
+def op(action: Action, value: str | None, invoked: float, returned: float = math.inf) -> Operation:
+    return Operation("r", action, value, invoked, returned)
+
+
+GOOD = {
+    "nothing": [],
+    "a write is read": [op("write", "a", 0, 1), op("read", "a", 2, 3)],
+    "a concurrent read sees either": [
+        op("write", "a", 0, 10),
+        op("read", None, 1, 2),
+        op("read", "a", 3, 4),
+    ],
+    "an unknown write happens late": [
+        op("write", "a", 0),
+        op("write", "b", 1, 2),
+        op("read", "b", 3, 4),
+        op("read", "a", 5, 6),
+    ],
+    "an unknown write never happens": [op("write", "a", 0), op("read", None, 5, 6)],
+    "a removal of the value": [
+        op("write", "a", 0, 1),
+        op("remove", "a", 2, 3),
+        op("read", None, 4, 5),
+    ],
+    "a removal of another value": [
+        op("write", "a", 0, 1),
+        op("remove", "b", 2, 3),
+        op("read", "a", 4, 5),
+    ],
+    "an unknown removal happens late": [
+        op("write", "a", 0, 1),
+        op("remove", "a", 2),
+        op("read", "a", 4, 5),
+        op("read", None, 6, 7),
+    ],
+    "a value that is written twice": [
+        op("write", "a", 0, 1),
+        op("write", "b", 2, 3),
+        op("write", "a", 4),
+        op("read", "b", 5, 6),
+        op("read", "a", 7, 8),
+    ],
+    "writers overlap": [
+        op("write", "a", 0, 10),
+        op("write", "b", 0, 10),
+        op("read", "b", 1, 2),
+        op("read", "a", 3, 4),
+    ],
+}
+BAD = {
+    "an acknowledged write is lost": [op("write", "a", 0, 1), op("read", None, 2, 3)],
+    "a read is stale": [
+        op("write", "a", 0, 1),
+        op("write", "b", 2, 3),
+        op("read", "a", 4, 5),
+    ],
+    "reads go back in time": [
+        op("write", "a", 0),
+        op("read", "a", 1, 2),
+        op("read", None, 3, 4),
+    ],
+    "a value from nowhere": [op("read", "a", 0, 1)],
+    "a read sees a write before it began": [op("read", "a", 0, 1), op("write", "a", 2, 3)],
+    "a write happens twice": [
+        op("write", "a", 0, 1),
+        op("write", "b", 2, 3),
+        op("read", "b", 4, 5),
+        op("read", "a", 6, 7),
+        op("read", "b", 8, 9),
+    ],
+    "two readers disagree on the order": [
+        op("write", "a", 0, 1),
+        op("write", "b", 0, 1),
+        op("read", "a", 2, 3),
+        op("read", "b", 4, 5),
+    ],
+    "a removal does not happen": [
+        op("write", "a", 0, 1),
+        op("remove", "a", 2, 3),
+        op("read", "a", 4, 5),
+    ],
+    "a removal removes another value": [
+        op("write", "a", 0, 1),
+        op("remove", "b", 2),
+        op("read", None, 4, 5),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_good_history_has_an_order(name: str) -> None:
+    assert find_violation(GOOD[name]) is None
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_history_has_none(name: str) -> None:
+    assert find_violation(BAD[name]) is not None
+
+
+def test_the_operation_that_fits_nowhere_is_named() -> None:
+    stale = op("read", "a", 6, 7)
+    history = [op("write", "a", 0, 1), op("write", "b", 2, 3), op("read", "b", 4, 5), stale]
+    assert find_violation(history) == stale
+
+
+def test_a_register_may_have_a_value_at_first() -> None:
+    assert find_violation([op("read", "a", 0, 1)], initial="a") is None
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Operation]:
+    values = st.sampled_from(["a", "b"])
+    operations = []
+    for _ in range(draw(st.integers(1, 6))):
+        action: Action = draw(st.sampled_from(["write", "remove", "read"]))
+        value = draw(st.none() | values if action == "read" else values)
+        invoked = draw(st.integers(0, 8))
+        lasts = st.integers(0, 4)
+        returned = invoked + draw(lasts if action == "read" else lasts | st.just(math.inf))
+        operations.append(op(action, value, invoked, returned))
+    return operations
+
+
+def has_order(operations: list[Operation]) -> bool:
+    """Try every order of every subset that has all that returned."""
+    unknown = [each for each in operations if each.is_unknown]
+    known = [each for each in operations if not each.is_unknown]
+    for bits in range(2 ** len(unknown)):
+        happened = [each for at, each in enumerate(unknown) if bits >> at & 1]
+        if any(is_right(order) for order in permutations(known + happened)):
+            return True
+    return False
+
+
+def is_right(order: tuple[Operation, ...]) -> bool:
+    state: str | None = None
+    for at, each in enumerate(order):
+        if any(later.returned < each.invoked for later in order[at + 1 :]):
+            return False
+        if each.action == "read" and each.value != state:
+            return False
+        if each.action == "write":
+            state = each.value
+        elif each.action == "remove" and each.value == state:
+            state = None
+    return True
+
+
+@given(histories())
+def test_the_search_finds_what_trying_all_orders_finds(operations: list[Operation]) -> None:
+    assert (find_violation(operations) is None) == has_order(operations)
+
+
+def test_thousands_of_operations_are_checked() -> None:
+    """A search without memoisation would not end. Every 50th write is unknown."""
+    operations = []
+    for number in range(4_000):
+        value, returned = f"v{number}", math.inf if number % 50 == 0 else number + 0.5
+        operations.append(op("write", value, number, returned))
+        if number % 50:
+            operations += [
+                op("read", value, number + 0.1 + at / 100, number + 0.9) for at in (1, 2)
+            ]
+    assert find_violation(operations) is None
+    bad = op("read", "v2001", 3_990.95, 3_990.99)
+    assert find_violation([*operations, bad]) is not None
