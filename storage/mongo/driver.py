@@ -19,7 +19,6 @@ from pymongo import (
     DeleteOne,
     IndexModel,
     MongoClient,
-    ReadPreference,
     UpdateOne,
 )
 from pymongo.errors import BulkWriteError, CollectionInvalid, OperationFailure, PyMongoError
@@ -153,8 +152,8 @@ def get_clock(client: Client) -> ClusterClock:
 async def ping(client: Client, timeout_seconds: float) -> None:
     """Check that MongoDB can be read within `timeout_seconds`. Raises UnavailableError."""
     with translate_errors(), pymongo.timeout(timeout_seconds):
-        await client.admin.command("ping", read_preference=ReadPreference.PRIMARY_PREFERRED)
-    topology.of(client).check_primary()
+        members = topology.of(client).choose_members()
+        await client.admin.command("ping", read_preference=members)
 
 
 async def close(client: Client) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 from bson import Timestamp
 from pymongo.errors import AutoReconnect, OperationFailure
 from pymongo.read_concern import ReadConcern
-from pymongo.read_preferences import ReadPreference
 
 from storage.mongo import topology
 from storage.mongo.operations import Operation, get_operation
@@ -22,7 +21,6 @@ from storage.mongo.unavailable import TIMEOUT_SECONDS
 from storage.records.kinds import Document
 
 NO_LIMIT = 2**31 - 1
-_READ_PREFERENCE = ReadPreference.PRIMARY_PREFERRED
 _RETRY_SECONDS = 0.02
 _NOT_YET_CODES = (
     72,  # InvalidOptions: the member's clock has not reached the time that the read demands
@@ -128,11 +126,11 @@ async def _send(database: Database, command: Document, snapshot_time: Timestamp 
     deployment = topology.of(database.client)
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
-        deployment.check_primary()
+        members = deployment.choose_members()
         concern = _build_concern(deployment.clock.now(), snapshot_time)
         try:
             reply = await database.command(
-                {**command, "readConcern": concern}, read_preference=_READ_PREFERENCE
+                {**command, "readConcern": concern}, read_preference=members
             )
         except OperationFailure as error:
             if error.code not in _NOT_YET_CODES or time.monotonic() > deadline:
@@ -147,7 +145,7 @@ async def _send(database: Database, command: Document, snapshot_time: Timestamp 
 async def _at_snapshot(database: Database, collection: str) -> Collection:
     """Return the collection with reads at the operation's snapshot, for the driver's cursors."""
     deployment = topology.of(database.client)
-    deployment.check_primary()
+    members = deployment.choose_members()
     operation = get_operation()
     snapshot_time = None
     if operation is not None:
@@ -156,7 +154,7 @@ async def _at_snapshot(database: Database, collection: str) -> Collection:
             await _read(database, any_document)
         snapshot_time = operation.get_snapshot_time()
     concern = _SnapshotConcern(_build_concern(deployment.clock.now(), snapshot_time))
-    return database[collection].with_options(read_concern=concern, read_preference=_READ_PREFERENCE)
+    return database[collection].with_options(read_concern=concern, read_preference=members)
 
 
 def _build_concern(clock: Timestamp | None, snapshot_time: Timestamp | None) -> Document:

@@ -15,6 +15,7 @@ from pymongo.monitoring import (
     TopologyListener,
     TopologyOpenedEvent,
 )
+from pymongo.read_preferences import ReadPreference, _ServerMode
 
 from storage.errors import UnavailableError
 from storage.mongo.cluster_clock import ClusterClock
@@ -36,25 +37,32 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
     def __init__(self, clock: ClusterClock) -> None:
         self._clock = clock
         self._primary: Any = None
+        """Address and election of the latest primary."""
         self._lock = threading.Lock()  # each member is monitored by a thread of its own
-        self.lost_at: float | None = time.monotonic()
+        self.lost_at: float | None = None
+
+    @property
+    def has_known_primary(self) -> bool:
+        """Return whether there has been a primary since the client was created."""
+        return self._primary is not None
 
     def succeeded(self, event: ServerHeartbeatSucceededEvent) -> None:
         """Handle a member's reply, before the driver selects that member on account of it."""
-        hello = event.reply.document
-        if not hello.get("isWritablePrimary"):
+        hello = event.reply
+        if not hello.is_writable:
             return
-        primary = event.connection_id, hello.get("electionId")
+        primary = event.connection_id, hello.election_id
         with self._lock:
             if primary != self._primary:
                 self._primary = primary
-                self._clock.advance(hello.get("lastWrite", {}).get("opTime", {}).get("ts"))
+                last_write = hello.document.get("lastWrite", {})
+                self._clock.advance(last_write.get("opTime", {}).get("ts"))
 
     def description_changed(self, event: TopologyDescriptionChangedEvent) -> None:
         """Remember when the primary was lost."""
         if event.new_description.has_writable_server():
             self.lost_at = None
-        elif self.lost_at is None:
+        elif self.lost_at is None and self.has_known_primary:
             self.lost_at = time.monotonic()
 
     def started(self, event: ServerHeartbeatStartedEvent) -> None:
@@ -85,11 +93,17 @@ class Deployment:
         clock = clock or ClusterClock()
         return cls(url, clock, PrimaryListener(clock))
 
-    def check_primary(self) -> None:
-        """Raise UnavailableError if there has been no primary for too long."""
+    def choose_members(self) -> _ServerMode:
+        """Return the read preference: a secondary may answer while a known primary is lost.
+
+        Raises UnavailableError if there has been none for too long.
+        """
+        if not self.listener.has_known_primary:
+            return ReadPreference.PRIMARY
         lost_at = self.listener.lost_at
         if lost_at is not None and time.monotonic() - lost_at > MAX_SECONDS_WITHOUT_PRIMARY:
             raise UnavailableError("MongoDB has no primary")
+        return ReadPreference.PRIMARY_PREFERRED
 
 
 def describe(client: Client, deployment: Deployment) -> None:

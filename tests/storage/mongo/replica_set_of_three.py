@@ -169,9 +169,13 @@ def start_member(home: Path, port: int) -> Member:
 
 def _initiate(members: list[Member], election_timeout_ms: int | None) -> None:
     hosts = [{"_id": number, "host": each.known_address} for number, each in enumerate(members)]
-    settings = {"electionTimeoutMillis": election_timeout_ms}
+    # Each secondary copies from the primary itself, so that one can be frozen without the other.
+    settings: dict[str, Any] = {
+        "electionTimeoutMillis": election_timeout_ms,
+        "chainingAllowed": False,
+    }
     if election_timeout_ms is None:
-        settings = {
+        settings |= {
             "electionTimeoutMillis": _NEVER_SECONDS * 1000,
             "heartbeatTimeoutSecs": _NEVER_SECONDS,
         }

@@ -1,0 +1,203 @@
+"""Reads see one snapshot of the database, never less than before, and outlive the primary."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pymongo import WriteConcern
+
+from storage.errors import UnavailableError
+from storage.mongo import driver, topology
+from tests.storage.mongo.replica_set_of_three import ReplicaSet, run_replica_set
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+async def read(database: Any, collection: str = "things") -> list[Any]:
+    """Read the values of `collection` as the store does."""
+    with driver.translate_errors():
+        found = await driver.find_documents(
+            database, collection, {}, {"value": 1}, limit=driver.NO_LIMIT, sort={"_id": 1}
+        )
+    return [document["value"] for document in found]
+
+
+async def aggregate(database: Any) -> list[Any]:
+    found = await driver.aggregate_documents(database, "things", [{"$sort": {"_id": 1}}])
+    return [document["value"] for document in found]
+
+
+async def write(database: Any, value: int) -> None:
+    """Write two documents, as a request does: in one transaction."""
+    things = database["things"]
+
+    async def update(session: driver.Session) -> None:
+        for key in (1, 2):
+            await things.update_one({"_id": key}, {"$set": {"value": value}}, session=session)
+
+    with driver.translate_errors():
+        await driver.run_in_transaction(database.client, update)
+
+
+@pytest.fixture
+async def things(database: Any) -> Any:
+    """A database with two documents that always have the same value."""
+    await database["things"].insert_many([{"_id": key, "value": 0} for key in (1, 2)])
+    return database
+
+
+async def test_an_operation_does_not_see_what_others_write_meanwhile(things: Any) -> None:
+    with driver.limit_time(60):
+        assert await read(things) == [0, 0]
+        await things["things"].update_one({"_id": 1}, {"$set": {"value": 1}})
+        assert await read(things) == await aggregate(things) == [0, 0]
+    assert await read(things) == await aggregate(things) == [1, 0]
+
+
+async def test_an_operation_sees_what_it_has_written_itself(things: Any) -> None:
+    with driver.limit_time(60):
+        assert await read(things) == [0, 0]
+        await write(things, 1)
+        assert await read(things) == await aggregate(things) == [1, 1]
+
+
+async def test_reads_that_begin_together_see_the_same_snapshot(things: Any) -> None:
+    async def change() -> None:
+        for value in range(1, 40):
+            await things["things"].update_one({"_id": 1}, {"$set": {"value": value}})
+
+    changing = asyncio.create_task(change())
+    while not changing.done():
+        with driver.limit_time(60):
+            lists = await asyncio.gather(*(read(things) for _ in range(4)), aggregate(things))
+        assert all(each == lists[0] for each in lists)
+
+
+async def test_an_operation_that_reads_a_collection_replaced_since_reads_the_new_one(
+    things: Any,
+) -> None:
+    await things["others"].insert_one({"_id": 1, "value": 7})
+    rename = {"to": f"{things.name}.things", "dropTarget": True}
+    with driver.limit_time(60):
+        assert await read(things) == [0, 0]
+        await things.client.admin.command("renameCollection", f"{things.name}.others", **rename)
+        assert await read(things) == [7]
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Iterator[ReplicaSet]:
+    with run_replica_set(tmp_path) as replica_set:
+        yield replica_set
+
+
+@pytest.fixture
+async def on_three(three: ReplicaSet, anyio_backend: str) -> Any:
+    """The database with the two documents, on a replica set of three."""
+    client = driver.connect(three.url)
+    database = client["floorgate"]
+    await database["things"].insert_many([{"_id": key, "value": 0} for key in (1, 2)])
+    yield database
+    await driver.close(client)
+
+
+async def wait_until_lost(database: Any) -> None:
+    """Wait until the driver knows that there is no primary."""
+    deployment = topology.of(database.client)
+    async with asyncio.timeout(60):
+        while deployment.listener.lost_at is None:
+            await asyncio.sleep(0.05)
+
+
+async def read_eventually(database: Any) -> list[Any]:
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return await read(database)
+            except UnavailableError:
+                await asyncio.sleep(0.05)
+
+
+async def test_secondaries_answer_while_there_is_no_primary(
+    three: ReplicaSet, on_three: Any
+) -> None:
+    for value in range(1, 20):
+        await write(on_three, value)
+    three.members[0].kill()
+    assert await read_eventually(on_three) == [19, 19]
+    with pytest.raises(UnavailableError), driver.limit_time(0.5):
+        await write(on_three, 20)
+
+
+async def test_secondaries_answer_while_the_primary_hangs(three: ReplicaSet, on_three: Any) -> None:
+    await write(on_three, 1)
+    with three.members[0].frozen():
+        await wait_until_lost(on_three)
+        assert await read_eventually(on_three) == [1, 1]
+
+
+async def test_nothing_answers_when_there_has_been_no_primary_for_long(
+    three: ReplicaSet, on_three: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await write(on_three, 1)
+    three.members[0].kill()
+    await wait_until_lost(on_three)
+    monkeypatch.setattr(topology, "MAX_SECONDS_WITHOUT_PRIMARY", 0.0)
+    with pytest.raises(UnavailableError):
+        await read(on_three)
+    with pytest.raises(UnavailableError):
+        await driver.ping(on_three.client, 1)
+
+
+async def test_a_member_that_lags_does_not_answer_with_what_it_has(
+    three: ReplicaSet, on_three: Any
+) -> None:
+    """The write is acknowledged by the primary and one secondary; only the other one is left.
+
+    It may have received the write before it was frozen, but not yet have looked at it.
+    """
+    lagging, other = three.members[1:]
+    with lagging.frozen():
+        await write(on_three, 1)
+        three.members[0].kill()
+        other.kill()
+    await wait_until_lost(on_three)
+    with suppress(UnavailableError):
+        assert await read(on_three) == [1, 1]
+
+
+async def test_a_new_primary_answers_with_what_its_predecessor_acknowledged(
+    three: ReplicaSet, on_three: Any
+) -> None:
+    """Another gateway, which did not make the write, does not know its time."""
+    first, second, third = three.members
+    with third.frozen():
+        await write(on_three, 1)
+        first.kill()
+    other = driver.connect(three.url)
+    second.elect()
+    three.wait_for_primary(first)
+    assert await read_eventually(other["floorgate"]) == [1, 1]
+    await driver.close(other)
+
+
+async def test_what_one_worker_has_written_is_seen_by_all(on_three: Any, three: ReplicaSet) -> None:
+    memory = memoryview(bytearray(16))
+    clocks = [driver.ClusterClock(memory, number) for number in range(2)]
+    writer, reader = (driver.connect(three.url, clock=clock) for clock in clocks)
+    for value in range(1, 30):
+        await write(writer["floorgate"], value)
+        assert clocks[0].now() == clocks[1].now() is not None
+        assert await read(reader["floorgate"]) == [value, value]
+    for client in (writer, reader):
+        await driver.close(client)
+
+
+async def test_what_no_majority_has_is_not_shown(three: ReplicaSet, on_three: Any) -> None:
+    with three.without_majority():
+        hasty = on_three["things"].with_options(write_concern=WriteConcern(w=1))
+        await hasty.update_one({"_id": 1}, {"$set": {"value": 9}})
+        assert await read(on_three) == [0, 0]
+    assert await read_eventually(on_three) in ([0, 0], [9, 0])
