@@ -45,7 +45,11 @@ def import_(paths: tuple[str, ...], dry_run: bool, as_json: bool, **values: Any)
 @click.option("--ndjson", is_flag=True, help="Write one record per line, for large catalogs.")
 @with_options(*STORAGE_OPTIONS)
 def export(ndjson: bool, **values: Any) -> None:
-    """Write the whole catalog to standard output, as a bundle that import accepts."""
+    """Write the whole catalog to standard output, as a bundle that import accepts.
+
+    A bundle has no routing networks, processing reports, API keys or audit log: to save all of it,
+    use floorgate backup.
+    """
 
     async def work(database: driver.Database) -> None:
         async for chunk in export_bundle(database, lines=ndjson):
@@ -53,6 +57,11 @@ def export(ndjson: bool, **values: Any) -> None:
         sys.stdout.buffer.flush()
 
     run_with_database(settings_from_parameters(values), work, TIMEOUT_SECONDS)
+    click.echo(
+        "Note: a bundle has no routing networks, API keys or audit log; floorgate backup saves"
+        " everything.",
+        err=True,
+    )
 
 
 def _print_summary(summary: ImportSummary, dry_run: bool) -> None:
