@@ -12,7 +12,7 @@ AUDIT := tests/gateway/tools
 AUDITORS := .venv/audit/.ready
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup serve test test-fast check format schema api-diff audit sbom openapi-check fuzz bench soak lock
+.PHONY: help setup serve test test-fast check format schema api-diff audit sbom openapi-check fuzz bench soak drill lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -59,6 +59,9 @@ bench: setup $(PEERS) ## Measure speed and memory beside other ways to build the
 
 soak: setup $(PEERS) ## Load a gateway for SOAK_MINUTES; fail if memory or descriptors grow
 	$(BIN)/python -m bench.soak --minutes $(SOAK_MINUTES)
+
+drill: setup ## Save a service, restore it empty and running; fail if an answer differs
+	$(BIN)/python -m tests.drill
 
 lock: $(READY) ## Pin the dependencies anew
 	$(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock

@@ -8,7 +8,8 @@ StorageError
 ├── LeaseLostError                this process was suspended and lost its lease
 │   └── ImportInterruptedError    ... in the middle of an import, which another process finishes
 ├── ImportRunningError            another import does not end
-└── BundleError                   a bundle is invalid; nothing was written
+├── BundleError                   a bundle is invalid; nothing was written
+└── BackupError                   a backup cannot be made or restored; nothing was written
 
 `storage.attribute_assignments` adds AttributeGroupNotFoundError and InvalidAssignmentsError.
 """
@@ -56,3 +57,7 @@ class BundleError(StorageError):
     def __init__(self, violations: list[str]) -> None:
         super().__init__("\n".join(violations))
         self.violations = violations
+
+
+class BackupError(StorageError):
+    """A backup cannot be made, or an archive cannot be restored; nothing was written."""

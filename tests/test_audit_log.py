@@ -96,12 +96,14 @@ MUTATIONS = {
 ENDPOINT_ACTIONS = {"E21": "attributes.assigned", "E22": "attributes.unassigned"}
 COMMAND_ACTIONS = {
     "floorgate import": "catalog.imported",
+    "floorgate restore": "catalog.restored",
     "floorgate keys create": "key.created",
     "floorgate keys revoke": "key.revoked",
     "floorgate maps process": "map.processed",
 }
 READING_COMMANDS = {
     "floorgate audit",
+    "floorgate backup",
     "floorgate export",
     "floorgate keys list",
     "floorgate openapi",
@@ -119,7 +121,7 @@ def test_each_mutation_endpoint_and_command_that_writes_has_an_action() -> None:
     assert ENDPOINT_ACTIONS.keys() == writing
     names = {name for name, command in commands(main, "floorgate")}
     assert COMMAND_ACTIONS.keys() | READING_COMMANDS == names
-    recorded = {write.action for write in MUTATIONS.values()}
+    recorded = {"catalog.restored", *(write.action for write in MUTATIONS.values())}
     assert {*ENDPOINT_ACTIONS.values(), *COMMAND_ACTIONS.values()} <= recorded
     assert recorded | {"map.withdrawn"} == {*ACTIONS}
 
@@ -350,6 +352,8 @@ def test_commands_leave_one_record_with_the_operator_and_the_machine(
             ),
             "floorgate keys revoke": run("keys", "revoke", json.loads(created.stdout)["id"]),
         }
+        assert run("backup", tmp_path / "backup.tar") == []
+        written["floorgate restore"] = run("restore", "--yes", tmp_path / "backup.tar")
         assert run("import", tmp_path / "wrong.json", status=1) == []
         for command in (["keys", "list"], ["audit"], ["import", "--dry-run"]):
             path = [tmp_path / "bundle.json"] if "import" in command else []

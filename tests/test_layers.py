@@ -210,6 +210,13 @@ STORAGE_LAYERS: dict[str, set[str]] = {
         "storage.records",
         "storage.setup",
     },
+    "storage.backup": {
+        "storage.administration",
+        "storage.bundles",
+        "storage.mongo",
+        "storage.records",
+        "storage.setup",
+    },
 }
 """The folders of storage; the resources, in storage itself, are known to those of more than one."""
 

@@ -207,6 +207,8 @@ DOCUMENTED = {
     ],
 }
 INTERNAL = {
+    "storage/backup/backup_file:MAX_MANIFEST_BYTES",  # of an archive that this service has written
+    "storage/backup/backup_file:MAX_PART_BYTES",  # the same
     "parsing/drawing:MAX_EXAMPLES",
     "parsing/svg/geometry/lengths:MAX_CACHED_LENGTHS",
     "parsing/svg/geometry/paths:MAX_CHORDS",

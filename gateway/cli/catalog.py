@@ -6,15 +6,14 @@ from typing import Any
 import click
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, TextColumn
-from rich.progress import Progress as Bar
 from rich.table import Table
 
 from gateway.cli.operator import run_with_database
+from gateway.cli.progress import show_progress
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
 from resolvers.administration.catalog import import_catalog
 from storage.bundles.exporting import export_bundle
-from storage.bundles.importing.import_bundles import ImportProgress, ImportSummary
+from storage.bundles.importing.import_bundles import ImportSummary
 from storage.mongo import driver
 
 TIMEOUT_SECONDS = 120.0
@@ -30,12 +29,10 @@ def import_(paths: tuple[str, ...], dry_run: bool, as_json: bool, **values: Any)
 
     A bundle is a JSON object or newline-delimited JSON, gzipped or not; - reads standard input.
     """
-    with _progress_bar() as bar:
+    with show_progress() as progress:
 
         async def work(database: driver.Database) -> ImportSummary:
-            return await import_catalog(
-                database, paths, dry_run=dry_run, progress=_build_reporter(bar)
-            )
+            return await import_catalog(database, paths, dry_run=dry_run, progress=progress)
 
         summary = run_with_database(settings_from_parameters(values), work, TIMEOUT_SECONDS)
     if as_json:
@@ -48,7 +45,11 @@ def import_(paths: tuple[str, ...], dry_run: bool, as_json: bool, **values: Any)
 @click.option("--ndjson", is_flag=True, help="Write one record per line, for large catalogs.")
 @with_options(*STORAGE_OPTIONS)
 def export(ndjson: bool, **values: Any) -> None:
-    """Write the whole catalog to standard output, as a bundle that import accepts."""
+    """Write the whole catalog to standard output, as a bundle that import accepts.
+
+    A bundle has no routing networks, processing reports, API keys or audit log: to save all of it,
+    use floorgate backup.
+    """
 
     async def work(database: driver.Database) -> None:
         async for chunk in export_bundle(database, lines=ndjson):
@@ -56,29 +57,11 @@ def export(ndjson: bool, **values: Any) -> None:
         sys.stdout.buffer.flush()
 
     run_with_database(settings_from_parameters(values), work, TIMEOUT_SECONDS)
-
-
-def _progress_bar() -> Bar:
-    return Bar(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        MofNCompleteColumn(),
-        console=Console(stderr=True),
-        disable=not sys.stderr.isatty(),
-        transient=True,
+    click.echo(
+        "Note: a bundle has no routing networks, API keys or audit log; floorgate backup saves"
+        " everything.",
+        err=True,
     )
-
-
-def _build_reporter(bar: Bar) -> Any:
-    tasks: dict[str, Any] = {}
-
-    def report(progress: ImportProgress) -> None:
-        if progress.phase not in tasks:
-            tasks[progress.phase] = bar.add_task(progress.phase, total=progress.total)
-        bar.update(tasks[progress.phase], completed=progress.done, total=progress.total)
-
-    return report
 
 
 def _print_summary(summary: ImportSummary, dry_run: bool) -> None:

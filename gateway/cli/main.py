@@ -19,6 +19,8 @@ COMMAND_PATHS = {
     "serve": "gateway.cli.serve:serve",
     "import": "gateway.cli.catalog:import_",
     "export": "gateway.cli.catalog:export",
+    "backup": "gateway.cli.backup:backup",
+    "restore": "gateway.cli.backup:restore",
     "keys": "gateway.cli.keys:keys",
     "audit": "gateway.cli.audit:audit",
     "maps": "gateway.cli.maps:maps",

@@ -45,6 +45,7 @@ Action: TypeAlias = Literal[
     "attributes.assigned",
     "attributes.unassigned",
     "catalog.imported",
+    "catalog.restored",
     "key.created",
     "key.revoked",
     "map.processed",

@@ -37,6 +37,12 @@ class Cursor(Protocol):
     def to_list(self, length: int | None) -> Awaitable[list[Document]]: ...
 
 
+class RawCursor(Protocol):
+    """The BSON of a query's documents, a reply of MongoDB at a time."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+
 class Session(Protocol):
     """A client session: a transaction or a snapshot."""
 
@@ -117,11 +123,21 @@ class Collection(Protocol):
         session: Session | None = None,
     ) -> Awaitable[Document | None]: ...
 
+    def find_raw_batches(
+        self,
+        filter: Filter,
+        *,
+        limit: int = 0,
+        sort: SortOrder | None = None,
+        session: Session | None = None,
+    ) -> RawCursor: ...
+
     def insert_many(
         self,
-        documents: Sequence[Document],
+        documents: Sequence[Mapping[str, Any]],
         *,
         ordered: bool = True,
+        bypass_document_validation: bool | None = None,
         session: Session | None = None,
     ) -> Awaitable[object]: ...
 

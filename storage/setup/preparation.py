@@ -5,11 +5,14 @@ from typing import Any
 from storage.administration import api_keys, audit
 from storage.attribute_assignments import CONDITIONAL_WRITES_COLLECTION
 from storage.catalog import RECORD_TYPES
-from storage.mongo import driver
+from storage.mongo import driver, files
 from storage.records.kinds import Document, RecordType
 from storage.setup import migrations
 from storage.setup.validators import build_validator
 
+PLAIN_COLLECTIONS = (CONDITIONAL_WRITES_COLLECTION, files.COLLECTION, api_keys.USES_COLLECTION)
+"""Those without validator and indexes. Created before they are used: transactions that create a
+collection conflict with each other, and no snapshot has a collection that was created later."""
 KEY_INDEXES = [driver.IndexModel([("digest", 1)], unique=True)]
 
 
@@ -22,9 +25,9 @@ async def prepare_database(database: driver.Database) -> None:
         existing = await _list_collections(database)
         for kind in RECORD_TYPES:
             await _prepare_collection(database, kind, existing.get(kind.name))
-        if CONDITIONAL_WRITES_COLLECTION not in existing:
-            # Transactions that create a collection conflict with each other.
-            await driver.create_collection(database, CONDITIONAL_WRITES_COLLECTION, {})
+        for name in PLAIN_COLLECTIONS:
+            if name not in existing:
+                await driver.create_collection(database, name, {})
         await database[api_keys.KEYS_COLLECTION].create_indexes(KEY_INDEXES)
         await database[audit.AUDIT_COLLECTION].create_indexes(audit.AUDIT_INDEXES)
         is_new = not existing.keys() & {kind.name for kind in RECORD_TYPES}

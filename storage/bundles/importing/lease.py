@@ -1,13 +1,14 @@
-"""The import lease: one process at a time writes to the catalog.
+"""The import lease: one process at a time writes to the catalog, an import or a restore.
 
 Its document also records the state of the import. A process that acquires the lease of a dead one
 continues by `state`:
 
-| state      | what the next holder must do                                           |
-|------------|------------------------------------------------------------------------|
-| `idle`     | nothing                                                                |
-| `staging`  | drop the staged members: the catalog has not been touched              |
-| `applying` | apply the staged members to the end, with the same `import_time`       |
+| state       | what the next holder must do                                           |
+|-------------|------------------------------------------------------------------------|
+| `idle`      | nothing                                                                |
+| `staging`   | drop the staged members: the catalog has not been touched              |
+| `applying`  | apply the staged members to the end, with the same `import_time`       |
+| `restoring` | switch to the staged collections to the end                            |
 """
 
 from datetime import UTC
@@ -18,15 +19,16 @@ from storage.mongo import driver
 from storage.mongo.lease import LEASE_SECONDS, Lease
 
 LEASE_COLLECTION = "imports"
+LEASE_ID = "current"
 
-ImportState: TypeAlias = Literal["idle", "staging", "applying"]
+ImportState: TypeAlias = Literal["idle", "staging", "applying", "restoring"]
 
 
 class ImportLease(Lease):
     """The lease of one import, which also records its state."""
 
     def __init__(self, database: driver.Database) -> None:
-        super().__init__(database[LEASE_COLLECTION])
+        super().__init__(database[LEASE_COLLECTION], LEASE_ID)
         self._client = database.client
 
     @property
@@ -58,6 +60,10 @@ class ImportLease(Lease):
         From then on it will be completed, if need be by another process.
         """
         await self.update({"state": "applying"}, session)
+
+    async def begin_restoring(self, session: driver.Session) -> None:
+        """Commit a restore with the transaction of the session, as `begin_applying`."""
+        await self.update({"state": "restoring"}, session)
 
     async def finish(self) -> None:
         """Mark the import as complete; its staged members are gone.

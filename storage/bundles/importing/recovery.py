@@ -10,6 +10,7 @@ from storage.bundles.importing.import_run import (
     ignore_progress,
 )
 from storage.bundles.importing.lease import ImportLease
+from storage.bundles.importing.switching import switch_collections
 from storage.errors import ImportRunningError
 from storage.mongo import driver
 
@@ -60,4 +61,6 @@ async def _finish_previous_import(
     run = ImportRun(database, lease, progress)
     if lease.state == "applying":
         await run.apply(None)
+    elif lease.state == "restoring":
+        await switch_collections(database, lease, progress)
     await run.clean_up()

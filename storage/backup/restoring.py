@@ -1,0 +1,214 @@
+"""Restoring a database from an archive: all of it, or nothing.
+
+1. Everything is read, checked and staged in collections of its own, as an import is. Files are
+   addressed by their digest, so they are stored beside those that are there.
+2. The staged collections are migrated to this release.
+3. One transaction commits the restore; then each staged collection replaces that of the service
+   (`storage.bundles.importing.switching`), if need be by another process.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from storage.administration import api_keys, audit
+from storage.administration.audit import (
+    MAX_LISTED_IDS,
+    AuditChange,
+    AuditEntry,
+    AuditTarget,
+    Origin,
+)
+from storage.assets import ASSETS
+from storage.backup.backup_file import BackupReader, Header, LoadedPart, Manifest
+from storage.backup.contents import SAVED_COLLECTIONS
+from storage.bundles.importing.import_run import (
+    ImportProgress,
+    ImportProgressCallback,
+    ImportRun,
+    ignore_progress,
+)
+from storage.bundles.importing.lease import ImportLease
+from storage.bundles.importing.pipelining import PipelinedWriter
+from storage.bundles.importing.recovery import DEFAULT_WAIT_SECONDS, hold_import_lease
+from storage.bundles.importing.switching import get_staging_prefix, switch_collections
+from storage.errors import BackupError
+from storage.mongo import driver, files, raw_documents
+from storage.mongo.prefixed_database import PrefixedDatabase
+from storage.setup.migrations import MIGRATIONS, MIGRATIONS_COLLECTION, STATE_ID, run_pending
+from storage.setup.preparation import prepare_database
+
+BACKUPS = "backups"
+MIN_FREE_BYTES = 128 << 20
+"""Room on the disk of MongoDB below which a restore ends: MongoDB stops on a full disk."""
+
+
+class RestoreSummary(NamedTuple):
+    """What a restore has put in place."""
+
+    manifest: Manifest
+    before: dict[str, int]
+    """Documents of each collection that were there before."""
+    valid_again: list[str]
+    """Ids of keys that had been revoked, and are not in the archive: they work again."""
+
+
+async def restore_backup(
+    database: driver.Database,
+    archive: BinaryIO,
+    name: str,
+    *,
+    wait_seconds: float = DEFAULT_WAIT_SECONDS,
+    progress: ImportProgressCallback = ignore_progress,
+    origin: Origin | None = None,
+) -> RestoreSummary:
+    """Replace what is in the database by what is in an archive; `name` is for the audit log.
+
+    Raises BackupError (nothing has changed then), ImportRunningError if an import does not end
+    within `wait_seconds`, UnavailableError.
+    """
+    with driver.translate_errors():
+        await prepare_database(database)
+        async with hold_import_lease(database, wait_seconds, progress) as lease:
+            run = _RestoreRun(database, lease, progress)
+            try:
+                await lease.begin_staging()
+                before = await count_saved_documents(database)
+                manifest = await run.stage(archive)
+                summary = await run.commit(manifest, before, name, origin)
+                await switch_collections(database, lease, progress)
+                await run.clean_up()
+            finally:
+                # As for imports: what is committed, or may be, is finished by the next holder.
+                if lease.state == "staging":
+                    await run.clean_up()
+            return summary
+
+
+async def count_saved_documents(database: driver.Database) -> dict[str, int]:
+    """Return how many documents a backup of the database would have, of each collection."""
+    with driver.translate_errors():
+        counts = {name: (await database.command("count", name))["n"] for name in SAVED_COLLECTIONS}
+    return {name: count for name, count in counts.items() if count}
+
+
+class _RestoreRun:
+    def __init__(
+        self, database: driver.Database, lease: ImportLease, progress: ImportProgressCallback
+    ) -> None:
+        self._database = database
+        self._lease = lease
+        self._progress = progress
+
+    @property
+    def _staged(self) -> driver.Database:
+        return PrefixedDatabase(self._database, get_staging_prefix(self._lease))
+
+    async def stage(self, archive: BinaryIO) -> Manifest:
+        """Stage everything that is in an archive, as this release stores it."""
+        reader = await asyncio.to_thread(BackupReader, archive)
+        _check_header(reader.header)
+        await prepare_database(self._staged)
+        pipeline = PipelinedWriter()
+        parts = reader.iter_parts()
+        done = 0
+        try:
+            while (loaded := await asyncio.to_thread(next, parts, None)) is not None:
+                await self._check_room(loaded.part.bytes)
+                await pipeline.submit(self._stage_part(loaded))
+                done += loaded.part.documents
+                self._progress(ImportProgress("reading", done, None))
+        finally:
+            await pipeline.drain()
+        assert reader.manifest is not None
+        self._lease.check_held()
+        await self._staged[MIGRATIONS_COLLECTION].update_one(
+            {"_id": STATE_ID}, {"$set": {"number": reader.header.migration}}
+        )
+        await run_pending(self._staged)
+        return reader.manifest
+
+    async def _stage_part(self, loaded: LoadedPart) -> None:
+        collection = loaded.part.collection
+        if collection not in SAVED_COLLECTIONS:
+            raise BackupError(
+                f"the archive has {loaded.part.name!r}, which this release does not know: use the"
+                " release that has made it, or a newer one"
+            )
+        self._lease.check_held()
+        if collection == files.COLLECTION:
+            await self._store_files(loaded.content)
+            return
+        documents = await asyncio.to_thread(raw_documents.split_documents, loaded.content)
+        await raw_documents.insert_raw(self._staged[collection], documents)
+
+    async def _store_files(self, content: bytes) -> None:
+        for chunk in raw_documents.decode_documents(content):
+            # The digest says what is in it, so a chunk that is there is equal or damaged.
+            await self._database[files.COLLECTION].update_one(
+                {"_id": chunk.pop("_id")}, {"$set": chunk}, upsert=True
+            )
+
+    async def _check_room(self, part_bytes: int) -> None:
+        free = await raw_documents.get_free_bytes(self._database)
+        if free is not None and free < MIN_FREE_BYTES + 2 * part_bytes:
+            raise BackupError(
+                f"the disk of MongoDB has only {free / 1e6:.0f} MB left; nothing was changed:"
+                " make room and try again"
+            )
+
+    async def commit(
+        self, manifest: Manifest, before: dict[str, int], name: str, origin: Origin | None
+    ) -> RestoreSummary:
+        """Commit the restore, with its record in the staged audit log."""
+        revoked = await self._database[api_keys.KEYS_COLLECTION].distinct(
+            "_id", {"revoked_at": {"$ne": None}}
+        )
+        valid_again = await self._staged[api_keys.KEYS_COLLECTION].distinct(
+            "_id", {"_id": {"$in": revoked}, "revoked_at": None}
+        )
+        assets = (
+            await self._staged[ASSETS.name].find({}, ["_id"], limit=MAX_LISTED_IDS).to_list(None)
+        )
+        entry = AuditEntry(
+            "catalog.restored",
+            AuditTarget(BACKUPS, [name]),
+            [*_build_changes(manifest, before)],
+            [asset["_id"] for asset in assets],
+        )
+
+        async def work(session: driver.Session) -> tuple[None, AuditEntry]:
+            await self._lease.begin_restoring(session)
+            return None, entry
+
+        await audit.run_in_transaction(self._staged, origin, work)
+        return RestoreSummary(manifest, before, sorted(valid_again))
+
+    async def clean_up(self) -> None:
+        """Drop what is staged, and the files that no map refers to; end the restore."""
+        await ImportRun(self._database, self._lease, self._progress).clean_up()
+
+
+def _check_header(header: Header) -> None:
+    newest = MIGRATIONS[-1].number
+    if header.migration > newest:
+        raise BackupError(
+            f"the archive is of release {header.release}, whose migration {header.migration} this"
+            f" release does not know (its last is {newest}): restore it with that release, or a"
+            " newer one"
+        )
+
+
+def _build_changes(manifest: Manifest, before: dict[str, int]) -> Iterator[AuditChange]:
+    after = manifest.count_documents()
+    for name in SAVED_COLLECTIONS:
+        had, has = before.get(name, 0), after.get(name, 0)
+        if name != audit.AUDIT_COLLECTION and (had or has):
+            yield AuditChange(
+                name,
+                "updated",
+                has,
+                [],
+                {"documents": had},
+                {"documents": has, "saved_at": manifest.header.created},
+            )

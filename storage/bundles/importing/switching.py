@@ -1,0 +1,52 @@
+"""Switching from the collections of a database to those that a restore has staged for them.
+
+The staged collections are the redo log of a restore: what is still staged has yet to be switched.
+So whoever holds the lease next can finish the work of a process that was killed.
+"""
+
+from storage.administration import api_keys, audit
+from storage.bundles.importing.import_run import ImportProgress, ImportProgressCallback
+from storage.bundles.importing.lease import ImportLease
+from storage.bundles.importing.staging import STAGING_PREFIX
+from storage.catalog import RECORD_TYPES
+from storage.mongo import driver, raw_documents
+from storage.setup.migrations import MIGRATIONS_COLLECTION
+
+SWITCHED_COLLECTIONS = (
+    *(kind.name for kind in RECORD_TYPES),
+    api_keys.KEYS_COLLECTION,
+    api_keys.USES_COLLECTION,
+    MIGRATIONS_COLLECTION,
+)
+"""In this order; each in an instant, so that readers find either the old or the new one."""
+
+BATCH_BYTES = 1 << 20
+
+
+def get_staging_prefix(lease: ImportLease) -> str:
+    """Return what the names of collections begin with that the holder of the lease stages."""
+    return f"{STAGING_PREFIX}{lease.import_id}."
+
+
+async def switch_collections(
+    database: driver.Database, lease: ImportLease, progress: ImportProgressCallback
+) -> None:
+    """Replace the collections by those that are staged. Repeating it changes nothing more.
+
+    The audit log keeps its records, and gets those that it lacks.
+    """
+    prefix = get_staging_prefix(lease)
+    await _merge_audit_log(database, prefix + audit.AUDIT_COLLECTION, lease)
+    staged = set(await database.list_collection_names())
+    for number, name in enumerate(SWITCHED_COLLECTIONS):
+        progress(ImportProgress("switching", number, len(SWITCHED_COLLECTIONS)))
+        if prefix + name in staged:
+            lease.check_held()
+            await raw_documents.rename_collection(database, prefix + name, name)
+
+
+async def _merge_audit_log(database: driver.Database, staged_name: str, lease: ImportLease) -> None:
+    async for batch in raw_documents.iter_raw_batches(database[staged_name], BATCH_BYTES):
+        lease.check_held()
+        documents = raw_documents.decode_documents(batch.content)
+        await driver.insert_absent(database[audit.AUDIT_COLLECTION], documents)

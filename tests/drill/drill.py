@@ -1,0 +1,190 @@
+"""The drill: save a service, lose it, put it back, and find it answers as before."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+
+from resolvers.request.caller import PERMISSIONS
+from tests.drill.requests import (
+    FLAG_HEADERS,
+    MODES,
+    DrillRequest,
+    Reading,
+    build_requests,
+    read_all,
+)
+from tests.gateway.floorgate_process import CHECKOUT, Server, floorgate, run_serve_command
+
+SAMPLES = CHECKOUT / "samples"
+DEMO_MAP = "alder-court-floor-plates"
+PLAN_MAP = "harbour-hall"
+BASE_URL = "https://drill.example"
+"""Paging links begin with it, so that services at different ports answer alike."""
+MAX_SECONDS = 60.0
+"""Until a gateway has noticed that its database was replaced; it takes milliseconds."""
+
+Say = Callable[[str], None]
+
+
+class Outcome(NamedTuple):
+    """What a request was answered before, and after each restore."""
+
+    name: str
+    before: Reading
+    empty: Reading
+    """By a service that had been empty."""
+    running: Reading
+    """By the service itself, which had been changed meanwhile."""
+    changed: bool
+    """Whether its answer was another one just before."""
+
+    @property
+    def is_equal(self) -> bool:
+        return self.before == self.empty == self.running
+
+
+def run_drill(folder: Path, say: Say) -> list[Outcome]:
+    """Run the drill in an empty folder; return one outcome for each request."""
+    first, second, archive = folder / "first", folder / "second", folder / "floorgate.tar"
+    say("serving the demo property and a venue, both routable")
+    with _serve(first) as server:
+        key, key_id = _fill(first, server)
+        with server.client(key) as client:
+            requests = build_requests(client)
+            before = read_all(client, requests)
+            _check_answers(before)
+            say(f"saving it, after {len(requests)} requests")
+            _run(first, "backup", archive)
+            _run(first, "restore", "--check", archive)
+            say("changing it: another scale, names, keys; no assignments, no routing")
+            _change(first, client, key_id)
+        with server.client(_create_key(first)[0]) as client:
+            changed = read_all(client, requests)
+        say("restoring it while it runs")
+        _run(first, "restore", "--yes", archive)
+        running = _read_until_equal(server, key, requests, before)
+    shutil.rmtree(first)
+    say("restoring into an empty service")
+    with _serve(second) as server:
+        with server.client(key) as client:
+            assert client.get("/v1/assets").status_code == 403  # it is cached that there is none
+        _run(second, "restore", archive)
+        empty = _read_until_equal(server, key, requests, before)
+    return [
+        Outcome(name, before[name], empty[name], running[name], changed[name] != before[name])
+        for name in before
+    ]
+
+
+def _check_answers(before: dict[str, Reading]) -> None:
+    """Check that the drill compares answers and not errors."""
+    wrong = [
+        name
+        for name, reading in before.items()
+        if reading.status != 200 or b'"errors":' in reading.body
+    ]
+    assert wrong == [f"X1 GET /v1/maps/{PLAN_MAP}/parsed"]  # it has no drawing
+    for mode in MODES:
+        for map_id in (DEMO_MAP, PLAN_MAP):
+            matrix = before[f"E18 POST /v1/maps/{map_id}/distance-matrix {mode}"]
+            assert b'"pathfinding"' in matrix.body
+
+
+@contextmanager
+def _serve(data_dir: Path) -> Iterator[Server]:
+    with run_serve_command(data_dir, "--base-url", BASE_URL) as server:
+        yield server
+        server.end()
+
+
+def _fill(data_dir: Path, server: Server) -> tuple[str, str]:
+    """Fill a service with one of everything; return a key for all of it, and the key's id."""
+    _run(data_dir, "import", SAMPLES / "demo" / "bundle.json")
+    _run(data_dir, "maps", "process", DEMO_MAP)
+    venue = SAMPLES / "imdf" / "harbour-hall.zip"
+    _run(data_dir, "maps", "process", PLAN_MAP, venue, "--asset", PLAN_MAP)
+    key, key_id = _create_key(data_dir)
+    _run(data_dir, "keys", "create", "--name", "other", "--asset", PLAN_MAP)
+    with server.client(key) as client:
+        _assign(client, "")
+        _assign(client, "/remove")
+        _assign(client, "")
+    return key, key_id
+
+
+def _create_key(data_dir: Path) -> tuple[str, str]:
+    permissions = [part for name in PERMISSIONS for part in ("--permission", name)]
+    made = _run(data_dir, "keys", "create", "--name", "k", "--all-assets", "--json", *permissions)
+    created: dict[str, str] = json.loads(made)
+    return created["key"], created["id"]
+
+
+def _assign(client: httpx.Client, action: str) -> None:
+    """Assign the last attribute of each group to a unit, or remove it."""
+    groups = client.get("/v1/units/attribute-groups", headers=FLAG_HEADERS).json()["data"]
+    [unit, *_] = client.get("/v1/units").json()["data"]
+    for group in groups:
+        assignment = {
+            "group_id": group["group_id"],
+            "attribute_id": group["attributes"][-1]["attribute_id"],
+            "asset_id": unit["asset_id"],
+            "unit_id": unit["id"],
+        }
+        url = f"/v1/units/attribute-groups/{group['group_id']}/assignments{action}"
+        method = "POST" if action else "PUT"
+        client.request(
+            method, url, json={"data": [assignment]}, headers=FLAG_HEADERS
+        ).raise_for_status()
+
+
+def _change(data_dir: Path, client: httpx.Client, key_id: str) -> None:
+    """Change what can be changed, and revoke the key."""
+    bundle = json.loads((SAMPLES / "demo" / "bundle.json").read_text())
+    for array in bundle.values():
+        for record in array:
+            record.pop("updated_at", None)
+            record.pop("source", None)
+            if "name" in record:
+                record["name"] += " (changed)"
+    for group in bundle["attribute_groups"]:
+        group["group_name"] += " (changed)"
+    bundle["assets"].append({"id": "later", "name": "Later"})
+    path = data_dir / "changed.json"
+    path.write_text(json.dumps(bundle))
+    _run(data_dir, "import", path)
+    _run(
+        data_dir,
+        "maps",
+        "process",
+        DEMO_MAP,
+        SAMPLES / "demo" / "alder-court.svg",
+        "--feet-per-unit",
+        "3",
+    )
+    _assign(client, "/remove")
+    _run(data_dir, "keys", "revoke", key_id)
+
+
+def _run(data_dir: Path, *arguments: Any) -> str:
+    run = floorgate(*arguments, "--data-dir", data_dir)
+    if run.returncode:
+        raise AssertionError(f"floorgate {arguments}: {run.stderr}")
+    return run.stdout
+
+
+def _read_until_equal(
+    server: Server, key: str, requests: list[DrillRequest], before: dict[str, Reading]
+) -> dict[str, Reading]:
+    """Return the answers of a service, as soon as they are those from before."""
+    deadline = time.monotonic() + MAX_SECONDS
+    with server.client(key) as client:
+        while (found := read_all(client, requests)) != before:
+            if time.monotonic() > deadline:
+                break
+    return found

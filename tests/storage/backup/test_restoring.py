@@ -1,0 +1,266 @@
+"""A restore replaces everything by what an archive has, or changes nothing."""
+
+import asyncio
+import io
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import bson
+import pytest
+
+from storage.administration import api_keys
+from storage.administration.api_keys import create_api_key, revoke_api_key
+from storage.backup import backup_file, restoring
+from storage.backup.saving import save_backup
+from storage.bundles.importing.import_bundles import import_bundles
+from storage.bundles.importing.lease import ImportLease
+from storage.bundles.importing.staging import STAGING_PREFIX
+from storage.cache.change_feed import ChangeFeed, is_unchanged_since
+from storage.catalog import RECORD_TYPES
+from storage.errors import BackupError, ImportRunningError
+from storage.mongo import files, raw_documents
+from storage.setup import migrations
+from storage.setup.preparation import prepare_database
+from tests.storage.backup.archives import (
+    documents_in,
+    restore,
+    save,
+    saved_contents,
+    write_archive,
+)
+from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
+
+pytestmark = pytest.mark.anyio
+
+UNIT = {"_id": "u", "name": "101"}
+
+
+@pytest.fixture
+async def saved(database: Any, bundle: Path) -> bytes:
+    """An archive of a catalog with a key, a drawing and a network."""
+    await import_bundles(database, [bundle])
+    await create_api_key(database, name="k", permissions=[], asset_ids=["a"], expires_at=None)
+    digest = await files.write_file(database, b"a network")
+    await database["maps"].update_one({"_id": "am"}, {"$set": {"network": digest}})
+    return await save(database)
+
+
+async def change_everything(database: Any, folder: Path) -> None:
+    """Rename, add and remove records, keys and files."""
+    bundle = small()
+    bundle["units"][0]["name"] = "changed"
+    bundle["assets"].append({"id": "new", "name": "New"})
+    await import_bundles(database, [write_arrays(folder / "changed.json", bundle)])
+    await database["locations"].delete_many({})
+    await database["maps"].update_many({}, {"$unset": {"network": ""}})
+    await files.delete_unused_files(database, [])
+    await create_api_key(database, name="later", permissions=[], asset_ids=None, expires_at=None)
+
+
+async def structure(database: Any) -> dict[str, Any]:
+    """Validators and indexes of all collections."""
+    found = {}
+    for name in sorted(await database.list_collection_names()):
+        reply = await database.command({"listCollections": 1, "filter": {"name": name}})
+        indexes = await database.command({"listIndexes": name})
+        found[name] = (
+            reply["cursor"]["firstBatch"][0]["options"],
+            sorted((index["name"], index["key"]) for index in indexes["cursor"]["firstBatch"]),
+        )
+    return found
+
+
+async def staged_names(database: Any) -> list[str]:
+    return [
+        name for name in await database.list_collection_names() if name.startswith(STAGING_PREFIX)
+    ]
+
+
+async def test_a_changed_database_is_as_it_was(database: Any, saved: bytes, tmp_path: Path) -> None:
+    before, structure_before = await saved_contents(database), await structure(database)
+    await change_everything(database, tmp_path)
+    assert await saved_contents(database) != before
+    await restore(database, saved)
+    assert await saved_contents(database) == before
+    assert await structure(database) == structure_before
+    summary = await import_bundles(database, [write_arrays(tmp_path / "b.json", SMALL)])
+    assert summary.total.inserted == 0
+
+
+@ONE_DRIVER
+async def test_an_empty_database_gets_everything(database: Any, saved: bytes) -> None:
+    before = await saved_contents(database)
+    await database.client.drop_database(database.name)
+    summary = await restore(database, saved)
+    assert await saved_contents(database) == before
+    assert summary.before == {}
+    assert await staged_names(database) == []
+
+
+@ONE_DRIVER
+async def test_types_are_kept(database: Any) -> None:
+    values = {"float": 1.0, "long": bson.Int64(1), "text": "\0", "none": None, "bytes": b"\xff"}
+    await prepare_database(database)
+    await database["api_key_uses"].insert_one({"_id": "k", **values})
+    [before] = documents_in(await save(database))["api_key_uses"]
+    await restore(database, await save(database))
+    [after] = documents_in(await save(database))["api_key_uses"]
+    assert bson.encode(after) == bson.encode(before) == bson.encode({"_id": "k", **values})
+
+
+@ONE_DRIVER
+async def test_the_audit_log_keeps_its_records_and_has_the_restore(
+    database: Any, saved: bytes, tmp_path: Path
+) -> None:
+    await change_everything(database, tmp_path)
+    kept = await database["audit_log"].find().sort("_id", 1).to_list(None)
+    await database["audit_log"].delete_one({"_id": kept[0]["_id"]})
+    await restore(database, saved)
+    *others, last = await database["audit_log"].find().sort("_id", 1).to_list(None)
+    assert others == kept
+    assert (last["action"], last["target"]) == (
+        "catalog.restored",
+        {"kind": "backups", "ids": ["archive.tar"]},
+    )
+    assert last["asset_ids"] == ["a", "b"]
+    of_assets = next(change for change in last["changes"] if change["kind"] == "assets")
+    assert of_assets["before"] == {"documents": 3}
+    assert of_assets["after"]["documents"] == 2
+
+
+@ONE_DRIVER
+async def test_keys_are_those_of_the_archive_and_the_operator_is_told(
+    database: Any, saved: bytes
+) -> None:
+    [key] = await api_keys.list_api_keys(database)
+    assert await revoke_api_key(database, key.id)
+    later, _ = await create_api_key(
+        database, name="later", permissions=[], asset_ids=None, expires_at=None
+    )
+    assert (await restore(database, saved)).valid_again == [key.id]
+    [restored] = await api_keys.list_api_keys(database)
+    assert restored == key
+    assert later.id != key.id
+
+
+@ONE_DRIVER
+async def test_the_change_feed_reports_every_collection_that_is_replaced(
+    database: Any, saved: bytes
+) -> None:
+    names = (*(kind.name for kind in RECORD_TYPES), api_keys.KEYS_COLLECTION)
+    async with ChangeFeed(database).run() as feed:
+        while (before := feed.take_snapshot()) is None:
+            await asyncio.sleep(0.01)
+        await restore(database, saved)
+        unreported = set(names)
+        async with asyncio.timeout(60):
+            while unreported:
+                await asyncio.sleep(0.01)
+                if (now := feed.take_snapshot()) is not None:
+                    unreported = {
+                        name for name in names if is_unchanged_since(before, now, (name,))
+                    }
+
+
+@ONE_DRIVER
+@pytest.mark.parametrize(
+    ("archive_content", "message"),
+    [
+        (write_archive({"units": [bson.encode(UNIT)]})[:2000], "not whole|damaged"),
+        (write_archive({"units": [bson.encode(UNIT)] * 2}), "duplicate key"),
+        (write_archive({"units": [b"no BSON"]}), "damaged"),
+        (write_archive({"visits": [bson.encode(UNIT)]}), "visits/000000.bson.gz"),
+        (
+            write_archive({}, backup_file.Header(release="9.0.0", migration=999, created="")),
+            r"of release 9\.0\.0, whose migration 999",
+        ),
+    ],
+)
+async def test_an_archive_that_is_wrong_changes_nothing(
+    database: Any, bundle: Path, archive_content: bytes, message: str
+) -> None:
+    await import_bundles(database, [bundle])
+    before = await contents(database)
+    with pytest.raises(BackupError, match=message):
+        await restore(database, archive_content)
+    assert await contents(database) == before
+    assert await staged_names(database) == []
+
+
+@ONE_DRIVER
+async def test_a_disk_without_room_changes_nothing(
+    database: Any, saved: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await contents(database)
+    free = await raw_documents.get_free_bytes(database)
+    assert free is not None
+    monkeypatch.setattr(restoring, "MIN_FREE_BYTES", 10 * free)
+    with pytest.raises(BackupError, match="MB left; nothing was changed: make room"):
+        await restore(database, saved)
+    assert await contents(database) == before
+
+
+@ONE_DRIVER
+async def test_documents_that_a_validator_would_reject_are_restored_too(database: Any) -> None:
+    """Such as those of a release with other rules: they have to stay readable or repairable."""
+    await restore(database, write_archive({"units": [bson.encode(UNIT)]}))
+    assert await database["units"].find_one({}) == UNIT
+
+
+@ONE_DRIVER
+async def test_an_archive_of_an_older_release_is_migrated_before_it_is_seen(
+    database: Any, bundle: Path
+) -> None:
+    await import_bundles(database, [bundle])
+    published = {"network": "n", "routing_tier": "some_earlier_tier"}
+    await database["maps"].update_one({"_id": "am"}, {"$set": published})
+    await database["migrations"].update_one({}, {"$set": {"number": 0}})
+    old = await save(database)
+    await database.client.drop_database(database.name)
+    await restore(database, old)
+    restored = await database["maps"].find_one({"_id": "am"})
+    assert restored["routing_tier"] == "wheelchair_routing"
+    state = await database["migrations"].find_one({})
+    assert state["number"] == migrations.MIGRATIONS[-1].number
+
+
+@ONE_DRIVER
+async def test_a_restore_waits_for_an_import(database: Any, saved: bytes) -> None:
+    lease = ImportLease(database)
+    assert await lease.try_acquire()
+    with pytest.raises(ImportRunningError):
+        await restoring.restore_backup(database, io.BytesIO(saved), "", wait_seconds=0)
+    await lease.release()
+    await restore(database, saved)
+
+
+@ONE_DRIVER
+@pytest.mark.slow
+async def test_memory_does_not_grow_with_the_number_of_documents(
+    database: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(backup_file, "PART_BYTES", 1 << 18)
+    monkeypatch.setattr("storage.backup.saving.PART_BYTES", 1 << 18)
+    await prepare_database(database)
+
+    async def save_and_restore(count: int) -> tuple[int, int]:
+        """The most bytes of Python objects during a backup and a restore, and its parts."""
+        for start in range(0, count, 1000):
+            documents = [{"_id": f"{n:06}", "text": "a" * 200} for n in range(start, start + 1000)]
+            await database["api_key_uses"].insert_many(documents)
+        path = tmp_path / str(count)
+        tracemalloc.start()
+        with path.open("wb") as file:
+            manifest = await save_backup(database, file)
+        with path.open("rb") as file:
+            await restoring.restore_backup(database, file, "")
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        await database["api_key_uses"].delete_many({})
+        return peak, len(manifest.parts)
+
+    few, parts_of_few = await save_and_restore(4_000)
+    many, parts_of_many = await save_and_restore(20_000)
+    assert parts_of_many > 4 * parts_of_few
+    assert many < 1.5 * few
