@@ -46,7 +46,10 @@ Action: TypeAlias = Literal[
     "attributes.unassigned",
     "catalog.imported",
     "key.created",
+    "key.deleted",
     "key.revoked",
+    "key.rotated",
+    "key.updated",
     "map.processed",
     "map.withdrawn",
 ]
