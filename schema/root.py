@@ -90,6 +90,14 @@ class Mutation:
         output_type(resolvers.administration.api_keys.CreatedApiKey),
         IS_ADMIN,
     )
+    update_api_key = resolver_field(
+        resolvers.administration.api_keys.update_api_key, ApiKey, IS_ADMIN
+    )
+    rotate_api_key = resolver_field(
+        resolvers.administration.api_keys.rotate_api_key,
+        output_type(resolvers.administration.api_keys.RotatedApiKey),
+        IS_ADMIN,
+    )
     revoke_api_key = resolver_field(
         resolvers.administration.api_keys.revoke_api_key, strawberry.ID, IS_ADMIN
     )

@@ -9,6 +9,7 @@ import os
 import pwd
 import socket
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,6 +85,10 @@ MUTATIONS = {
     "createApiKey": Write(
         "key.created", {"name": "till", "assetIds": [SEEN]}, {"name": ""}, "api_keys", None
     ),
+    "updateApiKey": Write(
+        "key.updated", {"id": "key_1", "name": "new"}, {"id": "key_2"}, "api_keys", ["key_1"]
+    ),
+    "rotateApiKey": Write("key.rotated", {"id": "key_1"}, {"id": "key_2"}, "api_keys", ["key_1"]),
     "revokeApiKey": Write("key.revoked", {"id": "key_1"}, {"id": "key_2"}, "api_keys", ["key_1"]),
     "processMap": Write(
         "map.processed",
@@ -93,12 +98,16 @@ MUTATIONS = {
         ["tower"],
     ),
 }
+NEVER_IN_VAIN = {"processMap", "createApiKey", "rotateApiKey"}
+"""Mutations that change something each time."""
 ENDPOINT_ACTIONS = {"E21": "attributes.assigned", "E22": "attributes.unassigned"}
 COMMAND_ACTIONS = {
     "floorgate import": "catalog.imported",
     "floorgate restore": "catalog.restored",
     "floorgate keys create": "key.created",
     "floorgate keys revoke": "key.revoked",
+    "floorgate keys rotate": "key.rotated",
+    "floorgate keys update": "key.updated",
     "floorgate maps process": "map.processed",
 }
 READING_COMMANDS = {
@@ -123,7 +132,7 @@ def test_each_mutation_endpoint_and_command_that_writes_has_an_action() -> None:
     assert COMMAND_ACTIONS.keys() | READING_COMMANDS == names
     recorded = {"catalog.restored", *(write.action for write in MUTATIONS.values())}
     assert {*ENDPOINT_ACTIONS.values(), *COMMAND_ACTIONS.values()} <= recorded
-    assert recorded | {"map.withdrawn"} == {*ACTIONS}
+    assert recorded | {"key.deleted", "map.withdrawn"} == {*ACTIONS}
 
 
 class Service(NamedTuple):
@@ -169,7 +178,13 @@ async def service(own_world: World, tmp_path: Path) -> AsyncIterator[Service]:
         tower(own_world, tmp_path) as store,
         gateway_client(own_world.settings(), own_world.keys.full) as client,
     ):
-        key = {"_id": "key_1", "name": "old", "asset_ids": [SEEN], "revoked_at": None}
+        key: dict[str, Any] = {
+            "_id": "key_1",
+            "name": "old",
+            "asset_ids": [SEEN],
+            "revoked_at": None,
+        }
+        key["created_at"] = datetime(2026, 1, 31, tzinfo=UTC)
         await store.database["api_keys"].insert_one(key | {"digest": b"d", "permissions": []})
         with MongoClient[dict[str, Any]](own_world.mongo_url, tz_aware=True) as mongo:
             service = Service(client, mongo[own_world.database])
@@ -201,7 +216,7 @@ async def test_a_mutation_leaves_one_record_and_one_in_vain_none(
     assert record["changes"]
 
 
-@pytest.mark.parametrize("name", sorted(MUTATIONS.keys() - {"processMap", "createApiKey"}))
+@pytest.mark.parametrize("name", sorted(MUTATIONS.keys() - NEVER_IN_VAIN))
 async def test_a_mutation_that_changes_nothing_more_leaves_no_second_record(
     service: Service, name: str
 ) -> None:
@@ -335,6 +350,7 @@ def test_commands_leave_one_record_with_the_operator_and_the_machine(
     (tmp_path / "bundle.json").write_text(json.dumps(BUNDLE))
     (tmp_path / "wrong.json").write_text('{"assets": [{"id": ""}]}')
     created = floorgate("keys", "create", "--name", "till", "--json", *storage)
+    key_id = json.loads(created.stdout)["id"]
     with MongoClient[dict[str, Any]](mongo_url) as mongo:
         collection = mongo[database_name][AUDIT_COLLECTION]
 
@@ -350,7 +366,9 @@ def test_commands_leave_one_record_with_the_operator_and_the_machine(
             "floorgate maps process": run(
                 "maps", "process", "tower", tmp_path / "tower.svg", "--feet-per-unit", 1
             ),
-            "floorgate keys revoke": run("keys", "revoke", json.loads(created.stdout)["id"]),
+            "floorgate keys update": run("keys", "update", key_id, "--name", "web"),
+            "floorgate keys rotate": run("keys", "rotate", key_id),
+            "floorgate keys revoke": run("keys", "revoke", key_id),
         }
         assert run("backup", tmp_path / "backup.tar") == []
         written["floorgate restore"] = run("restore", "--yes", tmp_path / "backup.tar")

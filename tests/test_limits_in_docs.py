@@ -57,6 +57,12 @@ DOCUMENTED = {
     "rest/request_body:MAX_URL_BYTES": [
         ("operation.md", "## Connection limits", "max url bytes | {:,}"),
     ],
+    "resolvers/administration/api_keys:MAX_ASSETS": [
+        ("operation.md", "## Keys", "up to {:,} assets"),
+    ],
+    "resolvers/administration/api_keys:MAX_OVERLAP_DAYS": [
+        ("operation.md", "## Keys", "which may be up to {} days"),
+    ],
     "resolvers/administration/audit:MAX_AUDIT_PER_PAGE": [
         ("graphql.md", "## Audit log", "A page holds {:,} records at most"),
     ],
@@ -209,6 +215,8 @@ DOCUMENTED = {
 INTERNAL = {
     "storage/backup/backup_file:MAX_MANIFEST_BYTES",  # of an archive that this service has written
     "storage/backup/backup_file:MAX_PART_BYTES",  # the same
+    "gateway/cli/key_ids:MAX_CANDIDATES",
+    "gateway/cli/keys:MAX_COMPARED_ASSETS",
     "parsing/drawing:MAX_EXAMPLES",
     "parsing/svg/geometry/lengths:MAX_CACHED_LENGTHS",
     "parsing/svg/geometry/paths:MAX_CHORDS",

@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 import msgspec
-from rich.console import Console
-from rich.table import Column, Table
 
+from gateway.cli.key_ids import complete_key_id
 from gateway.cli.operator import run_with_database
+from gateway.cli.tables import build_table, print_table
 from gateway.settings import (
     COUNT_OR_ZERO,
     STORAGE_OPTIONS,
@@ -57,12 +57,16 @@ def audit(
     **values: Any,
 ) -> None:
     """List who changed what, when and from where, the latest first."""
-    audit_filter = AuditFilter(since, until, actor, action, target)
-    table = Table(Column("Time", no_wrap=True))
-    for title in ("Actor", "From", "Action", "Target", "Changes"):
-        table.add_column(title, overflow="fold")
+    table = build_table("Time", "Actor", "From", "Action", "Target", "Changes")
 
     async def work(database: driver.Database) -> None:
+        audit_filter = AuditFilter(
+            since,
+            until,
+            await complete_key_id(database, actor),
+            action,
+            await complete_key_id(database, target),
+        )
         async for record in iter_audit_records(database, audit_filter, limit):
             if as_json:
                 click.echo(msgspec.json.encode(record))
@@ -71,7 +75,7 @@ def audit(
 
     run_with_database(settings_from_parameters(values), work)
     if not as_json:
-        Console(markup=False, emoji=False).print(table)  # names may hold [brackets] and :colons:
+        print_table(table)
 
 
 def _build_row(record: AuditRecord) -> list[str]:

@@ -1,19 +1,21 @@
 """The demo property: loaded at the start of a gateway, with an API key for it."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import click
 
-from gateway.cli.keys import CREATE_KEY, REVOKE_KEY
+from gateway.cli.keys import CREATE_KEY
 from gateway.cli.operator import run_document, run_with_database
 from gateway.server import server
 from gateway.settings import Settings
 from resolvers.administration.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
+from storage.administration.api_keys import delete_api_key
 from storage.bundles.importing.recovery import hold_import_lease
 from storage.embedded import locks
 from storage.maps import MAPS
@@ -49,21 +51,20 @@ async def _load_demo(database: driver.Database) -> None:
 
 @contextmanager
 def create_key(settings: Settings) -> Iterator[str]:
-    """Yield a new key for the demo property, and revoke those of gateways that no longer run.
+    """Yield a new key for the demo property, and delete those of gateways that no longer run.
 
     `<data directory>/demo-keys` has an empty file for each key, named by its id, which its gateway
     keeps locked. So several gateways may use the directory or the database at once, and no key is
-    left valid after the next start but theirs.
+    left after the next start but theirs.
     """
     folder = settings.data_dir / "demo-keys"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for path in folder.glob("key_*"):
-        with (
-            locks.open_lock_file(path) as file,
-            suppress(click.ClickException),  # it belongs to another database, which may come back
-        ):
-            if locks.try_lock(file, locks.EXCLUSIVE):
-                run_document(settings, REVOKE_KEY, {"id": path.name})
+        with locks.open_lock_file(path) as file:
+            # The file of a key that is in another database stays: that may be served again.
+            if locks.try_lock(file, locks.EXCLUSIVE) and run_with_database(
+                settings, partial(delete_api_key, key_id=path.name)
+            ):
                 path.unlink(missing_ok=True)
     expires = datetime.now(UTC) + timedelta(days=DEMO_KEY_DAYS)
     created = run_document(

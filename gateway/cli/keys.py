@@ -1,18 +1,32 @@
-"""`floorgate keys`: create, list and revoke API keys."""
+"""`floorgate keys`: create, list, change, rotate and revoke API keys."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import click
 import orjson
-from rich.console import Console
-from rich.table import Column, Table
 
-from gateway.cli.operator import run_document
-from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
+from gateway.cli.key_ids import find_key_id
+from gateway.cli.operator import execute, run_with_database
+from gateway.cli.tables import build_table, print_table
+from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
 from resolvers.request.arguments import MAX_PER_PAGE
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
+from storage.administration.api_keys import list_keys_by_prefix
+from storage.assets import ASSETS
+from storage.mongo import driver
+from storage.records.visibility import ALL_ASSETS
+from storage.store import Store
 
+MAX_COMPARED_ASSETS = 10_000
+NEVER = "never"
+
+KEY_FRAGMENT = """fragment Key on ApiKey {
+    id name permissions asset_ids: assetIds created_at: createdAt expires_at: expiresAt
+    revoked_at: revokedAt last_used_at: lastUsedAt
+}"""
 CREATE_KEY = """mutation CreateKey(
     $name: String!, $permissions: [String!], $assetIds: [ID!],
     $allAssets: Boolean!, $expires: String
@@ -22,22 +36,52 @@ CREATE_KEY = """mutation CreateKey(
         expires: $expires
     ) { id key }
 }"""
-FIND_ASSET = "query FindAsset($id: ID!) { asset(id: $id) { id } }"
+UPDATE_KEY = (
+    """mutation UpdateKey(
+    $id: ID!, $name: String, $permissions: [String!], $assetIds: [ID!], $addAssetIds: [ID!],
+    $removeAssetIds: [ID!], $allAssets: Boolean!, $expires: String, $neverExpires: Boolean!
+) {
+    updateApiKey(
+        id: $id, name: $name, permissions: $permissions, assetIds: $assetIds,
+        addAssetIds: $addAssetIds, removeAssetIds: $removeAssetIds, allAssets: $allAssets,
+        expires: $expires, neverExpires: $neverExpires
+    ) { ...Key }
+}
+"""
+    + KEY_FRAGMENT
+)
+ROTATE_KEY = """mutation RotateKey($id: ID!, $overlap: Int!, $expires: String) {
+    rotateApiKey(id: $id, overlapSeconds: $overlap, expires: $expires) {
+        id key expires_at: expiresAt replaced_id: replacedId replaced_expires_at: replacedExpiresAt
+    }
+}"""
 REVOKE_KEY = "mutation RevokeKey($id: ID!) { revokeApiKey(id: $id) }"
 LIST_KEYS = f"""query ListKeys($page: Int, $after: String) {{
     apiKeys(page: $page, perPage: {MAX_PER_PAGE}, after: $after) {{
         paging {{ currentPage next }}
-        data {{
-            id name permissions asset_ids: assetIds created_at: createdAt expires_at: expiresAt
-            revoked_at: revokedAt last_used_at: lastUsedAt
-        }}
+        data {{ ...Key }}
     }}
-}}"""
+}}
+{KEY_FRAGMENT}"""
+
+
+class Duration(click.ParamType[int]):
+    """A number of seconds, minutes, hours or days, in seconds."""
+
+    name = "duration"
+    _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the seconds. Raises click.BadParameter."""
+        match = re.fullmatch(r"([0-9]{1,9})([smhd])|0", value)
+        if match is None:
+            self.fail(f"must be 0, or a number with s, m, h or d, such as 24h, not {value!r}")
+        return 0 if value == "0" else int(match[1]) * self._UNITS[match[2]]
 
 
 @click.group()
 def keys() -> None:
-    """Create, list and revoke API keys."""
+    """Create, list, change, rotate and revoke API keys."""
 
 
 @keys.command()
@@ -78,25 +122,24 @@ def create(
         raise click.UsageError("--asset and --all-assets exclude each other")
     if ADMIN_PERMISSION in permissions and not all_assets:
         raise click.UsageError(f"--permission {ADMIN_PERMISSION} needs --all-assets")
-    settings = settings_from_parameters(values)
-    created = run_document(
-        settings,
-        CREATE_KEY,
-        {
-            "name": name,
-            "permissions": list(permissions),
-            "assetIds": list(assets),
-            "allAssets": all_assets,
-            "expires": expires,
-        },
-    )["createApiKey"]
+    variables = {
+        "name": name,
+        "permissions": list(permissions),
+        "assetIds": list(assets),
+        "allAssets": all_assets,
+        "expires": expires,
+    }
+
+    async def work(database: driver.Database) -> tuple[dict[str, str], list[str]]:
+        created = (await execute(database, CREATE_KEY, variables))["createApiKey"]
+        return created, await _build_asset_notes(database, assets)
+
+    created, notes = run_with_database(settings_from_parameters(values), work)
     if not assets and not all_assets:
         click.echo("Note: this key can see no asset; use --asset or --all-assets.", err=True)
     if expires is None:
         click.echo("Note: this key never expires; --expires sets an end.", err=True)
-    for asset in assets:
-        if run_document(settings, FIND_ASSET, {"id": asset})["asset"] is None:
-            click.echo(f"Note: there is no asset {asset!r} yet.", err=True)
+    _print_notes(notes)
     if as_json:
         click.echo(orjson.dumps(created))
     else:
@@ -106,11 +149,141 @@ def create(
 
 @keys.command()
 @click.argument("key_id", metavar="ID")
+@click.option("--name", help="Its new name.")
+@click.option(
+    "--permission",
+    "permissions",
+    multiple=True,
+    type=click.Choice(PERMISSIONS),
+    help="A permission; repeatable. The key has these and no others.",
+)
+@click.option("--no-permissions", is_flag=True, help="The key has no permission.")
+@click.option(
+    "--asset",
+    "assets",
+    multiple=True,
+    metavar="ID",
+    help="An asset that it sees; repeatable. The key sees these and no others.",
+)
+@click.option(
+    "--add-asset", "added", multiple=True, metavar="ID", help="An asset that it sees in addition."
+)
+@click.option(
+    "--remove-asset", "removed", multiple=True, metavar="ID", help="An asset it no longer sees."
+)
+@click.option("--all-assets", is_flag=True, help="The key sees every asset, also future ones.")
+@click.option("--expires", metavar="ISO", help=f"When it expires; `{NEVER}` removes its end.")
+@click.option("--json", "as_json", is_flag=True, help="Print the changed key as JSON.")
+@with_options(*STORAGE_OPTIONS)
+def update(
+    key_id: str,
+    name: str | None,
+    permissions: tuple[str, ...],
+    no_permissions: bool,
+    assets: tuple[str, ...],
+    added: tuple[str, ...],
+    removed: tuple[str, ...],
+    all_assets: bool,
+    expires: str | None,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Change a key. Every gateway applies it within a second; what is not given stays.
+
+    ID may be the beginning of the id, if no other begins so.
+    """
+    if permissions and no_permissions:
+        raise click.UsageError("--permission and --no-permissions exclude each other")
+    if sum(map(bool, (assets, added or removed, all_assets))) > 1:
+        raise click.UsageError(
+            "--asset, --all-assets, and --add-asset or --remove-asset exclude each other"
+        )
+    if name is expires is None and not any(
+        (permissions, no_permissions, assets, added, removed, all_assets)
+    ):
+        raise click.UsageError("give at least one option that says what to change")
+    variables = {
+        "name": name,
+        "permissions": list(permissions) if permissions or no_permissions else None,
+        "assetIds": list(assets) or None,
+        "addAssetIds": list(added),
+        "removeAssetIds": list(removed),
+        "allAssets": all_assets,
+        "expires": None if expires == NEVER else expires,
+        "neverExpires": expires == NEVER,
+    }
+
+    async def work(database: driver.Database) -> tuple[dict[str, Any], list[str]]:
+        id = await find_key_id(database, key_id)
+        changed = (await execute(database, UPDATE_KEY, {**variables, "id": id}))["updateApiKey"]
+        return changed, await _build_asset_notes(database, (*assets, *added))
+
+    changed, notes = run_with_database(settings_from_parameters(values), work)
+    _print_notes(notes)
+    click.echo(orjson.dumps(changed) if as_json else f"updated {changed['id']}")
+
+
+@keys.command()
+@click.argument("key_id", metavar="ID")
+@click.option(
+    "--overlap",
+    type=Duration(),
+    default="24h",
+    show_default=True,
+    help="How long the old key goes on working, such as 30m or 7d; 0 ends it at once.",
+)
+@click.option(
+    "--expires",
+    metavar="ISO",
+    help="When the new key expires; by default it lasts as long as the old one was to.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the new key and the old as JSON.")
+@with_options(*STORAGE_OPTIONS)
+def rotate(key_id: str, overlap: int, expires: str | None, as_json: bool, **values: Any) -> None:
+    """Replace a key by a new one with the same name, permissions and assets, and print it.
+
+    ID may be the beginning of the id, if no other begins so.
+    """
+
+    async def work(database: driver.Database) -> tuple[dict[str, Any], list[str]]:
+        variables = {
+            "id": await find_key_id(database, key_id),
+            "overlap": overlap,
+            "expires": expires,
+        }
+        rotated = (await execute(database, ROTATE_KEY, variables))["rotateApiKey"]
+        [record] = await list_keys_by_prefix(database, rotated["id"], 1)
+        return rotated, await _build_asset_notes(database, record.asset_ids or ())
+
+    rotated, notes = run_with_database(settings_from_parameters(values), work)
+    _print_notes(notes)
+    if as_json:
+        click.echo(orjson.dumps(rotated))
+        return
+    click.echo(f"{rotated['id']}\n{rotated['key']}")
+    click.echo("Only a hash of the key is stored: it cannot be shown again.", err=True)
+    click.echo(
+        f"The new key expires at {rotated['expires_at'] or 'no time'}, the old one,"
+        f" {rotated['replaced_id']}, at {rotated['replaced_expires_at']}.",
+        err=True,
+    )
+
+
+@keys.command()
+@click.argument("key_id", metavar="ID")
 @with_options(*STORAGE_OPTIONS)
 def revoke(key_id: str, **values: Any) -> None:
-    """Revoke a key. Every gateway rejects it within a second."""
-    run_document(settings_from_parameters(values), REVOKE_KEY, {"id": key_id})
-    click.echo(f"revoked {key_id}")
+    """Revoke a key. Every gateway rejects it within a second.
+
+    ID may be the beginning of the id, if no other begins so.
+    """
+
+    async def work(database: driver.Database) -> str:
+        id = await find_key_id(database, key_id)
+        await execute(database, REVOKE_KEY, {"id": id})
+        return id
+
+    click.echo(f"revoked {run_with_database(settings_from_parameters(values), work)}")
 
 
 @keys.command("list")
@@ -118,16 +291,12 @@ def revoke(key_id: str, **values: Any) -> None:
 @with_options(*STORAGE_OPTIONS)
 def list_(as_json: bool, **values: Any) -> None:
     """List all keys, including expired and revoked ones."""
-    records = sorted(
-        _iter_keys(settings_from_parameters(values)), key=lambda record: record["created_at"]
-    )
+    records = run_with_database(settings_from_parameters(values), _list_keys)
+    records.sort(key=lambda record: record["created_at"])
     if as_json:
         click.echo(orjson.dumps(records))
         return
-    # Cells fold in a narrow terminal: rich would cut them, and an id must stay one word to copy.
-    table = Table(Column("Id", no_wrap=True))
-    for title in ("Name", "Assets", "Permissions", "Created", "Expires", "Last used"):
-        table.add_column(title, overflow="fold")
+    table = build_table("Id", "Name", "Assets", "Permissions", "Created", "Expires", "Last used")
     for key in records:
         assets = key["asset_ids"]
         table.add_row(
@@ -139,7 +308,7 @@ def list_(as_json: bool, **values: Any) -> None:
             f"revoked {key['revoked_at']}" if key["revoked_at"] else key["expires_at"],
             key["last_used_at"],
         )
-    Console(markup=False, emoji=False).print(table)  # names may hold [brackets] and :colons:
+    print_table(table)
 
 
 def _describe_permissions(key: dict[str, Any]) -> list[str]:
@@ -148,10 +317,36 @@ def _describe_permissions(key: dict[str, Any]) -> list[str]:
     return [name + notes.get(name, "") for name in key["permissions"]]
 
 
-def _iter_keys(settings: Settings) -> Iterator[dict[str, Any]]:
+async def _list_keys(database: driver.Database) -> list[dict[str, Any]]:
+    records: list[dict[str, Any]] = []
     paging: dict[str, Any] = {"currentPage": 0, "next": None}
     while paging["currentPage"] == 0 or paging["next"]:
         variables = {"page": paging["currentPage"] + 1, "after": paging["next"]}
-        page = run_document(settings, LIST_KEYS, variables)["apiKeys"]
-        yield from page["data"]
+        page = (await execute(database, LIST_KEYS, variables))["apiKeys"]
+        records += page["data"]
         paging = page["paging"]
+    return records
+
+
+async def _build_asset_notes(database: driver.Database, asset_ids: Sequence[str]) -> list[str]:
+    """Return a note for each asset that does not exist, with the ids that it may have meant."""
+    store = Store(database.client, database.name)
+    where = {"_id": {"$in": [*asset_ids]}}
+    known = await store.list_ids(ASSETS, ALL_ASSETS, where, len(asset_ids))
+    missing = [asset for asset in asset_ids if asset not in known]
+    if not missing:
+        return []
+    ids = await store.list_ids(ASSETS, ALL_ASSETS, {}, MAX_COMPARED_ASSETS)
+    return [
+        f"there is no asset {asset!r} yet{_suggest(get_close_matches(asset, ids))}"
+        for asset in missing
+    ]
+
+
+def _suggest(similar: Sequence[str]) -> str:
+    return f"; did you mean {' or '.join(map(repr, similar))}?" if similar else "."
+
+
+def _print_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        click.echo(f"Note: {note}", err=True)

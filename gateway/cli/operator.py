@@ -18,6 +18,9 @@ from storage.store import Store
 
 T = TypeVar("T")
 
+TIMEOUT_SECONDS = 3.0
+"""Of each command to MongoDB, in an operation."""
+
 OPERATOR = Caller("operator", ALL_ASSETS, frozenset(PERMISSIONS), frozenset(FLAGS))
 
 
@@ -37,14 +40,18 @@ def run_with_database(
 
 def run_document(settings: Settings, document: str, variables: dict[str, Any]) -> dict[str, Any]:
     """Run an operation and return its data. Raises ClickException with its first error."""
+    return run_with_database(
+        settings, lambda database: execute(database, document, variables), TIMEOUT_SECONDS
+    )
 
-    async def run() -> dict[str, Any]:
-        async with open_database(settings.connection) as client:
-            executor = Executor(GRAPHQL_SCHEMA)
-            context = Context(OPERATOR, Store(client, settings.database))
-            result = await executor.run(executor.prepare(document), variables, context)
-            if result.errors or result.data is None:
-                raise click.ClickException(result.errors[0].message)
-            return result.data
 
-    return asyncio.run(run())
+async def execute(
+    database: driver.Database, document: str, variables: dict[str, Any]
+) -> dict[str, Any]:
+    """Run an operation and return its data. Raises ClickException with its first error."""
+    executor = Executor(GRAPHQL_SCHEMA)
+    context = Context(OPERATOR, Store(database.client, database.name))
+    result = await executor.run(executor.prepare(document), variables, context)
+    if result.errors or result.data is None:
+        raise click.ClickException(result.errors[0].message)
+    return result.data

@@ -1,10 +1,12 @@
-"""Resolvers that create, list and revoke API keys, for operators."""
+"""Resolvers that create, change, rotate, list and revoke API keys, for operators."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, NamedTuple
 
+import msgspec
 import strawberry
+from strawberry.utils.str_converters import to_camel_case
 
 from resolvers.request.arguments import (
     DEFAULT_PER_PAGE,
@@ -22,6 +24,7 @@ from resolvers.request.input_rules import (
     InputViolation,
     JsonSchema,
     OneOf,
+    Range,
     Syntax,
     argument,
     joint_rules,
@@ -30,6 +33,14 @@ from resolvers.request.times import parse_time
 from storage.administration import api_keys
 from storage.administration.api_keys import ApiKey
 from storage.records.paging import Page
+from storage.records.timestamps import current_second
+
+MAX_OVERLAP_DAYS = 366
+DEFAULT_OVERLAP_SECONDS = 24 * 3600
+MAX_ASSETS = 10_000
+"""Assets of a key that is limited to some."""
+
+LIMITED_ADMINISTRATOR = f"must not have {ADMIN_PERMISSION} unless allAssets is true"
 
 
 class CreatedApiKey(NamedTuple):
@@ -39,13 +50,27 @@ class CreatedApiKey(NamedTuple):
     key: Annotated[str, "The key. It is shown this once and never stored."]
 
 
-class SomeOrAllAssets:
-    """Joint rule of a new key: it has ids of assets or sees all, not both."""
+class RotatedApiKey(NamedTuple):
+    """The key that replaces a rotated one."""
+
+    id: str
+    key: Annotated[str, "The new key. It is shown this once and never stored."]
+    expires_at: Annotated[datetime | None, "When the new key expires."]
+    replaced_id: str
+    replaced_expires_at: Annotated[datetime, "When the key that was rotated expires."]
+
+
+class ExcludeEachOther:
+    """Joint rule: of some arguments, at most one is given. False and empty lists count as none."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
 
     def check(self, values: Mapping[str, Any]) -> InputViolation | None:
         """Return the error, or None."""
-        if values.get("all_assets") and values.get("asset_ids"):
-            return InputViolation("allAssets", "must not be given together with assetIds")
+        given = [to_camel_case(name) for name in self._names if values.get(name)]
+        if len(given) > 1:
+            return InputViolation(given[1], f"must not be given together with {given[0]}")
         return None
 
     def json_schema(self) -> JsonSchema:
@@ -59,9 +84,7 @@ class AdministratorsSeeAllAssets:
     def check(self, values: Mapping[str, Any]) -> InputViolation | None:
         """Return the error, or None."""
         if ADMIN_PERMISSION in (values.get("permissions") or []) and not values.get("all_assets"):
-            return InputViolation(
-                "permissions", f"must not have {ADMIN_PERMISSION} unless allAssets is true"
-            )
+            return InputViolation("permissions", LIMITED_ADMINISTRATOR)
         return None
 
     def json_schema(self) -> JsonSchema:
@@ -76,25 +99,27 @@ def _parse_expiry(text: str) -> datetime:
     return time
 
 
-def _check_grant(caller: Caller, permissions: list[str], expires_at: datetime | None) -> None:
-    """Raise InvalidInputError if a new key would be permitted more, or for longer, than the caller.
+def _check_grant(
+    caller: Caller, permissions: list[str], expires_at: datetime | None, verb: str = "creates"
+) -> None:
+    """Raise InvalidInputError if a key would be permitted more, or for longer, than the caller.
 
     Its assets need no check: the caller is an administrator and sees all.
     """
     if missing := [name for name in permissions if name not in caller.permissions]:
         raise InvalidInputError(
-            permissions="must be permissions of the key that creates this one, which lacks "
+            permissions=f"must be permissions of the key that {verb} this one, which lacks "
             + " and ".join(missing)
         )
     end = caller.key_expires_at
     if end is not None and (expires_at is None or expires_at > end):
         raise InvalidInputError(
-            expires=f"must be at or before {end.isoformat()}, when the key that creates this one"
+            expires=f"must be at or before {end.isoformat()}, when the key that {verb} this one"
             " expires"
         )
 
 
-@joint_rules(SomeOrAllAssets(), AdministratorsSeeAllAssets())
+@joint_rules(ExcludeEachOther("asset_ids", "all_assets"), AdministratorsSeeAllAssets())
 async def create_api_key(
     info: Info,
     name: Annotated[str, argument("Shown in lists of keys.", ID)],
@@ -137,13 +162,178 @@ async def create_api_key(
     return CreatedApiKey(record.id, key)
 
 
+@joint_rules(
+    ExcludeEachOther("asset_ids", "all_assets", "add_asset_ids"),
+    ExcludeEachOther("asset_ids", "all_assets", "remove_asset_ids"),
+    ExcludeEachOther("expires", "never_expires"),
+)
+async def update_api_key(
+    info: Info,
+    id: Annotated[strawberry.ID, argument("Id of the key.", ID)],
+    name: Annotated[str | None, argument("Its new name.", ID)] = None,
+    permissions: Annotated[
+        list[str] | None,
+        argument("All that it permits from now on.", Each(OneOf(*PERMISSIONS))),
+    ] = None,
+    asset_ids: Annotated[
+        list[strawberry.ID] | None,
+        argument("Ids of all assets that it sees from now on.", Each(ID)),
+    ] = None,
+    add_asset_ids: Annotated[
+        list[strawberry.ID] | None, argument("Ids of assets that it sees in addition.", Each(ID))
+    ] = None,
+    remove_asset_ids: Annotated[
+        list[strawberry.ID] | None, argument("Ids of assets that it no longer sees.", Each(ID))
+    ] = None,
+    all_assets: Annotated[bool, argument("Whether it sees all assets from now on.")] = False,
+    expires: Annotated[
+        str | None,
+        argument(
+            "When it stops working, in ISO 8601; in UTC if it has no offset.",
+            Syntax(_parse_expiry),
+        ),
+    ] = None,
+    never_expires: Annotated[bool, argument("Whether it never expires from now on.")] = False,
+) -> ApiKey:
+    """Change an API key; every gateway applies the change within a second.
+
+    What is not given stays, and a revoked key cannot be changed. A change that extends the key must
+    leave it within the permissions and expiry of the key that changes it.
+    """
+
+    def change(before: ApiKey) -> ApiKey:
+        _check_not_revoked(before)
+        changes: dict[str, Any] = {} if name is None else {"name": name}
+        if permissions is not None:
+            changes["permissions"] = sorted(set(permissions))
+        if expires is not None or never_expires:
+            changes["expires_at"] = None if expires is None else _parse_expiry(expires)
+        if all_assets or asset_ids is not None:
+            changes["asset_ids"] = None if all_assets else [*dict.fromkeys(asset_ids or [])]
+        elif add_asset_ids or remove_asset_ids:
+            changes["asset_ids"] = _edit_assets(before, add_asset_ids or [], remove_asset_ids or [])
+        after = msgspec.structs.replace(before, **changes)
+        if ADMIN_PERMISSION in after.permissions and after.asset_ids is not None:
+            raise InvalidInputError(permissions=LIMITED_ADMINISTRATOR)
+        if _is_extended(before, after):
+            _check_grant(info.context.caller, after.permissions, after.expires_at, "changes")
+        return after
+
+    database = info.context.bypass_caches().database
+    record = await api_keys.update_api_key(database, id, change, info.context.origin)
+    if record is None:
+        raise _unknown_key_error(id)
+    last_use = await api_keys.find_last_use(database, id)
+    return msgspec.structs.replace(record, last_used_at=last_use)
+
+
+async def rotate_api_key(
+    info: Info,
+    id: Annotated[strawberry.ID, argument("Id of the key.", ID)],
+    overlap_seconds: Annotated[
+        int,
+        argument(
+            "How long the key goes on working, unless it expires before; 0 ends it at once.",
+            Range(0, MAX_OVERLAP_DAYS * 24 * 3600),
+        ),
+    ] = DEFAULT_OVERLAP_SECONDS,
+    expires: Annotated[
+        str | None,
+        argument(
+            "When the new key stops working, in ISO 8601. By default it lasts as long as the other"
+            " was to last when it was created.",
+            Syntax(_parse_expiry),
+        ),
+    ] = None,
+) -> RotatedApiKey:
+    """Replace an API key by a new one with the same name, permissions and assets.
+
+    They must be within those of the key that rotates it, and so must the expiry. A revoked key
+    cannot be rotated. The response is the only place that ever shows the new key's text.
+    """
+
+    def choose_expiry(old: ApiKey) -> datetime | None:
+        _check_not_revoked(old)
+        if ADMIN_PERMISSION in old.permissions and old.asset_ids is not None:
+            raise InvalidInputError(permissions=LIMITED_ADMINISTRATOR)
+        end = _renew_expiry(old) if expires is None else _parse_expiry(expires)
+        _check_grant(info.context.caller, old.permissions, end, "rotates")
+        return end
+
+    rotated = await api_keys.rotate_api_key(
+        info.context.bypass_caches().database,
+        id,
+        timedelta(seconds=overlap_seconds),
+        choose_expiry,
+        info.context.origin,
+    )
+    if rotated is None:
+        raise _unknown_key_error(id)
+    new, old = rotated.record, rotated.replaced
+    assert old.expires_at is not None
+    return RotatedApiKey(new.id, rotated.key, new.expires_at, old.id, old.expires_at)
+
+
+def _renew_expiry(old: ApiKey) -> datetime | None:
+    """Return when a new key expires that lasts as long as an old one was to last."""
+    if old.expires_at is None:
+        return None
+    try:
+        return current_second() + (old.expires_at - old.created_at)
+    except OverflowError:  # after the year 9999
+        return old.expires_at
+
+
+def _check_not_revoked(record: ApiKey) -> None:
+    if record.revoked_at is not None:
+        raise InvalidInputError(
+            id=f"must be a key that is not revoked; {record.id!r} was revoked at"
+            f" {record.revoked_at.isoformat(timespec='seconds')}, so create another"
+        )
+
+
+def _edit_assets(record: ApiKey, added: Sequence[str], removed: Sequence[str]) -> list[str]:
+    """Return the assets of a key after a change. Raises InvalidInputError."""
+    if record.asset_ids is None:
+        argument_name = "addAssetIds" if added else "removeAssetIds"
+        raise InvalidInputError(
+            **{argument_name: "must not be given, as the key sees all assets; give assetIds"}
+        )
+    gone = {*removed}
+    if unknown := sorted(gone - {*record.asset_ids}):
+        raise InvalidInputError(removeAssetIds=f"must be assets of the key, not {unknown[0]!r}")
+    left = [asset for asset in record.asset_ids if asset not in gone]
+    assets = [*dict.fromkeys([*left, *added])]
+    if len(assets) > MAX_ASSETS:
+        raise InvalidInputError(
+            addAssetIds=f"must leave the key at most {MAX_ASSETS} assets, not {len(assets)}"
+        )
+    return assets
+
+
+def _is_extended(before: ApiKey, after: ApiKey) -> bool:
+    """Return whether a change gives a key a permission, an asset or time."""
+    return (
+        not {*after.permissions} <= {*before.permissions}
+        or not after.scope.is_within(before.scope)
+        or (
+            before.expires_at is not None
+            and (after.expires_at is None or after.expires_at > before.expires_at)
+        )
+    )
+
+
+def _unknown_key_error(key_id: str) -> NotFoundError:
+    return NotFoundError(f"There is no key with the id {key_id!r}")
+
+
 async def revoke_api_key(
     info: Info, id: Annotated[strawberry.ID, argument("Id of the key.", ID)]
 ) -> str:
     """Revoke an API key; every gateway rejects it within a second."""
     database = info.context.bypass_caches().database
     if not await api_keys.revoke_api_key(database, id, info.context.origin):
-        raise NotFoundError(f"There is no key with the id {id!r}")
+        raise _unknown_key_error(id)
     return id
 
 

@@ -8,14 +8,21 @@ unsalted SHA-256 is enough to store 256 random bits (docs/decisions/storage/api-
 import hashlib
 import secrets
 import zlib
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from storage.administration import audit
-from storage.administration.audit import AuditChange, AuditEntry, AuditTarget, Origin
+from storage.administration.audit import (
+    MAX_LISTED_IDS,
+    AuditChange,
+    AuditEntry,
+    AuditTarget,
+    Origin,
+)
 from storage.mongo import driver
 from storage.records.fields import Id, Text
 from storage.records.timestamps import current_second
@@ -32,6 +39,7 @@ USES_COLLECTION = "api_key_uses"
 """Last uses are stored apart, because writing to `api_keys` invalidates every key cache."""
 
 KeyDigest: TypeAlias = bytes
+_CHANGEABLE_FIELDS = ("name", "permissions", "asset_ids", "expires_at")
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -54,6 +62,15 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def is_valid(self, now: datetime) -> bool:
         """Return whether the key is neither revoked nor expired at this time."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+class RotatedApiKey(NamedTuple):
+    """A key that was rotated, and the one that replaces it."""
+
+    record: ApiKey
+    key: str
+    """The text of the new key, which cannot be read again."""
+    replaced: ApiKey
 
 
 def generate_key() -> str:
@@ -89,7 +106,6 @@ async def create_api_key(
     origin: Origin | None = None,
 ) -> tuple[ApiKey, str]:
     """Create a key; return its record and the key itself, which cannot be read again."""
-    key = generate_key()
     record = ApiKey(
         id=f"key_{secrets.token_hex(8)}",
         name=name,
@@ -98,25 +114,84 @@ async def create_api_key(
         created_at=current_second(),
         expires_at=expires_at,
     )
-    document = msgspec.structs.asdict(record) | {"_id": record.id, "digest": hash_key(key)}
-    del document["id"], document["last_used_at"]
-    granted = {
-        "name": name,
-        "permissions": permissions,
-        "all_assets": asset_ids is None,
-        "expires_at": None if expires_at is None else expires_at.isoformat(),
-    }
-    created = AuditChange.of_all(KEYS_COLLECTION, "inserted", [record.id], after=granted)
-    target = AuditTarget(KEYS_COLLECTION, [record.id])
-    entry = AuditEntry("key.created", target, [created], asset_ids or ())
 
-    async def insert(session: driver.Session) -> tuple[None, AuditEntry]:
-        await database[KEYS_COLLECTION].insert_one(document, session=session)
-        return None, entry
+    async def insert(session: driver.Session) -> tuple[str, AuditEntry]:
+        key, created = await _insert_key(database, record, session)
+        target = AuditTarget(KEYS_COLLECTION, [record.id])
+        return key, AuditEntry("key.created", target, [created], asset_ids or ())
 
     with driver.translate_errors():
-        await audit.run_in_transaction(database, origin, insert)
-    return record, key
+        return record, await audit.run_in_transaction(database, origin, insert)
+
+
+async def update_api_key(
+    database: driver.Database,
+    key_id: str,
+    change: Callable[[ApiKey], ApiKey],
+    origin: Origin | None = None,
+) -> ApiKey | None:
+    """Change the name, permissions, assets or expiry of a key; None if there is none.
+
+    `change` returns what the record is to be, or raises to refuse it. It is called again if the
+    record has changed meanwhile.
+    """
+
+    async def update(session: driver.Session) -> tuple[ApiKey | None, AuditEntry | None]:
+        before = await _find_key(database, key_id, session)
+        if before is None:
+            return None, None
+        after = change(before)
+        had, has = _describe_changes(before, after), _describe_changes(after, before)
+        if not has:
+            return after, None
+        fields = {name: getattr(after, name) for name in has}
+        await database[KEYS_COLLECTION].update_one(
+            {"_id": key_id}, {"$set": fields}, session=session
+        )
+        updated = AuditChange.of_all(KEYS_COLLECTION, "updated", [key_id], had, has)
+        target = AuditTarget(KEYS_COLLECTION, [key_id])
+        assets = [*(before.asset_ids or ()), *(after.asset_ids or ())]
+        return after, AuditEntry("key.updated", target, [updated], assets)
+
+    with driver.translate_errors():
+        return await audit.run_in_transaction(database, origin, update)
+
+
+async def rotate_api_key(
+    database: driver.Database,
+    key_id: str,
+    overlap: timedelta,
+    choose_expiry: Callable[[ApiKey], datetime | None],
+    origin: Origin | None = None,
+) -> RotatedApiKey | None:
+    """Create a key with the rights of another, which ends after `overlap`; None if there is none.
+
+    `choose_expiry` returns when the new key expires, or raises to refuse the rotation. It is called
+    again if the record has changed meanwhile.
+    """
+
+    async def rotate(session: driver.Session) -> tuple[RotatedApiKey | None, AuditEntry | None]:
+        old = await _find_key(database, key_id, session)
+        if old is None:
+            return None, None
+        now = current_second()
+        new = msgspec.structs.replace(
+            old, id=f"key_{secrets.token_hex(8)}", created_at=now, expires_at=choose_expiry(old)
+        )
+        key, created = await _insert_key(database, new, session)
+        end = now + overlap if old.expires_at is None else min(old.expires_at, now + overlap)
+        await database[KEYS_COLLECTION].update_one(
+            {"_id": key_id}, {"$set": {"expires_at": end}}, session=session
+        )
+        ended = msgspec.structs.replace(old, expires_at=end)
+        had, has = _describe_changes(old, ended), _describe_changes(ended, old)
+        updated = AuditChange.of_all(KEYS_COLLECTION, "updated", [key_id], had, has)
+        target = AuditTarget(KEYS_COLLECTION, [key_id])
+        entry = AuditEntry("key.rotated", target, [updated, created], old.asset_ids or ())
+        return RotatedApiKey(new, key, ended), entry
+
+    with driver.translate_errors():
+        return await audit.run_in_transaction(database, origin, rotate)
 
 
 async def revoke_api_key(
@@ -141,6 +216,27 @@ async def revoke_api_key(
         return await audit.run_in_transaction(database, origin, revoke)
 
 
+async def delete_api_key(
+    database: driver.Database, key_id: str, origin: Origin | None = None
+) -> bool:
+    """Delete a key that nobody will ask about again; False if there is none."""
+
+    async def delete(session: driver.Session) -> tuple[bool, AuditEntry | None]:
+        before = await _find_key(database, key_id, session)
+        if before is None:
+            return False, None
+        await database[KEYS_COLLECTION].delete_one({"_id": key_id}, session=session)
+        await database[USES_COLLECTION].delete_one({"_id": key_id}, session=session)
+        removed = AuditChange.of_all(
+            KEYS_COLLECTION, "removed", [key_id], before=_describe_rights(before)
+        )
+        target = AuditTarget(KEYS_COLLECTION, [key_id])
+        return True, AuditEntry("key.deleted", target, [removed], before.asset_ids or ())
+
+    with driver.translate_errors():
+        return await audit.run_in_transaction(database, origin, delete)
+
+
 async def list_api_keys(database: driver.Database) -> list[ApiKey]:
     """Return all keys with their last uses, oldest first."""
     with driver.translate_errors():
@@ -148,6 +244,31 @@ async def list_api_keys(database: driver.Database) -> list[ApiKey]:
         uses = await database[USES_COLLECTION].find().to_list(None)
     last_used = {use["_id"]: use["at"] for use in uses}
     return [_to_api_key(document, last_used.get(document["_id"])) for document in documents]
+
+
+async def list_expiring_keys(database: driver.Database, within: timedelta) -> list[ApiKey]:
+    """Return the valid keys that expire within a time from now, the first to expire first."""
+    now = datetime.now(UTC)
+    where = {"revoked_at": None, "expires_at": {"$gt": now, "$lte": now + within}}
+    with driver.translate_errors():
+        found = database[KEYS_COLLECTION].find(where, sort=[("expires_at", 1)])
+        return [_to_api_key(document) for document in await found.to_list(None)]
+
+
+async def list_keys_by_prefix(database: driver.Database, prefix: str, limit: int) -> list[ApiKey]:
+    """Return up to `limit` keys with ids that begin so, by id; only the one that is exactly so."""
+    where = {"$and": [{"_id": {"$gte": prefix}}, {"_id": {"$lt": prefix + "\U0010ffff"}}]}
+    with driver.translate_errors():
+        found = database[KEYS_COLLECTION].find(where, sort=[("_id", 1)], limit=limit)
+        keys = [_to_api_key(document) for document in await found.to_list(None)]
+    return keys[:1] if keys and keys[0].id == prefix else keys
+
+
+async def find_last_use(database: driver.Database, key_id: str) -> datetime | None:
+    """Return when a key was last used, or None if it never was."""
+    with driver.translate_errors():
+        use = await database[USES_COLLECTION].find_one({"_id": key_id})
+    return None if use is None else use["at"].replace(tzinfo=UTC)
 
 
 async def find_api_key(database: driver.Database, key_digest: KeyDigest) -> ApiKey | None:
@@ -179,6 +300,48 @@ async def record_uses(database: driver.Database, uses: dict[str, datetime]) -> N
             await database[USES_COLLECTION].update_one(
                 {"_id": key_id}, {"$max": {"at": at}}, upsert=True
             )
+
+
+async def _find_key(
+    database: driver.Database, key_id: str, session: driver.Session
+) -> ApiKey | None:
+    document = await database[KEYS_COLLECTION].find_one({"_id": key_id}, session=session)
+    return None if document is None else _to_api_key(document)
+
+
+async def _insert_key(
+    database: driver.Database, record: ApiKey, session: driver.Session
+) -> tuple[str, AuditChange]:
+    """Insert the document of a new key; return the key, and what changed."""
+    key = generate_key()
+    document = msgspec.structs.asdict(record) | {"_id": record.id, "digest": hash_key(key)}
+    del document["id"], document["last_used_at"]
+    await database[KEYS_COLLECTION].insert_one(document, session=session)
+    granted = _describe_rights(record)
+    return key, AuditChange.of_all(KEYS_COLLECTION, "inserted", [record.id], after=granted)
+
+
+def _describe_rights(record: ApiKey) -> dict[str, Any]:
+    return {
+        "name": record.name,
+        "permissions": record.permissions,
+        "all_assets": record.asset_ids is None,
+        "expires_at": None if record.expires_at is None else record.expires_at.isoformat(),
+    }
+
+
+def _describe_changes(record: ApiKey, other: ApiKey) -> dict[str, Any]:
+    """Return the fields of a key that differ from those of another, for the audit log."""
+    fields: dict[str, Any] = {
+        name: getattr(record, name)
+        for name in _CHANGEABLE_FIELDS
+        if getattr(record, name) != getattr(other, name)
+    }
+    if fields.get("asset_ids"):
+        fields["asset_ids"] = fields["asset_ids"][:MAX_LISTED_IDS]
+    if fields.get("expires_at"):
+        fields["expires_at"] = fields["expires_at"].isoformat()
+    return fields
 
 
 def _to_api_key(document: dict[str, object], last_used_at: datetime | None = None) -> ApiKey:

@@ -47,7 +47,10 @@ Action: TypeAlias = Literal[
     "catalog.imported",
     "catalog.restored",
     "key.created",
+    "key.deleted",
     "key.revoked",
+    "key.rotated",
+    "key.updated",
     "map.processed",
     "map.withdrawn",
 ]

@@ -27,5 +27,15 @@ class AssetScope:
         """Return whether the caller may see this asset."""
         return self.asset_ids is None or asset_id in self.asset_ids
 
+    def is_within(self, other: "AssetScope") -> bool:
+        """Return whether a caller of the other scope sees all that one of this scope sees.
+
+        >>> ALL_ASSETS.is_within(AssetScope(frozenset({"a"})))
+        False
+        """
+        if other.asset_ids is None:
+            return True
+        return self.asset_ids is not None and self.asset_ids <= other.asset_ids
+
 
 ALL_ASSETS = AssetScope(None)

@@ -36,6 +36,8 @@ REQUIRED: dict[str, tuple[str | None, str | None]] = {
     "Query.auditLog": ADMIN,
     "Mutation.importCatalog": ADMIN,
     "Mutation.createApiKey": ADMIN,
+    "Mutation.updateApiKey": ADMIN,
+    "Mutation.rotateApiKey": ADMIN,
     "Mutation.revokeApiKey": ADMIN,
     "Mutation.processMap": ADMIN,
 }

@@ -13,6 +13,7 @@ from pymongo import MongoClient
 from resolvers.request.limits.threads import owner
 from storage.administration import api_keys
 from tests.fixtures import (
+    HIDDEN,
     SEEN,
     World,
     freeze_limiter,
@@ -208,6 +209,36 @@ async def test_a_revoked_key_ends_on_every_gateway_within_a_second(own_world: Wo
             assert [(await each.get(REST)).status_code for each in (here, there)] == [403, 403]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "assets"), [(f'assetIds: ["{SEEN}"]', [SEEN]), ("assetIds: []", [])]
+)
+async def test_a_changed_key_has_its_new_rights_on_every_gateway_within_a_second(
+    own_world: World, change: str, assets: list[str]
+) -> None:
+    loop = asyncio.get_running_loop()
+    async with (
+        open_database(own_world) as database,
+        run_gateway(own_world.settings()) as one,
+        run_gateway(own_world.settings(mongo_driver="pymongo")) as other,
+    ):
+        key_id, key = await make_key(database, "till")
+        async with open_client(one, key) as here, open_client(other, key) as there:
+            for client in (here, here, there, there):  # the second response is a cached one
+                listed = (await client.get("/v1/assets")).json()["data"]
+                assert {asset["id"] for asset in listed} == {SEEN, HIDDEN}
+            async with open_client(one, own_world.keys.full) as operator:
+                query = f'mutation {{ updateApiKey(id: "{key_id}", {change}) {{ id }} }}'
+                changed = await operator.post("/graphql", json={"query": query})
+            assert "errors" not in changed.json()
+            deadline = loop.time() + REVOKED_WITHIN_SECONDS
+            while loop.time() < deadline:
+                await asyncio.sleep(0.02)
+            for client in (here, there):
+                listed = (await client.get("/v1/assets")).json()["data"]
+                assert [asset["id"] for asset in listed] == assets
+
+
 async def test_a_new_key_opens_at_once_though_it_was_asked_for_before(own_world: World) -> None:
     async with (
         open_database(own_world) as database,
@@ -269,6 +300,8 @@ async def test_only_an_administrator_makes_lists_and_ends_keys(
         "{ apiKeys { data { id } } }",
         'mutation { createApiKey(name: "mine") { key } }',
         'mutation { revokeApiKey(id: "any") }',
+        'mutation { updateApiKey(id: "any", allAssets: true) { id } }',
+        'mutation { rotateApiKey(id: "any") { key } }',
     ):
         response = await restricted.post("/graphql", json={"query": query})
         (error,) = response.json()["errors"]

@@ -81,6 +81,7 @@ ENTITIES = {
     "AuditActor",
     "Background",
     "CreatedApiKey",
+    "RotatedApiKey",
     "Floor",
     "Location",
     "Map",

@@ -31,11 +31,21 @@ def other_database(mongo_url: str) -> Iterator[str]:
 def is_valid(settings: Settings, key: str) -> bool:
     with MongoClient[dict[str, Any]](settings.mongo_url) as client:
         stored = client[settings.database]["api_keys"].find_one({"digest": hash_key(key)})
-    assert stored
-    return stored["revoked_at"] is None
+    return stored is not None and stored["revoked_at"] is None
 
 
-def test_the_key_of_a_gateway_that_has_ended_is_revoked_at_the_next_start(
+def test_however_often_it_is_started_there_is_one_key(settings: Settings) -> None:
+    for _ in range(3):
+        with create_key(settings):
+            pass
+    with MongoClient[dict[str, Any]](settings.mongo_url) as client:
+        database = client[settings.database]
+        assert database["api_keys"].count_documents({}) == 1
+        actions = [record["action"] for record in database["audit_log"].find(sort=[("_id", 1)])]
+    assert sorted(actions) == ["key.created"] * 3 + ["key.deleted"] * 2
+
+
+def test_the_key_of_a_gateway_that_has_ended_is_deleted_at_the_next_start(
     settings: Settings,
 ) -> None:
     with create_key(settings) as first:
@@ -69,7 +79,7 @@ def test_keys_of_another_directory_are_left_alone(settings: Settings, tmp_path: 
         assert is_valid(settings, foreign)
 
 
-def test_the_key_of_another_database_is_revoked_once_that_is_served_again(
+def test_the_key_of_another_database_is_deleted_once_that_is_served_again(
     settings: Settings, other_database: str
 ) -> None:
     with create_key(settings) as first:

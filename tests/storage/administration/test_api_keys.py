@@ -1,9 +1,11 @@
 """API keys: their form, and what is stored of them."""
 
+import asyncio
 import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -154,3 +156,103 @@ async def test_all_keys_are_listed_with_expired_and_revoked_ones(database: Any) 
     listed = await api_keys.list_api_keys(database)
     assert {record.name for record in listed} == {"a", "b", "c"}
     assert [record.revoked_at is None for record in listed if record.name != "b"] == [True, True]
+
+
+async def test_a_change_is_made_to_what_the_key_is_then(database: Any) -> None:
+    """Two changes at once are made one after the other, and none is lost."""
+    record, _ = await create(database, asset_ids=[])
+
+    def add(asset_id: str) -> Any:
+        def change(before: ApiKey) -> ApiKey:
+            return msgspec.structs.replace(before, asset_ids=[*(before.asset_ids or ()), asset_id])
+
+        return change
+
+    names = [f"asset {number}" for number in range(5)]
+    await asyncio.gather(
+        *(api_keys.update_api_key(database, record.id, add(name)) for name in names)
+    )
+    (changed,) = await api_keys.list_api_keys(database)
+    assert sorted(changed.asset_ids or ()) == names
+
+
+async def test_a_change_that_is_refused_leaves_the_key_and_no_record(database: Any) -> None:
+    record, _ = await create(database)
+    await database["audit_log"].delete_many({})
+
+    def refuse(_: ApiKey) -> Any:
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await api_keys.update_api_key(database, record.id, refuse)
+    with pytest.raises(LookupError):
+        await api_keys.rotate_api_key(database, record.id, timedelta(0), refuse)
+    assert await api_keys.list_api_keys(database) == [record]
+    assert await database["audit_log"].count_documents({}) == 0
+
+
+async def test_changes_are_recorded_with_before_and_after(database: Any) -> None:
+    record, _ = await create(database, asset_ids=["a"])
+    await database["audit_log"].delete_many({})
+    many = [f"{number:04}" for number in range(1_100)]
+
+    def change(before: ApiKey) -> ApiKey:
+        return msgspec.structs.replace(before, permissions=["p"], asset_ids=many)
+
+    await api_keys.update_api_key(database, record.id, change)
+    await api_keys.update_api_key(database, record.id, change)  # nothing more: no record
+    rotated = await api_keys.rotate_api_key(database, record.id, timedelta(hours=1), lambda _: NOW)
+    assert rotated is not None
+    updated, ended = [entry async for entry in database["audit_log"].find(sort=[("_id", 1)])]
+    assert (updated["action"], updated["target"]["ids"]) == ("key.updated", [record.id])
+    [each] = updated["changes"]
+    assert each["before"] == {"permissions": [], "asset_ids": ["a"]}
+    assert each["after"] == {"permissions": ["p"], "asset_ids": many[:1_000]}
+    assert (ended["action"], ended["target"]["ids"]) == ("key.rotated", [record.id])
+    old, new = ended["changes"]
+    assert rotated.replaced.expires_at is not None
+    end = rotated.replaced.expires_at.isoformat()
+    assert (old["ids"], old["before"], old["after"]) == (
+        [record.id],
+        {"expires_at": None},
+        {"expires_at": end},
+    )
+    assert (new["operation"], new["ids"]) == ("inserted", [rotated.record.id])
+    assert new["after"]["expires_at"] == NOW.isoformat()
+
+
+async def test_a_deleted_key_is_gone_with_its_last_use(database: Any) -> None:
+    record, key = await create(database)
+    await api_keys.record_uses(database, {record.id: NOW})
+    assert await api_keys.find_last_use(database, record.id) == NOW
+    assert await api_keys.delete_api_key(database, record.id)
+    assert not await api_keys.delete_api_key(database, record.id)
+    assert await api_keys.find_last_use(database, record.id) is None
+    assert await api_keys.find_api_key(database, api_keys.hash_key(key)) is None
+
+
+async def test_keys_about_to_expire_are_listed_the_first_to_expire_first(database: Any) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    for hours in (-1, 30, 2, 1, None):
+        end = None if hours is None else now + timedelta(hours=hours)
+        await create(database, name=str(hours), expires_at=end)
+    gone, _ = await create(database, name="revoked", expires_at=now + timedelta(hours=1))
+    await api_keys.revoke_api_key(database, gone.id)
+    listed = await api_keys.list_expiring_keys(database, timedelta(hours=24))
+    assert [record.name for record in listed] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "found"),
+    [("k_", ["k_1", "k_12", "k_2"]), ("k_1", ["k_1"]), ("k_12", ["k_12"]), ("K", []), (".", [])],
+)
+async def test_keys_are_listed_by_the_beginning_of_their_ids(
+    database: Any, prefix: str, found: list[str]
+) -> None:
+    for key_id in ("k_2", "k_1", "k_12", "l"):
+        await create(database)
+        [made] = [each for each in await api_keys.list_api_keys(database) if each.id[:4] == "key_"]
+        document = await database["api_keys"].find_one_and_delete({"_id": made.id})
+        await database["api_keys"].insert_one({**document, "_id": key_id})
+    listed = await api_keys.list_keys_by_prefix(database, prefix, 3)
+    assert [record.id for record in listed] == found
