@@ -33,7 +33,6 @@ def try_scenario(deployment: Deployment, scenario: Scenario, longest_allowed: fl
     """Try a fault once."""
     played = deployment.play(
         scenario.inject,
-        may_be_cut=scenario.may_be_cut,
         with_leavers=scenario.with_leavers,
         with_importer=scenario.with_importer,
     )
@@ -93,7 +92,7 @@ def main(
     directory: Path | None,
 ) -> None:
     """Try faults on a replica set of three with two gateways; fail if a promise is broken."""
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=200)
     verdicts: dict[str, Verdict] = {}
     tries = list_tries(kills, names)
     with TemporaryDirectory(prefix="floorgate-faults-") as scratch:

@@ -4,7 +4,7 @@ import json
 from collections import Counter, defaultdict
 from typing import Any
 
-ASSET = "tower"
+ASSET, OTHER_ASSET = "tower", "annex"
 ONE, MANY = "one", "many"
 """The groups: one attribute per unit, and many."""
 ATTRIBUTES = [f"v{number}" for number in range(600)]

@@ -80,30 +80,23 @@ class Deployment:
         self,
         inject: Callable[["Deployment"], None],
         *,
-        may_be_cut: bool = False,
         with_leavers: bool = False,
         with_importer: bool = True,
     ) -> Round:
         """Run clients, inject a fault among them, wait until all is well, and stop them."""
         self.recorder = recorder = Recorder()
-        self.problems, self.figures, self._recovered_at = [], {}, None
+        self.problems, self.figures = [], {}
+        self._recovered_at = None
+        for gateway in self.gateways:
+            gateway.was_ended = False
+        with self.open_database() as database:  # extras that nobody knows to be removed
+            database["attribute_assignments"].delete_many({"group_id": MANY})
         initial, _ = self.read_database()
         clients = Load(recorder)
         self._add_clients(clients, with_leavers, with_importer)
         try:
-            self._await_service(time.monotonic(), "before the fault")
-            began = time.monotonic()
-            try:
-                inject(self)
-                recovered = self._recovered_at or time.monotonic()
-            except AssertionError as error:
-                self.problems.append(str(error))
-                self._mend()
-                recovered = time.monotonic()
-            self._await_service(recovered, "after the fault")
-            time.sleep(SETTLE_SECONDS)
+            outage = self._inject_among_clients(inject)
             clients.stop()
-            ended = time.monotonic()
             clients.run(self._read_at_last())
         finally:
             clients.close()
@@ -115,15 +108,29 @@ class Deployment:
             recorder.extra_pages,
             recorder.requests,
             recorder.counts,
-            Outage(began, recovered, ended),
+            outage,
             {each.register: find_home(each.register) for each in recorder.operations},
             initial,
             final,
             audited,
-            may_be_cut,
+            {each.number for each in self.gateways if each.was_ended},
             self.problems,
             self.figures,
         )
+
+    def _inject_among_clients(self, inject: Callable[["Deployment"], None]) -> Outage:
+        self._await_service(time.monotonic(), "before the fault")
+        began = time.monotonic()
+        try:
+            inject(self)
+            recovered = self._recovered_at or time.monotonic()
+        except AssertionError as error:
+            self.problems.append(str(error))
+            self._mend()
+            recovered = time.monotonic()
+        self._await_service(recovered, "after the fault")
+        time.sleep(SETTLE_SECONDS)
+        return Outage(began, recovered, time.monotonic())
 
     def read_database(self) -> tuple[dict[str, str | None], Counter[str]]:
         """Return the registers, and how many audit records each request has."""

@@ -33,6 +33,8 @@ class GatewayProcess:
     key: str
     """Of its clients."""
     process: subprocess.Popen[bytes] | None = None
+    was_ended: bool = False
+    """Whether it was killed or terminated, so that connections ended without a response."""
 
     @property
     def log(self) -> Path:
@@ -78,6 +80,7 @@ class GatewayProcess:
         """End all its processes at once, as a crash of the machine does."""
         if self.process is None:
             return
+        self.was_ended = True
         with suppress(OSError):
             for pid in list_process_tree(self.process.pid):
                 os.kill(pid, signal.SIGKILL)
@@ -87,5 +90,6 @@ class GatewayProcess:
     def terminate(self) -> int:
         """Tell it to stop; return its exit status."""
         assert self.process is not None
+        self.was_ended = True
         self.process.terminate()
         return self.process.wait(timeout=60)

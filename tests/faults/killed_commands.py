@@ -11,7 +11,7 @@ import orjson
 
 from storage.bundles.importing.lease import LEASE_COLLECTION
 from storage.embedded.replica_set import HOST
-from tests.faults.catalog import ASSET, FLOOR
+from tests.faults.catalog import ASSET, FLOOR, OTHER_ASSET
 from tests.faults.deployment import Deployment
 from tests.faults.gateways import GatewayProcess
 from tests.faults.network import wait_until
@@ -74,7 +74,7 @@ def kill_processing(deployment: Deployment) -> None:
 
     def start(scale: float) -> subprocess.Popen[str]:
         return deployment.start_command(
-            *("maps", "process", MAP, plan, "--asset", ASSET, "--feet-per-unit", scale)
+            *("maps", "process", MAP, plan, "--asset", OTHER_ASSET, "--feet-per-unit", scale)
         )
 
     def finish(scale: float) -> float:

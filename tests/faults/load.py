@@ -25,7 +25,7 @@ from tests.faults.catalog import (
 from tests.faults.checking.history import Operation, Page, Request
 from tests.faults.http_client import HttpConnection, NoResponseError, NotSentError, Response
 
-READ_PAUSE, WRITE_PAUSE, IMPORT_PAUSE = 0.03, 0.08, 0.5
+READ_PAUSE, WRITE_PAUSE, IMPORT_PAUSE = 0.05, 0.08, 0.5
 LEAVE_SECONDS = 0.03
 KEY_END_SECONDS = 1.0
 """How long after its revocation a key may still work."""
@@ -178,7 +178,7 @@ class Client:
 Step = Callable[[Client], Coroutine[Any, Any, None]]
 """What a client repeats."""
 CACHED_PER_PAGE = 10_000
-_uncached_per_page = itertools.cycle(range(1_000, CACHED_PER_PAGE))
+_uncached_per_page = itertools.cycle(range(CACHED_PER_PAGE // 2, CACHED_PER_PAGE))
 
 
 async def read_one(client: Client) -> None:

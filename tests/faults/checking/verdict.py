@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.faults.checking import requests as request_checks
@@ -33,7 +33,8 @@ class Round:
     """What the database had before and after."""
     audited: Counter[str]
     """Records in the audit log by the id of their request."""
-    may_be_cut: bool = False
+    ended_gateways: Collection[int] = ()
+    """Those that were killed or terminated."""
     problems: Sequence[str] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
     """What the fault itself has found."""
@@ -83,14 +84,16 @@ def _extras(played: Round) -> list[Operation]:
 
 def _judge_requests(played: Round, longest_allowed: float, verdict: Verdict) -> None:
     requests = [each for each in played.requests if each.kind != "import"]
-    wrong = request_checks.find_wrong_statuses(played.requests, played.may_be_cut)
+    # Connections to a gateway that is about to start wait until it serves.
+    served = [each for each in requests if each.gateway not in played.ended_gateways]
+    wrong = request_checks.find_wrong_statuses(played.requests, played.ended_gateways)
     verdict.violations += wrong
     verdict.counts["requests"] += len(played.requests)
     verdict.counts["500"] += sum((each.status or 0) == 500 for each in played.requests)
     verdict.counts["503"] += sum(each.status == 503 for each in played.requests)
     verdict.counts["no response"] += sum(each.status is None for each in played.requests)
     for kind in ("read", "write"):
-        longest = request_checks.find_longest(requests, kind)
+        longest = request_checks.find_longest(served, kind)
         verdict.maxima[f"longest {kind}"] = longest
         if longest > longest_allowed:
             verdict.violations.append(
