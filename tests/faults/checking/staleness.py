@@ -22,13 +22,15 @@ class StaleRead:
     missed: Operation
     seconds: float
     """How long that write had been acknowledged, or shown to someone, when the read began."""
+    is_acknowledged: bool
+    """Whether a write that it missed was acknowledged by then, not only shown."""
 
     def __str__(self) -> str:
+        how = "acknowledged" if self.is_acknowledged else "shown"
         kind = "cached" if self.read.is_cached else "uncached"
         return (
             f"{self.read.client} read {self.read.register} = {self.read.value} ({kind}), "
-            f"{self.seconds:.2f} s after {self.missed.client} had written "
-            f"{self.missed.value}"
+            f"{self.seconds:.2f} s after {self.missed.value} of {self.missed.client} was {how}"
         )
 
 
@@ -51,5 +53,9 @@ def find_stale_reads(operations: Sequence[Operation]) -> Iterator[StaleRead]:
         shown_returned = -math.inf if shown is None else shown.returned
         count = bisect_left(times, read.invoked)
         if count and latest_invoked[count - 1] > shown_returned:
-            missed = next(each for each in newest_first[:count] if each.invoked > shown_returned)
-            yield StaleRead(read, missed, read.invoked - visible[missed.value])
+            newer = [each for each in newest_first[:count] if each.invoked > shown_returned]
+            missed = next((each for each in newer if each.returned < read.invoked), newer[0])
+            yield StaleRead(
+                *(read, missed, read.invoked - visible[newer[0].value]),
+                is_acknowledged=missed.returned < read.invoked,
+            )

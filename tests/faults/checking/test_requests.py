@@ -29,7 +29,8 @@ def test_a_503_says_when_to_try_again_and_a_500_is_never_right() -> None:
 
 def test_only_a_gateway_that_ends_may_leave_requests_without_a_response() -> None:
     assert find_wrong_statuses([request(None)]) == ["1 x no response to reads"]
-    assert find_wrong_statuses([request(None)], may_be_cut=True) == []
+    assert find_wrong_statuses([request(None)], ended_gateways={0}) == []
+    assert find_wrong_statuses([request(None)], ended_gateways={1}) != []
 
 
 def test_the_longest_request_is_of_its_kind() -> None:

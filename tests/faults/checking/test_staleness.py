@@ -48,4 +48,12 @@ def test_nothing_may_be_what_a_removal_has_left() -> None:
 
 def test_a_stale_read_says_what_it_missed() -> None:
     (stale,) = find_stale_reads([op("write", "a", 0, 1), op("read", None, 3, 4)])
-    assert str(stale) == "c read r = None (uncached), 2.00 s after c had written a"
+    assert str(stale) == "c read r = None (uncached), 2.00 s after a of c was acknowledged"
+
+
+def test_a_write_may_have_been_shown_before_it_was_acknowledged() -> None:
+    history = [op("write", "a", 0, 1), op("write", "b", 2, 9), op("read", "b", 3, 4)]
+    (early,) = find_stale_reads([*history, op("read", "a", 5, 6)])
+    (late,) = find_stale_reads([*history, op("read", "a", 10, 11)])
+    assert (early.is_acknowledged, early.seconds) == (False, 1)
+    assert (late.is_acknowledged, late.seconds) == (True, 6)

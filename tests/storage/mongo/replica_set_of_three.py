@@ -32,7 +32,7 @@ _USER = f"__system:{PASSWORD}"
 _OPTIONS = "authSource=local&authMechanism=SCRAM-SHA-256"
 _TIMEOUT_SECONDS = 60
 _POLL_SECONDS = 0.05
-_ANSWER_SECONDS = 1.0
+_ANSWER_SECONDS = 3.0
 _NEVER_SECONDS = 3600
 _DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 

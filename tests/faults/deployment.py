@@ -1,0 +1,292 @@
+"""A replica set of three, its network, two gateways and their clients: what faults are tried on."""
+
+import asyncio
+import itertools
+import subprocess
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pymongo import MongoClient
+from pymongo.database import Database
+
+from storage.administration.audit import AUDIT_COLLECTION
+from storage.bundles.importing.lease import LEASE_COLLECTION
+from tests.faults import load
+from tests.faults.catalog import (
+    ASSET,
+    BLOCK_UNITS,
+    BLOCKS_PER_GATEWAY,
+    GATEWAYS,
+    IMPORTED_UNITS,
+    MANY,
+    ONE,
+    SINGLE_UNITS,
+    build_catalog,
+    find_home,
+    read_extras,
+    read_registers,
+)
+from tests.faults.checking.requests import Outage
+from tests.faults.checking.verdict import Round
+from tests.faults.gateways import GatewayProcess
+from tests.faults.load import Client, Load, Recorder, Step
+from tests.faults.network import Network, wait_until
+from tests.fixtures import World, create_world
+from tests.gateway.floorgate_process import CHECKOUT, COMMAND, environment, storage_options
+from tests.storage.mongo.replica_set_of_three import ReplicaSet, find_free_ports, run_replica_set
+
+ELECTION_TIMEOUT_MS = 2_000
+SETTLE_SECONDS = 1.0
+FINAL_READS = 6
+"""On new connections, so that each worker answers some."""
+DATABASE = "floorgate"
+
+
+class Deployment:
+    """Where faults are injected. `play` runs clients around one."""
+
+    def __init__(
+        self, directory: Path, network: Network, replica_set: ReplicaSet, world: World
+    ) -> None:
+        self.directory = directory
+        self.network = network
+        self.replica_set = replica_set
+        self.world = world
+        self.gateways = [
+            GatewayProcess(
+                number, port, directory, world.mongo_url, world.database, world.keys.full
+            )
+            for number, port in enumerate(find_free_ports(GATEWAYS))
+        ]
+        self.problems: list[str] = []
+        self.figures: dict[str, float] = {}
+        self._recovered_at: float | None = None
+        self._values: defaultdict[str, itertools.count[int]] = defaultdict(
+            partial(itertools.count, 1)
+        )
+        """The number of the next value of each register, never the same in two rounds."""
+        self.recorder = Recorder()
+
+    def mark_recovered(self) -> None:
+        """Note that the database is whole enough to serve from now on."""
+        self._recovered_at = time.monotonic()
+
+    def play(
+        self,
+        inject: Callable[["Deployment"], None],
+        *,
+        with_leavers: bool = False,
+        with_importer: bool = True,
+    ) -> Round:
+        """Run clients, inject a fault among them, wait until all is well, and stop them."""
+        self.recorder = recorder = Recorder()
+        self.problems, self.figures = [], {}
+        self._recovered_at = None
+        for gateway in self.gateways:
+            gateway.was_ended = False
+        with self.open_database() as database:  # extras that nobody knows to be removed
+            database["attribute_assignments"].delete_many({"group_id": MANY})
+        initial, _ = self.read_database()
+        clients = Load(recorder)
+        self._add_clients(clients, with_leavers, with_importer)
+        try:
+            outage = self._inject_among_clients(inject)
+            clients.stop()
+            clients.run(self._read_at_last())
+        finally:
+            clients.close()
+        self._await_no_import_at_last()
+        self.replica_set.wait_until_whole()
+        final, audited = self.read_database()
+        return Round(
+            recorder.operations,
+            recorder.extra_pages,
+            recorder.requests,
+            recorder.counts,
+            outage,
+            {each.register: find_home(each.register) for each in recorder.operations},
+            initial,
+            final,
+            audited,
+            {each.number for each in self.gateways if each.was_ended},
+            self.problems,
+            self.figures,
+        )
+
+    def _inject_among_clients(self, inject: Callable[["Deployment"], None]) -> Outage:
+        self._await_service(time.monotonic(), "before the fault")
+        began = time.monotonic()
+        try:
+            inject(self)
+            recovered = self._recovered_at or time.monotonic()
+        except AssertionError as error:
+            self.problems.append(str(error))
+            self._mend()
+            recovered = time.monotonic()
+        self._await_service(recovered, "after the fault")
+        time.sleep(SETTLE_SECONDS)
+        return Outage(began, recovered, time.monotonic())
+
+    def read_database(self) -> tuple[dict[str, str | None], Counter[str]]:
+        """Return the registers, and how many audit records each request has."""
+        with self.open_database() as database:
+            rows = [*database["attribute_assignments"].find()]
+            one, problems = read_registers([row for row in rows if row["group_id"] == ONE])
+            many, more = read_extras([row for row in rows if row["group_id"] == MANY])
+            self.problems += [
+                f"in the database: {count} x {what}" for what, count in (problems + more).items()
+            ]
+            versions = {
+                unit["name"] for unit in database["units"].find({"_id": {"$in": IMPORTED_UNITS}})
+            }
+            asset = database["assets"].find_one({"_id": ASSET})
+            assert asset is not None
+            if versions != {asset["name"]}:
+                self.problems.append(f"half an import: {asset['name']}, units {sorted(versions)}")
+            audited = Counter(
+                each["request_id"]
+                for each in database[AUDIT_COLLECTION].find({}, {"request_id": 1})
+            )
+        registers = one | {"asset": asset["name"]}
+        return registers | {name: value for name, value in many.items() if value == "yes"}, audited
+
+    def await_no_import(self) -> None:
+        """Wait until no import is unfinished, and note how long it took."""
+        started = time.monotonic()
+        with self.open_database() as database:
+            leases = database[LEASE_COLLECTION]
+            unfinished = {"state": {"$in": ["staging", "applying"]}}
+            wait_until(lambda: leases.find_one(unfinished) is None, "imports are finished")
+        self.figures["import finished"] = time.monotonic() - started
+
+    def _await_no_import_at_last(self) -> None:
+        try:
+            self.await_no_import()
+        except AssertionError as error:
+            self.problems.append(str(error))
+            self._mend()
+
+    def _mend(self) -> None:
+        """Bring everything up again, for the next round."""
+        self.network.heal()
+        for member in self.replica_set.members:
+            if member.process.poll() is not None:
+                member.restart()
+        self.replica_set.wait_until_whole()
+        for gateway in self.gateways:  # one that starts finishes what is left of imports
+            gateway.kill()
+            gateway.start()
+            gateway.wait_until_ready()
+        self.await_no_import()
+
+    def start_command(self, *arguments: Any) -> subprocess.Popen[str]:
+        """Start a command on the database; its output is kept in a pipe, together with errors."""
+        return subprocess.Popen(
+            [
+                *(*COMMAND, *map(str, arguments)),
+                *storage_options(self.world.mongo_url, self.world.database, self.directory),
+                *("--data-dir", str(self.directory / "command")),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=CHECKOUT,
+            env=environment(),
+        )
+
+    @contextmanager
+    def open_database(self) -> Iterator[Database[dict[str, Any]]]:
+        """Connect to the database, by the same network as the gateways."""
+        with MongoClient[dict[str, Any]](
+            self.world.mongo_url, readConcernLevel="majority"
+        ) as mongo:
+            yield mongo[self.world.database]
+
+    def _client(self, name: str, gateway: int, recorder: Recorder) -> Client:
+        process = self.gateways[gateway]
+        return Client(name, gateway, process.port, process.key, recorder)
+
+    def _add_clients(self, clients: Load, with_leavers: bool, with_importer: bool) -> None:
+        single = load.LeavingWriter if with_leavers else load.RegisterWriter
+        for number in range(GATEWAYS):
+            unit = SINGLE_UNITS[number]
+            blocks = range(number * BLOCKS_PER_GATEWAY, (number + 1) * BLOCKS_PER_GATEWAY)
+            writer = single(unit, [unit], self._values[unit])
+            steps: dict[str, Step] = {"writer a": writer, "writer b": writer}
+            for block in blocks:
+                name = f"block {block}"
+                steps[f"writer of {name}"] = load.RegisterWriter(
+                    name, BLOCK_UNITS[block], self._values[name]
+                )
+            steps["writer of extras"] = load.ExtrasWriter(
+                blocks[0], self._values[f"extra {blocks[0]}"]
+            )
+            steps |= {f"reader {at}": load.read_one for at in range(3)}
+            steps |= {f"uncached reader {at}": load.read_one_uncached for at in range(2)}
+            steps["reader of extras"] = load.read_many
+            steps["reader of the asset"] = Client.read_asset
+            steps["user of keys"] = load.use_keys
+            if with_importer and number == find_home("asset"):
+                steps["importer"] = load.Importer(self._values["asset"])
+            for name, step in steps.items():
+                clients.add(self._client(name, number, clients.recorder), step)
+
+    def _await_service(self, after: float, when: str) -> None:
+        def is_served() -> bool:
+            return all(
+                self.recorder.find_success(kind, gateway, after)
+                for kind in ("read", "write")
+                for gateway in range(GATEWAYS)
+            )
+
+        try:
+            wait_until(is_served, f"all gateways serve {when}")
+        except AssertionError as error:
+            self.problems.append(str(error))
+
+    async def _read_at_last(self) -> None:
+        for gateway in range(GATEWAYS):
+            client = self._client("last reader", gateway, self.recorder)
+            for _ in range(FINAL_READS):
+                await load.read_one(client)
+                await load.read_one_uncached(client)
+                await load.read_many(client)
+                await client.read_asset()
+                client.connection.close()
+                await asyncio.sleep(SETTLE_SECONDS / FINAL_READS)
+
+
+@contextmanager
+def run_deployment(
+    directory: Path, election_timeout_ms: int = ELECTION_TIMEOUT_MS
+) -> Iterator[Deployment]:
+    """Start all of it; kill it afterwards."""
+    ports = find_free_ports(3)
+    with (
+        Network(ports).run() as network,
+        run_replica_set(
+            directory,
+            election_timeout_ms=election_timeout_ms,
+            ports=ports,
+            proxy_ports=network.proxy_ports,
+            on_started=network.identify,
+        ) as replica_set,
+    ):
+        bundle = directory / "bundle.json"
+        catalog = build_catalog()
+        world = asyncio.run(create_world(replica_set.url, DATABASE, bundle, catalog))
+        deployment = Deployment(directory, network, replica_set, world)
+        try:
+            for gateway in deployment.gateways:
+                gateway.start()
+            for gateway in deployment.gateways:
+                gateway.wait_until_ready()
+            yield deployment
+        finally:
+            for gateway in deployment.gateways:
+                gateway.kill()

@@ -1,0 +1,95 @@
+"""Gateways as their users run them: a supervisor and two workers, behind a proxy of their own."""
+
+import os
+import signal
+import subprocess
+import urllib.request
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import URLError
+
+from bench.load.machine import list_process_tree
+from storage.embedded.replica_set import HOST
+from tests.faults.network import wait_until
+from tests.gateway.floorgate_process import CHECKOUT, COMMAND, environment, storage_options
+
+WORKERS = 2
+DEADLINE_SECONDS = 5
+"""The deadline of requests that the gateways are told."""
+_ANSWER_SECONDS = 5
+_DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
+
+
+@dataclass
+class GatewayProcess:
+    """`floorgate serve` at a port that it keeps over restarts."""
+
+    number: int
+    port: int
+    directory: Path
+    mongo_url: str
+    database: str
+    key: str
+    """Of its clients."""
+    process: subprocess.Popen[bytes] | None = None
+    was_ended: bool = False
+    """Whether it was killed or terminated, so that connections ended without a response."""
+
+    @property
+    def log(self) -> Path:
+        """The file with all that it has logged."""
+        return self.directory / f"gateway-{self.number}.log"
+
+    def start(self) -> None:
+        """Start it. The thread must outlive it."""
+        folder = self.directory / f"gateway-{self.number}"
+        folder.mkdir(exist_ok=True)
+        command = [
+            *(*_DIES_WITH_US, *COMMAND, "serve", "--behind-proxy", "--port", str(self.port)),
+            *("--data-dir", str(folder), "--workers", str(WORKERS), "--rate-limit", "0"),
+            *("--request-seconds", str(DEADLINE_SECONDS), "--bad-key-limit", "0"),
+            *storage_options(self.mongo_url, self.database, folder),
+        ]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd=CHECKOUT, env=environment()
+            )
+
+    def is_ready(self) -> bool:
+        """Return whether it says that it can serve."""
+        url = f"http://{HOST}:{self.port}/health/ready"
+        with (
+            suppress(URLError, OSError),
+            urllib.request.urlopen(url, timeout=_ANSWER_SECONDS) as response,
+        ):
+            return bool(response.status == 200)
+        return False
+
+    def wait_until_ready(self) -> None:
+        """Wait until it can serve."""
+        wait_until(lambda: self.is_ready() or not self.is_running(), "the gateway is ready")
+        if not self.is_running():
+            raise AssertionError(f"the gateway has ended:\n{self.log.read_text()[-2000:]}")
+
+    def is_running(self) -> bool:
+        """Return whether its supervisor runs."""
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self) -> None:
+        """End all its processes at once, as a crash of the machine does."""
+        if self.process is None:
+            return
+        self.was_ended = True
+        with suppress(OSError):
+            for pid in list_process_tree(self.process.pid):
+                os.kill(pid, signal.SIGKILL)
+        self.process.kill()
+        self.process.wait()
+
+    def terminate(self) -> int:
+        """Tell it to stop; return its exit status."""
+        assert self.process is not None
+        self.was_ended = True
+        self.process.terminate()
+        return self.process.wait(timeout=60)

@@ -1,0 +1,123 @@
+"""Commands of the operator that are killed half-way, while gateways serve."""
+
+import json
+import random
+import subprocess
+import time
+import urllib.request
+from typing import Any
+
+import orjson
+
+from storage.bundles.importing.lease import LEASE_COLLECTION
+from storage.embedded.replica_set import HOST
+from tests.faults.catalog import ASSET, FLOOR, OTHER_ASSET
+from tests.faults.deployment import Deployment
+from tests.faults.gateways import GatewayProcess
+from tests.faults.network import wait_until
+
+BULK_UNITS = 5_000
+MAP = "plates"
+NEAR, FAR = 0.5, 1.0
+"""Feet per unit of the drawing: what is measured is twice as far."""
+_PLAN = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">
+<g data-type="Level" data-tags="floor=storey-1">
+  <polygon points="0,40 400,40 400,60 0,60" data-tags="indoor=corridor"/>
+  <rect x="48" y="38" width="4" height="4" data-tags="door=yes;width=0.9"/>
+  <g data-type="UnitLayer"><polygon id="room-1" points="0,0 100,0 100,40 0,40"/></g>
+</g></svg>"""
+_MEASURED = {
+    "data": {
+        "sources": [{"id": f"{MAP}-room-1"}],
+        "targets": [{"x": 300, "y": 50, "floor_id": f"{MAP}-level-storey-1"}],
+    }
+}
+
+
+def kill_import(deployment: Deployment) -> None:
+    """Kill an import while it writes the catalog; running gateways must finish it."""
+    units = [f"bulk-{number}" for number in range(BULK_UNITS)]
+    version = f"version {time.time_ns()}"
+    bundle = deployment.directory / "bulk.json"
+    bundle.write_text(
+        json.dumps(
+            {
+                "units": [
+                    {"id": unit, "asset_id": ASSET, "floor_id": FLOOR, "name": version}
+                    for unit in units
+                ]
+            }
+        )
+    )
+    with deployment.open_database() as database, deployment.start_command("import", bundle) as run:
+        leases = database[LEASE_COLLECTION]
+        wait_until(
+            lambda: run.poll() is not None or leases.find_one({"state": "applying"}) is not None,
+            "the import writes",
+        )
+        time.sleep(random.random() / 10)
+        run.kill()
+        killed = time.monotonic()
+        bulk = {"_id": {"$in": units}}
+        deployment.await_no_import()
+        versions = {unit["name"] for unit in database["units"].find(bulk)}
+        if len(versions) > 1:
+            deployment.problems.append(
+                f"half an import after {time.monotonic() - killed:.1f} s: {sorted(versions)}"
+            )
+
+
+def kill_processing(deployment: Deployment) -> None:
+    """Kill the processing of a map; distances must be the old or the new ones everywhere."""
+    plan = deployment.directory / "plan.svg"
+    plan.write_text(_PLAN)
+
+    def start(scale: float) -> subprocess.Popen[str]:
+        return deployment.start_command(
+            *("maps", "process", MAP, plan, "--asset", OTHER_ASSET, "--feet-per-unit", scale)
+        )
+
+    def finish(scale: float) -> float:
+        with start(scale) as run:
+            output, _ = run.communicate(timeout=120)
+        if run.returncode:
+            raise AssertionError(f"the map was not processed: {output}")
+        return time.monotonic()
+
+    began = time.monotonic()
+    took = finish(NEAR) - began
+    near = _measure(deployment.gateways[0])
+    with start(FAR) as run:
+        time.sleep(random.random() * took)
+        run.kill()
+    measured = [_measure(gateway) for gateway in deployment.gateways]
+    if not all(_is_close(each, near) or _is_close(each, near * FAR / NEAR) for each in measured):
+        deployment.problems.append(f"{near} ft has become {measured} ft")
+    finish(FAR)
+    wait_until(
+        lambda: all(_is_close(_measure(each), near * FAR / NEAR) for each in deployment.gateways),
+        "the new distances are served",
+    )
+
+
+def _is_close(one: float, other: float) -> bool:
+    return abs(one - other) < 0.01 * other
+
+
+def _measure(gateway: GatewayProcess) -> float:
+    request = urllib.request.Request(
+        f"http://{HOST}:{gateway.port}/v1/maps/{MAP}/distance-matrix",
+        orjson.dumps(_MEASURED),
+        {
+            "API-Key": gateway.key,
+            "X-Forwarded-Proto": "https",
+            "Content-Type": "application/json",
+            "Experimental-Flags": "distances",
+        },
+    )
+    with urllib.request.urlopen(request, timeout=60) as response:
+        data: dict[str, Any] = orjson.loads(response.read())["data"]
+    if data["distance_method"] != "pathfinding":
+        raise AssertionError("the map is not routable")
+    distance: float = data["sources"][0]["targets"][0]["distance"]
+    return distance

@@ -1,0 +1,255 @@
+"""The faults that are tried. Each function breaks something, and mends it before it returns."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.faults.deployment import Deployment
+from tests.faults.killed_commands import kill_import, kill_processing
+from tests.faults.network import CLIENTS, Fault, wait_until
+
+STOPPED_SECONDS = 15.0
+"""Longer than any request may take."""
+NETWORK_FAULT_SECONDS = 8.0
+DELAY_SECONDS, SLOW_SECONDS = 0.2, 2.0
+LAG_SECONDS = 0.3
+"""Of each message to and from a member that lags, also of those that elect."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A fault with its name; `kills` counts what is killed in it."""
+
+    name: str
+    title: str
+    inject: Callable[[Deployment], None]
+    kills: int = 0
+    with_leavers: bool = False
+    with_importer: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def kill_primary(deployment: Deployment) -> None:
+    """Kill the primary, and restart it when another has been elected."""
+    primary = deployment.replica_set.wait_for_primary()
+    time.sleep(random.random() / 2)
+    primary.kill()
+    deployment.replica_set.wait_for_primary(primary)
+    deployment.mark_recovered()
+    primary.restart()
+    deployment.replica_set.wait_until_whole()
+
+
+def kill_primary_and_stop_a_secondary(deployment: Deployment) -> None:
+    """As soon as a new primary is elected, stop the only other member, so that nothing commits."""
+    primary = deployment.replica_set.wait_for_primary()
+    primary.kill()
+    elected = deployment.replica_set.wait_for_primary(primary)
+    (other,) = [each for each in deployment.replica_set.members if each not in (primary, elected)]
+    with other.frozen():
+        time.sleep(5)
+    deployment.mark_recovered()
+    primary.restart()
+    deployment.replica_set.wait_until_whole()
+
+
+def kill_primary_while_a_secondary_lags(deployment: Deployment) -> None:
+    """Commit by the primary and one secondary; the other learns all later."""
+    primary = deployment.replica_set.wait_for_primary()
+    lagging = next(
+        number for number, each in enumerate(deployment.replica_set.members) if each is not primary
+    )
+    others = [number for number in range(3) if number != lagging]
+    network = deployment.network
+    network.set_fault(
+        Fault.NONE, [lagging], others, delay_back=LAG_SECONDS, delay_there=LAG_SECONDS
+    )
+    network.set_fault(
+        Fault.NONE, others, [lagging], delay_back=LAG_SECONDS, delay_there=LAG_SECONDS
+    )
+    time.sleep(2)
+    primary.kill()
+    deployment.replica_set.wait_for_primary(primary)
+    deployment.mark_recovered()
+    time.sleep(3)
+    network.heal()
+    primary.restart()
+    deployment.replica_set.wait_until_whole()
+
+
+def stop_primary(deployment: Deployment) -> None:
+    """Stop the primary for 15 seconds: it holds its connections and answers nothing."""
+    primary = deployment.replica_set.wait_for_primary()
+    with primary.frozen():
+        began = time.monotonic()
+        deployment.replica_set.wait_for_primary(primary)
+        deployment.mark_recovered()
+        time.sleep(max(0.0, STOPPED_SECONDS - (time.monotonic() - began)))
+    deployment.replica_set.wait_until_whole()
+
+
+def step_down(deployment: Deployment) -> None:
+    """Have the primary hand over, as for maintenance."""
+    primary = deployment.replica_set.wait_for_primary()
+    primary.step_down()
+    deployment.replica_set.wait_for_primary(primary)
+    deployment.mark_recovered()
+    deployment.replica_set.wait_until_whole()
+
+
+def isolate_primary(deployment: Deployment) -> None:
+    """Cut the primary off from the others; clients still reach all."""
+    primary = deployment.replica_set.wait_for_primary()
+    with deployment.network.isolated(deployment.replica_set.members.index(primary)):
+        deployment.replica_set.wait_for_primary(primary)
+        deployment.mark_recovered()
+        time.sleep(NETWORK_FAULT_SECONDS)
+    deployment.replica_set.wait_until_whole()
+
+
+def kill_a_secondary(deployment: Deployment) -> None:
+    """Kill one secondary: nobody should notice."""
+    _kill_secondaries(deployment, 1)
+
+
+def kill_both_secondaries(deployment: Deployment) -> None:
+    """Leave the primary without a majority for longer than a request may take."""
+    _kill_secondaries(deployment, 2)
+
+
+def _kill_secondaries(deployment: Deployment, count: int) -> None:
+    primary = deployment.replica_set.wait_for_primary()
+    secondaries = [each for each in deployment.replica_set.members if each is not primary][:count]
+    for each in secondaries:
+        each.kill()
+    time.sleep(NETWORK_FAULT_SECONDS)
+    for each in secondaries:
+        each.restart()
+    deployment.replica_set.wait_for_primary()
+    deployment.mark_recovered()
+    deployment.replica_set.wait_until_whole()
+
+
+def kill_all(deployment: Deployment) -> None:
+    """Kill all members at once, as a power cut does."""
+    for each in deployment.replica_set.members:
+        each.kill()
+    time.sleep(2)
+    for each in deployment.replica_set.members:
+        each.restart()
+    deployment.replica_set.wait_for_primary()
+    deployment.mark_recovered()
+    deployment.replica_set.wait_until_whole()
+
+
+def delay_mongodb(deployment: Deployment) -> None:
+    """Let each message take 0.2 seconds longer."""
+    _break_network(deployment, Fault.NONE, DELAY_SECONDS)
+
+
+def slow_mongodb(deployment: Deployment) -> None:
+    """Let each answer take two seconds longer."""
+    _break_network(deployment, Fault.NONE, SLOW_SECONDS)
+
+
+def black_hole(deployment: Deployment) -> None:
+    """Let nothing pass between the gateways and MongoDB, and no connection end."""
+    _break_network(deployment, Fault.HOLE)
+
+
+def reset_connections(deployment: Deployment) -> None:
+    """Reset each connection when something is sent on it."""
+    _break_network(deployment, Fault.RESET)
+
+
+def refuse_connections(deployment: Deployment) -> None:
+    """Reset all connections and accept no others."""
+    _break_network(deployment, Fault.REFUSE)
+
+
+def _break_network(deployment: Deployment, fault: Fault, delay: float = 0.0) -> None:
+    deployment.network.set_fault(fault, delay_back=delay)
+    time.sleep(NETWORK_FAULT_SECONDS)
+    deployment.network.heal()
+
+
+def kill_gateway(deployment: Deployment) -> None:
+    """Kill a gateway at a random moment of its writes and imports, and start it again."""
+    gateway = deployment.gateways[0]  # imports go through this one
+    time.sleep(random.random())
+    gateway.kill()
+    deployment.await_no_import()
+    gateway.start()
+    gateway.wait_until_ready()
+
+
+def terminate_gateway(deployment: Deployment) -> None:
+    """Stop a gateway as an operator does, and start it again."""
+    gateway = deployment.gateways[1]
+    status = gateway.terminate()
+    if status:
+        deployment.problems.append(f"the gateway ended with status {status}")
+    gateway.start()
+    gateway.wait_until_ready()
+
+
+def leave_early(deployment: Deployment) -> None:
+    """Nothing breaks; clients that leave before their responses write all the time."""
+    time.sleep(NETWORK_FAULT_SECONDS / 2)
+
+
+def start_without_mongodb(deployment: Deployment) -> None:
+    """Start a gateway while MongoDB cannot be reached: it ends with one sentence, or waits."""
+    gateway = deployment.gateways[1]
+    gateway.terminate()
+    log_before = gateway.log.stat().st_size
+    deployment.network.set_fault(Fault.REFUSE, [CLIENTS])
+    gateway.start()
+    time.sleep(NETWORK_FAULT_SECONDS)
+    deployment.network.heal()
+    wait_until(
+        lambda: gateway.is_ready() or not gateway.is_running(), "the gateway is ready, or ends"
+    )
+    if "Traceback" in gateway.log.read_text()[log_before:]:
+        deployment.problems.append("a traceback says that MongoDB is absent")
+    if not gateway.is_running():
+        gateway.start()
+        gateway.wait_until_ready()
+
+
+def do_nothing(deployment: Deployment) -> None:
+    """Serve without a fault, to show that what the others find comes from theirs."""
+    time.sleep(3)
+
+
+# fmt: off
+SCENARIOS = [
+    Scenario("none", "no fault", do_nothing),
+    Scenario("kill-primary", "primary killed", kill_primary, 1),
+    Scenario("kill-and-stop", "primary killed, then the other secondary stopped 5 s",
+             kill_primary_and_stop_a_secondary, 1),
+    Scenario("kill-and-lag", "primary killed while a secondary lags",
+             kill_primary_while_a_secondary_lags, 1),
+    Scenario("stop-primary", "primary stopped for 15 s", stop_primary),
+    Scenario("step-down", "primary steps down", step_down),
+    Scenario("isolate-primary", "primary cut off from the others", isolate_primary),
+    Scenario("kill-secondary", "a secondary killed", kill_a_secondary, 1),
+    Scenario("kill-secondaries", "both secondaries killed: no majority", kill_both_secondaries, 2),
+    Scenario("kill-all", "all three killed", kill_all, 3),
+    Scenario("delay", "each answer of MongoDB 0.2 s late", delay_mongodb),
+    Scenario("slow", "each answer of MongoDB 2 s late", slow_mongodb),
+    Scenario("black-hole", "nothing passes to MongoDB", black_hole),
+    Scenario("reset", "connections to MongoDB reset", reset_connections),
+    Scenario("refuse", "connections to MongoDB refused", refuse_connections),
+    Scenario("absent", "a gateway started without MongoDB", start_without_mongodb),
+    Scenario("kill-gateway", "a gateway killed in its writes", kill_gateway, 1),
+    Scenario("kill-import", "`floorgate import` killed", kill_import, 1, with_importer=False),
+    Scenario("kill-processing", "`floorgate maps process` killed", kill_processing, 1),
+    Scenario("terminate", "a gateway terminated (SIGTERM)", terminate_gateway),
+    Scenario("leave", "clients that leave before their responses", leave_early,
+             with_leavers=True),
+]
+# fmt: on

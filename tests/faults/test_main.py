@@ -1,0 +1,69 @@
+"""Which faults `make chaos` tries, and what it makes of them."""
+
+from collections import Counter
+
+import pytest
+from click.testing import CliRunner
+
+from bench.report.pages import replace_section
+from tests.faults import __main__ as chaos
+from tests.faults import report
+from tests.faults.checking.verdict import Verdict
+from tests.faults.scenarios import SCENARIOS, Scenario
+
+NAMES = [scenario.name for scenario in SCENARIOS]
+
+
+def test_all_faults_are_tried_once_and_kills_as_often_as_asked() -> None:
+    tries = chaos.list_tries(100, ())
+    assert [each.name for each in tries[: len(SCENARIOS)]] == NAMES
+    assert 100 <= sum(each.kills for each in tries) <= 102
+    assert all(each.kills for each in tries[len(SCENARIOS) :])
+
+
+def test_only_some_faults_can_be_tried() -> None:
+    names = [each.name for each in chaos.list_tries(3, ("kill-primary", "reset"))]
+    assert names == ["kill-primary", "reset", "kill-primary", "kill-primary"]
+    assert [each.name for each in chaos.list_tries(3, ("reset",))] == ["reset"]
+
+
+def test_names_are_unique_and_an_unknown_one_is_refused() -> None:
+    assert len(set(NAMES)) == len(NAMES)
+    run = CliRunner().invoke(chaos.main, ["--only", "earthquake"])
+    assert run.exit_code == 2
+    assert "earthquake" in run.output
+
+
+@pytest.mark.parametrize(
+    ("name", "maxima", "late"),
+    [
+        ("kill-primary", {"read gap": 4.5}, ["no reads for 4.5 s"]),
+        ("kill-all", {"read gap": 4.5}, []),
+        ("kill-all", {"recovery": 6.0}, ["errors until 6.0 s after recovery"]),
+    ],
+)
+def test_gaps_are_limited_where_a_majority_exists(
+    name: str, maxima: dict[str, float], late: list[str]
+) -> None:
+    (scenario,) = [each for each in SCENARIOS if each.name == name]
+    verdict = Verdict(maxima={"read gap": 0.0, "recovery": 0.0} | maxima)
+    assert chaos.find_late(scenario, verdict) == late
+
+
+def test_an_import_must_be_finished_in_time(scenario: Scenario = SCENARIOS[0]) -> None:
+    verdict = Verdict(maxima={"read gap": 0.0, "recovery": 0.0, "import finished": 10.5})
+    assert chaos.find_late(scenario, verdict) == ["an interrupted import was finished after 10.5 s"]
+
+
+def test_the_tables_have_a_row_for_each_fault() -> None:
+    verdicts = {"primary killed": Verdict([], Counter(lost=1200), {"read gap": 2.04})}
+    counts = report.build_count_table(verdicts)
+    assert counts.rows[0][counts.header.index("lost")] == "1,200"
+    times = report.build_time_table(verdicts)
+    assert times.rows[0][times.header.index("no reads for")] == "2.0"
+    assert times.rows[0][times.header.index("longest read")] == "–"
+
+
+@pytest.mark.parametrize("name", ["faults", "fault-times", "fault-run"])
+def test_the_page_has_room_for_the_figures(name: str) -> None:
+    replace_section(chaos.PAGE.read_text(), name, "", chaos.PAGE.name)
