@@ -33,7 +33,7 @@ from storage.mongo.tasks import run_in_background
 from storage.setup.database import open_database
 from storage.store import Store
 
-IMPORT_RETRY_SECONDS = 2.0
+IMPORT_POLL_SECONDS = 1.0
 AUDIT_DELETION_SECONDS = 86_400.0
 
 _logger = logging.getLogger("floorgate.audit")
@@ -114,13 +114,11 @@ async def _open_database(
 
 
 async def _finish_interrupted_imports(store: Store) -> None:
-    # The lease of a killed import expires only after a while: until then it may just be slow.
-    finished = False
-    while not finished:
-        with contextlib.suppress(StorageError):
-            finished = await finish_interrupted_import(store.database)
-        if not finished:
-            await asyncio.sleep(IMPORT_RETRY_SECONDS)
+    """Watch for imports whose process has died, for as long as the gateway runs."""
+    while True:
+        with contextlib.suppress(StorageError, PyMongoError):
+            await finish_interrupted_import(store.database)
+        await asyncio.sleep(IMPORT_POLL_SECONDS)
 
 
 async def _delete_old_audit_records(store: Store, days: int) -> None:

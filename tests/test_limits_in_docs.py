@@ -66,6 +66,9 @@ DOCUMENTED = {
     "resolvers/administration/audit:MAX_AUDIT_PER_PAGE": [
         ("graphql.md", "## Audit log", "A page holds {:,} records at most"),
     ],
+    "storage/mongo/topology:MAX_SECONDS_WITHOUT_PRIMARY": [
+        ("operation.md", "## Health", "for {:,} seconds"),
+    ],
     "storage/administration/audit:MAX_LISTED_IDS": [
         ("operation.md", "## Audit log", "with the first {:,} ids"),
         ("operation.md", "## Audit log", "The list of assets ends after {:,}"),

@@ -18,7 +18,7 @@ from storage.mongo.driver import Collection, PyMongoError, Session
 from storage.mongo.tasks import run_in_background
 from storage.records.kinds import Document
 
-LEASE_SECONDS = 10.0
+LEASE_SECONDS = 6.0
 HEARTBEAT_SECONDS = 2.0
 POLL_SECONDS = 0.25
 

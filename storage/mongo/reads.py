@@ -14,6 +14,7 @@ from bson import Timestamp
 from pymongo.errors import AutoReconnect, OperationFailure
 from pymongo.read_concern import ReadConcern
 
+from storage.errors import UnavailableError
 from storage.mongo import topology
 from storage.mongo.operations import Operation, get_operation
 from storage.mongo.protocols import Collection, Database, Pipeline, Session
@@ -100,34 +101,45 @@ async def _read(database: Database, command: Document) -> Document:
     """Return the reply to a `find` at the operation's snapshot; the first one takes it."""
     operation = get_operation()
     if operation is None:
-        return await _send(database, command, None)
+        reply, _ = await _send(database, command, None)
+        return reply
     while (snapshot_time := operation.get_snapshot_time()) is None:
         if operation.first_read is None:
             return await _read_first(database, command, operation)
         await operation.first_read.wait()
-    return await _send(database, command, snapshot_time)
+    reply, _ = await _send(database, command, snapshot_time)
+    return reply
 
 
 async def _read_first(database: Database, command: Document, operation: Operation) -> Document:
     operation.first_read = asyncio.Event()
     started = time.monotonic()
     try:
-        reply = await _send(database, command, None)
+        reply, operation.snapshot_time = await _send(database, command, None)
         operation.snapshot_taken = started
-        # MongoDB names none for a collection that does not exist.
-        operation.snapshot_time = reply["cursor"].get("atClusterTime")
         return reply
     finally:
         operation.first_read.set()
         operation.first_read = None
 
 
-async def _send(database: Database, command: Document, snapshot_time: Timestamp | None) -> Document:
+async def _send(
+    database: Database, command: Document, snapshot_time: Timestamp | None
+) -> tuple[Document, Timestamp | None]:
+    """Return the reply to a read at this time, or else now, and the time that it shows.
+
+    That is None for a collection that does not exist.
+    """
     deployment = topology.of(database.client)
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
+        primary = deployment.listener.primary
         members = deployment.choose_members()
-        concern = _build_concern(deployment.clock.now(), snapshot_time)
+        safe_time = deployment.listener.get_safe_time()
+        clock = deployment.clock.now()
+        # What the clock has was acknowledged or shown before, so it is safe as well.
+        is_local = safe_time is not None and snapshot_time in (None, safe_time, clock)
+        concern = _build_concern(clock, snapshot_time, is_local=is_local)
         try:
             reply = await database.command(
                 {**command, "readConcern": concern}, read_preference=members
@@ -136,10 +148,19 @@ async def _send(database: Database, command: Document, snapshot_time: Timestamp 
             if error.code not in _NOT_YET_CODES or time.monotonic() > deadline:
                 raise
             snapshot_time = None
-            await asyncio.sleep(_RETRY_SECONDS)
         else:
-            deployment.clock.advance(reply["cursor"].get("atClusterTime"))
-            return reply
+            shown = reply["operationTime"] if is_local else reply["cursor"].get("atClusterTime")
+            if is_local:
+                is_valid = shown in (safe_time, clock)
+            else:
+                # Without a given time, it may have waited for a primary with a later one.
+                is_valid = snapshot_time is not None or deployment.listener.primary == primary
+            if is_valid:
+                deployment.clock.advance(shown)
+                return reply, shown
+            if time.monotonic() > deadline:
+                raise UnavailableError("No member has what a majority has")
+        await asyncio.sleep(_RETRY_SECONDS)
 
 
 async def _at_snapshot(database: Database, collection: str) -> Collection:
@@ -153,13 +174,15 @@ async def _at_snapshot(database: Database, collection: str) -> Collection:
             any_document = {"find": collection, "projection": {"_id": 1}, "limit": 1}
             await _read(database, any_document)
         snapshot_time = operation.get_snapshot_time()
-    concern = _SnapshotConcern(_build_concern(deployment.clock.now(), snapshot_time))
+    clock = deployment.clock.now()
+    concern = _SnapshotConcern(_build_concern(clock, snapshot_time, is_local=False))
     return database[collection].with_options(read_concern=concern, read_preference=members)
 
 
-def _build_concern(clock: Timestamp | None, snapshot_time: Timestamp | None) -> Document:
-    if snapshot_time is not None:
+def _build_concern(
+    clock: Timestamp | None, snapshot_time: Timestamp | None, *, is_local: bool
+) -> Document:
+    if snapshot_time is not None and not is_local:
         return {"level": "snapshot", "atClusterTime": snapshot_time}
-    if clock is not None:
-        return {"level": "snapshot", "afterClusterTime": clock}
-    return {"level": "snapshot"}
+    after = {} if clock is None else {"afterClusterTime": clock}
+    return {"level": "local" if is_local else "snapshot", **after}

@@ -2,9 +2,11 @@
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from bson import Timestamp
 from pymongo.monitoring import (
     ServerHeartbeatFailedEvent,
     ServerHeartbeatListener,
@@ -21,10 +23,15 @@ from storage.errors import UnavailableError
 from storage.mongo.cluster_clock import ClusterClock
 from storage.mongo.protocols import Client
 
-MAX_SECONDS_WITHOUT_PRIMARY = 15.0
+MAX_SECONDS_WITHOUT_PRIMARY = 15
 """An election takes some 12 seconds with MongoDB's own settings. Secondaries that are cut off from
 a majority would return the same old data for ever."""
 _ATTRIBUTE = "_floorgate_deployment"
+
+
+class _LastWrite(NamedTuple):
+    term: int
+    time: Timestamp
 
 
 class PrimaryListener(ServerHeartbeatListener, TopologyListener):
@@ -36,33 +43,54 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
 
     def __init__(self, clock: ClusterClock) -> None:
         self._clock = clock
-        self._primary: Any = None
-        """Address and election of the latest primary."""
+        self.primary: Any = None
+        """Address and election of the latest primary; None before the first."""
         self._lock = threading.Lock()  # each member is monitored by a thread of its own
         self.lost_at: float | None = None
-
-    @property
-    def has_known_primary(self) -> bool:
-        """Return whether there has been a primary since the client was created."""
-        return self._primary is not None
+        self._last_writes: dict[Any, _LastWrite] = {}
+        """The last write that each member had when it was asked, by address."""
+        self._majority = 1
 
     def succeeded(self, event: ServerHeartbeatSucceededEvent) -> None:
         """Handle a member's reply, before the driver selects that member on account of it."""
         hello = event.reply
-        if not hello.is_writable:
+        op_time = hello.document.get("lastWrite", {}).get("opTime")
+        if not isinstance(op_time, dict):
             return
-        primary = event.connection_id, hello.election_id
         with self._lock:
-            if primary != self._primary:
-                self._primary = primary
-                last_write = hello.document.get("lastWrite", {})
-                self._clock.advance(last_write.get("opTime", {}).get("ts"))
+            self._note_last_write(hello.document, _LastWrite(op_time["t"], op_time["ts"]))
+            primary = event.connection_id, hello.election_id
+            if hello.is_writable and primary != self.primary:
+                self._clock.advance(op_time["ts"])
+                self.primary = primary  # last, so that who sees it has the time
+
+    def _note_last_write(self, hello: Mapping[str, Any], last_write: "_LastWrite") -> None:
+        hosts = hello.get("hosts", ())
+        others = len(hello.get("passives", ())) + len(hello.get("arbiters", ()))
+        self._majority = (len(hosts) + others) // 2 + 1
+        if hello.get("me") in hosts:  # others may have no vote
+            self._last_writes[hello["me"]] = last_write
+        for gone in self._last_writes.keys() - set(hosts):
+            del self._last_writes[gone]
+
+    def get_safe_time(self) -> Timestamp | None:
+        """Return up to when a majority has all writes, if there is no primary to tell.
+
+        Members that have the last write of the newest term have all before it. No later primary
+        can lack what a majority of them has, although none of them knows yet that it is committed.
+        """
+        if self.lost_at is None:
+            return None
+        with self._lock:
+            writes = sorted(self._last_writes.values(), reverse=True)
+            newest = [write for write in writes if write.term == writes[0].term]
+            return newest[self._majority - 1].time if len(newest) >= self._majority else None
 
     def description_changed(self, event: TopologyDescriptionChangedEvent) -> None:
         """Remember when the primary was lost."""
         if event.new_description.has_writable_server():
             self.lost_at = None
-        elif self.lost_at is None and self.has_known_primary:
+        elif self.lost_at is None and self.primary is not None:
             self.lost_at = time.monotonic()
 
     def started(self, event: ServerHeartbeatStartedEvent) -> None:
@@ -98,7 +126,7 @@ class Deployment:
 
         Raises UnavailableError if there has been none for too long.
         """
-        if not self.listener.has_known_primary:
+        if self.listener.primary is None:
             return ReadPreference.PRIMARY
         lost_at = self.listener.lost_at
         if lost_at is not None and time.monotonic() - lost_at > MAX_SECONDS_WITHOUT_PRIMARY:

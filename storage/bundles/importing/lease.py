@@ -29,7 +29,14 @@ class ImportLease(Lease):
 
     def __init__(self, database: driver.Database) -> None:
         super().__init__(database[LEASE_COLLECTION], LEASE_ID)
-        self._client = database.client
+        self._database = database
+
+    async def is_idle(self) -> bool:
+        """Return whether there is no import, neither running nor interrupted, without the lease."""
+        found = await driver.find_documents(
+            self._database, LEASE_COLLECTION, {"_id": LEASE_ID}, {"state": 1}, limit=1
+        )
+        return not found or found[0].get("state", "idle") == "idle"
 
     @property
     def state(self) -> ImportState:
@@ -70,7 +77,7 @@ class ImportLease(Lease):
 
         All reads that begin after it see what the import wrote.
         """
-        async with driver.open_causal_session(self._client) as session:
+        async with driver.open_causal_session(self._database.client) as session:
             await self.update({"state": "idle"}, session)
 
     def lost_error(self) -> ImportInterruptedError:

@@ -1,5 +1,6 @@
 """Holding the import lease, and finishing imports that were killed."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -15,6 +16,8 @@ from storage.errors import ImportRunningError
 from storage.mongo import driver
 
 DEFAULT_WAIT_SECONDS = 600.0
+
+_logger = logging.getLogger("floorgate.imports")
 
 
 @asynccontextmanager
@@ -42,10 +45,13 @@ async def finish_interrupted_import(database: driver.Database) -> bool:
     """Finish an interrupted import, or discard it if it was not yet applying.
 
     Returns False while another process holds the lease: it imports, or died so recently that its
-    lease has not expired; retry later. Raises UnavailableError.
+    lease has not expired; retry later. Without an import, this is one small read.
+    Raises UnavailableError.
     """
     with driver.translate_errors():
         lease = ImportLease(database)
+        if await lease.is_idle():
+            return True
         if not await lease.try_acquire():
             return False
         async with lease.keep_alive():
@@ -58,6 +64,7 @@ async def _finish_previous_import(
 ) -> None:
     if lease.state == "idle":
         return
+    _logger.warning("finishing an import that was interrupted: it was %s", lease.state)
     run = ImportRun(database, lease, progress)
     if lease.state == "applying":
         await run.apply(None)

@@ -169,15 +169,13 @@ def start_member(home: Path, port: int) -> Member:
 
 def _initiate(members: list[Member], election_timeout_ms: int | None) -> None:
     hosts = [{"_id": number, "host": each.known_address} for number, each in enumerate(members)]
-    # Each secondary copies from the primary itself, so that one can be frozen without the other.
-    settings: dict[str, Any] = {
-        "electionTimeoutMillis": election_timeout_ms,
-        "chainingAllowed": False,
-    }
+    settings: dict[str, Any] = {"electionTimeoutMillis": election_timeout_ms}
     if election_timeout_ms is None:
-        settings |= {
+        settings = {
             "electionTimeoutMillis": _NEVER_SECONDS * 1000,
             "heartbeatTimeoutSecs": _NEVER_SECONDS,
+            # Each copies from the primary itself, so that one can be frozen without the other.
+            "chainingAllowed": False,
         }
     for member in members:
         _until_done(partial(member.command, "ping"))

@@ -202,6 +202,7 @@ async def test_an_import_waits_for_the_lease_only_so_long(database: Any, bundle:
     lease = ImportLease(database)
     assert await lease.try_acquire()
     async with lease.keep_alive():
+        await lease.begin_staging()
         assert not await finish_interrupted_import(database)
         with pytest.raises(ImportRunningError, match="another import is running"):
             await import_bundles(database, [bundle], wait_seconds=0)
