@@ -213,6 +213,7 @@ DOCUMENTED = {
     ],
 }
 INTERNAL = {
+    "resolvers/processing/pipeline:MAX_ATTEMPTS",
     "gateway/cli/key_ids:MAX_CANDIDATES",
     "gateway/cli/keys:MAX_COMPARED_ASSETS",
     "parsing/drawing:MAX_EXAMPLES",

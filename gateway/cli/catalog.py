@@ -12,10 +12,11 @@ from rich.table import Table
 
 from gateway.cli.operator import run_with_database
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
-from resolvers.administration.catalog import import_catalog
+from resolvers.administration.imports import NETWORK_POLICIES, REPROCESS, import_and_process
 from storage.bundles.exporting import export_bundle
 from storage.bundles.importing.import_bundles import ImportProgress, ImportSummary
 from storage.mongo import driver
+from storage.store import Store
 
 TIMEOUT_SECONDS = 120.0
 
@@ -23,9 +24,19 @@ TIMEOUT_SECONDS = 120.0
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--dry-run", is_flag=True, help="Validate everything and write nothing.")
+@click.option(
+    "--networks",
+    type=click.Choice(NETWORK_POLICIES),
+    default=REPROCESS,
+    show_default=True,
+    help="What becomes of routable maps that the import changes: process them again, or withdraw"
+    " their networks.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @with_options(*STORAGE_OPTIONS)
-def import_(paths: tuple[str, ...], dry_run: bool, as_json: bool, **values: Any) -> None:
+def import_(
+    paths: tuple[str, ...], dry_run: bool, networks: str, as_json: bool, **values: Any
+) -> None:
     """Load catalog bundles: all of them, or nothing if any is invalid.
 
     A bundle is a JSON object or newline-delimited JSON, gzipped or not; - reads standard input.
@@ -33,8 +44,12 @@ def import_(paths: tuple[str, ...], dry_run: bool, as_json: bool, **values: Any)
     with _progress_bar() as bar:
 
         async def work(database: driver.Database) -> ImportSummary:
-            return await import_catalog(
-                database, paths, dry_run=dry_run, progress=_build_reporter(bar)
+            return await import_and_process(
+                Store(database.client, database.name),
+                paths,
+                networks,
+                dry_run=dry_run,
+                progress=_build_reporter(bar),
             )
 
         summary = run_with_database(settings_from_parameters(values), work, TIMEOUT_SECONDS)
