@@ -18,6 +18,7 @@ from resolvers.request.input_rules import ID, Length, Syntax, argument
 from resolvers.request.listing import list_resolver
 from storage.backgrounds import Background
 from storage.maps import MAPS, Map
+from storage.networks import RoutingState as RoutingState
 from storage.records.kinds import Document
 from storage.records.paging import Page
 from storage.units import Unit
@@ -100,6 +101,12 @@ async def list_maps_of_unit(
         for parent in parents
     ]
     return await info.context.load_pages(MAPS_OF_UNIT, keys, page, per_page, after)
+
+
+@batch_resolver
+async def load_routing_of_map(parents: Sequence[Map], info: Info) -> list[RoutingState]:
+    """Get whether a map is routable, and if it no longer is, why."""
+    return await info.context.load_routing_states([parent.id for parent in parents])
 
 
 @batch_resolver

@@ -6,7 +6,7 @@ from strawberry.schema.config import StrawberryConfig
 
 import resolvers.administration.api_keys
 import resolvers.administration.audit
-import resolvers.administration.catalog
+import resolvers.administration.imports
 import resolvers.assets
 import resolvers.attributes
 import resolvers.maps
@@ -80,8 +80,8 @@ class Mutation:
         resolvers.attributes.unassign_attributes, bool, CAN_WRITE_ATTRIBUTES
     )
     import_catalog = resolver_field(
-        resolvers.administration.catalog.import_catalog_text,
-        output_type(resolvers.administration.catalog.ImportResult, "ImportSummary"),
+        resolvers.administration.imports.import_catalog_text,
+        output_type(resolvers.administration.imports.ImportResult, "ImportSummary"),
         IS_ADMIN,
         cost=PROCESS_COST,
     )

@@ -180,6 +180,9 @@ class Map:
     level_tags = resolver_field(resolvers.level_tags.list_level_tags_of_map, Page[LevelTag])
     units = resolver_field(resolvers.units.list_units_on_map, Page[Unit])
     unit = resolver_field(resolvers.units.get_unit_on_map, Unit | None)
+    routing = resolver_field(
+        resolvers.maps.load_routing_of_map, output_type(resolvers.maps.RoutingState, "MapRouting")
+    )
     parsed = resolver_field(resolvers.unit_maps.load_parsed_drawing_of_map, ParsedMap | None)
     locations = resolver_field(
         resolvers.locations.list_locations_on_map, Page[Location], CAN_READ_LOCATIONS

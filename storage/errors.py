@@ -8,6 +8,7 @@ StorageError
 ├── LeaseLostError                this process was suspended and lost its lease
 │   └── ImportInterruptedError    ... in the middle of an import, which another process finishes
 ├── ImportRunningError            another import does not end
+├── NetworkOutdatedError          a map was changed while its network was built
 ├── BundleError                   a bundle is invalid; nothing was written
 └── BackupError                   a backup cannot be made or restored; nothing was written
 
@@ -45,6 +46,10 @@ class LeaseLostError(StorageError):
 
 class ImportRunningError(StorageError):
     """Another import is running; only one at a time may write to the catalog."""
+
+
+class NetworkOutdatedError(StorageError):
+    """A map was changed while its network was built from what it was before."""
 
 
 class ImportInterruptedError(LeaseLostError):

@@ -11,6 +11,9 @@ from storage.units import SAME_ASSET
 
 MAX_COORDINATE = 1e9
 
+PROCESSED_FIELD = "processed"
+"""Field that marks locations which processing has created and may replace."""
+
 MapCoordinate = Annotated[float, Meta(ge=-MAX_COORDINATE, le=MAX_COORDINATE)]
 
 

@@ -50,14 +50,23 @@ PATHFINDING_TAG = "pathfinding"
 """Tag of a map that has been processed for routing."""
 NETWORK_FIELD = "network"
 """Field with the digest of the file that holds the routing network."""
+NETWORK_STATE_FIELD = "network_state"
+"""Field with what the network was built from (`storage.routing_inputs.NetworkState`)."""
 
 
 def _keep_routing(new: Document, live: Document) -> Document:
     """Preserve what processing has set: bundles know nothing of routing."""
-    if not live.get(NETWORK_FIELD):
+    network, state = live.get(NETWORK_FIELD), live.get(NETWORK_STATE_FIELD)
+    if not network and not state:
         return {}
+    kept: Document = {NETWORK_FIELD: network, NETWORK_STATE_FIELD: state}
+    if state and state.get("is_scale_given") and new["feet_per_unit"] is None:
+        kept["feet_per_unit"] = live["feet_per_unit"]
+    if not network:  # withdrawn: a bundle that was exported before still has the tag
+        tags = [tag for tag in new["tags"] if tag != PATHFINDING_TAG]
+        return {**kept, "tags": tags, "routing_tier": NO_ROUTING}
     tags = new["tags"] if PATHFINDING_TAG in new["tags"] else [*new["tags"], PATHFINDING_TAG]
-    return {"tags": tags, "routing_tier": live["routing_tier"], NETWORK_FIELD: live[NETWORK_FIELD]}
+    return {**kept, "tags": tags, "routing_tier": live["routing_tier"]}
 
 
 MAPS = RecordType(
@@ -69,7 +78,7 @@ MAPS = RecordType(
         ForeignKey("background_id", "backgrounds", equal_fields=(("id", "unit_map_id"),)),
     ),
     indexes=(("asset_id", "_id"), ("tags", "_id")),
-    derived_fields=("parsed", NETWORK_FIELD),
+    derived_fields=("parsed", NETWORK_FIELD, NETWORK_STATE_FIELD),
     keep_on_import=_keep_routing,
     reserved_ids=frozenset({"parse"}),
 )

@@ -218,6 +218,7 @@ DOCUMENTED = {
 INTERNAL = {
     "storage/backup/backup_file:MAX_MANIFEST_BYTES",  # of an archive that this service has written
     "storage/backup/backup_file:MAX_PART_BYTES",  # the same
+    "resolvers/processing/pipeline:MAX_ATTEMPTS",
     "gateway/cli/key_ids:MAX_CANDIDATES",
     "gateway/cli/keys:MAX_COMPARED_ASSETS",
     "parsing/drawing:MAX_EXAMPLES",

@@ -11,10 +11,11 @@ from rich.table import Table
 from gateway.cli.operator import run_with_database
 from gateway.cli.progress import show_progress
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
-from resolvers.administration.catalog import import_catalog
+from resolvers.administration.imports import NETWORK_POLICIES, REPROCESS, import_and_process
 from storage.bundles.exporting import export_bundle
 from storage.bundles.importing.import_bundles import ImportSummary
 from storage.mongo import driver
+from storage.store import Store
 
 TIMEOUT_SECONDS = 120.0
 
@@ -22,9 +23,19 @@ TIMEOUT_SECONDS = 120.0
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--dry-run", is_flag=True, help="Validate everything and write nothing.")
+@click.option(
+    "--networks",
+    type=click.Choice(NETWORK_POLICIES),
+    default=REPROCESS,
+    show_default=True,
+    help="What becomes of routable maps that the import changes: process them again, or withdraw"
+    " their networks.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @with_options(*STORAGE_OPTIONS)
-def import_(paths: tuple[str, ...], dry_run: bool, as_json: bool, **values: Any) -> None:
+def import_(
+    paths: tuple[str, ...], dry_run: bool, networks: str, as_json: bool, **values: Any
+) -> None:
     """Load catalog bundles: all of them, or nothing if any is invalid.
 
     A bundle is a JSON object or newline-delimited JSON, gzipped or not; - reads standard input.
@@ -32,7 +43,13 @@ def import_(paths: tuple[str, ...], dry_run: bool, as_json: bool, **values: Any)
     with show_progress() as progress:
 
         async def work(database: driver.Database) -> ImportSummary:
-            return await import_catalog(database, paths, dry_run=dry_run, progress=progress)
+            return await import_and_process(
+                Store(database.client, database.name),
+                paths,
+                networks,
+                dry_run=dry_run,
+                progress=progress,
+            )
 
         summary = run_with_database(settings_from_parameters(values), work, TIMEOUT_SECONDS)
     if as_json:

@@ -1,13 +1,9 @@
 """Import of catalog bundles, with the drawings of their maps."""
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
 
 from resolvers.processes.process_pool import ProcessPool
-from resolvers.request.context import Info
-from resolvers.request.errors import RefusedDocumentError, RequestError, ServiceBusyError
-from resolvers.request.input_rules import argument
-from resolvers.request.limits.deadlines import without_deadline
+from resolvers.request.errors import RequestError, ServiceBusyError
 from resolvers.shown_units import parse_with_units
 from resolvers.unit_maps import run_on_drawing
 from storage.administration.audit import Origin
@@ -20,7 +16,6 @@ from storage.bundles.importing.import_bundles import (
 )
 from storage.bundles.reading.batches import BundleSource
 from storage.bundles.reading.sources import SourceError
-from storage.errors import BundleError, ImportRunningError
 from storage.mongo import driver
 
 
@@ -55,45 +50,3 @@ async def import_catalog(
             progress=progress,
             origin=origin,
         )
-
-
-class ImportedKind(NamedTuple):
-    """How many members of one kind were inserted, updated or unchanged."""
-
-    kind: Annotated[str, "The array of the bundle, such as `units`."]
-    inserted: int
-    updated: int
-    unchanged: int
-
-
-class ImportResult(NamedTuple):
-    """Result of an import or of a dry run."""
-
-    kinds: list[ImportedKind]
-    notes: Annotated[list[str], "Warnings: valid data that is probably a mistake."]
-
-
-async def import_catalog_text(
-    info: Info,
-    bundle: Annotated[str, argument("The text of the bundle.")],
-    dry_run: Annotated[
-        bool, argument("Whether to check the bundle and count the changes without making them.")
-    ] = False,
-) -> ImportResult:
-    """Import a bundle from its text, JSON or newline-delimited: all of it, or nothing.
-
-    Drawings of maps are in the bundle, as data URLs.
-    """
-    database = info.context.bypass_caches().database
-    try:
-        with without_deadline():
-            summary = await import_catalog(
-                database, [bundle.encode()], dry_run=dry_run, origin=info.context.origin
-            )
-    except (BundleError, ImportRunningError) as error:
-        raise RefusedDocumentError(str(error)) from error
-    kinds = [
-        ImportedKind(kind, counts.inserted, counts.updated, counts.unchanged)
-        for kind, counts in summary.kinds.items()
-    ]
-    return ImportResult(kinds, summary.notes)

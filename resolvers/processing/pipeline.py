@@ -29,18 +29,22 @@ from routing.errors import ArchiveError, RoutingError
 from routing.processing import ProcessingProgress, ignore_progress
 from storage import networks
 from storage.administration.audit import Origin
-from storage.errors import BundleError
+from storage.errors import BundleError, NetworkOutdatedError
 from storage.floors import FLOORS
 from storage.locations import Location
 from storage.maps import FOOT_ROUTING, MAPS, WHEELCHAIR_ROUTING, Map
 from storage.mongo import driver, files
+from storage.networks import BuiltFrom
 from storage.records.visibility import ALL_ASSETS
+from storage.routing_inputs import RoutingInputs, position_of
 from storage.store import Store
 from storage.units import UNITS
 
 __all__ = ["ProcessingOutcome", "ProcessingRequest", "is_processed", "process_and_publish"]
 
 MAX_PROCESSING_CPU_SECONDS = 600.0
+MAX_ATTEMPTS = 3
+"""Of building the network of a map that is changed each time meanwhile."""
 PROCESSING_MESSAGE = (
     "the map takes over {:g} seconds of CPU time to process; simplify its plan, or divide it into"
     " several maps"
@@ -82,10 +86,23 @@ async def process_and_publish(
     """
     if message := REQUIRED_PERCENTAGE.check(request.require):
         raise InvalidInputError(require=message)
-    task = await _prepare_task(store, request)
+    for attempt in range(MAX_ATTEMPTS):
+        task, built_from = await _prepare_task(store, request)
+        built = await _build(task, progress, pool, owner)
+        try:
+            return await _publish(store.database, task, built, built_from, origin)
+        except NetworkOutdatedError as error:  # an import has changed the map meanwhile
+            if attempt == MAX_ATTEMPTS - 1:
+                raise RefusedDocumentError(str(error)) from error
+    raise AssertionError
+
+
+async def _build(
+    task: BuildTask, progress: ProcessingProgress, pool: ProcessPool | None, owner: str
+) -> BuiltNetwork:
     try:
         async with nullcontext(pool) if pool else ProcessPool(1) as processes:
-            built = await processes.run(
+            return await processes.run(
                 build_network,
                 task,
                 cpu_seconds=MAX_PROCESSING_CPU_SECONDS,
@@ -96,12 +113,23 @@ async def process_and_publish(
             )
     except (ParsingError, RoutingError, WorkerDiedError) as error:
         raise RefusedDocumentError(str(error)) from error
-    refusal = _describe_shortfall(built.report, request.require)
+
+
+async def _publish(
+    database: driver.Database,
+    task: BuildTask,
+    built: BuiltNetwork,
+    built_from: BuiltFrom,
+    origin: Origin | None,
+) -> ProcessingOutcome:
+    """Publish a network, or withdraw that of the map. Raises NetworkOutdatedError."""
+    refusal = _describe_shortfall(built.report, task.request.require)
     if refusal is None and built.report["modes"]:
-        await _publish_map(store.database, task, built, origin)
+        await _publish_map(database, task, built, built_from, origin)
     elif refusal is None:
-        refusal = "no two locations reach each other"
-        if await networks.withdraw_network(store.database, request.map_id, built.report, origin):
+        refusal = networks.UNROUTABLE
+        map_id, report = task.request.map_id, built.report
+        if await networks.withdraw_network(database, map_id, report, origin, built_from):
             refusal += "; the map was routable before, and no longer is"
     report = {**built.report, "published": refusal is None, "refusal": refusal}
     return ProcessingOutcome(report, refusal is None, built.pictures)
@@ -134,7 +162,7 @@ def _describe_shortfall(report: dict[str, Any], require: float) -> str | None:
     return f"{' and '.join(short)}, fewer than the {require:g}% required; nothing was changed"
 
 
-async def _prepare_task(store: Store, request: ProcessingRequest) -> BuildTask:
+async def _prepare_task(store: Store, request: ProcessingRequest) -> tuple[BuildTask, BuiltFrom]:
     unit_map = await store.find_record(MAPS, ALL_ASSETS, {"_id": request.map_id})
     if unit_map is None and not request.files:
         raise NotFoundError
@@ -143,6 +171,7 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> BuildTask:
     asset_id = unit_map.asset_id if unit_map else request.asset_id or request.map_id
     # A map that has a drawing keeps its floors and units, also when it is processed from a file.
     is_own = not request.files or (unit_map is not None and unit_map.source is not None)
+    is_from_drawing, is_scale_given = not request.files, request.feet_per_unit is not None
     if not request.files and unit_map is not None:
         drawing = await _read_drawing(store, unit_map)
         request = request._replace(files={"map.svg": drawing}, plan_format="svg")
@@ -154,7 +183,14 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> BuildTask:
     imported = await networks.list_imported_locations(store.database, request.map_id)
     existing = [_to_existing_location(location) for location in imported if location.floors]
     placements = [to_placement(location) for location in imported]
-    return BuildTask(request, asset_id, sorts, names, existing, placements)
+    inputs = RoutingInputs(
+        unit_map.source if unit_map else None,
+        unit_map.feet_per_unit if unit_map and is_own else None,
+        sorts,
+        {location.id: position_of(location) for location in imported},
+    )
+    built_from = BuiltFrom(inputs, is_from_drawing, is_scale_given)
+    return BuildTask(request, asset_id, sorts, names, existing, placements), built_from
 
 
 async def _read_drawing(store: Store, unit_map: Map) -> bytes:
@@ -174,7 +210,11 @@ def _to_existing_location(location: Location) -> ExistingLocation:
 
 
 async def _publish_map(
-    database: driver.Database, task: BuildTask, built: BuiltNetwork, origin: Origin | None
+    database: driver.Database,
+    task: BuildTask,
+    built: BuiltNetwork,
+    built_from: BuiltFrom,
+    origin: Origin | None,
 ) -> None:
     if built.directory:
         try:
@@ -184,5 +224,12 @@ async def _publish_map(
     locations: Sequence[Location] = msgspec.convert(built.locations, list[Location])
     tier = TIERS[built.report["modes"][-1]]
     await networks.publish_network(
-        database, task.request.map_id, built.network, tier, built.report, locations, origin
+        database,
+        task.request.map_id,
+        built.network,
+        tier,
+        built.report,
+        locations,
+        origin,
+        built_from,
     )

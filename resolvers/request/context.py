@@ -25,7 +25,7 @@ from storage.administration.audit import Origin
 from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.mongo import driver
-from storage.networks import find_network_digest
+from storage.networks import RoutingState, find_network_digest, load_routing_states
 from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import Page
@@ -227,6 +227,16 @@ class Context(Struct, frozen=True, eq=False):
             # Uploading a file emits no change event, so its absence must not be cached.
             self.reads.mark_incomplete()
         return routable
+
+    async def load_routing_states(self, map_ids: Sequence[str]) -> list[RoutingState]:
+        """Return whether each map is routable; a map that is not visible is not."""
+
+        async def load(map_ids: list[str]) -> Sequence[RoutingState]:
+            self.reads.add(MAPS.name)
+            states = await load_routing_states(self._store.database, self.caller.scope, map_ids)
+            return [states.get(map_id, RoutingState()) for map_id in map_ids]
+
+        return await self._get_loader("routing", load).load(map_ids)
 
     async def load_drawings(self, map_ids: Sequence[str | None]) -> list[bytes | None]:
         """Return each map's parsed drawing as JSON; None for None and for maps without one."""

@@ -14,11 +14,26 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from storage.errors import MigrationRunningError
-from storage.maps import MAPS, NETWORK_FIELD, ROUTING_TIERS, WHEELCHAIR_ROUTING
+from storage.maps import (
+    MAPS,
+    NETWORK_FIELD,
+    NETWORK_STATE_FIELD,
+    ROUTING_TIERS,
+    WHEELCHAIR_ROUTING,
+)
 from storage.mongo.driver import Database
 from storage.mongo.lease import Lease
 from storage.records.timestamps import UPDATED_AT, current_timestamp
+from storage.routing_inputs import (
+    NetworkState,
+    build_withdrawal,
+    describe_change,
+    load_floor_sorts,
+    rank_floors,
+)
 
 MIGRATIONS_COLLECTION = "migrations"
 STATE_ID = "current"
@@ -48,7 +63,44 @@ async def set_routing_tiers(database: Database) -> str:
     return f"{result.modified_count} maps changed"
 
 
-MIGRATIONS = (Migration(1, "routing tiers of published maps", set_routing_tiers),)
+async def record_network_states(database: Database) -> str:
+    """Record what networks were built from, for maps published before processing recorded it.
+
+    Their drawing and floors are taken to be those of now, as no record says which they were. The
+    report has the scale: networks of another one than the map's are withdrawn.
+    """
+    maps = database[MAPS.name]
+    where = {NETWORK_FIELD: {"$type": "string"}, NETWORK_STATE_FIELD: None}
+    found = await maps.find(where).to_list(None)
+    withdrawn = 0
+    for unit_map in found:
+        report = unit_map.get("routing_report") or {}
+        scale = report.get("feet_per_unit") or unit_map.get("feet_per_unit")
+        levels = [level["level_id"] for level in report.get("levels") or ()]
+        has_drawing = unit_map.get("source") is not None
+        sorts = await load_floor_sorts(database, unit_map["asset_id"]) if has_drawing else {}
+        state = NetworkState(
+            source=unit_map.get("source"),
+            feet_per_unit=scale,
+            levels=rank_floors(sorts, levels) if has_drawing else [],
+            is_from_drawing=has_drawing,
+            is_scale_given=unit_map.get("feet_per_unit") is None,
+        )
+        fields = {NETWORK_STATE_FIELD: msgspec.to_builtins(state)}
+        if unit_map.get("feet_per_unit") is None and scale is not None:
+            fields |= {"feet_per_unit": scale, UPDATED_AT: current_timestamp()}
+        elif reason := describe_change(unit_map | fields):
+            fields = build_withdrawal(unit_map | fields, reason, is_stale=True)
+            withdrawn += 1
+        unchanged = {"_id": unit_map["_id"], NETWORK_FIELD: unit_map[NETWORK_FIELD]}
+        await maps.update_one(unchanged, {"$set": fields})
+    return f"{len(found)} maps changed, {withdrawn} of them no longer routable"
+
+
+MIGRATIONS = (
+    Migration(1, "routing tiers of published maps", set_routing_tiers),
+    Migration(2, "what networks were built from", record_network_states),
+)
 
 
 async def mark_all_run(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:

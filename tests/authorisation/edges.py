@@ -138,6 +138,11 @@ def _matrix(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
     return {"distance_method": ANY, "sources": rows}
 
 
+def _routing(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
+    is_routable = unit_map["id"] in view.directory.routable
+    return {"is_routable": is_routable, "is_stale": False, "reason": None}
+
+
 def _nearest(view: View, unit_map: Record, given: dict[str, Any]) -> list[Record]:
     [start] = require_routable(view, unit_map, [given["from"]])
     found = [
@@ -255,6 +260,7 @@ EDGES: dict[str, Edge] = {
     "Map.units": _units_on_map,
     "Map.unit": _unit_on_map,
     "Map.parsed": lambda view, source, given: view.directory.drawings.get(source["id"]),
+    "Map.routing": _routing,
     "Map.locations": _locations_on_map,
     "Map.distanceMatrix": _matrix,
     "Map.nearest": _nearest,

@@ -169,7 +169,9 @@ async def test_a_response_without_the_network_is_not_cached(
 ) -> None:
     await data_of(running_gateway.full, IMPORT, {"bundle": json.dumps(HALL)})
     async with open_database(own_world) as database:
-        await database["maps"].update_one({"_id": "hall"}, {"$set": {"network": "0" * 64}})
+        state = {"source": "$source", "feet_per_unit": "$feet_per_unit"}
+        published = {"network": "0" * 64, "network_state": state}
+        await database["maps"].update_one({"_id": "hall"}, [{"$set": published}])
     assert running_gateway.gateway.state is not None
     await running_gateway.get_map("hall", running_gateway.full)
     entries = running_gateway.gateway.state.response_cache.counters.entries

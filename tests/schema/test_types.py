@@ -152,7 +152,8 @@ def test_nothing_is_shown_otherwise_that_is_shown_as_it_is() -> None:
 def test_every_other_object_type_is_made_of_what_a_resolver_returns() -> None:
     made = {type.__name__ for type in (DistanceMatrix, MatrixSource, MatrixTarget)}
     made |= {type.__name__ for type in (Route, RouteLeg, NearLocation)}
-    made |= {"CreatedApiKey", "ImportSummary", "ImportedKind", "ProcessedMap", "Paging"}
+    made |= {"CreatedApiKey", "RotatedApiKey", "ImportSummary", "ImportedKind", "ProcessedMap"}
+    made |= {"MapRouting", "Paging"}
     made |= {"AuditRecord", "AuditActor", "AuditTarget", "AuditChange"}
     pages = {type.name for type in OBJECTS if type.name.endswith("Page")}
     assert {type.name for type in OBJECTS} == {"Query", "Mutation", *RECORDS, *made, *pages}

@@ -12,11 +12,10 @@ from storage.bundles.importing import recovery
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.lease import ImportLease
 from storage.bundles.reading.members import parse_member
-from storage.locations import LOCATIONS, Location
+from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
 from storage.maps import FOOT_ROUTING, MAPS, NO_ROUTING, WHEELCHAIR_ROUTING
 from storage.mongo import driver, files
 from storage.networks import (
-    PROCESSED_FIELD,
     find_network_digest,
     list_imported_locations,
     publish_network,
@@ -234,6 +233,9 @@ async def test_a_withdrawn_network_leaves_its_locations(client: Any, imported: A
     assert await withdraw_network(imported, MAP, {"refusal": "no door"})
     found = await find_map(imported)
     assert found.pop("routing_report") == {"refusal": "no door"}
+    state = found.pop("network_state")
+    assert (state["withdrawn"], state["is_stale"]) == ("no two locations reach each other", False)
+    assert found.pop("network") is None
     assert {**found, "updated_at": ""} == {**before, "routing_tier": NO_ROUTING, "updated_at": ""}
     assert await find_network_digest(imported, ALL_ASSETS, MAP) is None
     assert await names_of(imported) == ["Gym", "Pool"]

@@ -62,7 +62,7 @@ async def import_bundles(
             try:
                 await run.stage(bundles, parse_source)
                 summary = await run.validate()
-                if summary.total.written and not dry_run:
+                if (summary.total.written or run.withdraws_networks) and not dry_run:
                     await run.commit([get_bundle_name(bundle) for bundle in bundles], origin)
                     await run.apply(summary.total.written)
                     await run.clean_up()

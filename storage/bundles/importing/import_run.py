@@ -1,6 +1,7 @@
 """The steps of one import: stage, validate, apply, clean up."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -14,6 +15,7 @@ from storage.bundles.importing.lease import ImportLease
 from storage.bundles.importing.pipelining import PipelinedWriter
 from storage.bundles.importing.planning import ChangePlanner, MemberChange
 from storage.bundles.importing.staging import SHOWN_UNITS_FIELD, Staging
+from storage.bundles.importing.stale_networks import StaleNetworks, withdraw_stale_networks
 from storage.bundles.importing.validation import BundleValidator
 from storage.bundles.reading.batches import BundleSource, count_total_bytes, read_batches
 from storage.bundles.reading.parser import BundleMember
@@ -23,6 +25,9 @@ from storage.catalog import RECORD_TYPES
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.mongo import driver, files
 from storage.records.kinds import Document
+from storage.routing_inputs import StaleNetwork
+
+_logger = logging.getLogger("floorgate.networks")
 
 MAP_FILE_FIELDS = ("source", "parsed", NETWORK_FIELD)
 """Fields of a map that hold the digest of a file."""
@@ -63,6 +68,8 @@ class ImportSummary(msgspec.Struct):
     total: ImportCounts = msgspec.field(default_factory=ImportCounts)
     notes: list[str] = []
     """Warnings: valid, but probably a mistake."""
+    stale_networks: list[StaleNetwork] = []
+    """The networks that are withdrawn, because what they were built from changes."""
 
 
 class ParsedSource(NamedTuple):
@@ -93,6 +100,7 @@ class ImportRun:
         self._planner = ChangePlanner(database, self._staging, lease.import_time)
         self._member_count = 0
         self._audit_trail = AuditTrail()
+        self._stale_networks: list[StaleNetwork] = []
 
     async def stage(
         self, bundles: Sequence[BundleSource], parse_source: SourceParser | None
@@ -141,6 +149,7 @@ class ImportRun:
             self._database, self._staging, self._planner.owner_caches, violations
         )
         summary = ImportSummary()
+        networks = StaleNetworks(self._database)
         done = 0
         for kind in RECORD_TYPES:
             counts = ImportCounts()
@@ -151,23 +160,36 @@ class ImportRun:
                     _count_change(counts, change)
                     _count_change(summary.total, change)
                 self._audit_trail.add_batch(kind, batch)
+                await networks.add_batch(kind, batch)
                 done += len(batch.changes)
                 self._progress(ImportProgress("checking", done, self._member_count))
             if counts != ImportCounts():
                 summary.kinds[kind.name] = counts
         violations.raise_if_any()
         summary.notes = await validator.collect_notes()
+        summary.stale_networks = self._stale_networks = await networks.find()
         return summary
 
+    @property
+    def withdraws_networks(self) -> bool:
+        """Whether the import withdraws a network, even if it writes no member."""
+        return any(not network.is_withdrawn for network in self._stale_networks)
+
     async def commit(self, bundle_names: list[str], origin: Origin | None) -> None:
-        """Commit the import, with its record in the audit log."""
+        """Commit the import, with its record in the audit log, and withdraw stale networks."""
         entry = self._audit_trail.build_entry(bundle_names)
 
         async def work(session: driver.Session) -> tuple[None, AuditEntry]:
             await self._lease.begin_applying(session)
-            return None, entry
+            withdrawn = await withdraw_stale_networks(self._database, self._stale_networks, session)
+            return None, entry._replace(changes=[*entry.changes, *withdrawn])
 
         await audit.run_in_transaction(self._database, origin, work)
+        for network in self._stale_networks:
+            if network.is_withdrawn:
+                continue
+            fields = {"map_id": network.map_id, "reason": network.reason}
+            _logger.info("network withdrawn", extra={"fields": fields})
 
     async def apply(self, total: int | None) -> None:
         """Write the changes of the staged members. Repeating it changes nothing more."""

@@ -8,10 +8,12 @@ import pytest
 
 from storage.maps import FOOT_ROUTING, NO_ROUTING, WHEELCHAIR_ROUTING
 from storage.mongo import lease
+from storage.routing_inputs import list_stale_networks
 from storage.setup.migrations import (
     MIGRATIONS,
     MIGRATIONS_COLLECTION,
     Migration,
+    record_network_states,
     run_pending,
 )
 from storage.setup.preparation import prepare_database
@@ -118,3 +120,53 @@ async def test_maps_published_without_a_tier_get_one(database: Any) -> None:
     }
     changed = {key for key, found in maps.items() if found["updated_at"] != old["updated_at"]}
     assert changed == {"published"}
+
+
+async def test_what_networks_were_built_from_is_recorded(database: Any) -> None:
+    old: dict[str, Any] = {"asset_id": "a", "name": "Plates", "network": "digest"}
+    old |= {"routing_tier": FOOT_ROUTING}
+    old |= {"tags": ["pathfinding"], "updated_at": "2020-01-31T12:00:00+00:00"}
+    report = {"feet_per_unit": 12.0, "levels": [{"level_id": "a1"}, {"level_id": "a2"}]}
+    given: dict[str, dict[str, Any]] = {
+        "drawn": {"source": "svg", "feet_per_unit": 12.0, "routing_report": report},
+        "given": {"source": "svg", "feet_per_unit": None, "routing_report": report},
+        "other scale": {"source": "svg", "feet_per_unit": 1.0, "routing_report": report},
+        "plan": {"source": None, "feet_per_unit": 1.0, "routing_report": {}},
+    }
+    await database["maps"].insert_many([{"_id": key, **old, **map} for key, map in given.items()])
+    times = {"created_at": old["updated_at"], "updated_at": old["updated_at"]}
+    texts = {"asset_id": "a", "name": "F", "label": "F", "short_label": "F"}
+    for sort, floor in enumerate(("a1", "between", "a2")):
+        await database["floors"].insert_one({"_id": floor, "sort": sort, **texts, **times})
+    await prepare_database(database)
+    before = await database["maps"].find(sort=[("_id", 1)]).to_list(None)
+    await record_network_states(database)  # killed and run again: no more changes
+    assert await database["maps"].find(sort=[("_id", 1)]).to_list(None) == before
+    maps = {found["_id"]: found for found in before}
+    state = {
+        "source": "svg",
+        "feet_per_unit": 12.0,
+        "levels": [["a1", 0], ["a2", 2]],
+        "is_from_drawing": True,
+        "is_scale_given": False,
+        "withdrawn": None,
+        "is_stale": False,
+    }
+    assert maps["drawn"]["network_state"] == state
+    assert maps["drawn"]["updated_at"] == old["updated_at"]
+    assert maps["given"]["network_state"] == state | {"is_scale_given": True}
+    assert maps["given"]["feet_per_unit"] == 12.0
+    withdrawn = maps["other scale"]
+    assert (withdrawn["network"], withdrawn["tags"]) == (None, [])
+    assert withdrawn["routing_tier"] == NO_ROUTING
+    assert withdrawn["network_state"]["withdrawn"] == "its scale has changed"
+    assert maps["plan"]["network_state"] == state | {
+        "source": None,
+        "feet_per_unit": 1.0,
+        "levels": [],
+        "is_from_drawing": False,
+    }
+    stale = await list_stale_networks(database)
+    assert [(each.map_id, each.reason) for each in stale] == [
+        ("other scale", "its scale has changed")
+    ]

@@ -62,7 +62,10 @@ async def test_the_catalog_can_be_updated_after_a_start(
     with caplog.at_level(logging.INFO, "floorgate.migrations"):
         await prepare_database(earlier)
         await prepare_database(earlier)
-    assert caplog.messages == ["migration 1, routing tiers of published maps: 1 maps changed"]
+    assert caplog.messages == [
+        "migration 1, routing tiers of published maps: 1 maps changed",
+        "migration 2, what networks were built from: 1 maps changed, 0 of them no longer routable",
+    ]
     for kind in RECORD_TYPES:
         result = await earlier[kind.name].update_many({}, {"$set": {"note": "x"}})
         assert result.modified_count == len(SMALL[kind.name])

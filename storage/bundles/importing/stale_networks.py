@@ -1,0 +1,123 @@
+"""Which networks an import makes stale: it changes the drawing, scale, floors or locations that
+they were built from.
+
+They are withdrawn in the transaction that commits the import, before anything is applied, so that
+no network is ever beside what it does not match.
+"""
+
+from typing import Any
+
+from storage.administration.audit import AuditChange
+from storage.bundles.importing.planning import PlannedBatch
+from storage.floors import FLOORS
+from storage.locations import LOCATIONS
+from storage.maps import MAPS, NETWORK_FIELD, NETWORK_STATE_FIELD
+from storage.mongo import driver
+from storage.records.kinds import Document, RecordType
+from storage.routing_inputs import (
+    StaleNetwork,
+    build_withdrawal,
+    can_be_rebuilt,
+    describe_change,
+    load_floor_sorts,
+    position_of,
+    read_state,
+)
+
+_FIELDS = (
+    *("asset_id", "tags", "routing_tier", "source", "feet_per_unit"),
+    *(NETWORK_FIELD, NETWORK_STATE_FIELD),
+)
+
+
+class StaleNetworks:
+    """The networks that an import makes stale; give it all planned batches, then ask."""
+
+    def __init__(self, database: driver.Database) -> None:
+        self._database = database
+        self._maps: dict[str, Document] | None = None
+        """The maps with networks, as the import leaves them; None before they are read."""
+        self._floor_sorts: dict[str, dict[str, int]] = {}
+        """By asset, the floors whose `sort` is new."""
+        self._moved: set[str] = set()
+        """Maps with locations that are moved."""
+        self._withdrawn: list[StaleNetwork] = []
+        """Maps of the import that an earlier one made stale, and that were not processed since."""
+
+    async def add_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
+        """Note what a batch changes."""
+        if kind.name not in (MAPS.name, FLOORS.name, LOCATIONS.name):
+            return
+        if kind is MAPS:
+            self._note_withdrawn(batch)
+        routable = await self._load_maps()
+        for change in batch.changes if routable else ():
+            live = batch.live.get(change.key)
+            if change.fields is None:
+                continue
+            if kind is FLOORS:
+                sorts = self._floor_sorts.setdefault(change.fields["asset_id"], {})
+                sorts[change.key] = change.fields["sort"]
+            elif live is None:  # a new map has no network; a network need not know all locations
+                continue
+            elif kind is MAPS and change.key in routable:
+                planned = {name: change.fields[name] for name in ("source", "feet_per_unit")}
+                routable[change.key] |= planned
+            elif kind is LOCATIONS and position_of(change.fields) != position_of(live):
+                self._moved.add(change.fields["unit_map_id"])
+
+    def _note_withdrawn(self, batch: PlannedBatch) -> None:
+        for change in batch.changes:
+            unit_map = {**batch.live.get(change.key, {}), **(change.fields or {})}
+            state = read_state(unit_map)
+            if state is not None and state.is_stale and state.withdrawn is not None:
+                can_rebuild = can_be_rebuilt(unit_map)
+                stale = StaleNetwork(change.key, state.withdrawn, can_rebuild, is_withdrawn=True)
+                self._withdrawn.append(stale)
+
+    async def find(self) -> list[StaleNetwork]:
+        """Return the networks that are stale once the import is applied, by map, and those that
+        were withdrawn before."""
+        routable = await self._load_maps()
+        sorts: dict[str, dict[str, int]] = {}
+        stale = [*self._withdrawn]
+        for map_id, unit_map in sorted(routable.items()):
+            asset_id = unit_map["asset_id"]
+            if asset_id in self._floor_sorts and asset_id not in sorts:
+                live = await load_floor_sorts(self._database, asset_id)
+                sorts[asset_id] = live | self._floor_sorts[asset_id]
+            reason = describe_change(unit_map, sorts.get(asset_id))
+            if reason is None and map_id in self._moved:
+                reason = "its locations have changed"
+            if reason is not None:
+                stale.append(StaleNetwork(map_id, reason, can_be_rebuilt(unit_map)))
+        return stale
+
+    async def _load_maps(self) -> dict[str, Document]:
+        if self._maps is None:
+            where = {NETWORK_FIELD: {"$type": "string"}}
+            found = await self._database[MAPS.name].find(where, _FIELDS).to_list(None)
+            self._maps = {unit_map["_id"]: unit_map for unit_map in found}
+        return self._maps
+
+
+async def withdraw_stale_networks(
+    database: driver.Database, stale: list[StaleNetwork], session: driver.Session
+) -> list[AuditChange]:
+    """Withdraw networks in the transaction of a session; return what that changes."""
+    changes = []
+    for network in stale:
+        if network.is_withdrawn:
+            continue
+        where = {"_id": network.map_id}
+        before = await database[MAPS.name].find_one(where, _FIELDS, session=session)
+        assert before is not None
+        fields = build_withdrawal(before, network.reason, is_stale=True)
+        await database[MAPS.name].update_one(where, {"$set": fields}, session=session)
+        had, has = (
+            {field: document.get(field) for field in (NETWORK_FIELD, "routing_tier")}
+            for document in (before, fields)
+        )
+        change = AuditChange.of_all(MAPS.name, "updated", [network.map_id], had, has)
+        changes.append(change)
+    return changes

@@ -1,0 +1,206 @@
+"""What the network of a map is built from, and whether the catalog still has that.
+
+A map's document keeps what its network was built from, with the network. Every look-up of the
+network compares the drawing and the scale with those of the same document; an import looks for what
+it would change before it changes anything (docs/decisions/routing/network-inputs.md).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from storage.floors import FLOORS
+from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
+from storage.maps import (
+    MAPS,
+    NETWORK_FIELD,
+    NETWORK_STATE_FIELD,
+    NO_ROUTING,
+    PATHFINDING_TAG,
+)
+from storage.mongo import driver
+from storage.records.kinds import Document
+from storage.records.timestamps import UPDATED_AT, current_timestamp
+
+FloorSorts: TypeAlias = Mapping[str, int]
+"""`sort` by floor."""
+Position: TypeAlias = tuple[float | str, ...]
+"""x, y and the floors of a location."""
+
+
+class NetworkState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a map's network was built from, or why it was withdrawn."""
+
+    source: str | None = None
+    """Digest of the map's own drawing, also if the network was built from another plan."""
+    feet_per_unit: float | None = None
+    levels: list[tuple[str, int]] = []
+    """The floors of the network with their ranks; none if they are of no account."""
+    is_from_drawing: bool = True
+    """Whether it was built from the map's own drawing; another plan is not stored."""
+    is_scale_given: bool = False
+    """Whether the scale was given for processing: an import without a scale keeps it."""
+    withdrawn: str | None = None
+    """Why it was withdrawn, as a clause."""
+    is_stale: bool = False
+    """Whether it was withdrawn because it no longer matched."""
+
+
+class StaleNetwork(msgspec.Struct, frozen=True):
+    """A map whose network no longer matches, or was withdrawn because it did not."""
+
+    map_id: str
+    reason: str
+    """A clause, such as `its drawing has changed`."""
+    is_from_drawing: bool
+    """Whether the network can be built again from what is stored."""
+    is_withdrawn: bool = False
+    """Whether it was withdrawn before."""
+
+    @property
+    def command(self) -> str:
+        """The command that makes the map routable again."""
+        arguments = [self.map_id] if self.is_from_drawing else [self.map_id, "SOURCE"]
+        return f"floorgate maps process {' '.join(arguments)}"
+
+
+class RoutingInputs(NamedTuple):
+    """What a network is built from, apart from a plan that is not stored, as read at one time."""
+
+    source: str | None
+    feet_per_unit: float | None
+    floor_sorts: FloorSorts | None
+    """None if the plan brings its own floors and scale."""
+    positions: Mapping[str, Position]
+    """Of the map's locations that processing did not create."""
+
+
+async def read_inputs(
+    database: driver.Database, map_id: str, *, is_own: bool, session: driver.Session
+) -> RoutingInputs:
+    """Read what a network of a map would be built from now.
+
+    `is_own`: the map has its own drawing, with the floors and the scale of the catalog.
+    """
+    found = await database[MAPS.name].find_one({"_id": map_id}, session=session)
+    unit_map = found or {}
+    sorts = None
+    if is_own:
+        sorts = await load_floor_sorts(database, unit_map.get("asset_id", ""), session)
+    where = {"unit_map_id": map_id, PROCESSED_FIELD: {"$ne": True}}
+    locations = await database[LOCATIONS.name].find(where, session=session).to_list(None)
+    return RoutingInputs(
+        unit_map.get("source"),
+        unit_map.get("feet_per_unit") if is_own else None,
+        sorts,
+        {location["_id"]: position_of(location) for location in locations},
+    )
+
+
+async def load_floor_sorts(
+    database: driver.Database, asset_id: str, session: driver.Session | None = None
+) -> dict[str, int]:
+    """Return `sort` of the floors of an asset."""
+    where = {"asset_id": asset_id}
+    floors = await database[FLOORS.name].find(where, ["sort"], session=session).to_list(None)
+    return {floor["_id"]: floor.get("sort", 0) for floor in floors}
+
+
+def position_of(location: Document | Location) -> Position:
+    """Return the position of a location, from its record or its document."""
+    if isinstance(location, Location):
+        return location.x, location.y, *(floor.id for floor in location.floors)
+    return location["x"], location["y"], *(floor["id"] for floor in location.get("floors") or ())
+
+
+def rank_floors(sorts: FloorSorts, floor_ids: Iterable[str]) -> list[tuple[str, int]]:
+    """Return floors with their ranks among those of the asset, counted from the lowest of them.
+
+    That is what a network knows of `sort`: floors between two others count, those above and below
+    all of them do not. An unknown floor has -1.
+
+    >>> rank_floors({"roof": 9, "cellar": -1, "ground": 0}, ["roof", "ground"])
+    [('ground', 0), ('roof', 1)]
+    """
+    ranks = {sort: rank for rank, sort in enumerate(sorted(set(sorts.values())))}
+    known = {floor: ranks[sorts[floor]] for floor in floor_ids if floor in sorts}
+    lowest = min(known.values(), default=0)
+    return sorted((floor, known.get(floor, lowest - 1) - lowest) for floor in floor_ids)
+
+
+def read_state(unit_map: Document) -> NetworkState | None:
+    """Return what the network in a map's document was built from, if the document says."""
+    state = unit_map.get(NETWORK_STATE_FIELD)
+    return None if state is None else msgspec.convert(state, NetworkState)
+
+
+def describe_change(unit_map: Document, sorts: FloorSorts | None = None) -> str | None:
+    """Return as a clause why a map's network does not match its document, and its floors if given;
+    None if it does.
+
+    >>> state = {"source": "digest", "feet_per_unit": 1.0}
+    >>> describe_change({"network_state": state, "source": "digest", "feet_per_unit": 2.0})
+    'its scale has changed'
+    """
+    state = read_state(unit_map)
+    if state is None:
+        return "it is not known what its network was built from"
+    if state.source != unit_map.get("source"):
+        return "its drawing has changed"
+    if state.feet_per_unit != unit_map.get("feet_per_unit"):
+        return "its scale has changed"
+    if sorts is not None and state.levels:
+        ranks = rank_floors(sorts, [floor for floor, _ in state.levels])
+        if ranks != [*map(tuple, state.levels)]:
+            return "the order of its floors has changed"
+    return None
+
+
+def build_withdrawal(unit_map: Document, reason: str, *, is_stale: bool) -> Document:
+    """Return the fields to set in the document of a map whose network is withdrawn."""
+    state = read_state(unit_map) or NetworkState()
+    fields: Document = {
+        NETWORK_STATE_FIELD: to_builtins(replace(state, withdrawn=reason, is_stale=is_stale)),
+    }
+    tags = unit_map.get("tags", [])
+    if PATHFINDING_TAG in tags or unit_map.get(NETWORK_FIELD):
+        fields |= {
+            NETWORK_FIELD: None,
+            "tags": [tag for tag in tags if tag != PATHFINDING_TAG],
+            "routing_tier": NO_ROUTING,
+            UPDATED_AT: current_timestamp(),
+        }
+    return fields
+
+
+async def list_stale_networks(database: driver.Database) -> list[StaleNetwork]:
+    """Return the maps whose networks no longer match, or were withdrawn for that, by id.
+
+    Raises UnavailableError.
+    """
+    stale = []
+    sorts: dict[str, FloorSorts] = {}
+    where = {
+        "$or": [{NETWORK_FIELD: {"$type": "string"}}, {f"{NETWORK_STATE_FIELD}.is_stale": True}]
+    }
+    with driver.translate_errors():
+        async for unit_map in database[MAPS.name].find(where, sort=[("_id", 1)]):
+            asset_id = unit_map["asset_id"]
+            if asset_id not in sorts:
+                sorts[asset_id] = await load_floor_sorts(database, asset_id)
+            if unit_map.get(NETWORK_FIELD):
+                reason = describe_change(unit_map, sorts[asset_id])
+            else:
+                reason = (read_state(unit_map) or NetworkState()).withdrawn
+            if reason is not None:
+                stale.append(StaleNetwork(unit_map["_id"], reason, can_be_rebuilt(unit_map)))
+    return stale
+
+
+def can_be_rebuilt(unit_map: Document) -> bool:
+    """Return whether a map's network can be built from its own drawing, as it was before."""
+    state = read_state(unit_map)
+    return unit_map.get("source") is not None and (state is None or state.is_from_drawing)

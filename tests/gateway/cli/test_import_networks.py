@@ -1,0 +1,58 @@
+"""`floorgate import --networks`: maps that an import changes are reported with the way out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gateway.cli.commands import assert_explains, floorgate, output_of
+from tests.resolvers.tower import SVG, write
+
+pytestmark = pytest.mark.slow
+
+REASON = 'map "tower": its drawing has changed, so it '
+
+
+@pytest.fixture
+def bundle(storage: list[str], tmp_path: Path) -> Path:
+    """The bundle of a tower that has been processed, with another drawing."""
+    bundle = write(tmp_path)
+    assert floorgate("import", bundle, *storage).exit_code == 0
+    assert floorgate("maps", "process", "tower", *storage).exit_code == 0
+    (tmp_path / "tower.svg").write_text(SVG + "<!-- again -->")
+    return bundle
+
+
+def maps(storage: list[str]) -> dict[str, Any]:
+    found = json.loads(floorgate("export", *storage).stdout)["maps"]
+    return {each["id"]: each for each in found}
+
+
+def test_maps_are_processed_again_by_default(storage: list[str], bundle: Path) -> None:
+    planned = output_of(floorgate("import", bundle, "--dry-run", "--json", *storage))
+    assert planned["notes"] == [REASON + "will be processed again"]
+    assert planned["stale_networks"][0]["map_id"] == "tower"
+    run = floorgate("import", bundle, *storage)
+    assert run.exit_code == 0
+    assert run.stderr == f"Note: {REASON}was processed again: routable by foot and wheelchair\n"
+    assert maps(storage)["tower"]["tags"] == ["ils", "pathfinding"]
+    assert floorgate("import", bundle, *storage).stderr == ""
+
+
+def test_the_note_of_a_withdrawn_network_has_the_command_that_helps(
+    storage: list[str], bundle: Path
+) -> None:
+    run = floorgate("import", bundle, "--networks", "withdraw", *storage)
+    assert run.exit_code == 0
+    [note] = run.stderr.splitlines()
+    assert note == f"Note: {REASON}is no longer routable until `floorgate maps process tower`"
+    assert maps(storage)["tower"]["tags"] == ["ils"]
+    _, *command = note.partition("`")[2].rstrip("`").split()
+    assert floorgate(*command, *storage).exit_code == 0
+    assert maps(storage)["tower"]["tags"] == ["ils", "pathfinding"]
+
+
+def test_another_choice_is_explained(storage: list[str], bundle: Path) -> None:
+    run = floorgate("import", bundle, "--networks", "keep", *storage)
+    assert_explains(run, 2, "'reprocess', 'withdraw'")

@@ -1,0 +1,363 @@
+"""A network is never used beside a drawing, a scale or floors that it was not built from."""
+
+import asyncio
+import copy
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from resolvers.administration import imports
+from resolvers.administration.imports import import_and_process
+from resolvers.processing import pipeline
+from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
+from resolvers.request.errors import RefusedDocumentError
+from storage.bundles.exporting import export_bundle
+from storage.bundles.importing import import_run
+from storage.bundles.importing.recovery import finish_interrupted_import
+from storage.maps import PATHFINDING_TAG
+from storage.mongo.lease import Lease
+from storage.routing_inputs import list_stale_networks
+from storage.store import Store
+from tests.fixtures import World, gateway_client, post_graphql
+from tests.resolvers.tower import CATALOG, FLAGS, SVG, ask_matrix, tower
+from tests.storage.catalogs import text_of
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+MOVED_DOOR = SVG.replace('x="8" y="19"', 'x="16" y="19"')
+DOORLESS = SVG.replace("door=yes", "door=no").replace("indoor=corridor", "indoor=wall")
+PATH: dict[str, Any] = {
+    "sources": [{"id": "gym"}],
+    "targets": [{"x": 5, "y": 5, "floor_id": "lower"}],
+}
+DRAWING_CHANGED = 'map "tower": its drawing has changed, so it '
+AGAIN = "was processed again: routable by foot and wheelchair"
+UNTIL = "is no longer routable until `floorgate maps process tower`"
+
+
+class Service(NamedTuple):
+    """A client of a gateway whose tower is routable, and what an operator has."""
+
+    client: httpx.AsyncClient
+    store: Store
+    directory: Path
+
+    async def load(
+        self, networks: str = "withdraw", *, svg: str = SVG, dry_run: bool = False, **changes: Any
+    ) -> list[str]:
+        """Import the tower with other values of its map, `floors` or `locations`; return notes."""
+        catalog = copy.deepcopy(CATALOG)
+        for kind in ("floors", "locations"):
+            catalog[kind] = changes.pop(kind, catalog[kind])
+        catalog["maps"][0] |= changes
+        (self.directory / "tower.svg").write_text(svg)
+        bundle = self.directory / "again.json"
+        bundle.write_text(json.dumps(catalog))
+        summary = await import_and_process(self.store, [bundle], networks, dry_run=dry_run)
+        return summary.notes
+
+    async def measure(self) -> tuple[str, float]:
+        """Return the method and the distance from the gym to the west room."""
+        response = await ask_matrix(self.client, **PATH)
+        assert response.status_code == 200, response.text
+        matrix = response.json()["data"]
+        return matrix["distance_method"], matrix["sources"][0]["targets"][0]["distance"]
+
+    async def routing(self) -> tuple[bool, bool, str | None]:
+        """Return what GraphQL says of the map's network; check that tag and tier agree."""
+        fields = "tags routingTier routing { isRoutable isStale reason }"
+        body = await post_graphql(self.client, f'{{ map(id: "tower") {{ {fields} }} }}')
+        unit_map = body["data"]["map"]
+        state = unit_map["routing"]
+        assert (PATHFINDING_TAG in unit_map["tags"]) == state["isRoutable"]
+        assert (unit_map["routingTier"] != "no_routing") == state["isRoutable"]
+        return state["isRoutable"], state["isStale"], state["reason"]
+
+
+@pytest.fixture
+async def service(own_world: World, tmp_path: Path) -> AsyncIterator[Service]:
+    async with tower(own_world, tmp_path) as store:
+        assert (await process_and_publish(store, ProcessingRequest("tower", {}))).published
+        async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+            client.headers.update(FLAGS)
+            yield Service(client, store, tmp_path)
+
+
+class KilledError(BaseException):
+    """Ends an import as a signal does."""
+
+
+ROUTABLE = (True, False, None)
+
+
+async def test_a_door_that_is_moved_is_used_at_once(service: Service) -> None:
+    method, before = await service.measure()
+    assert method == "pathfinding"
+    assert await service.load("reprocess", svg=MOVED_DOOR) == [DRAWING_CHANGED + AGAIN]
+    method, after = await service.measure()
+    assert method == "pathfinding"
+    assert after != before
+    assert await service.routing() == ROUTABLE
+    assert await list_stale_networks(service.store.database) == []
+
+
+async def test_the_scale_of_the_map_is_that_of_its_network(service: Service) -> None:
+    _, feet = await service.measure()
+    given = ProcessingRequest("tower", {}, feet_per_unit=12)
+    assert (await process_and_publish(service.store, given)).published
+    assert (await service.measure())[1] == pytest.approx(12 * feet, rel=0.01)
+    [note] = await service.load("reprocess")  # the bundle says 1 foot again
+    assert note == 'map "tower": its scale has changed, so it ' + AGAIN
+    assert (await service.measure())[1] == pytest.approx(feet)
+
+
+async def test_a_scale_that_was_given_for_processing_stays_if_the_bundle_has_none(
+    service: Service,
+) -> None:
+    given = ProcessingRequest("tower", {}, feet_per_unit=12)
+    assert (await process_and_publish(service.store, given)).published
+    feet = await service.measure()
+    assert await service.load(feet_per_unit=None) == []
+    assert await service.measure() == feet
+    await service.load("reprocess", feet_per_unit=None, svg=SVG + "<!-- same -->")
+    assert await service.measure() == feet
+    assert await service.load(feet_per_unit=None, svg=SVG + "<!-- same -->") == []
+
+
+FLOORS = CATALOG["floors"]
+MEZZANINE = {"id": "mezzanine", "asset_id": "tower", "name": "Mezzanine", "sort": 3}
+ROOF = {"id": "roof", "asset_id": "tower", "name": "Roof", "sort": 9}
+HIGHER = {**FLOORS[1], "sort": 4}
+GYM = CATALOG["locations"][0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"svg": MOVED_DOOR}, "its drawing has changed"),
+        ({"source": None}, "its drawing has changed"),
+        ({"feet_per_unit": 2}, "its scale has changed"),
+        ({"feet_per_unit": None}, "its scale has changed"),
+        ({"floors": [FLOORS[0], HIGHER, MEZZANINE]}, "the order of its floors has changed"),
+        ({"floors": [{**FLOORS[0], "sort": 7}, FLOORS[1]]}, "the order of its floors has changed"),
+        ({"locations": [{**GYM, "x": 85}]}, "its locations have changed"),
+        ({"locations": [{**GYM, "floors": [{"id": "upper"}]}]}, "its locations have changed"),
+    ],
+)
+async def test_without_its_network_a_map_is_as_if_it_was_never_processed(
+    service: Service, changes: dict[str, Any], reason: str
+) -> None:
+    [note] = await service.load(**changes)
+    suffix = " SOURCE`" if "source" in changes else "`"
+    assert note == f'map "tower": {reason}, so it ' + UNTIL[:-1] + suffix
+    assert await service.routing() == (False, True, reason)
+    if changes.get("feet_per_unit", 1):
+        assert (await service.measure())[0] == "euclidean"
+    refused = await ask_matrix(service.client, **PATH, distance_method="pathfinding")
+    assert refused.status_code == 422
+    for path in ("route?from=gym&to=gym", "nearest?from=gym"):
+        never = await service.client.get(f"/v1/unitmaps/plain/{path}")
+        withdrawn = await service.client.get(f"/v1/unitmaps/tower/{path}")
+        assert withdrawn.status_code == never.status_code
+    [stale] = await list_stale_networks(service.store.database)
+    assert (stale.map_id, stale.reason) == ("tower", reason)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"name": "Another name", "tags": ["mls"]},
+        {"floors": [{**FLOORS[0], "name": "Ground"}, FLOORS[1], ROOF]},
+        {"floors": [{**FLOORS[0], "sort": 5}, {**FLOORS[1], "sort": 8}]},
+        {"locations": [{**GYM, "name": "Sauna", "tags": []}]},
+        {"locations": [GYM, {**GYM, "id": "new", "x": 50}]},
+    ],
+)
+async def test_what_the_network_was_not_built_from_may_change(
+    service: Service, changes: dict[str, Any]
+) -> None:
+    before = await service.measure()
+    assert await service.load(**changes) == []
+    assert await service.routing() == ROUTABLE
+    assert await service.measure() == before
+
+
+async def test_an_export_that_is_imported_again_changes_nothing(service: Service) -> None:
+    bundle = service.directory / "export.json"
+    bundle.write_bytes(await text_of(export_bundle(service.store.database)))
+    summary = await import_and_process(service.store, [bundle])
+    assert (summary.total.written, summary.notes, summary.stale_networks) == (0, [], [])
+    assert await service.routing() == ROUTABLE
+
+
+async def test_a_bundle_that_was_exported_before_does_not_bring_back_the_tag(
+    service: Service,
+) -> None:
+    bundle = service.directory / "export.json"
+    bundle.write_bytes(await text_of(export_bundle(service.store.database)))
+    await service.load(svg=MOVED_DOOR)
+    await import_and_process(service.store, [bundle], "withdraw")
+    assert await service.routing() == (False, True, "its drawing has changed")
+
+
+async def test_importing_again_processes_what_was_withdrawn_before(service: Service) -> None:
+    """Such as by an import that was killed before it could."""
+    audit = service.store.database["audit_log"]
+    await audit.delete_many({})
+    for _ in range(2):
+        assert await service.load(svg=MOVED_DOOR) == [DRAWING_CHANGED + UNTIL]
+    assert await audit.count_documents({}) == 1
+    assert await service.load("reprocess", svg=MOVED_DOOR) == [DRAWING_CHANGED + AGAIN]
+    assert await service.routing() == ROUTABLE
+    assert await service.load("reprocess", svg=MOVED_DOOR) == []
+
+
+async def test_a_dry_run_says_what_would_become_of_a_network(service: Service) -> None:
+    for networks, result in (
+        ("reprocess", "will be processed again"),
+        ("withdraw", "will be no longer routable"),
+    ):
+        notes = await service.load(networks, svg=MOVED_DOOR, dry_run=True)
+        assert notes == [DRAWING_CHANGED + result]
+    assert await service.routing() == ROUTABLE
+
+
+async def test_a_drawing_that_cannot_be_processed_leaves_the_map_without_a_network(
+    service: Service,
+) -> None:
+    [note] = await service.load("reprocess", svg=SVG.replace("floor=upper", "floor=attic"))
+    assert note.startswith(DRAWING_CHANGED + UNTIL + ", which failed: ")
+    assert "attic" in note
+    assert await service.routing() == (False, True, "its drawing has changed")
+
+
+async def test_a_plan_that_is_not_stored_cannot_be_processed_again(service: Service) -> None:
+    files = {"plan.svg": MOVED_DOOR.encode()}
+    await process_and_publish(service.store, ProcessingRequest("tower", files))
+    [note] = await service.load("reprocess", svg=SVG + "<!-- other -->")
+    assert note == DRAWING_CHANGED + UNTIL[:-1] + " SOURCE`"
+    assert await service.routing() == (False, True, "its drawing has changed")
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+async def test_an_import_that_is_killed_leaves_no_network_beside_another_drawing(
+    service: Service, monkeypatch: pytest.MonkeyPatch, is_committed: bool
+) -> None:
+    """Killed before the commit it has changed nothing; after it, the network is gone already."""
+
+    async def die(*_: Any) -> None:
+        raise KilledError
+
+    monkeypatch.setattr(Lease, "release", die)
+    monkeypatch.setattr(import_run.ImportRun, "apply" if is_committed else "commit", die)
+    if not is_committed:
+        monkeypatch.setattr(import_run.ImportRun, "clean_up", die)
+    with pytest.raises(KilledError):
+        await service.load("reprocess", svg=MOVED_DOOR)
+    monkeypatch.undo()
+    withdrawn = (False, True, "its drawing has changed")
+    assert await service.routing() == (withdrawn if is_committed else ROUTABLE)
+    await service.store.database["imports"].update_many({}, {"$set": {"expires": Lease.EXPIRED_AT}})
+    assert await finish_interrupted_import(service.store.database)
+    assert await service.routing() == (withdrawn if is_committed else ROUTABLE)
+    stored = await service.store.database["maps"].find_one({"_id": "tower"})
+    assert stored is not None
+    is_new_drawing = stored["source"] != stored["network_state"]["source"]
+    assert is_new_drawing == is_committed
+
+
+async def test_a_network_is_not_used_whoever_has_changed_the_drawing(service: Service) -> None:
+    """Such as a gateway of an earlier release, or an operator at MongoDB."""
+    await service.store.database["maps"].update_one({"_id": "tower"}, {"$set": {"source": "other"}})
+    query = '{ map(id: "tower") { routing { isRoutable isStale reason } } }'
+    state = {"isRoutable": True}
+    async with asyncio.timeout(60):
+        while state["isRoutable"]:
+            body = await post_graphql(service.client, query)
+            state = body["data"]["map"]["routing"]
+    reason = "its drawing has changed"
+    assert state == {"isRoutable": False, "isStale": True, "reason": reason}
+    assert (await service.measure())[0] == "euclidean"
+    [stale] = await list_stale_networks(service.store.database)
+    assert stale.reason == reason
+
+
+def change_while_building(
+    service: Service, monkeypatch: pytest.MonkeyPatch, drawings: list[str]
+) -> None:
+    """Import the next drawing each time a network has been built."""
+    build = pipeline._build
+
+    async def build_then_import(*given: Any) -> Any:
+        built = await build(*given)
+        if drawings:
+            await service.load(svg=drawings.pop())
+        return built
+
+    monkeypatch.setattr(pipeline, "_build", build_then_import)
+
+
+async def test_a_map_that_is_changed_while_it_is_processed_is_processed_again(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, before = await service.measure()
+    change_while_building(service, monkeypatch, [MOVED_DOOR])
+    assert (await process_and_publish(service.store, ProcessingRequest("tower", {}))).published
+    assert (await service.measure())[1] != before
+    assert await list_stale_networks(service.store.database) == []
+
+
+async def test_a_map_that_changes_all_the_time_is_not_published(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawings = [f"{SVG}<!-- {number} -->" for number in range(pipeline.MAX_ATTEMPTS)]
+    change_while_building(service, monkeypatch, drawings)
+    with pytest.raises(RefusedDocumentError, match="was changed while it was processed"):
+        await process_and_publish(service.store, ProcessingRequest("tower", {}))
+    assert await service.routing() == (False, True, "its drawing has changed")
+
+
+async def test_a_network_that_is_outdated_does_not_withdraw_a_newer_one(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await service.load(svg=DOORLESS)
+    change_while_building(service, monkeypatch, [MOVED_DOOR])
+    assert (await process_and_publish(service.store, ProcessingRequest("tower", {}))).published
+    assert await service.routing() == ROUTABLE
+
+
+@pytest.mark.parametrize("networks", imports.NETWORK_POLICIES)
+async def test_a_client_of_graphql_chooses_too(service: Service, networks: str) -> None:
+    unit_map = {**CATALOG["maps"][0], "feet_per_unit": 2}
+    del unit_map["source"]
+    query = """mutation ($bundle: String!, $networks: String!) {
+        importCatalog(bundle: $bundle, networks: $networks) { notes }
+    }"""
+    await service.load()
+    stored = await text_of(export_bundle(service.store.database))
+    [source] = [each["source"] for each in json.loads(stored)["maps"] if each["id"] == "tower"]
+    bundle = json.dumps({"maps": [{**unit_map, "source": source}]})
+    body = await post_graphql(service.client, query, {"bundle": bundle, "networks": networks})
+    [note] = body["data"]["importCatalog"]["notes"]
+    assert note == 'map "tower": its scale has changed, so it ' + (
+        AGAIN if networks == "reprocess" else UNTIL
+    )
+    assert (await service.routing())[0] == (networks == "reprocess")
+    body = await post_graphql(service.client, query, {"bundle": "{}", "networks": "keep"})
+    assert "must be reprocess or withdraw, not 'keep'" in body["errors"][0]["message"]
+
+
+async def test_the_withdrawal_is_recorded_with_the_import(service: Service) -> None:
+    audit = service.store.database["audit_log"]
+    await audit.delete_many({})
+    await service.load(svg=MOVED_DOOR)
+    [record] = await audit.find().to_list(None)
+    [withdrawn] = [each for each in record["changes"] if each["before"] is not None]
+    assert (record["action"], withdrawn["ids"]) == ("catalog.imported", ["tower"])
+    assert withdrawn["before"]["routing_tier"] == "wheelchair_routing"
+    assert withdrawn["after"] == {"network": None, "routing_tier": "no_routing"}
