@@ -191,6 +191,11 @@ class Settings:
     drain_seconds: int = _setting(
         10, POSITIVE_COUNT, "Seconds to wait for requests in progress after SIGTERM."
     )
+    drain_notice_seconds: int = _setting(
+        0,
+        COUNT_OR_ZERO,
+        "Seconds after SIGTERM in which /health/ready is 503 and connections are still accepted.",
+    )
     audit_days: int = _setting(
         400, COUNT_OR_ZERO, "Days after which audit records are deleted; 0 keeps them for ever."
     )
