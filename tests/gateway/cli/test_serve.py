@@ -2,6 +2,7 @@
 
 import json
 import signal
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -115,6 +116,36 @@ def test_the_demo_is_routable_from_the_start_and_made_so_once(tmp_path: Path) ->
                 assert response.json()["data"]["distance_method"] == "pathfinding"
             reported.append(server.end()[2].count("Making the demo map routable"))
     assert reported == [1, 0]
+
+
+def test_a_reload_keeps_the_key_of_the_demo_and_mongod(tmp_path: Path) -> None:
+    with run_serve_command(tmp_path, "--demo") as server, server.client(demo_key(server)) as client:
+        databases = processes_of(tmp_path, "mongod")
+        wait_for_reload(server)
+        assert client.get("/v1/units").status_code == 200
+        with run_serve_command(tmp_path, "--demo"):  # ends the keys of gateways that have ended
+            assert client.get("/v1/units").status_code == 200
+        assert processes_of(tmp_path, "mongod") == databases != []
+        status, output, _ = server.end()
+        assert (status, output.count("ready")) == (0, 0)
+
+
+def wait_for_reload(server: Server) -> None:
+    assert server.process.stderr is not None
+    server.process.send_signal(signal.SIGHUP)
+    while '"Reloaded' not in server.process.stderr.readline():
+        assert server.process.poll() is None
+
+
+def processes_of(data_dir: Path, program: str) -> list[str]:
+    """The ids of the processes of a program that name the directory."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            command, *arguments = path.read_text().split("\0")
+            if Path(command).name == program and str(data_dir) in " ".join(arguments):
+                found.append(path.parent.name)
+    return found
 
 
 def test_what_is_written_to_the_demo_is_there_after_a_restart(tmp_path: Path) -> None:

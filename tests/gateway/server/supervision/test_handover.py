@@ -190,6 +190,27 @@ def test_a_new_certificate_is_shown_after_a_reload(
     assert shown.strip() == other.read_text().strip() != before.strip()
 
 
+def test_a_client_that_has_not_begun_its_handshake_is_served_after_a_reload(
+    serve: Callable[..., Service], tmp_path: Path
+) -> None:
+    certificate, key = tls.ensure_certificate(tmp_path)
+    given = {"certificate": (str(certificate), str(key)), "drain_seconds": 300}
+    service = serve(service=given)
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    with socket.create_connection(("127.0.0.1", service.port)) as early:
+        early.settimeout(TIMEOUT_SECONDS)
+        before = pid(service.address)  # the worker has accepted the first connection too
+        service.reload()
+        wait_until(lambda: pid(service.address) != before)
+        with trusting.wrap_socket(early, server_hostname="localhost") as client:
+            client.sendall(b"GET /pid HTTP/1.1\r\nHost: a\r\n\r\n")
+            response = client.recv(65536)
+            while b"}" not in response:
+                response += client.recv(65536)
+    assert b"connection: close" in response
+    assert b'"pid":%d,' % before in response
+
+
 def test_a_second_reload_begins_when_the_first_has_ended(serve: Callable[..., Service]) -> None:
     service = serve()
     with clients(service.port) as load:
