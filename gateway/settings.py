@@ -78,12 +78,17 @@ def _read_mongo_url(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise click.BadParameter(f"{path}: {reason}", param_hint="'--mongo-url-file'") from error
+    warn_if_readable_by_others(path, url)
+    return url
+
+
+def warn_if_readable_by_others(path: Path, url: str) -> None:
+    """Say so if a MongoDB URL in a file has a password that other users can read."""
     if has_secret(url) and path.stat().st_mode & 0o077:
         click.echo(
             f"Note: other users can read the password in {path}; 'chmod 600' keeps it private.",
             err=True,
         )
-    return url
 
 
 def _parse_base_url(text: str) -> str:
