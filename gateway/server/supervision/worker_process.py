@@ -14,7 +14,7 @@ from gateway.server.supervision.orders import READY_MESSAGE, WorkerOrders
 from storage.cache.write_counter import CounterSlot
 
 # With -m the module would exist twice, as __main__ and under its name.
-_WORKER_PROGRAM = "from gateway.server.worker import main; main()"
+WORKER_PROGRAM = "from gateway.server.worker import main; main()"
 
 
 class AdoptedProcess:
@@ -78,7 +78,7 @@ class WorkerProcess:
                 server_config, descriptors, worker_end.fileno(), slot, arrivals_fd
             )
             process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _WORKER_PROGRAM],
+                [sys.executable, "-P", "-c", WORKER_PROGRAM],
                 stdin=subprocess.PIPE,
                 stdout=sys.stderr.fileno(),  # standard output carries only the `ready` line
                 pass_fds=[*descriptors, worker_end.fileno(), slot.descriptor, arrivals_fd],
