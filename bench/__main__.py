@@ -182,7 +182,7 @@ def _with_progress(steps: Iterable[T], what: str, total: int) -> list[T]:
 def _measure_memory(servers: list[PeerServer], mongod_pid: int) -> dict[str, dict[str, float]]:
     """Return megabytes of memory by process and kind."""
     processes = {server.peer.name: server.pid for server in servers} | {"mongod": mongod_pid}
-    return {name: machine.memory_mb(pid) for name, pid in processes.items()}
+    return {name: machine.sum_memory_mb(pid) for name, pid in processes.items()}
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table as Sheet
 
 from bench import constant
-from bench.load.machine import LOAD_CORE, SERVER_CORE, cpu_seconds, load_average, pin_to_cores
+from bench.load.machine import LOAD_CORE, SERVER_CORE, load_average, pin_to_cores, sum_cpu_seconds
 from bench.load.servers import CHECKOUT, stop_at_exit
 from resolvers.administration import catalog
 from resolvers.processing import pipeline
@@ -69,10 +69,10 @@ class MeasuredClient:
 
     def cpu_ms(self, path: str, bodies: Sequence[bytes], size: int) -> float:
         """Return server CPU per request, in milliseconds."""
-        before = cpu_seconds(self.pid)
+        before = sum_cpu_seconds(self.pid)
         for body in bodies:
             self.post(path, body, size)
-        return (cpu_seconds(self.pid) - before) * 1000 / len(bodies)
+        return (sum_cpu_seconds(self.pid) - before) * 1000 / len(bodies)
 
 
 async def load_demo(mongo_url: str) -> tuple[str, list[Waypoint]]:

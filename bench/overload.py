@@ -88,7 +88,7 @@ def measure_gateway(
     """Measure each factor, after the peak that it multiplies. Raises LoadError."""
     for factor in FACTORS:
         peak, peak_per_cpu_second = _saturate(server, workload, directory, load, seconds)
-        before = machine.memory_mb(server.pid)["rss"]
+        before = machine.sum_memory_mb(server.pid)["rss"]
         order = server.build_order(
             workload, directory, seconds, CONNECTIONS, factor * peak, may_refuse=True
         )
@@ -112,7 +112,7 @@ def measure_gateway(
             p99_ms=outcome.answered.p99_ms,
             refused=outcome.refused.requests / outcome.seconds,
             refused_p99_ms=timed.refused.p99_ms,
-            rss_mb=(before, machine.memory_mb(server.pid)["rss"]),
+            rss_mb=(before, machine.sum_memory_mb(server.pid)["rss"]),
             recovered_seconds=_wait_for_recovery(server, workload, directory, load, peak),
         )
 

@@ -27,19 +27,25 @@ from bench.peers.peer import Peer
 from bench.report.tables import ReportTable, format_figure
 from storage.embedded import embedded_mongo
 
-PROFILER_SCRIPT = """
-import cProfile, signal, sys
-path = sys.argv.pop(1)
+WORKER_SCRIPT = """
+import cProfile, signal
 profile = cProfile.Profile()
 signal.signal(signal.SIGUSR1, lambda *_: profile.enable())
-from gateway.cli.main import main
+from gateway.server.worker import main
 try:
     main()
 finally:
     profile.disable()
-    profile.dump_stats(path)
+    profile.dump_stats({path!r})
 """
 """Records only after the signal, to leave out the start of the gateway."""
+PROFILER_SCRIPT = """
+import sys
+from gateway.server.supervision import worker_process
+worker_process.WORKER_PROGRAM = sys.argv.pop(1)
+from gateway.cli.main import main
+main()
+"""
 SETTLING_SECONDS = 0.2
 
 
@@ -71,7 +77,8 @@ def main(name: str, cache: bool, units: int, seconds: float, rows: int) -> None:
 def _with_profiler(peer: Peer, path: Path) -> Peer:
     def command(port: int) -> list[str]:
         _, _, _, *arguments = peer.command(port)
-        return [sys.executable, "-c", PROFILER_SCRIPT, str(path), *arguments]
+        worker = WORKER_SCRIPT.format(path=str(path))
+        return [sys.executable, "-c", PROFILER_SCRIPT, worker, *arguments]
 
     return replace(peer, command=command)
 
@@ -82,7 +89,8 @@ def _run_profiled(
     with start_peer(peer, directory) as server:
         load.run(server.build_order(workload, directory, seconds / 3, workload.connections))
         order = server.build_order(workload, directory, seconds, workload.connections)
-        os.kill(server.pid, signal.SIGUSR1)
+        _, worker = machine.list_process_tree(server.pid)
+        os.kill(worker, signal.SIGUSR1)
         time.sleep(SETTLING_SECONDS)
         return load.run(order).answered
 

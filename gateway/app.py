@@ -61,6 +61,7 @@ class Gateway:
         shared = shared or SharedMemory.for_single_process()
         self.write_counter = shared.write_counter
         self.state: GatewayState | None = None
+        self.is_stopping = False
         self.rate_limiter = RateLimiter(
             settings.rate_limit, settings.rate_burst, shared.arrivals.keys
         )
@@ -90,7 +91,11 @@ class Gateway:
     def build_app_with_fast_path(self) -> AppWithFastPath:
         """Build the ASGI application, and its fast path unless caching is off."""
         fast_path = self.find_fast_response if self.settings.cache_mb else None
-        return AppWithFastPath(self.build_app(), fast_path, self.admission)
+        return AppWithFastPath(self.build_app(), fast_path, self.admission, self.announce_stop)
+
+    def announce_stop(self) -> None:
+        """Report not to be ready from now on, while requests are still served."""
+        self.is_stopping = True
 
     def build_app(self) -> ASGIApp:
         """Build the routes and wrap them in middleware, innermost first."""
@@ -112,7 +117,7 @@ class Gateway:
         """Build all routes but those of the pages' assets."""
         graphql = GraphQLEndpoint(self.service)
         return [
-            *HealthEndpoints(self._get_database).build_routes(),
+            *HealthEndpoints(self._get_ready_database).build_routes(),
             *OpenApiEndpoints(self.settings.base_url).build_routes(),
             PathRoute(GRAPHQL_PATH, {"GET": graphql, "POST": graphql}),
             *endpoints.build_routes(self.service),
@@ -199,8 +204,8 @@ class Gateway:
     def _is_known_key(self, key: str) -> bool:
         return self.state is not None and self.state.key_cache.is_known(key)
 
-    def _get_database(self) -> driver.Database | None:
-        return None if self.state is None else self.state.store.database
+    def _get_ready_database(self) -> driver.Database | None:
+        return None if self.state is None or self.is_stopping else self.state.store.database
 
 
 def _get_origin(scope: Scope) -> Origin:

@@ -24,7 +24,7 @@ class HealthEndpoints:
 
     def __init__(self, get_database: Callable[[], driver.Database | None]) -> None:
         self._get_database = get_database
-        """Returns None while the application is not running."""
+        """Returns None while no more requests should be sent."""
         self._ping: asyncio.Task[bool] | None = None
         self._ping_expires = 0.0
 
@@ -40,7 +40,7 @@ class HealthEndpoints:
         return Response(orjson.dumps({"status": "live"}), media_type=JSON_MEDIA_TYPE)
 
     async def readiness(self, _: Request) -> Response:
-        """Answer 200 if MongoDB can be reached, else 503."""
+        """Answer 200 if MongoDB can be reached and the gateway does not stop, else 503."""
         database = self._get_database()
         if database is None or not await self._is_reachable(database):
             return service_unavailable_error().to_response()

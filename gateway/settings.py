@@ -78,12 +78,17 @@ def _read_mongo_url(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise click.BadParameter(f"{path}: {reason}", param_hint="'--mongo-url-file'") from error
+    warn_if_readable_by_others(path, url)
+    return url
+
+
+def warn_if_readable_by_others(path: Path, url: str) -> None:
+    """Say so if a MongoDB URL in a file has a password that other users can read."""
     if has_secret(url) and path.stat().st_mode & 0o077:
         click.echo(
             f"Note: other users can read the password in {path}; 'chmod 600' keeps it private.",
             err=True,
         )
-    return url
 
 
 def _parse_base_url(text: str) -> str:
@@ -190,6 +195,11 @@ class Settings:
     )
     drain_seconds: int = _setting(
         10, POSITIVE_COUNT, "Seconds to wait for requests in progress after SIGTERM."
+    )
+    drain_notice_seconds: int = _setting(
+        0,
+        COUNT_OR_ZERO,
+        "Seconds after SIGTERM in which /health/ready is 503 and connections are still accepted.",
     )
     audit_days: int = _setting(
         400, COUNT_OR_ZERO, "Days after which audit records are deleted; 0 keeps them for ever."

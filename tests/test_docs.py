@@ -232,7 +232,7 @@ def test_the_fields_that_modules_log_are_found() -> None:
     assert {
         ("gateway/cache/response_cache.py", "evictions"),
         ("gateway/exchange.py", "reason"),
-        ("gateway/server/supervisor.py", "exit_status"),
+        ("gateway/server/supervision/supervisor.py", "exit_status"),
     } <= logged_fields()
 
 

@@ -55,6 +55,17 @@ def memory_mb(pid: int) -> dict[str, float]:
     return {"rss": kilobytes["Rss"] * 1024 / 1e6, "pss": kilobytes["Pss"] * 1024 / 1e6}
 
 
+def sum_memory_mb(pid: int) -> dict[str, float]:
+    """Return the memory of a process and all its descendants together."""
+    each = [memory_mb(process) for process in list_process_tree(pid)]
+    return {kind: sum(memory[kind] for memory in each) for kind in ("rss", "pss")}
+
+
+def sum_cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process and all its descendants together."""
+    return sum(cpu_seconds(process) for process in list_process_tree(pid))
+
+
 def load_average() -> float:
     """Return the load average of the last minute; above the number of cores, figures suffer."""
     return os.getloadavg()[0]

@@ -22,7 +22,7 @@ from bench.data.recorded_answers import RecordedAnswer, write_recorded_answers
 from bench.data.requests import LoadRequest
 from bench.data.workloads import Workload
 from bench.load.generator import LoadOrder
-from bench.load.machine import SERVER_CORE, cpu_seconds, list_process_tree, pin_to_cores
+from bench.load.machine import SERVER_CORE, pin_to_cores, sum_cpu_seconds
 from bench.peers.peer import HOST, Peer
 
 CHECKOUT = Path(__file__).parents[2]
@@ -85,7 +85,7 @@ class PeerServer:
 
     def cpu_seconds(self) -> float:
         """Return CPU seconds used so far, including its workers."""
-        return sum(cpu_seconds(pid) for pid in list_process_tree(self.pid))
+        return sum_cpu_seconds(self.pid)
 
     def build_requests(self, workload: Workload, directory: Directory) -> list[LoadRequest]:
         """Return the workload's requests; conditional ones carry this server's ETags."""

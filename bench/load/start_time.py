@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from bench.load.machine import cpu_seconds
+from bench.load.machine import sum_cpu_seconds
 from bench.load.servers import CHECKOUT, PeerError, stop_at_exit
 from bench.peers.floorgate import COMMAND
 from storage.embedded import locks, mongod_supervisor
@@ -54,7 +54,9 @@ def _measure_start(data_dir: Path) -> StartTime:
     assert process.stdout is not None
     with process.stdout, stop_at_exit(process):
         line = process.stdout.readline()
-        start = StartTime(seconds=time.perf_counter() - begun, cpu_seconds=cpu_seconds(process.pid))
+        start = StartTime(
+            seconds=time.perf_counter() - begun, cpu_seconds=sum_cpu_seconds(process.pid)
+        )
     if not line.startswith(b"ready https://"):
         raise PeerError(f"floorgate serve printed {line!r} instead of its ready line")
     return start

@@ -1,5 +1,6 @@
 """The demo property: loaded at the start of a gateway, with an API key for it."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -82,6 +83,7 @@ def create_key(settings: Settings) -> Iterator[str]:
     with locks.open_lock_file(path) as ours:
         locks.try_lock(ours, locks.EXCLUSIVE)
         path.rename(folder / created["id"])
+        os.set_inheritable(ours, True)  # the program that takes over on SIGHUP keeps the key
         yield created["key"]
 
 

@@ -1,24 +1,26 @@
 """`floorgate serve`: start the service, with the demo property on request.
 
 The server, the application and their libraries take a second to import. They are imported within
-functions, so that mongod starts in the meantime and other commands do not wait for them.
+functions, so that other commands do not wait for them, and the supervisor does without most.
 """
 
 import functools
 import logging
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from gateway.cli.env_file import read_env_file
 from gateway.settings import ALL_OPTIONS, Settings, settings_from_parameters, with_options
 from storage.embedded import embedded_mongo
 
 if TYPE_CHECKING:
-    from gateway.server.config import CreateApplication
+    from gateway.server.config import AppWithFastPath, ServerConfig, SharedMemory
 
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 
@@ -27,51 +29,99 @@ _logger = logging.getLogger("floorgate.server")
 
 @click.command()
 @click.option("--demo", is_flag=True, help="Load the demo property and print a key for it.")
+@click.option(
+    "--env-file",
+    type=click.Path(path_type=Path),
+    envvar="FLOORGATE_ENV_FILE",
+    show_envvar=True,
+    is_eager=True,
+    expose_value=False,
+    callback=read_env_file,
+    help="File of settings, a line FLOORGATE_NAME=value for each; a reload reads it anew.",
+)
 @with_options(*ALL_OPTIONS)
 def serve(demo: bool, **values: Any) -> None:
-    """Serve /v1 and /graphql until SIGTERM; print one line when ready."""
+    """Serve /v1 and /graphql until SIGTERM; print one line when ready. SIGHUP reloads."""
     settings = settings_from_parameters(values)
     if bool(settings.tls_cert) != bool(settings.tls_key):
         raise click.UsageError("--tls-cert and --tls-key must be used together")
     if settings.behind_proxy and settings.tls_cert:
         raise click.UsageError("--behind-proxy serves plain HTTP and excludes --tls-cert")
-    with ExitStack() as stack:
-        create_application = _start_mongod_and_import_application(settings, stack)
-        from gateway.server import server
-        from gateway.server.config import ConnectionLimits, ServerConfig
+    from gateway.server import server
+    from gateway.server.supervision import handover
 
+    predecessor = handover.receive()
+    with ExitStack() as stack:
         certificate = _get_certificate_paths(settings)
         on_ready: Callable[[str], None] = server.announce_ready
-        if demo:
-            from gateway.cli.demo import build_announcement, create_key, load_demo
-
-            load_demo(settings)
-            key = stack.enter_context(create_key(settings))
-            on_ready = build_announcement(key, certificate)
+        if predecessor is None or not predecessor.is_check:
+            started = _start_mongod(settings, stack)
+            if demo and predecessor is None:
+                started.result()
+                on_ready = _load_demo(settings, certificate, stack)
         status = server.serve(
-            ServerConfig(
-                create_application,
-                certificate,
-                ConnectionLimits(
-                    max_connections=settings.max_connections,
-                    max_connections_per_address=(
-                        0 if settings.behind_proxy else settings.max_connections_per_address
-                    ),
-                ),
-                proxy_hops=settings.proxy_hops if settings.behind_proxy else 0,
-                drain_seconds=settings.drain_seconds,
-                headers=server.security_headers(
-                    use_hsts=settings.behind_proxy or settings.tls_cert is not None
-                ),
-                log_level=settings.log_level,
-                log_format=settings.log_format,
-            ),
+            _build_server_config(settings, certificate),
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
             on_ready=functools.partial(_announce_and_warn, on_ready, settings),
+            fixed_options={"--data-dir": str(settings.data_dir.resolve())},
         )
     sys.exit(status)
+
+
+def _start_mongod(settings: Settings, stack: ExitStack) -> Future[str | None]:
+    """Start the embedded mongod, if used, while the workers start, which wait for it.
+
+    They report why it does not start. The supervisor keeps it running while a worker is replaced.
+    """
+    if settings.mongo_url:
+        started = Future[str | None]()
+        started.set_result(None)
+        return started
+    pool = stack.enter_context(ThreadPoolExecutor(1))
+    return pool.submit(stack.enter_context, embedded_mongo.run_embedded_mongo(settings.data_dir))
+
+
+def _load_demo(
+    settings: Settings, certificate: tuple[str, str] | None, stack: ExitStack
+) -> Callable[[str], None]:
+    """Load the demo property, and return what announces the service with a key for it."""
+    from gateway.cli.demo import build_announcement, create_key, load_demo
+
+    load_demo(settings)
+    return build_announcement(stack.enter_context(create_key(settings)), certificate)
+
+
+def _build_server_config(settings: Settings, certificate: tuple[str, str] | None) -> "ServerConfig":
+    from gateway.server import server
+    from gateway.server.config import ConnectionLimits, ServerConfig
+
+    return ServerConfig(
+        functools.partial(create_application, settings),
+        certificate,
+        ConnectionLimits(
+            max_connections=settings.max_connections,
+            max_connections_per_address=(
+                0 if settings.behind_proxy else settings.max_connections_per_address
+            ),
+        ),
+        proxy_hops=settings.proxy_hops if settings.behind_proxy else 0,
+        drain_seconds=settings.drain_seconds,
+        drain_notice_seconds=settings.drain_notice_seconds,
+        headers=server.security_headers(
+            use_hsts=settings.behind_proxy or settings.tls_cert is not None
+        ),
+        log_level=settings.log_level,
+        log_format=settings.log_format,
+    )
+
+
+def create_application(settings: Settings, shared: "SharedMemory") -> "AppWithFastPath":
+    """Create the application in a worker, which imports it."""
+    from gateway import app
+
+    return app.create_application(settings, shared)
 
 
 def _announce_and_warn(announce: Callable[[str], None], settings: Settings, url: str) -> None:
@@ -82,23 +132,6 @@ def _announce_and_warn(announce: Callable[[str], None], settings: Settings, url:
             "Without --base-url, paging links begin with the Host header of each request, which"
             " any client can forge: set --base-url to the address that clients use"
         )
-
-
-def _start_mongod_and_import_application(
-    settings: Settings, stack: ExitStack
-) -> "CreateApplication":
-    """Start the embedded mongod, if used, while the application is imported."""
-    with ThreadPoolExecutor(1) as pool:
-        starting = None
-        if not settings.mongo_url:
-            starting = pool.submit(
-                stack.enter_context, embedded_mongo.run_embedded_mongo(settings.data_dir)
-            )
-        from gateway.app import create_application
-
-        if starting is not None:
-            starting.result()
-    return functools.partial(create_application, settings)
 
 
 def _get_certificate_paths(settings: Settings) -> tuple[str, str] | None:

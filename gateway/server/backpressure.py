@@ -15,7 +15,6 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from gateway.client_address import group_address
 from gateway.exchange import MAX_WRITE_BYTES, get_client_address
-from gateway.server.connection_table import Connection
 from gateway.server.early_rejection import EarlyRejectionProtocol
 
 MAX_PIECE_BYTES = 2048
@@ -31,9 +30,6 @@ class BackpressureProtocol(EarlyRejectionProtocol):
     connection below it. Work on the next request does not start before they are read. Whatever
     waits for the client counts towards the budget of unread responses.
     """
-
-    connection: Connection
-    """Set by the listener."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -74,6 +70,9 @@ class BackpressureProtocol(EarlyRejectionProtocol):
     def parse(self, piece: bytes) -> None:
         """Parse the next bytes of the connection."""
         super().data_received(piece)
+
+    def has_more_requests(self) -> bool:
+        return bool(self._unparsed) or super().has_more_requests()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

@@ -1,29 +1,36 @@
-"""The interface of server and application: the application, its fast path, limits and headers."""
+"""The interface of server and application: the application, its fast path, limits and headers.
+
+Imports little, because the supervisor imports it too and needs no application.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from starlette.types import ASGIApp
-
-from gateway.cache.fast_path import FastResponse
 from gateway.limits.arrival_table import ArrivalTables
-from gateway.server.admission import Admission
 from gateway.server.logs import LogFormat
 from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES
 from storage.cache.write_counter import WriteCounter
 
-FastPathLookup: TypeAlias = Callable[[bytes, list[tuple[bytes, bytes]]], FastResponse | None]
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from gateway.cache.fast_path import FastResponse
+    from gateway.server.admission import Admission
+
+FastPathLookup: TypeAlias = Callable[[bytes, list[tuple[bytes, bytes]]], "FastResponse | None"]
 """From the target and headers of a GET to its cached response, or None to run the application."""
 
 
 class AppWithFastPath(NamedTuple):
     """An ASGI application, and the fast path by which the protocol may answer in its place."""
 
-    asgi_app: ASGIApp
+    asgi_app: "ASGIApp"
     fast_path: FastPathLookup | None = None
-    admission: Admission | None = None
+    admission: "Admission | None" = None
     """Lets the protocol reject requests itself; it is the one that the application uses."""
+    on_stop: Callable[[], None] = lambda: None
+    """Called when the gateway is about to stop, while requests are still served."""
 
 
 class SharedMemory(NamedTuple):
@@ -88,6 +95,9 @@ class ServerConfig:
     proxy_hops: int = 0
     """How many proxies before us append to `X-Forwarded-For`; 0 ignores the header."""
     drain_seconds: int = 10
+    """For the requests that are in progress when the service stops accepting connections."""
+    drain_notice_seconds: int = 0
+    """From SIGTERM until then: load balancers learn from the readiness probe to go elsewhere."""
     headers: tuple[tuple[str, str], ...] = ()
     """Sent with every response, including those that the protocol makes itself."""
     log_level: str = "info"

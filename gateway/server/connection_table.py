@@ -5,7 +5,10 @@ See docs/decisions/server/connections.md.
 
 import asyncio
 import contextlib
+import fcntl
 import socket
+import struct
+import termios
 from itertools import islice
 
 from gateway.client_address import group_address
@@ -16,6 +19,7 @@ from gateway.server.unread import ReadingPace, UnreadResponses, count_acked_byte
 MAX_COMPARED_CONNECTIONS = 64
 """Idle connections that are compared to find one to close."""
 _SWEEP_SECONDS = 1.0
+_INT = struct.Struct("i")
 
 
 class Connection:
@@ -39,6 +43,21 @@ class Connection:
             with contextlib.suppress(OSError):
                 self._sock.shutdown(socket.SHUT_RDWR)
 
+    def has_input(self) -> bool:
+        """Return whether the client has sent something that is not read yet."""
+        with contextlib.suppress(OSError):
+            return bool(self._sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+        return False
+
+    def has_unacked_output(self) -> bool:
+        """Return whether the peer's kernel has not acknowledged everything that was sent."""
+        with contextlib.suppress(OSError):
+            unacked: int = _INT.unpack(fcntl.ioctl(self._sock, termios.TIOCOUTQ, bytes(_INT.size)))[
+                0
+            ]
+            return unacked > 0
+        return False
+
     def keeps_pace(self, now: float) -> bool:
         """Return whether the client reads fast enough, if anything is unread."""
         if self.transport is None or not (self.is_write_paused or self.transport.is_closing()):
@@ -53,6 +72,8 @@ class ConnectionTable:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
+        self.is_draining = False
+        """Whether the worker is about to stop, so that connections end with a response."""
         self.log = LimitLog("floorgate.connections")
         self.unread = UnreadResponses(limits, self.log)
         self._connections: dict[Connection, None] = {}

@@ -8,15 +8,12 @@ import functools
 from typing import Any, cast
 
 from starlette.types import Scope
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from gateway.cache.cached_response import serialize_headers
 from gateway.exchange import get_client_address, get_request_id
 from gateway.server.admission import SCOPE_ADMISSION, Admission, Permit, Rejection
+from gateway.server.draining import DrainingProtocol
 
 MAX_DISCARDED_DIGITS = 5
 """Of the `Content-Length` of a body that is read and discarded: below 100,000 bytes."""
@@ -26,7 +23,7 @@ _APPLICATION_HEADERS = frozenset({b"transfer-encoding", b"upgrade", b"origin"})
 """Headers of requests that only the application can reject properly, such as by CORS."""
 
 
-class EarlyRejectionProtocol(HttpToolsProtocol):
+class EarlyRejectionProtocol(DrainingProtocol):
     """Ask `admission` for a slot when a request starts. Without it, the application does."""
 
     def __init__(self, *args: Any, admission: Admission | None = None, **options: Any) -> None:
@@ -71,7 +68,7 @@ class EarlyRejectionProtocol(HttpToolsProtocol):
 
         Its body, if it has one, is small enough to be discarded when it arrives.
         """
-        if not self._is_parsing or cycle.waiting_for_100_continue:
+        if not self._is_parsing or cycle.waiting_for_100_continue or self.is_draining:
             return False
         for name, value in cycle.scope["headers"]:
             if name in _APPLICATION_HEADERS:

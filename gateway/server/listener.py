@@ -55,12 +55,17 @@ class Listener:
         self._loop.add_reader(sock, self._accept)
 
     def close(self) -> None:
-        """Stop accepting. Connections go on."""
+        """Accept what waits, then stop accepting. Connections go on."""
+        self._accept()
         self._loop.remove_reader(self._sock)
         if self._retry_timer is not None:
             self._retry_timer.cancel()
+
+    def close_silent_connections(self) -> None:
+        """Close the connections that have not begun their TLS handshake."""
         for connection in list(self._silent):
-            self._close_silent(connection)
+            if not connection.has_input():
+                self._close_silent(connection)
 
     async def wait_closed(self) -> None:
         """Return at once: nothing is left to wait for."""

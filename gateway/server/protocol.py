@@ -114,7 +114,7 @@ class HttpProtocol(BackpressureProtocol):
         super().connection_lost(exc)
 
     def parse(self, piece: bytes) -> None:
-        if self._discarding_input:
+        if self._discarding_input or (self._has_announced_close and self._phase is _Phase.REQUEST):
             return
         self._unset_keepalive_if_required()
         self._buffered_bytes += len(piece)
@@ -155,6 +155,19 @@ class HttpProtocol(BackpressureProtocol):
 
     def _response_in_progress(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
+
+    def has_more_requests(self) -> bool:
+        return self._phase is _Phase.HEADERS or super().has_more_requests()
+
+    def close_if_idle(self) -> None:
+        """Close the connection unless a request is in progress or has begun to arrive."""
+        if self.transport.is_closing():
+            if not self.connection.has_unacked_output():
+                self.transport.abort()  # over TLS, do not wait until the client closes too
+            return
+        is_busy = self._phase is not _Phase.REQUEST or self._response_in_progress()
+        if not (is_busy or self.has_more_requests() or self.connection.has_input()):
+            self.transport.close()
 
     # Callbacks of the parser
 
@@ -201,6 +214,7 @@ class HttpProtocol(BackpressureProtocol):
         """Answer a plain GET from the response cache, if no response is in progress."""
         if (
             self._fast_path is None
+            or self.is_draining  # a response may have to say that the connection closes
             or self.parser.get_method() != b"GET"
             or self._response_in_progress()
             or self.flow.write_paused
@@ -316,11 +330,12 @@ class HttpProtocol(BackpressureProtocol):
         super().on_response_complete()
         if self.timeout_keep_alive_task is not None:
             self.connection.table.mark_idle(self.connection)
-        if self._phase is _Phase.BODY and self.cycle.response_complete:
+        is_early = self._phase is _Phase.BODY and self.cycle.response_complete
+        if is_early or self._has_announced_close:
             self._linger()
 
     def _linger(self) -> None:
-        """Read on for a moment after a response sent before the end of the body, then close.
+        """Read on for a moment after the last response or before the end of a body, then close.
 
         A client that waited for `100 Continue` may now leave its body out, so its next bytes
         may be the body or a new request: do not reuse the connection (RFC 9110, 10.1.1).

@@ -2,16 +2,22 @@
 
 import errno
 import logging
+import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 
 import click
 
-from gateway.errors import StartError
-from gateway.server import logs, worker
+from gateway.errors import StartError, TlsError
+from gateway.limits import arrival_table
+from gateway.server import logs
 from gateway.server.config import ServerConfig, SharedMemory
-from gateway.server.supervisor import Supervisor
+from gateway.server.supervision import handover, systemd
+from gateway.server.supervision.handover import Handover
+from gateway.server.supervision.supervisor import Supervisor, measure_shared_memory
+from storage.cache import write_counter
 
 _BACKLOG = 2048
 _BIND_ERROR_HINTS = {
@@ -47,34 +53,69 @@ def serve(
     port: int = 8443,
     workers: int = 1,
     on_ready: Callable[[str], None] = announce_ready,
+    fixed_options: Mapping[str, str] | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT, drain, and return the exit status.
 
     `on_ready` is called with the URL (`https://host:port`) once every worker serves. Status 0:
     drained; 1: could not start, for the reason on standard error; 130: a second SIGINT cut the
-    draining short.
+    draining short. SIGHUP runs this program anew in this process, with the same `fixed_options`
+    and without calling `on_ready` again.
     """
+    fixed_options = {"--host": host, "--port": str(port), **(fixed_options or {})}
     logs.configure_logging(server_config.log_level, server_config.log_format)
     try:
+        predecessor = handover.receive()
+        if predecessor is not None and predecessor.is_check:
+            _check_start(server_config, predecessor, fixed_options, workers)
+            return 0
         with ExitStack() as stack:
-            listeners = [stack.enter_context(listener) for listener in open_listeners(host, port)]
+            listeners = _get_listeners(predecessor, host, port)
+            for listener in listeners:
+                stack.enter_context(listener)
             url = _format_url(server_config, host, listeners[0].getsockname()[1])
-            return _run_workers(server_config, listeners, workers, lambda: on_ready(url))
-    except StartError as error:
+            return Supervisor(
+                server_config,
+                listeners,
+                workers=workers,
+                on_ready=lambda: on_ready(url),
+                fixed_options=fixed_options,
+                predecessor=predecessor,
+            ).run()
+    except (StartError, TlsError) as error:
         logging.shutdown()  # flush, so that the error is the last line
         click.echo(f"Error: {error}", err=True)
         return 1
 
 
-def _run_workers(
+def _check_start(
     server_config: ServerConfig,
-    listeners: list[socket.socket],
+    predecessor: Handover,
+    fixed_options: Mapping[str, str],
     workers: int,
-    on_ready: Callable[[], None],
-) -> int:
-    if workers > 1:
-        return Supervisor(server_config, listeners, workers=workers, on_ready=on_ready).run()
-    return worker.run_worker(server_config, listeners, SharedMemory.for_single_process(), on_ready)
+) -> None:
+    """Raise StartError or TlsError if this program cannot take over from another."""
+    from gateway.server import tls  # only here: a supervisor takes less memory without
+
+    predecessor.check_options(fixed_options, workers)
+    shared = (
+        write_counter.create_shared_memory(predecessor.slots),
+        arrival_table.create_shared_memory(),
+    )
+    predecessor.check_memory(measure_shared_memory(*shared))
+    for descriptor in shared:
+        os.close(descriptor)
+    if server_config.certificate is not None:
+        certificate, key = server_config.certificate
+        tls.create_ssl_context(Path(certificate), Path(key))
+    server_config.create_application(SharedMemory.for_single_process())
+
+
+def _get_listeners(predecessor: Handover | None, host: str, port: int) -> list[socket.socket]:
+    """Return the sockets of the previous program, or of systemd, or open new ones."""
+    if predecessor is not None:
+        return [socket.socket(fileno=descriptor) for descriptor in predecessor.listeners]
+    return systemd.take_listeners() or open_listeners(host, port)
 
 
 def open_listeners(host: str, port: int) -> list[socket.socket]:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import dataclasses
-import gc
 import logging
 import os
 import pickle
@@ -13,53 +12,34 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
-from pathlib import Path
-from types import FrameType
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
-import uvicorn
 import uvloop
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.errors import StartError, TlsError
 from gateway.limits.arrival_table import ArrivalTables
-from gateway.server import logs, tls
+from gateway.server import logs
 from gateway.server.config import (
-    AppWithFastPath,
     ConnectionLimits,
     ServerConfig,
     SharedMemory,
 )
 from gateway.server.connection_table import ConnectionTable
 from gateway.server.listener import Listener
-from gateway.server.protocol import build_http_protocol
-from storage.cache.write_counter import CounterSlot, WriteCounter
+from gateway.server.supervision.orders import (
+    EXIT_FORCED,
+    EXIT_START_FAILED,
+    READY_MESSAGE,
+    WorkerOrders,
+    max_stop_seconds,
+)
+from gateway.server.uvicorn_server import UvicornServer
+from storage.cache.write_counter import WriteCounter
 
-READY_MESSAGE = b"\0"
-"""Written by a worker to its channel once it serves. Anything else is its start-up error."""
-EXIT_START_FAILED = 3
-"""Exit status of a worker process if its application did not start."""
-EXIT_FORCED = 128 + signal.SIGINT
-"""Exit status after a second SIGINT."""
 _RESERVED_FILES = 256
-_GRACE_SECONDS = 5  # for the application's own shutdown, after draining
-
 _logger = logging.getLogger("floorgate.server")
-
-
-class WorkerOrders(NamedTuple):
-    """The data that the supervisor pickles to a worker's standard input.
-
-    The numbers are file descriptors that the worker inherits. Not sent as command-line arguments,
-    which every user of the machine can read: the settings may hold a database password.
-    """
-
-    server_config: ServerConfig
-    listeners: list[int]
-    channel: int
-    slot: CounterSlot
-    arrivals: int
 
 
 class EventLoop(uvloop.Loop):
@@ -72,11 +52,11 @@ class EventLoop(uvloop.Loop):
 
     def __init__(
         self,
-        limits: ConnectionLimits | None = None,
+        table: ConnectionTable | None = None,
         headers: Sequence[tuple[str, str]] = (),
     ) -> None:
         super().__init__()
-        self.connections = ConnectionTable(limits or ConnectionLimits())
+        self.connections = ConnectionTable(ConnectionLimits()) if table is None else table
         self._headers = headers
 
     async def create_server(self, *args: Any, **options: Any) -> Any:
@@ -93,50 +73,6 @@ class EventLoop(uvloop.Loop):
         return Listener(
             create_protocol, options["sock"], self.connections, self._headers, **tls_options
         )
-
-
-class UvicornServer(uvicorn.Server):
-    """uvicorn's server that reports when it serves, and returns after a signal."""
-
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_ready = on_ready
-        self._serve_task: asyncio.Task[Any] | None = None
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        self._serve_task = asyncio.current_task()
-        if self.should_exit:
-            return
-        await super().startup(sockets)
-        if self.started and not self.should_exit:
-            gc.collect()
-            gc.freeze()  # modules and schema live for ever: keep them out of later collections
-            self._on_ready()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        try:
-            async with asyncio.timeout(
-                (self.config.timeout_graceful_shutdown or 0) + _GRACE_SECONDS
-            ):
-                await super().shutdown(sockets)
-        except TimeoutError:
-            _logger.error("The application did not stop in time")
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Handle signals as uvicorn does, without raising them again: draining exits with 0."""
-        signals = (signal.SIGINT, signal.SIGTERM)
-        previous = {number: signal.signal(number, self.handle_exit) for number in signals}
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        super().handle_exit(sig, frame)
-        if self._serve_task is not None and not self.started:  # do not wait for the start
-            self._serve_task.get_loop().call_soon_threadsafe(self._serve_task.cancel)
 
 
 class _LifespanGuard:
@@ -184,59 +120,27 @@ def run_worker(
     shared: SharedMemory,
     on_ready: Callable[[], None],
 ) -> int:
-    """Serve until SIGTERM or SIGINT, drain, and return 0, or `EXIT_FORCED` on a second SIGINT.
+    """Serve until SIGTERM, SIGINT or `RETIRE_SIGNAL`, drain, and return 0.
 
-    Must run in the main thread. Raises StartError if the application cannot start.
+    Returns `EXIT_FORCED` on a second SIGINT. Must run in the main thread. Raises StartError if the
+    application cannot start.
     """
     limits = bound_by_open_files(server_config.limits, _raise_open_file_limit())
     try:
         application = server_config.create_application(shared)
         guard = _LifespanGuard(application.asgi_app)
-        config = build_uvicorn_config(server_config, application._replace(asgi_app=guard))
-        server = UvicornServer(config, on_ready)
+        table = ConnectionTable(limits)
+        server = UvicornServer(server_config, application._replace(asgi_app=guard), table, on_ready)
     except Exception as error:
         raise _to_start_error(error) from error
     try:
-        with asyncio.Runner(
-            loop_factory=lambda: EventLoop(limits, server_config.headers)
-        ) as runner:
+        with asyncio.Runner(loop_factory=lambda: EventLoop(table, server_config.headers)) as runner:
             runner.run(server.serve(list(listeners)))
     except asyncio.CancelledError:
         return 0  # stopped while it was starting
     except SystemExit:
         raise _to_start_error(guard.error) from guard.error
     return EXIT_FORCED if server.force_exit else 0
-
-
-def build_uvicorn_config(
-    server_config: ServerConfig, application: AppWithFastPath
-) -> uvicorn.Config:
-    """Configure uvicorn: our protocol and log, no WebSockets, no headers added by uvicorn."""
-    certificate = server_config.certificate
-    secure: dict[str, Any] = {}
-    if certificate is not None:
-        context = tls.create_ssl_context(Path(certificate[0]), Path(certificate[1]))
-        secure["ssl_context_factory"] = lambda config, default: context
-    return uvicorn.Config(
-        application.asgi_app,
-        http=build_http_protocol(
-            server_config.limits,
-            application.fast_path,
-            application.admission,
-            server_config.proxy_hops,
-        ),
-        ws="none",
-        lifespan="on",
-        interface="asgi3",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        headers=list(server_config.headers),
-        timeout_keep_alive=server_config.limits.keep_alive_seconds,
-        timeout_graceful_shutdown=server_config.drain_seconds,
-        **secure,
-    )
 
 
 def _to_start_error(error: BaseException | None) -> StartError:
@@ -272,7 +176,7 @@ def _exit_with_parent(channel: socket.socket, server_config: ServerConfig) -> No
     with contextlib.suppress(OSError):
         channel.recv(1)
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(server_config.drain_seconds + 2 * _GRACE_SECONDS)
+    time.sleep(max_stop_seconds(server_config))
     os._exit(1)
 
 

@@ -24,6 +24,8 @@ async def _lifespan(receive: Receive, send: Send) -> None:
             attempts.write("x")
         raise StartError("the application is broken")
     await asyncio.sleep(float(os.environ.get("SMALL_APP_START_SECONDS", "0")))
+    while (slow := os.environ.get("SMALL_APP_SLOW_START")) and Path(slow).exists():
+        await asyncio.sleep(0.05)
     if started := os.environ.get("SMALL_APP_PIDS"):
         (Path(started) / str(os.getpid())).touch()
     await send({"type": "lifespan.startup.complete"})
@@ -34,11 +36,18 @@ async def _lifespan(receive: Receive, send: Send) -> None:
 
 
 def create(shared: SharedMemory) -> AppWithFastPath:
-    """`/pid` says which process answers; `/sleep/0.5` takes its time; `/exit` ends the process;
+    """`/pid` says which process answers; `/sleep/0.5` takes its time; `/wait` waits for
+    the file `SMALL_APP_GATE`; `/exit` ends the process;
     `/write` counts a write; `/say` writes to standard output. `remaining` counts all requests.
+    `/health/ready` is 503 once the process is about to stop.
     """
     sleeping = 0
+    is_stopping = False
     limiter = RateLimiter(1 / 3600, 1000, shared.arrivals.keys)
+
+    def announce_stop() -> None:
+        nonlocal is_stopping
+        is_stopping = True
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -53,8 +62,10 @@ def create(shared: SharedMemory) -> AppWithFastPath:
             sys.stdout.flush()
         if word == "write":
             shared.write_counter.increment()
-        sleeping += word == "sleep"
-        await asyncio.sleep(float(seconds or 0))
+        sleeping += word in ("sleep", "wait")
+        while word == "wait" and not Path(os.environ["SMALL_APP_GATE"]).exists():
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(float(seconds) if word == "sleep" else 0)
         body = orjson.dumps(
             {
                 "pid": os.getpid(),
@@ -65,10 +76,11 @@ def create(shared: SharedMemory) -> AppWithFastPath:
             }
         )
         headers = [(b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        status = 503 if is_stopping and word == "health" else 200
+        await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    return AppWithFastPath(AccessLogMiddleware(app))
+    return AppWithFastPath(AccessLogMiddleware(app), on_stop=announce_stop)
 
 
 def create_expected_failure(shared: SharedMemory) -> AppWithFastPath:

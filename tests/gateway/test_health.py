@@ -12,7 +12,7 @@ from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import ConnectionSettings
 from storage.setup.database import open_database
-from tests.fixtures import World
+from tests.fixtures import World, open_client, run_gateway
 
 pytestmark = pytest.mark.anyio
 
@@ -33,6 +33,20 @@ async def test_a_process_that_reaches_its_database_is_ready(world: World) -> Non
         health = HealthEndpoints(lambda: client[world.database])
         response = await health.readiness(REQUEST)
     assert (response.status_code, response.body) == (200, b'{"status":"ready"}')
+
+
+async def test_a_gateway_that_is_about_to_stop_is_live_and_serves_but_is_not_ready(
+    world: World,
+) -> None:
+    async with (
+        run_gateway(world.settings()) as gateway,
+        open_client(gateway, world.keys.full) as client,
+    ):
+        assert (await client.get("/health/ready")).status_code == 200
+        gateway.build_app_with_fast_path().on_stop()
+        assert (await client.get("/health/ready")).status_code == 503
+        assert (await client.get("/health/live")).status_code == 200
+        assert (await client.get("/v1/units")).status_code == 200
 
 
 class Pings:

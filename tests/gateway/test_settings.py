@@ -42,6 +42,7 @@ CHANGED = Settings(
     bad_key_limit=15,
     bad_key_burst=16,
     drain_seconds=7,
+    drain_notice_seconds=3,
     audit_days=8,
     request_seconds=8,
     log_level="error",

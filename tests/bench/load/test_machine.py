@@ -129,3 +129,12 @@ def test_the_machine_is_described_with_every_version_that_counts() -> None:
 
 def test_the_load_average_is_that_of_the_last_minute() -> None:
     assert f"{machine.load_average():.2f}" == f"{os.getloadavg()[0]:.2f}"
+
+
+def test_a_process_is_measured_with_its_children() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        alone = machine.memory_mb(child.pid)["rss"]
+        together = machine.sum_memory_mb(os.getpid())
+        assert together["rss"] > machine.memory_mb(os.getpid())["rss"] / 2 + alone
+        assert machine.sum_cpu_seconds(os.getpid()) > 0
+        child.kill()

@@ -14,7 +14,7 @@ import uvicorn
 
 from gateway.app import Gateway
 from gateway.cache.fast_path import FastPath
-from gateway.server import worker
+from gateway.server import uvicorn_server
 from gateway.server.config import ServerConfig
 from gateway.server.connection_table import ConnectionTable
 from gateway.server.listener import Listener
@@ -132,7 +132,7 @@ async def serve_with_fast_path(
     gateway = Gateway(settings)
     application = gateway.build_app_with_fast_path()
     service = ServerConfig(lambda _: application, headers=(("x-content-type-options", "nosniff"),))
-    config = worker.build_uvicorn_config(service, application)
+    config = uvicorn_server.build_uvicorn_config(service, application)
     server = uvicorn.Server(config)
 
     async def create_server(create_protocol: Any, *, sock: socket.socket, **_: Any) -> Listener:

@@ -2,9 +2,12 @@
 
 import json
 import signal
+import time
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
 from tests.gateway.floorgate_process import (
@@ -115,6 +118,95 @@ def test_the_demo_is_routable_from_the_start_and_made_so_once(tmp_path: Path) ->
                 assert response.json()["data"]["distance_method"] == "pathfinding"
             reported.append(server.end()[2].count("Making the demo map routable"))
     assert reported == [1, 0]
+
+
+def test_a_reload_keeps_the_key_of_the_demo_and_mongod(tmp_path: Path) -> None:
+    with run_serve_command(tmp_path, "--demo") as server, server.client(demo_key(server)) as client:
+        databases = processes_of(tmp_path, "mongod")
+        wait_for_reload(server)
+        assert client.get("/v1/units").status_code == 200
+        with run_serve_command(tmp_path, "--demo"):  # ends the keys of gateways that have ended
+            assert client.get("/v1/units").status_code == 200
+        assert processes_of(tmp_path, "mongod") == databases != []
+        status, output, _ = server.end()
+        assert (status, output.count("ready")) == (0, 0)
+
+
+def wait_for_reload(server: Server) -> None:
+    server.process.send_signal(signal.SIGHUP)
+    wait_for_log_line(server, "Reloaded")
+
+
+def wait_for_log_line(server: Server, message: str) -> dict[str, str]:
+    """Read standard error up to a line whose message begins so."""
+    assert server.process.stderr is not None
+    for line in server.process.stderr:
+        if f'"message":"{message}' in line:
+            fields: dict[str, str] = json.loads(line)
+            return fields
+    raise AssertionError(f"the service has ended without the line {message}")
+
+
+def test_a_reload_reads_the_settings_in_a_file_and_refuses_what_cannot_change(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "settings"
+    file.write_text("# settings\nFLOORGATE_LOG_LEVEL=info\nFLOORGATE_BASE_URL=https://a.example\n")
+    with run_serve_command(tmp_path / "data", "--env-file", file) as server:
+        with server.client() as client:
+            assert "https://a.example" in base_url(client)
+            file.write_text("FLOORGATE_BASE_URL=https://b.example\n")
+            wait_for_reload(server)
+            while "https://b.example" not in base_url(
+                client
+            ):  # the worker before answers once more
+                time.sleep(0.05)
+            for line, reason in (
+                ("FLOORGATE_HOST=::1", "--host cannot change from 127.0.0.1 to ::1"),
+                ("FLOORGATE_WORKERS=1000", "--workers can be 31 at most"),
+                ("FLOORGATE_WORKERS=none", "'none' is not a valid integer range"),
+            ):
+                file.write_text(line)
+                server.process.send_signal(signal.SIGHUP)
+                assert reason in wait_for_log_line(server, "The reload failed")["reason"]
+            assert "https://b.example" in base_url(client)
+        assert server.end()[0] == 0
+
+
+def base_url(client: httpx.Client) -> str:
+    """What the worker that answers takes for the address of the service."""
+    url: str = client.get("/v1/openapi.json").json()["servers"][0]["url"]
+    return url
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("FLOORGATE_NONSENSE=1", "settings, line 1: must be a variable of a setting"),
+        ("\nno words\n", "settings, line 2: must be a variable of a setting"),
+        (None, "settings: No such file or directory"),
+    ],
+)
+def test_a_file_of_settings_that_cannot_be_used_is_named(
+    text: str | None, sentence: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "settings"
+    if text is not None:
+        file.write_text(text)
+    ended = floorgate("serve", "--env-file", file)
+    assert ended.returncode == 2
+    assert sentence in ended.stderr.splitlines()[-1]
+
+
+def processes_of(data_dir: Path, program: str) -> list[str]:
+    """The ids of the processes of a program that name the directory."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            command, *arguments = path.read_text().split("\0")
+            if Path(command).name == program and str(data_dir) in " ".join(arguments):
+                found.append(path.parent.name)
+    return found
 
 
 def test_what_is_written_to_the_demo_is_there_after_a_restart(tmp_path: Path) -> None:

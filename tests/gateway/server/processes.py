@@ -15,7 +15,7 @@ import httpx
 import orjson
 
 CHECKOUT = Path(__file__).parents[3]
-TIMEOUT_SECONDS = 30
+TIMEOUT_SECONDS = 60
 PROGRAM = """
 import orjson, sys
 from gateway.server.server import serve
@@ -38,16 +38,19 @@ class ServerProcess:
         application: str = "create",
         service: Mapping[str, Any] | None = None,
         environment: Mapping[str, str] | None = None,
+        log: Path | None = None,
         **options: Any,
     ) -> None:
         options = {"service": service or {}, "port": 0, **options}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, application, orjson.dumps(options).decode()],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=CHECKOUT,
-            env={**os.environ, **(environment or {})},
-        )
+        with contextlib.ExitStack() as stack:  # a log in a file can be read while the server runs
+            errors = subprocess.PIPE if log is None else stack.enter_context(log.open("wb"))
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", PROGRAM, application, orjson.dumps(options).decode()],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                cwd=CHECKOUT,
+                env={**os.environ, **(environment or {})},
+            )
 
     def address(self) -> str:
         """Waits for the `ready` line."""
@@ -60,7 +63,7 @@ class ServerProcess:
     def wait_for_exit(self) -> tuple[int, str, str]:
         """Exit status, and the rest of standard output and error."""
         output, errors = self.process.communicate(timeout=TIMEOUT_SECONDS)
-        return self.process.returncode, output.decode(), errors.decode()
+        return self.process.returncode, output.decode(), (errors or b"").decode()
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         self.process.send_signal(number)
@@ -78,6 +81,11 @@ Start: TypeAlias = Callable[..., ServerProcess]
 def get(url: str) -> httpx.Response:
     """On a fresh connection; not verifying spares the reading of all authorities."""
     return httpx.get(url, verify=False, timeout=TIMEOUT_SECONDS)
+
+
+def keeping_client() -> httpx.Client:
+    """A client that never closes its connection itself."""
+    return httpx.Client(timeout=TIMEOUT_SECONDS, limits=httpx.Limits(keepalive_expiry=None))
 
 
 def pid(address: str) -> int:

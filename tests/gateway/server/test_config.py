@@ -24,6 +24,7 @@ def test_a_configuration_survives_pickling_for_worker_processes() -> None:
         ConnectionLimits(header_seconds=1.5, max_headers=7),
         proxy_hops=2,
         drain_seconds=3,
+        drain_notice_seconds=4,
         headers=(("x-content-type-options", "nosniff"),),
         log_level="debug",
         log_format="text",

@@ -13,7 +13,7 @@ import pytest
 from gateway.errors import StartError
 from gateway.server import tls
 from gateway.server.server import open_listeners, security_headers
-from gateway.server.worker import EXIT_FORCED
+from gateway.server.supervision.orders import EXIT_FORCED
 from tests.gateway.server.processes import (
     Start,
     get,

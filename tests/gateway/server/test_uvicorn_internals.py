@@ -35,7 +35,7 @@ async def app(scope: object, receive: object, send: object) -> None:
             ),
         ),
         (FlowControl, "resume_reading"),
-        (uvicorn.Server, "startup shutdown serve capture_signals handle_exit"),
+        (uvicorn.Server, "startup shutdown serve on_tick capture_signals handle_exit"),
     ],
 )
 def test_uvicorn_has_the_methods_we_call_or_override(owner: type, names: str) -> None:

@@ -20,7 +20,9 @@ from gateway.errors import StartError
 from gateway.server import tls
 from gateway.server.config import AppWithFastPath, ConnectionLimits, ServerConfig, SharedMemory
 from gateway.server.server import open_listeners
-from gateway.server.worker import EXIT_FORCED, bound_by_open_files, build_uvicorn_config, run_worker
+from gateway.server.supervision.orders import EXIT_FORCED
+from gateway.server.uvicorn_server import build_uvicorn_config
+from gateway.server.worker import bound_by_open_files, run_worker
 from tests.gateway import small_app
 from tests.gateway.log_lines import capture_log_lines
 
@@ -207,12 +209,11 @@ def test_uvicorn_is_configured_as_the_service_is(tmp_path: Path) -> None:
             small_app.create,
             (str(certificate), str(key)),
             ConnectionLimits(keep_alive_seconds=7),
-            drain_seconds=8,
         ),
         AppWithFastPath(lifespan()),
     )
     config.load()
-    assert (config.timeout_keep_alive, config.timeout_graceful_shutdown) == (7, 8)
+    assert config.timeout_keep_alive == 7
     assert config.is_ssl
     context = config.ssl
     assert isinstance(context, ssl.SSLContext)

@@ -16,8 +16,8 @@ import pytest
 from gateway.errors import StartError
 from gateway.server.config import ServerConfig
 from gateway.server.server import open_listeners
-from gateway.server.supervisor import Supervisor
-from gateway.server.worker import EXIT_FORCED
+from gateway.server.supervision.orders import EXIT_FORCED
+from gateway.server.supervision.supervisor import Supervisor
 from tests.gateway import small_app
 from tests.gateway.server.processes import (
     TIMEOUT_SECONDS,

@@ -1,0 +1,38 @@
+"""`--env-file`: settings in a file of variables, which a reload reads anew."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gateway.settings import ALL_OPTIONS, environment_variable, warn_if_readable_by_others
+
+_SETTINGS = {environment_variable(name): name for name in ALL_OPTIONS}
+
+
+def read_env_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
+    """Use the variables in a file as defaults of a command, as a callback of click.
+
+    Options and variables of the environment go before. Raises click.BadParameter.
+    """
+    if path is None:
+        return None
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}") from error
+    values: dict[str, Any] = {}
+    for number, line in enumerate(map(str.strip, lines), start=1):
+        if not line or line.startswith("#"):
+            continue
+        variable, _separator, value = line.partition("=")
+        if variable not in _SETTINGS:
+            raise click.BadParameter(
+                f"{path}, line {number}: must be a variable of a setting and its value, such as"
+                " FLOORGATE_WORKERS=2"
+            )
+        values[_SETTINGS[variable]] = value
+    if "mongo_url" in values:
+        warn_if_readable_by_others(path, values["mongo_url"])
+    ctx.default_map = {**(ctx.default_map or {}), **values}
+    return path

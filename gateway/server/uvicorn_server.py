@@ -1,0 +1,159 @@
+"""uvicorn's server as a worker runs it: it reports that it serves, and drains on a signal."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import socket
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+from types import FrameType
+from typing import Any, cast
+
+import uvicorn
+
+from gateway.server import tls
+from gateway.server.config import AppWithFastPath, ServerConfig
+from gateway.server.connection_table import ConnectionTable
+from gateway.server.listener import Listener
+from gateway.server.protocol import HttpProtocol, build_http_protocol
+from gateway.server.supervision.orders import GRACE_SECONDS, RETIRE_SIGNAL
+
+_POLL_SECONDS = 0.05
+_IDLE_SECONDS = 1.0
+"""For requests that are on their way on idle connections when the service stops."""
+_RETIRED_IDLE_SHARE = 0.8
+"""Of the drain seconds: a worker that was replaced closes no idle connection before."""
+
+_logger = logging.getLogger("floorgate.server")
+
+
+class UvicornServer(uvicorn.Server):
+    """uvicorn's server that reports when it serves, and returns after a signal."""
+
+    def __init__(
+        self,
+        server_config: ServerConfig,
+        application: AppWithFastPath,
+        table: ConnectionTable,
+        on_ready: Callable[[], None],
+    ) -> None:
+        super().__init__(build_uvicorn_config(server_config, application))
+        self._server_config = server_config
+        self._on_stop = application.on_stop
+        self._table = table
+        self._on_ready = on_ready
+        self._serve_task: asyncio.Task[Any] | None = None
+        self._accept_until = 0.0
+        """When to stop accepting connections, once a signal has come."""
+        self._idle_seconds = 0.0
+        """How long idle connections stay open then."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._serve_task = asyncio.current_task()
+        if self.should_exit:
+            return
+        await super().startup(sockets)
+        if self.started and not self.should_exit:
+            gc.collect()
+            gc.freeze()  # modules and schema live for ever: keep them out of later collections
+            self._on_ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        should_exit = await super().on_tick(counter)
+        return should_exit and (self.force_exit or time.monotonic() >= self._accept_until)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        for listener in sockets or ():
+            listener.close()
+        try:
+            async with asyncio.timeout(self._server_config.drain_seconds):
+                await self._wait_for_connections()
+        except TimeoutError:
+            await self._cancel_requests()
+        try:
+            async with asyncio.timeout(GRACE_SECONDS):
+                if not self.force_exit:
+                    await self.lifespan.shutdown()
+        except TimeoutError:
+            _logger.error("The application did not stop in time")
+
+    async def _wait_for_connections(self) -> None:
+        """Wait for all connections to end, and close idle ones after a while."""
+        accepted_until = time.monotonic()
+        while (len(self._table) or self.server_state.tasks) and not self.force_exit:
+            await super().on_tick(0)  # responses have the current date
+            if time.monotonic() >= accepted_until + self._idle_seconds:
+                for listener in cast(list[Listener], self.servers):
+                    listener.close_silent_connections()
+                for protocol in cast(list[HttpProtocol], list(self.server_state.connections)):
+                    protocol.close_if_idle()
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def _cancel_requests(self) -> None:
+        """Let the application answer 503 to the requests that take too long."""
+        if tasks := list(self.server_state.tasks):
+            _logger.error("%d requests did not end in time", len(tasks))
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=GRACE_SECONDS)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Handle signals as uvicorn does, without raising them again: draining exits with 0."""
+        signals = (signal.SIGINT, signal.SIGTERM, RETIRE_SIGNAL)
+        previous = {number: signal.signal(number, self.handle_exit) for number in signals}
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        is_first = not self.should_exit
+        super().handle_exit(sig, frame)
+        self._table.is_draining = True
+        drain_seconds = self._server_config.drain_seconds
+        if sig == RETIRE_SIGNAL:
+            self._idle_seconds = _RETIRED_IDLE_SHARE * drain_seconds
+        else:
+            self._idle_seconds = min(_IDLE_SECONDS, drain_seconds / 2)
+            self._on_stop()
+            if is_first:
+                self._accept_until = time.monotonic() + self._server_config.drain_notice_seconds
+        if self._serve_task is not None and not self.started:  # do not wait for the start
+            self._serve_task.get_loop().call_soon_threadsafe(self._serve_task.cancel)
+
+
+def build_uvicorn_config(
+    server_config: ServerConfig, application: AppWithFastPath
+) -> uvicorn.Config:
+    """Configure uvicorn: our protocol and log, no WebSockets, no headers added by uvicorn."""
+    certificate = server_config.certificate
+    secure: dict[str, Any] = {}
+    if certificate is not None:
+        context = tls.create_ssl_context(Path(certificate[0]), Path(certificate[1]))
+        secure["ssl_context_factory"] = lambda config, default: context
+    return uvicorn.Config(
+        application.asgi_app,
+        http=build_http_protocol(
+            server_config.limits,
+            application.fast_path,
+            application.admission,
+            server_config.proxy_hops,
+        ),
+        ws="none",
+        lifespan="on",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        headers=list(server_config.headers),
+        timeout_keep_alive=server_config.limits.keep_alive_seconds,
+        **secure,
+    )
