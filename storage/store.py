@@ -136,9 +136,7 @@ class Store:
                 _build_page_branch(number, kind, scope, where, page_request)
                 for number, where in enumerate(part)
             ]
-            documents = await self._run_union(
-                kind, branches, batchSize=page_request.limit * len(part)
-            )
+            documents = await self._run_union(kind, branches)
             documents_by_branch: list[list[Document]] = [[] for _ in part]
             for document in documents:
                 documents_by_branch[document.pop(BRANCH_FIELD)].append(document)
@@ -243,13 +241,13 @@ class Store:
         return counts
 
     async def _run_union(
-        self, kind: RecordType[Any], branches: list[list[Document]], **options: Any
+        self, kind: RecordType[Any], branches: list[list[Document]]
     ) -> list[Document]:
         first, *others = branches
         unions = [{"$unionWith": {"coll": kind.name, "pipeline": branch}} for branch in others]
         with driver.translate_errors():
             return await driver.aggregate_documents(
-                self.database, kind.name, [*first, *unions], self._session, **options
+                self.database, kind.name, [*first, *unions], self._session
             )
 
     async def _find_documents(

@@ -62,6 +62,31 @@ async def find_documents(
     order = {"sort": sort} if sort else {}
     options = {"skip": skip, "limit": limit, "batchSize": limit, **order}
     command = {"find": collection, "filter": where, "projection": projection, **options}
+    if (documents := await _read_whole(database, collection, command, session)) is not None:
+        return documents
+    cursor = (await _open(database, collection, session)).find(
+        where, projection, skip=skip, limit=limit, batch_size=limit, session=session
+    )
+    return await (cursor.sort([*sort.items()]) if sort else cursor).to_list(None)
+
+
+async def aggregate_documents(
+    database: Database, collection: str, pipeline: Pipeline, session: Session | None = None
+) -> list[Document]:
+    """Return all documents that an aggregation produces, as `find_documents` does."""
+    options = {"pipeline": pipeline, "cursor": {"batchSize": NO_LIMIT}}
+    command = {"aggregate": collection, **options}
+    if (documents := await _read_whole(database, collection, command, session)) is not None:
+        return documents
+    opened = await _open(database, collection, session)
+    cursor = opened.aggregate(pipeline, session=session)
+    return await (cursor if hasattr(cursor, "to_list") else await cursor).to_list(None)
+
+
+async def _read_whole(
+    database: Database, collection: str, command: Document, session: Session | None
+) -> list[Document] | None:
+    """Return all that a command finds; None if that takes more than one reply, or was lost."""
     try:
         if session is None:
             reply = await _read(database, command)
@@ -70,31 +95,12 @@ async def find_documents(
     except AutoReconnect as error:
         if error.timeout or session:
             raise
-    else:
-        if not (cursor_id := reply["cursor"]["id"]):
-            documents: list[Document] = reply["cursor"]["firstBatch"]
-            return documents
+        return None
+    if cursor_id := reply["cursor"]["id"]:
         await database.command("killCursors", collection, cursors=[cursor_id], session=session)
-    found = database[collection]
-    if session is None:
-        found = await _at_snapshot(database, collection)
-    cursor = found.find(
-        where, projection, skip=skip, limit=limit, batch_size=limit, session=session
-    )
-    return await (cursor.sort([*sort.items()]) if sort else cursor).to_list(None)
-
-
-async def aggregate_documents(
-    database: Database,
-    collection: str,
-    pipeline: Pipeline,
-    session: Session | None = None,
-    **options: Any,
-) -> list[Document]:
-    """Return all documents that an aggregation produces, in a transaction or not."""
-    read = database[collection] if session else await _at_snapshot(database, collection)
-    cursor = read.aggregate(pipeline, session=session, **options)
-    return await (cursor if hasattr(cursor, "to_list") else await cursor).to_list(None)
+        return None
+    documents: list[Document] = reply["cursor"]["firstBatch"]
+    return documents
 
 
 async def _read(database: Database, command: Document) -> Document:
@@ -163,17 +169,14 @@ async def _send(
         await asyncio.sleep(_RETRY_SECONDS)
 
 
-async def _at_snapshot(database: Database, collection: str) -> Collection:
-    """Return the collection with reads at the operation's snapshot, for the driver's cursors."""
+async def _open(database: Database, collection: str, session: Session | None) -> Collection:
+    """Return the collection for a cursor, which reads in the transaction or at the snapshot."""
+    if session is not None:
+        return database[collection]
     deployment = topology.of(database.client)
     members = deployment.choose_members()
     operation = get_operation()
-    snapshot_time = None
-    if operation is not None:
-        if operation.get_snapshot_time() is None:
-            any_document = {"find": collection, "projection": {"_id": 1}, "limit": 1}
-            await _read(database, any_document)
-        snapshot_time = operation.get_snapshot_time()
+    snapshot_time = None if operation is None else operation.get_snapshot_time()
     clock = deployment.clock.now()
     concern = _SnapshotConcern(_build_concern(clock, snapshot_time, is_local=False))
     return database[collection].with_options(read_concern=concern, read_preference=members)

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from resolvers import processed_maps, unit_maps
-from resolvers.administration import catalog
+from resolvers.administration import imports
 from resolvers.processes import process_pool
 from resolvers.request.errors import RefusedDocumentError
 from rest import disconnection
@@ -102,7 +102,7 @@ async def test_an_import_and_the_processing_of_a_map_have_no_deadline(
         remaining.append(driver.remaining_seconds())
         raise RefusedDocumentError("no")
 
-    monkeypatch.setattr(catalog, "import_catalog", refuse)
+    monkeypatch.setattr(imports, "import_catalog", refuse)
     monkeypatch.setattr(processed_maps, "process_and_publish", refuse)
     async with (
         run_gateway(world.settings()) as gateway,

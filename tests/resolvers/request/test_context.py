@@ -74,8 +74,9 @@ async def test_the_log_is_incomplete_where_an_archive_is_missing(
     async def read_nothing(_: str) -> None:
         return None
 
+    routing = {"network": "0" * 64, "network_state": {"source": None, "feet_per_unit": None}}
     await database["maps"].insert_one(
-        {"_id": "m", "asset_id": "oak", "name": "M", "network": "0" * 64, **STAMPS},
+        {"_id": "m", "asset_id": "oak", "name": "M", **routing, **STAMPS},
         bypass_document_validation=True,
     )
     routers = RoutableMapCache(read_nothing)
