@@ -217,11 +217,13 @@ async def _run_in_transaction(client: Client, work: Callable[[Session], Awaitabl
 async def open_causal_session(client: Client) -> AsyncIterator[Session]:
     """Open a session; all reads that begin after it see what was written in it."""
     async with await _await_if_needed(client.start_session()) as session:
-        yield session
-        # Not after an error: what an aborted transaction has read may never have a majority.
-        topology.of(client).clock.advance(session.operation_time)
-        if (operation := get_operation()) is not None:
-            operation.end_snapshot()
+        try:
+            yield session
+            # Not after an error: what an aborted transaction has read may never have a majority.
+            topology.of(client).clock.advance(session.operation_time)
+        finally:
+            if (operation := get_operation()) is not None:
+                operation.end_snapshot()
 
 
 @asynccontextmanager

@@ -113,7 +113,9 @@ async def _read(database: Database, command: Document) -> Document:
         if operation.first_read is None:
             return await _read_first(database, command, operation)
         await operation.first_read.wait()
-    reply, _ = await _send(database, command, snapshot_time)
+    reply, shown = await _send(database, command, snapshot_time)
+    if shown is not None:
+        operation.snapshot_time = shown  # another one if the collection has been replaced
     return reply
 
 

@@ -64,6 +64,20 @@ async def test_an_operation_sees_what_it_has_written_itself(things: Any) -> None
         assert await read(things) == await aggregate(things) == [1, 1]
 
 
+async def test_an_operation_reads_anew_after_its_transaction_failed(things: Any) -> None:
+    """It may have failed because of what others have written since."""
+
+    async def fail(session: driver.Session) -> None:
+        raise LookupError
+
+    with driver.limit_time(60):
+        assert await read(things) == [0, 0]
+        await things["things"].update_one({"_id": 1}, {"$set": {"value": 1}})
+        with pytest.raises(LookupError):
+            await driver.run_in_transaction(things.client, fail)
+        assert await read(things) == [1, 0]
+
+
 async def test_reads_that_begin_together_see_the_same_snapshot(things: Any) -> None:
     async def change() -> None:
         for value in range(1, 40):
