@@ -3,7 +3,9 @@
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,7 +38,9 @@ def try_scenario(deployment: Deployment, scenario: Scenario, longest_allowed: fl
         with_leavers=scenario.with_leavers,
         with_importer=scenario.with_importer,
     )
-    verdict = judge(played, longest_allowed)
+    # In a process of its own, so that it does not compete with the proxies for this interpreter.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as judges:
+        verdict = judges.submit(judge, played, longest_allowed).result()
     verdict.counts["tries"] += 1
     if verdict.violations:
         _save_history(deployment.directory / f"{scenario.name}.jsonl", played)

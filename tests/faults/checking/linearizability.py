@@ -12,6 +12,13 @@ from dataclasses import dataclass, replace
 
 from tests.faults.checking.history import Operation
 
+MAX_STATES = 50_000
+"""Orders that are tried of a register; ordinary histories take one for each operation."""
+
+
+class UndecidedError(Exception):
+    """There are too many orders to try."""
+
 
 @dataclass(slots=True)
 class _Event:
@@ -29,7 +36,7 @@ class _Event:
 def find_violation(operations: Sequence[Operation], initial: str | None = None) -> Operation | None:
     """Return None if the operations of a register are linearizable.
 
-    Otherwise return the operation up to whose end no order was found.
+    Otherwise return the operation up to whose end no order was found. Raises UndecidedError.
     """
     operations = _drop_unobserved(operations)
     head = _link_events(operations)
@@ -57,6 +64,8 @@ def find_violation(operations: Sequence[Operation], initial: str | None = None) 
         if follows and not (operation.is_unknown and after == state):
             memo = done | 1 << event.number, after
             if memo not in seen:
+                if len(seen) == MAX_STATES:
+                    raise UndecidedError
                 seen.add(memo)
                 undo.append((event, state))
                 done, state = memo

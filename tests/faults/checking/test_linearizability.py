@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.faults.checking.history import Action, Operation
-from tests.faults.checking.linearizability import find_violation
+from tests.faults.checking.linearizability import UndecidedError, find_violation
 
 
 def op(action: Action, value: str | None, invoked: float, returned: float = math.inf) -> Operation:
@@ -177,3 +177,11 @@ def test_thousands_of_operations_are_checked() -> None:
     assert find_violation(operations) is None
     bad = op("read", "v2001", 3_990.95, 3_990.99)
     assert find_violation([*operations, bad]) is not None
+
+
+def test_a_search_that_would_not_end_is_given_up() -> None:
+    """Each of the unknown writes may have happened before each of the reads, or after."""
+    operations = [op("write", f"v{number}", 0) for number in range(30)]
+    operations += [op("remove", f"v{number}", 0) for number in range(30)]
+    with pytest.raises(UndecidedError):
+        find_violation([*operations, op("read", "never", 1, 2)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tests.faults.checking import requests as request_checks
 from tests.faults.checking.history import Operation, Page, Request, by_register, read_extras
-from tests.faults.checking.linearizability import find_violation
+from tests.faults.checking.linearizability import UndecidedError, find_violation
 from tests.faults.checking.requests import Outage
 from tests.faults.checking.staleness import StaleRead, find_stale_reads
 
@@ -144,7 +144,11 @@ def _judge_register(
             Operation(register, "read", played.final[register], *_after(operations), "the database")
         )
     verdict.counts["checked operations"] += len(checked)
-    impossible = find_violation(checked, played.initial.get(register))
+    try:
+        impossible = find_violation(checked, played.initial.get(register))
+    except UndecidedError:
+        verdict.violations.append(f"too many orders of {register} to check")
+        return
     if impossible is not None:
         verdict.counts["not linearizable"] += 1
         verdict.violations.append(f"not linearizable at {impossible}")
