@@ -144,6 +144,8 @@ class Network:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for _ in range(2):  # what was aborted is closed in the next turn
+            await asyncio.sleep(0)
 
     def _accept(self, member: int) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -167,6 +169,9 @@ class Network:
         except OSError:
             _reset(writer)
             return
+        except asyncio.CancelledError:
+            writer.transport.abort()
+            raise
         link.writers |= {writer, forth}
         try:
             await asyncio.gather(
