@@ -29,6 +29,7 @@ from routing.errors import ArchiveError, RoutingError
 from routing.processing import ProcessingProgress, ignore_progress
 from storage import networks
 from storage.administration.audit import Origin
+from storage.assets import ASSETS
 from storage.errors import BundleError, NetworkOutdatedError
 from storage.floors import FLOORS
 from storage.locations import Location
@@ -216,9 +217,12 @@ async def _publish_map(
     built_from: BuiltFrom,
     origin: Origin | None,
 ) -> None:
-    if built.directory:
+    if directory := built.directory:
+        store = Store(database.client, database.name)
+        if await store.find_record(ASSETS, ALL_ASSETS, {"_id": task.asset_id}) is not None:
+            directory = {**directory, "assets": []}  # a plan does not rename what is there
         try:
-            await import_catalog(database, [orjson.dumps(built.directory)], origin=origin)
+            await import_catalog(database, [orjson.dumps(directory)], origin=origin)
         except BundleError as error:
             raise RefusedDocumentError(str(error)) from error
     locations: Sequence[Location] = msgspec.convert(built.locations, list[Location])

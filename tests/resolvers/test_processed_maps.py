@@ -92,6 +92,14 @@ async def test_the_text_of_a_plan_makes_a_new_map_of_the_asset_named(
     assert await owner_and_tier(operator, "annex") == ("annex-asset", "wheelchair_routing")
 
 
+async def test_a_new_map_does_not_rename_its_asset(operator: httpx.AsyncClient) -> None:
+    asset = '{ asset(id: "tower") { name } }'
+    before = await data_of(operator, asset)
+    processed = await process(operator, **new_map("annex") | {"asset": "tower"})
+    assert processed["isRoutable"] is True
+    assert await data_of(operator, asset) == before
+
+
 async def test_what_cannot_be_processed_is_an_error(operator: httpx.AsyncClient) -> None:
     for arguments, code, fields in (
         ({"id": "missing"}, "NOT_FOUND", []),
