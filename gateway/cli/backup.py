@@ -138,10 +138,9 @@ def _open_input(archive: Path) -> Iterator[BinaryIO]:
 
 
 def _check(source: BinaryIO) -> Manifest:
-    with show_progress():
-        reader = BackupReader(source)
-        for _ in reader.iter_parts():
-            pass
+    reader = BackupReader(source)
+    for _ in reader.iter_parts():
+        pass
     assert reader.manifest is not None
     return reader.manifest
 
