@@ -86,7 +86,7 @@ async def publish_network(
         before = await maps.find_one({"_id": map_id}, _ROUTING_FIELDS, session=session)
         if before is None:
             return None, None
-        state = await _build_state(database, before, report, built_from, session)
+        state = await _build_state(database, before, report, built_from, session, digest)
         writes, changes = await _build_location_writes(database, map_id, locations, now, session)
         if writes:
             await database[LOCATIONS.name].bulk_write(writes, session=session)
@@ -119,8 +119,12 @@ async def _build_state(
     report: dict[str, Any],
     built_from: BuiltFrom | None,
     session: driver.Session,
+    digest: str | None = None,
 ) -> NetworkState:
-    """Return what a network was built from. Raises NetworkOutdatedError if it no longer is so."""
+    """Return what the network with this digest was built from.
+
+    Raises NetworkOutdatedError if that has changed.
+    """
     is_own = bool(unit_map.get("source")) if built_from is None else built_from.is_own
     inputs = await read_inputs(database, unit_map["_id"], is_own=is_own, session=session)
     if built_from is not None and built_from.inputs != inputs:
@@ -132,6 +136,7 @@ async def _build_state(
     last = read_state(unit_map) or NetworkState()
     was_scale_given = last.is_scale_given and last.feet_per_unit == scale
     return NetworkState(
+        network=digest,
         source=inputs.source,
         feet_per_unit=scale,
         levels=[] if inputs.floor_sorts is None else rank_floors(inputs.floor_sorts, floor_ids),

@@ -34,6 +34,9 @@ Position: TypeAlias = tuple[float | str, ...]
 class NetworkState(msgspec.Struct, frozen=True, kw_only=True):
     """What a map's network was built from, or why it was withdrawn."""
 
+    network: str | None = None
+    """Digest of the network that this is about: an earlier release publishes another one without
+    changing this. None where it was recorded before there was this field."""
     source: str | None = None
     """Digest of the map's own drawing, also if the network was built from another plan."""
     feet_per_unit: float | None = None
@@ -146,7 +149,7 @@ def describe_change(unit_map: Document, sorts: FloorSorts | None = None) -> str 
     'its scale has changed'
     """
     state = read_state(unit_map)
-    if state is None:
+    if state is None or state.network not in (None, unit_map.get(NETWORK_FIELD)):
         return "it is not known what its network was built from"
     if state.source != unit_map.get("source"):
         return "its drawing has changed"

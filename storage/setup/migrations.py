@@ -80,6 +80,7 @@ async def record_network_states(database: Database) -> str:
         has_drawing = unit_map.get("source") is not None
         sorts = await load_floor_sorts(database, unit_map["asset_id"]) if has_drawing else {}
         state = NetworkState(
+            network=unit_map[NETWORK_FIELD],
             source=unit_map.get("source"),
             feet_per_unit=scale,
             levels=rank_floors(sorts, levels) if has_drawing else [],

@@ -70,7 +70,7 @@ class Server:
 
 
 @contextmanager
-def run_serve_command(data_dir: Path, *arguments: Any) -> Iterator[Server]:
+def run_serve_command(data_dir: Path, *arguments: Any, **given: str) -> Iterator[Server]:
     """`floorgate serve` on a free port, terminated afterwards if it still runs."""
     process = subprocess.Popen(
         [*COMMAND, "serve", "--port", "0", "--data-dir", str(data_dir), *map(str, arguments)],
@@ -78,7 +78,7 @@ def run_serve_command(data_dir: Path, *arguments: Any) -> Iterator[Server]:
         stderr=subprocess.PIPE,
         text=True,
         cwd=CHECKOUT,
-        env=environment(),
+        env=environment(**given),
     )
     try:
         assert process.stdout is not None

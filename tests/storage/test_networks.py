@@ -22,6 +22,7 @@ from storage.networks import (
     withdraw_network,
 )
 from storage.records.visibility import ALL_ASSETS, AssetScope
+from storage.routing_inputs import list_stale_networks
 from storage.setup.preparation import prepare_database
 from storage.store import Store
 from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
@@ -268,6 +269,18 @@ async def test_a_network_is_found_by_those_who_see_its_map(imported: Any) -> Non
         assert (digest is not None) == is_found
     assert await find_network_digest(imported, ALL_ASSETS, "bm") is None
     assert await find_network_digest(imported, ALL_ASSETS, "missing") is None
+
+
+@ONE_DRIVER
+async def test_a_network_that_an_earlier_release_has_published_is_not_used(imported: Any) -> None:
+    await publish(imported, FIRST)
+    earlier = {"$set": {"network": await files.write_file(imported, SECOND)}}
+    await imported["maps"].update_one({"_id": MAP}, earlier)
+    assert await find_network_digest(imported, ALL_ASSETS, MAP) is None
+    [stale] = await list_stale_networks(imported)
+    assert stale.reason == "it is not known what its network was built from"
+    await publish(imported, SECOND)
+    assert await find_network_digest(imported, ALL_ASSETS, MAP) is not None
 
 
 @ONE_DRIVER

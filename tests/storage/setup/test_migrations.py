@@ -144,6 +144,7 @@ async def test_what_networks_were_built_from_is_recorded(database: Any) -> None:
     assert await database["maps"].find(sort=[("_id", 1)]).to_list(None) == before
     maps = {found["_id"]: found for found in before}
     state = {
+        "network": "digest",
         "source": "svg",
         "feet_per_unit": 12.0,
         "levels": [["a1", 0], ["a2", 2]],

@@ -1,0 +1,301 @@
+"""Gateways of adjacent releases work on one database: the previous release's beside this one's.
+
+FLOORGATE_PREVIOUS names the git ref of the previous release; otherwise it is the newest tag before
+this commit, or where there is none, the commit before this one. It runs with the packages of this
+environment.
+"""
+
+import io
+import json
+import os
+import subprocess
+import tarfile
+import uuid
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from resolvers.request.caller import PERMISSIONS
+from tests.drill.requests import FLAG_HEADERS, build_requests, read
+from tests.faults.network import wait_until
+from tests.gateway.floorgate_process import CHECKOUT, Server, floorgate, run_serve_command
+from tests.resolvers import tower
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("releases")]
+
+DEMO = CHECKOUT / "samples" / "demo" / "bundle.json"
+DEMO_MAP = "alder-court-floor-plates"
+GROUP = "floor-plan"
+ASSIGNED = {"attribute_id": "floor-plan-studio", "unit_id": "lower-west"}
+
+
+@dataclass
+class Release:
+    """Commands and gateways of one release, on a database that it shares with the other."""
+
+    checkout: Path
+    home: Path
+    mongo_url: str
+    database: str
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables that make a process one of this release and name the database."""
+        return {
+            "PYTHONPATH": str(self.checkout),
+            "FLOORGATE_MONGO_URL": self.mongo_url,
+            "FLOORGATE_DATABASE": self.database,
+        }
+
+    def run(self, *arguments: Any) -> str:
+        """Run a command that must work; return what it prints."""
+        run = floorgate(*arguments, **self.variables)
+        assert run.returncode == 0, run.stderr
+        return run.stdout
+
+    def serve(self) -> AbstractContextManager[Server]:
+        """Run a gateway."""
+        options = ("--base-url", "https://same.example", "--log-level", "warning")
+        return run_serve_command(self.home, *options, **self.variables)
+
+    def import_members(self, *options: str, **members: list[dict[str, Any]]) -> None:
+        """Import a bundle of these members."""
+        bundle = self.home / "some.json"
+        bundle.write_text(json.dumps(members))
+        self.run("import", bundle, *options)
+
+    def create_key(self, name: str) -> dict[str, str]:
+        """Create a key that may do everything; return it and its id."""
+        permissions = [part for name in PERMISSIONS for part in ("--permission", name)]
+        made = self.run("keys", "create", "--name", name, "--all-assets", "--json", *permissions)
+        created: dict[str, str] = json.loads(made)
+        return created
+
+
+@dataclass
+class Side:
+    """A release with a client of its gateway."""
+
+    release: Release
+    client: httpx.Client
+
+    def get(self, path: str, **parameters: str) -> httpx.Response:
+        return self.client.get(path, params=parameters, headers=FLAG_HEADERS)
+
+    def read_route(self) -> float | None:
+        """Return the feet of a walk through the tower, or None if the map is not routable."""
+        ids = [each["id"] for each in self.get("/v1/maps/tower/locations").json()["data"]]
+        response = self.get("/v1/maps/tower/route", **{"from": ids[0], "to": ids[-1]})
+        if response.status_code == 422:
+            return None
+        route: dict[str, Any] = response.raise_for_status().json()
+        return float(route["data"]["feet"])
+
+    def is_unroutable(self) -> bool:
+        """Return whether the tower has no routes."""
+        return self.read_route() is None
+
+
+@dataclass
+class Sides:
+    """Both releases, each with a gateway."""
+
+    previous: Side
+    this: Side
+
+
+@pytest.fixture(scope="module")
+def previous_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the previous release."""
+    ref = os.environ.get("FLOORGATE_PREVIOUS") or find_previous()
+    archive = subprocess.run(["git", "archive", ref], cwd=CHECKOUT, capture_output=True)
+    if archive.returncode:
+        pytest.skip(f"This clone does not have {ref}, the release to compare with.")
+    folder = tmp_path_factory.mktemp("previous")
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+        files.extractall(folder, filter="data")
+    return folder
+
+
+def find_previous() -> str:
+    """Return the newest tag before this commit, or without tags the commit before it."""
+    tag = ["git", "describe", "--tags", "--abbrev=0", "HEAD~1"]
+    found = subprocess.run(tag, cwd=CHECKOUT, capture_output=True, text=True)
+    return found.stdout.strip() or "HEAD~1"
+
+
+@pytest.fixture(scope="module")
+def sides(
+    previous_checkout: Path, mongo_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Sides]:
+    """A service of the previous release that is upgraded: a gateway of this one has joined it."""
+    home = tmp_path_factory.mktemp("home")
+    previous, this = (
+        Release(checkout, home / name, mongo_url, uuid.uuid4().hex)
+        for name, checkout in (("previous", previous_checkout), ("this", CHECKOUT))
+    )
+    this.database = previous.database
+    for each in (previous, this):
+        each.home.mkdir()
+    for bundle in (DEMO, tower.write(home)):
+        previous.run("import", bundle)
+    for map_id in (DEMO_MAP, "tower"):
+        previous.run("maps", "process", map_id)
+    key = previous.create_key("operator")["key"]
+    with (
+        serve(previous, key) as previous_side,
+        serve(this, key) as this_side,
+    ):
+        yield Sides(previous_side, this_side)
+
+
+@contextmanager
+def serve(release: Release, key: str) -> Iterator[Side]:
+    """Run a gateway of a release."""
+    with release.serve() as server, server.client(key) as client:
+        yield Side(release, client)
+
+
+@pytest.fixture(params=["by the previous", "by this"])
+def writer_and_reader(sides: Sides, request: pytest.FixtureRequest) -> tuple[Side, Side]:
+    """The side that writes, and the other, which has to see it."""
+    if request.param == "by this":
+        return sides.this, sides.previous
+    return sides.previous, sides.this
+
+
+def assert_same_answers(sides: Sides) -> None:
+    """Both answer alike; a newer release may add fields, and requests that the older refuses."""
+    compared = set()
+    for request in build_requests(sides.this.client):
+        before, now = read(sides.previous.client, request), read(sides.this.client, request)
+        if before.status != 200 or b'"errors":' in before.body:
+            continue
+        assert now.status == 200, request.name
+        has = contains(json.loads(now.body), json.loads(before.body))
+        assert has, f"{request.name}: {now.body!r} instead of {before.body!r}"
+        compared.add(request.name)
+    for part in ("E18 ", "X2 ", "GraphQL assets", "GraphQL maps", "GraphQL keys"):
+        assert any(name.startswith(part) for name in compared), part
+
+
+def contains(now: Any, before: Any) -> bool:
+    """Whether what was answered before is still there, perhaps with more fields."""
+    if isinstance(before, dict):
+        return isinstance(now, dict) and all(
+            name in now and contains(now[name], value) for name, value in before.items()
+        )
+    if isinstance(before, list):
+        is_as_long = isinstance(now, list) and len(now) == len(before)
+        return is_as_long and all(map(contains, now, before))
+    return bool(now == before)
+
+
+def test_both_answer_alike(sides: Sides) -> None:
+    assert sides.this.read_route() is not None
+    assert_same_answers(sides)
+
+
+def test_an_assignment_through_one_is_seen_through_the_other(
+    writer_and_reader: tuple[Side, Side],
+) -> None:
+    writer, reader = writer_and_reader
+    path = f"/v1/units/attribute-groups/{GROUP}/assignments"
+    assignment = {**ASSIGNED, "group_id": GROUP, "asset_id": "tower"}
+
+    def shows(expected: bool) -> bool:
+        found = reader.get(path, asset="tower").json()["data"]
+        return (ASSIGNED["unit_id"] in [each["unit_id"] for each in found]) is expected
+
+    for method, action, expected in (("PUT", "", True), ("POST", "/remove", False)):
+        writer.client.request(
+            method, path + action, json={"data": [assignment]}, headers=FLAG_HEADERS
+        ).raise_for_status()
+        wait_until(partial(shows, expected), f"{method} is seen")
+
+
+def test_an_import_by_one_is_seen_through_the_other(writer_and_reader: tuple[Side, Side]) -> None:
+    writer, reader = writer_and_reader
+    name = f"Tower of {writer.release.home.name}"
+    writer.release.import_members(assets=[{"id": "tower", "name": name}])
+    wait_until(
+        lambda: reader.get("/v1/assets/tower").json()["name"] == name, "the new name is seen"
+    )
+    assert reader.read_route() is not None
+
+
+def test_keys_of_one_are_known_to_the_other(writer_and_reader: tuple[Side, Side]) -> None:
+    writer, reader = writer_and_reader
+    created = writer.release.create_key("short-lived")
+
+    def ask() -> int:
+        return reader.client.get("/v1/assets", headers={"API-Key": created["key"]}).status_code
+
+    wait_until(lambda: ask() == 200, "the new key works")
+    writer.release.run("keys", "revoke", created["id"])
+    wait_until(lambda: ask() == 403, "the revoked key does not")
+
+
+def process_with_another_scale(side: Side) -> None:
+    """Process the tower with a scale that the previous release may not write to the map."""
+    side.release.run("maps", "process", "tower", "--feet-per-unit", "3")
+
+
+def import_another_scale(side: Side, scale: float = 2, *options: str) -> None:
+    """Import the tower with another scale than that of its network."""
+    unit_map = {**tower.CATALOG["maps"][0], "feet_per_unit": scale}
+    (side.release.home / "tower.svg").write_text(tower.SVG)
+    side.release.import_members(*options, maps=[unit_map])
+
+
+def import_another_drawing(side: Side) -> None:
+    """Import the tower with a drawing in which the rooms are further apart."""
+    svg = tower.SVG.replace('x="88" y="19"', 'x="95" y="19"')
+    (side.release.home / "tower.svg").write_text(svg)
+    side.release.import_members(maps=tower.CATALOG["maps"][:1])
+
+
+@pytest.mark.parametrize(
+    "change", [process_with_another_scale, import_another_scale, import_another_drawing]
+)
+def test_this_release_never_uses_a_network_that_the_previous_has_left_stale(
+    sides: Sides, change: Any
+) -> None:
+    this, previous = sides.this, sides.previous
+    this.release.run("maps", "process", "tower")
+    wait_until(lambda: this.read_route() == previous.read_route(), "both have the same route")
+    before = this.read_route()
+    assert before is not None
+    change(previous)
+    wait_until(lambda: this.read_route() != before, "the network is replaced or refused")
+    found = this.read_route()
+    this.release.run("maps", "process", "tower")
+    wait_until(lambda: this.read_route() == previous.read_route(), "both have the same route")
+    assert this.read_route() is not None
+    assert found in (None, this.read_route())
+
+
+def test_the_previous_release_routes_on_no_network_that_this_one_has_withdrawn(
+    sides: Sides,
+) -> None:
+    this, previous = sides.this, sides.previous
+    import_another_scale(this, 7, "--networks", "withdraw")
+    for side in (previous, this):
+        wait_until(side.is_unroutable, "the network is withdrawn")
+    this.release.run("maps", "process", "tower")
+    wait_until(lambda: previous.read_route() is not None, "the map is routable again")
+    assert previous.read_route() == this.read_route()
+
+
+def test_the_previous_release_starts_on_the_database_of_this_one(sides: Sides) -> None:
+    key = sides.this.release.create_key("later")["key"]
+    with serve(sides.previous.release, key) as restarted:
+        assert_same_answers(Sides(restarted, sides.this))
+        test_an_import_by_one_is_seen_through_the_other((restarted, sides.this))
+    assert_same_answers(sides)
