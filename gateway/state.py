@@ -25,7 +25,7 @@ from storage.cache.bookmarks import PageBookmarks
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.record_cache import RecordCache
 from storage.cache.write_counter import WriteCounter
-from storage.errors import StorageError, UnavailableError
+from storage.errors import StorageError
 from storage.mongo import driver, files
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.driver import PyMongoError
@@ -106,8 +106,6 @@ async def _open_database(
     async with AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(open_database(connection, clock=clock))
-        except UnavailableError as error:
-            raise StartError(f"{error}: is it running, and is --mongo-url right?") from error
         except StorageError as error:
             raise StartError(str(error)) from error
         yield client

@@ -2,6 +2,7 @@
 
 StorageError
 ├── UnavailableError              MongoDB cannot be reached, or did not answer in time
+│   └── MongoUnusableError        ... or is one that cannot be used; the message says why
 ├── InvalidPageRequestError       invalid page, page size or cursor
 ├── EmbeddedServerError           the embedded mongod does not start
 ├── MigrationRunningError         another gateway's migrations do not end
@@ -22,6 +23,10 @@ class StorageError(Exception):
 
 class UnavailableError(StorageError):
     """MongoDB cannot be reached, or did not answer in time."""
+
+
+class MongoUnusableError(UnavailableError):
+    """A database cannot be opened; the message says why, and what to do."""
 
 
 class InvalidPageRequestError(StorageError):

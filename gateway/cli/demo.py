@@ -1,6 +1,7 @@
 """The demo property: loaded at the start of a gateway, with an API key for it."""
 
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -89,10 +90,11 @@ def create_key(settings: Settings) -> Iterator[str]:
 
 def build_announcement(key: str, certificate: tuple[str, str] | None) -> Callable[[str], None]:
     """Return what prints, once the gateway is ready, where it is and a command to try."""
-    cacert_option = f"--cacert {Path(certificate[0]).resolve()} " if certificate else ""
+    trust = ["--cacert", str(Path(certificate[0]).resolve())] if certificate else []
 
     def announce(url: str) -> None:
         server.announce_ready(url)
+        command = ["curl", *trust, "-H", f"API-Key: {key}", f"{url}/v1/units?per-page=10"]
         click.echo(
             f"""
 REST       {url}/v1/units
@@ -100,7 +102,7 @@ GraphiQL   {url}/graphql
 Reference  {url}/v1/openapi
 API key    {key}  (expires in {DEMO_KEY_DAYS} days)
 
-curl {cacert_option}-H 'API-Key: {key}' '{url}/v1/units?per-page=10'
+{shlex.join(command)}
 """
         )
 

@@ -10,7 +10,7 @@ import click
 
 from gateway.errors import StartError, TlsError
 from resolvers.request.errors import RequestError
-from storage.errors import StorageError, UnavailableError
+from storage.errors import MongoUnusableError, StorageError, UnavailableError
 
 DEBUG_VARIABLE = "FLOORGATE_DEBUG"
 EXPECTED_ERRORS = (StorageError, TlsError, StartError, RequestError)
@@ -56,10 +56,10 @@ class LazyGroup(click.Group):
 def _translate_errors() -> Iterator[None]:
     try:
         yield
-    except UnavailableError as error:
-        raise click.ClickException(f"{error}: is it running, and is --mongo-url right?") from error
     except EXPECTED_ERRORS as error:
-        raise click.ClickException(str(error)) from error
+        is_lost = isinstance(error, UnavailableError) and not isinstance(error, MongoUnusableError)
+        hint = ": is it running, and is --mongo-url right?" if is_lost else ""
+        raise click.ClickException(f"{error}{hint}") from error
     except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
         raise
     except Exception as error:

@@ -6,6 +6,7 @@ functions, so that other commands do not wait for them, and the supervisor does 
 
 import functools
 import logging
+import socket
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -52,6 +53,12 @@ def serve(demo: bool, **values: Any) -> None:
 
     predecessor = handover.receive()
     with ExitStack() as stack:
+        listeners: list[socket.socket] = []
+        if predecessor is None or not predecessor.is_check:
+            # Before anything else starts: a port that cannot be had is reported at once.
+            listeners = server.get_listeners(predecessor, settings.host, settings.port)
+            for listener in listeners:
+                stack.enter_context(listener)
         certificate = _get_certificate_paths(settings)
         on_ready: Callable[[str], None] = server.announce_ready
         if predecessor is None or not predecessor.is_check:
@@ -63,6 +70,7 @@ def serve(demo: bool, **values: Any) -> None:
             _build_server_config(settings, certificate),
             host=settings.host,
             port=settings.port,
+            listeners=listeners,
             workers=settings.workers,
             on_ready=functools.partial(_announce_and_warn, on_ready, settings),
             fixed_options={"--data-dir": str(settings.data_dir.resolve())},

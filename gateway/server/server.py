@@ -4,7 +4,7 @@ import errno
 import logging
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,11 +20,8 @@ from gateway.server.supervision.supervisor import Supervisor, measure_shared_mem
 from storage.cache import write_counter
 
 _BACKLOG = 2048
-_BIND_ERROR_HINTS = {
-    errno.EADDRINUSE: "the port is in use; stop what listens there, or choose another with --port",
-    errno.EACCES: "permission denied; choose a port above 1023 with --port",
-    errno.EADDRNOTAVAIL: "this machine does not have that address; choose another with --host",
-}
+_MAX_PORT = 65_535
+_DEFAULT_PORT = 8443
 
 
 def announce_ready(url: str) -> None:
@@ -50,13 +47,15 @@ def serve(
     server_config: ServerConfig,
     *,
     host: str = "127.0.0.1",
-    port: int = 8443,
+    port: int = _DEFAULT_PORT,
+    listeners: Sequence[socket.socket] = (),
     workers: int = 1,
     on_ready: Callable[[str], None] = announce_ready,
     fixed_options: Mapping[str, str] | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT, drain, and return the exit status.
 
+    `listeners` are those of `get_listeners` for this host and port, if they are open already.
     `on_ready` is called with the URL (`https://host:port`) once every worker serves. Status 0:
     drained; 1: could not start, for the reason on standard error; 130: a second SIGINT cut the
     draining short. SIGHUP runs this program anew in this process, with the same `fixed_options`
@@ -70,7 +69,7 @@ def serve(
             _check_start(server_config, predecessor, fixed_options, workers)
             return 0
         with ExitStack() as stack:
-            listeners = _get_listeners(predecessor, host, port)
+            listeners = listeners or get_listeners(predecessor, host, port)
             for listener in listeners:
                 stack.enter_context(listener)
             url = _format_url(server_config, host, listeners[0].getsockname()[1])
@@ -111,8 +110,11 @@ def _check_start(
     server_config.create_application(SharedMemory.for_single_process())
 
 
-def _get_listeners(predecessor: Handover | None, host: str, port: int) -> list[socket.socket]:
-    """Return the sockets of the previous program, or of systemd, or open new ones."""
+def get_listeners(predecessor: Handover | None, host: str, port: int) -> list[socket.socket]:
+    """Return the sockets of the previous program, or of systemd, or open new ones.
+
+    Raises StartError.
+    """
     if predecessor is not None:
         return [socket.socket(fileno=descriptor) for descriptor in predecessor.listeners]
     return systemd.take_listeners() or open_listeners(host, port)
@@ -137,7 +139,7 @@ def open_listeners(host: str, port: int) -> list[socket.socket]:
                 continue  # `localhost` resolves to ::1 on machines without IPv6 too
             for listener in listeners:
                 listener.close()
-            reason = _BIND_ERROR_HINTS.get(error.errno or 0, error.strerror)
+            reason = _explain_bind_error(error, port)
             raise StartError(f"Cannot listen on {_format_address(host, port)}: {reason}") from error
         port = listeners[0].getsockname()[1]
     return listeners
@@ -155,6 +157,29 @@ def _open_listener(family: int, address: tuple[object, ...]) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def _explain_bind_error(error: OSError, port: int) -> str | None:
+    """Return why a port cannot be listened on, with the option and the variable to change.
+
+    >>> _explain_bind_error(OSError(errno.EACCES, "Permission denied"), 443)
+    'permission denied; choose a port above 1023: --port 8443, or FLOORGATE_PORT=8443 make serve'
+    """
+    match error.errno:
+        case errno.EADDRINUSE:
+            other = port + 1 if port < _MAX_PORT else _DEFAULT_PORT
+            remedy = "the port is in use; stop what listens there, or choose another"
+        case errno.EACCES:
+            other = _DEFAULT_PORT
+            remedy = "permission denied; choose a port above 1023"
+        case errno.EADDRNOTAVAIL:
+            return (
+                "this machine does not have that address; choose another: --host 127.0.0.1, or"
+                " FLOORGATE_HOST=127.0.0.1 make serve"
+            )
+        case _:
+            return error.strerror
+    return f"{remedy}: --port {other}, or FLOORGATE_PORT={other} make serve"
 
 
 def _format_url(server_config: ServerConfig, host: str, port: int) -> str:

@@ -18,6 +18,7 @@ from pymongo.monitoring import (
     TopologyOpenedEvent,
 )
 from pymongo.read_preferences import ReadPreference, _ServerMode
+from pymongo.topology_description import TopologyDescription
 
 from storage.errors import UnavailableError
 from storage.mongo.cluster_clock import ClusterClock
@@ -47,6 +48,8 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         """Address and election of the latest primary; None before the first."""
         self._lock = threading.Lock()  # each member is monitored by a thread of its own
         self.lost_at: float | None = None
+        self.description: TopologyDescription | None = None
+        """What the driver knows of the servers; None before it has begun."""
         self._last_writes: dict[Any, _LastWrite] = {}
         """The last write that each member had when it was asked, by address."""
         self._majority = 1
@@ -87,7 +90,8 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
             return newest[self._majority - 1].time if len(newest) >= self._majority else None
 
     def description_changed(self, event: TopologyDescriptionChangedEvent) -> None:
-        """Remember when the primary was lost."""
+        """Remember the state of the servers, and when the primary was lost."""
+        self.description = event.new_description
         if event.new_description.has_writable_server():
             self.lost_at = None
         elif self.lost_at is None and self.primary is not None:

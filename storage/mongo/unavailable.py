@@ -1,24 +1,40 @@
-"""Which errors of MongoDB mean that it cannot be used now, and not that a command is wrong."""
+"""Which errors of MongoDB mean that it cannot be used now, or at all, and not a wrong command.
 
-from collections.abc import Iterator
+`check_requirements` finds out before a gateway starts on a MongoDB where every write would fail.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import pymongo
 from pymongo.errors import (
     BulkWriteError,
+    ConfigurationError,
     ConnectionFailure,
     ExecutionTimeout,
     OperationFailure,
     PyMongoError,
 )
+from pymongo.read_preferences import ReadPreference
+from pymongo.server_type import SERVER_TYPE
+from pymongo.topology_description import TopologyDescription
 
-from storage.errors import UnavailableError
+from storage.errors import MongoUnusableError, UnavailableError
+from storage.mongo import topology
 from storage.mongo.operations import remaining_seconds
+from storage.mongo.protocols import Client
 
 TIMEOUT_SECONDS = 3.0
 """Timeout of one operation of the driver."""
 
+MIN_RELEASE = "6.0"
+MIN_WIRE_VERSION = 17
+"""What servers of that release say in their reply to `hello`."""
+
+_AUTHENTICATION_FAILED = 18
+_NOT_AUTHORIZED = 13
 _TRANSIENT_LABELS = (
     "RetryableWriteError",
     "TransientTransactionError",
@@ -105,3 +121,94 @@ def _is_bulk_unavailable(details: Any) -> bool:
     """Return whether all errors of several writes together are of that kind."""
     errors = [*details.get("writeErrors", ()), *details.get("writeConcernErrors", ())]
     return bool(errors) and all(error.get("code") in _UNAVAILABLE_CODES for error in errors)
+
+
+async def check_requirements(client: Client, timeout_seconds: float) -> Mapping[str, Any]:
+    """Return the primary's reply to `hello`. Raises MongoUnusableError."""
+    started = time.monotonic()
+    with explain_refusals():
+        try:
+            with pymongo.timeout(timeout_seconds):
+                hello: Mapping[str, Any] = await client.admin.command(
+                    "hello", read_preference=ReadPreference.PRIMARY
+                )
+        except PyMongoError as error:
+            if not is_unavailable(error):
+                raise
+            waited = f"waited {time.monotonic() - started:.0f} seconds"
+            description = topology.of(client).listener.description
+            raise MongoUnusableError(f"{explain_absence(description)} ({waited})") from error
+    if fault := find_fault(hello):
+        raise MongoUnusableError(fault)
+    return hello
+
+
+def find_fault(hello: Mapping[str, Any]) -> str | None:
+    """Return why a server that answers so cannot be used.
+
+    >>> find_fault({"maxWireVersion": 17, "setName": "rs"})
+    >>> find_fault({"maxWireVersion": 13, "setName": "rs"})
+    'MongoDB is too old: it must be 6.0 or newer'
+    """
+    if hello["maxWireVersion"] < MIN_WIRE_VERSION:
+        return f"MongoDB is too old: it must be {MIN_RELEASE} or newer"
+    if "setName" not in hello and hello.get("msg") != "isdbgrid":  # a router of a sharded cluster
+        return (
+            "MongoDB is standalone, and transactions need a replica set, of one member at least:"
+            " start mongod with --replSet rs, and call rs.initiate() in mongosh once"
+        )
+    return None
+
+
+def explain_absence(description: TopologyDescription | None) -> str:
+    """Return why the driver has found no primary, from what it has learnt of the servers."""
+    servers = description.server_descriptions() if description else {}
+    if description is not None and not servers:
+        return (
+            "No server that --mongo-url names is a member of the replica set"
+            f" {description.replica_set_name!r}: it is standalone, or has another replicaSet"
+        )
+    types = {server.server_type for server in servers.values()}
+    if types & {SERVER_TYPE.RSSecondary, SERVER_TYPE.RSOther}:
+        unreachable = sorted(
+            f"{host}:{port}"
+            for (host, port), server in servers.items()
+            if server.server_type == SERVER_TYPE.Unknown
+        )
+        missing = f"; {', '.join(unreachable)} cannot be reached" if unreachable else ""
+        return (
+            "MongoDB has no primary: a majority of its members must run and reach each other"
+            f"{missing}"
+        )
+    if SERVER_TYPE.RSGhost in types:
+        return "The replica set has no configuration: call rs.initiate() in mongosh once"
+    reasons = sorted({_shorten(server.error) for server in servers.values() if server.error})
+    reason = f" ({'; '.join(reasons)})" if reasons else ""
+    return f"MongoDB cannot be reached: is it running, and is --mongo-url right?{reason}"
+
+
+def _shorten(error: Exception) -> str:
+    """Return a driver's error without its settings: the address, and what is wrong there."""
+    return str(error).partition(" (configured timeouts")[0]
+
+
+@contextmanager
+def explain_refusals(database_name: str | None = None) -> Iterator[None]:
+    """Raise MongoUnusableError for a wrong password, missing permissions or a wrong address."""
+    try:
+        yield
+    except ConfigurationError as error:  # also of the DNS query for a mongodb+srv URL
+        raise MongoUnusableError(f"MongoDB cannot be used as --mongo-url says: {error}") from error
+    except OperationFailure as error:
+        if error.code == _AUTHENTICATION_FAILED:
+            sentence = "MongoDB refuses the user name or the password in --mongo-url"
+        elif error.code == _NOT_AUTHORIZED:
+            where = f" on the database {database_name}" if database_name else ""
+            sentence = (
+                f"MongoDB refuses the user of --mongo-url: it needs the roles readWrite and"
+                f" dbAdmin{where}"
+            )
+        else:
+            raise
+        reason = (error.details or {}).get("errmsg", "")
+        raise MongoUnusableError(f"{sentence} ({reason.rstrip('.')})") from error

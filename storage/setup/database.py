@@ -4,8 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 
 from storage.embedded import embedded_mongo
+from storage.errors import MongoUnusableError, UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import ConnectionSettings
+from storage.mongo.unavailable import check_requirements, explain_refusals
 from storage.setup import preparation
 
 PING_TIMEOUT_SECONDS = 3.0
@@ -21,7 +23,7 @@ async def open_database(
     """Connect to MongoDB, starting the embedded one if need be, and prepare the database.
 
     Reads follow `clock`, if other processes share it. Raises EmbeddedServerError,
-    UnavailableError and MigrationRunningError.
+    MongoUnusableError and MigrationRunningError.
     """
     server = (
         nullcontext(settings.mongo_url)
@@ -29,10 +31,22 @@ async def open_database(
         else embedded_mongo.run_embedded_mongo(settings.data_dir)
     )
     with server as url:
-        client = driver.connect(url, settings.driver, timeout_seconds, clock)
+        with explain_refusals():
+            client = driver.connect(url, settings.driver, timeout_seconds, clock)
         try:
-            await driver.ping(client, PING_TIMEOUT_SECONDS)
-            await preparation.prepare_database(client[settings.database])
+            await check_requirements(client, PING_TIMEOUT_SECONDS)
+            await _prepare(client[settings.database])
             yield client
         finally:
             await driver.close(client)
+
+
+async def _prepare(database: driver.Database) -> None:
+    with explain_refusals(database.name):
+        try:
+            await preparation.prepare_database(database)
+        except UnavailableError as error:
+            raise MongoUnusableError(
+                "MongoDB has a primary, but does not complete writes: a majority of its members"
+                " must run and have room on their disks"
+            ) from error

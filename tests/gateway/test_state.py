@@ -106,7 +106,7 @@ async def test_records_are_cached_unless_caching_is_off(settings: Settings, cach
 async def test_a_mongodb_that_does_not_answer_is_explained_with_its_setting() -> None:
     before, threads = asyncio.all_tasks(), list_change_feeds()
     settings = Settings(mongo_url="mongodb://127.0.0.1:1/")
-    sentence = "^MongoDB cannot be reached: is it running, and is --mongo-url right\\?$"
+    sentence = "^MongoDB cannot be reached: is it running, and is --mongo-url right\\?"
     with pytest.raises(StartError, match=sentence):
         async with open_gateway_state(settings):
             pytest.fail("it does not open")

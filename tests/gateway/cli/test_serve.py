@@ -2,6 +2,8 @@
 
 import json
 import signal
+import socket
+import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -80,17 +82,36 @@ def descendants(pid: int) -> list[int]:
     return [each for child in map(int, children) for each in (child, *descendants(child))]
 
 
+def test_a_port_in_use_is_told_before_anything_starts(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = floorgate("serve", "--demo", "--port", port, "--data-dir", tmp_path / "data")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith(f"Error: Cannot listen on 127.0.0.1:{port}: the port is in use")
+    assert ended.stderr.endswith(f"--port {port + 1}, or FLOORGATE_PORT={port + 1} make serve\n")
+    assert not (tmp_path / "data").exists()  # no MongoDB, no demo, no certificate
+
+
+def arguments_in_a_shell(line: str) -> list[str]:
+    """What the program `curl` gets when the line is pasted into a shell."""
+    script = f"curl() {{ printf '%s\\0' \"$@\"; }}\n{line}"
+    run = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    return run.stdout.split("\0")[:-1]
+
+
 def test_the_demo_is_ready_to_be_pasted(tmp_path: Path) -> None:
-    with run_serve_command(tmp_path, "--demo") as server:
+    with run_serve_command(tmp_path / 'it\'s my "app" & $HOME', "--demo") as server:
         assert server.process.stdout is not None
         printed = ""
         while "curl" not in printed:
             printed += server.process.stdout.readline()
         key = next(word for word in printed.split() if word.startswith("fgk_"))
         curl = next(line for line in printed.splitlines() if line.startswith("curl"))
-        assert key in curl
-        assert f"{server.address}/v1/units" in curl
-        assert str(server.certificate) in curl
+        assert arguments_in_a_shell(curl) == [
+            *("--cacert", str(server.certificate)),
+            *("-H", f"API-Key: {key}"),
+            f"{server.address}/v1/units?per-page=10",
+        ]
         with server.client(key) as client:
             address, units = "/v1/units?per-page=7", []
             while address:

@@ -152,7 +152,8 @@ def test_a_port_in_use_is_one_sentence(start: Start) -> None:
     assert (status, output) == (1, "")
     assert errors == (
         f"Error: Cannot listen on 127.0.0.1:{port}: the port is in use; "
-        "stop what listens there, or choose another with --port\n"
+        f"stop what listens there, or choose another: --port {port + 1}, or"
+        f" FLOORGATE_PORT={port + 1} make serve\n"
     )
 
 
