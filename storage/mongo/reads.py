@@ -23,8 +23,9 @@ from storage.records.kinds import Document
 
 NO_LIMIT = 2**31 - 1
 _RETRY_SECONDS = 0.02
-_NOT_YET_CODES = (
+_ANOTHER_TIME_CODES = (
     72,  # InvalidOptions: the member's clock has not reached the time that the read demands
+    239,  # SnapshotTooOld: servers keep snapshots for 5 minutes, or for a time that is configured
     246,  # SnapshotUnavailable: the collection has just been created, replaced or indexed
 )
 
@@ -153,7 +154,7 @@ async def _send(
                 {**command, "readConcern": concern}, read_preference=members
             )
         except OperationFailure as error:
-            if error.code not in _NOT_YET_CODES or time.monotonic() > deadline:
+            if error.code not in _ANOTHER_TIME_CODES or time.monotonic() > deadline:
                 raise
             snapshot_time = None
         else:

@@ -10,7 +10,7 @@ import pytest
 from pymongo import WriteConcern
 
 from storage.errors import UnavailableError
-from storage.mongo import driver, topology
+from storage.mongo import driver, operations, topology
 from tests.storage.mongo.replica_set_of_three import ReplicaSet, run_replica_set
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -76,6 +76,17 @@ async def test_an_operation_reads_anew_after_its_transaction_failed(things: Any)
         with pytest.raises(LookupError):
             await driver.run_in_transaction(things.client, fail)
         assert await read(things) == [1, 0]
+
+
+async def test_an_operation_whose_snapshot_is_no_longer_kept_reads_a_newer_one(
+    things: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server of the tests keeps snapshots for some seconds only."""
+    monkeypatch.setattr(operations, "SNAPSHOT_SECONDS", 3600.0)
+    with driver.limit_time(60):
+        while await read(things) == [0, 0]:
+            await things["things"].update_one({"_id": 1}, {"$inc": {"value": 1}})
+            await asyncio.sleep(0.1)
 
 
 async def test_reads_that_begin_together_see_the_same_snapshot(things: Any) -> None:
