@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from storage.embedded.replica_set import HOST
+from tests.faults import NEEDS_THE_MACHINE
 from tests.faults.network import CLIENTS, Fault, Network, find_origin, wait_until
 from tests.storage.mongo.replica_set_of_three import find_free_ports, run_replica_set
 
@@ -122,6 +123,7 @@ def test_the_process_at_the_other_end_is_known_by_its_port(connection: socket.so
 
 
 @pytest.mark.slow
+@NEEDS_THE_MACHINE
 @pytest.mark.xdist_group("faults")
 def test_a_primary_that_is_cut_off_from_the_others_is_replaced(tmp_path: Path) -> None:
     ports = find_free_ports(3)

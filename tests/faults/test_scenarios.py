@@ -4,25 +4,17 @@
 of docs/reliability.md; the history of the try is in the directory of the test.
 """
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
+from tests.faults import NEEDS_THE_MACHINE
 from tests.faults.__main__ import try_scenario
 from tests.faults.deployment import Deployment, run_deployment
 from tests.faults.gateways import DEADLINE_SECONDS
 from tests.faults.scenarios import SCENARIOS, Scenario
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("faults"),
-    # Five servers and thirty clients: beside other tests, the members elect again and again.
-    pytest.mark.skipif(
-        "FLOORGATE_FAULTS" not in os.environ,
-        reason="needs the machine for itself: FLOORGATE_FAULTS=1, or make chaos",
-    ),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("faults"), NEEDS_THE_MACHINE]
 
 BUSY_SECONDS = 10
 """By which a busy machine may exceed the deadline of a request."""
