@@ -1,5 +1,6 @@
 """The pages of the docs, and how tests read them."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -28,3 +29,16 @@ def section(text: str, title: str) -> str:
     found = re.search(rf"^{re.escape(title)}$(.*?)(?=^{level} |\Z)", text, re.M | re.S)
     assert found is not None, f"there is no section {title!r}"
     return found[1]
+
+
+def is_test(name: str) -> bool:
+    """Whether pytest collects a test function of this `path::name`."""
+    path, _, function = name.partition("::")
+    file = ROOT / path
+    if not (re.fullmatch(r"tests/(\w+/)*test_\w+\.py", path) and file.exists()):
+        return False
+    return function.startswith("test_") and function in {
+        node.name
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }

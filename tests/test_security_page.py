@@ -1,11 +1,10 @@
 """Each guarantee of SECURITY.md names the tests that enforce it, and they exist."""
 
-import ast
 import re
 
 import pytest
 
-from tests.doc_pages import ROOT, rows, section
+from tests.doc_pages import ROOT, is_test, rows, section
 
 GUARANTEES = section((ROOT / "SECURITY.md").read_text(), "## The tests that enforce this")
 TITLES = re.findall(r"^### .*$", GUARANTEES, re.M)
@@ -16,20 +15,7 @@ ROWS = [row for title in TITLES for row in rows(section(GUARANTEES, title))[1:]]
 def test_a_guarantee_has_tests_or_a_reason_why_it_needs_none(row: list[str]) -> None:
     _, guarantee, named = row
     assert bool(named) != guarantee.startswith("Not applicable, because ")
-    assert [name for name in named.split("<br>") if name and not exists(name)] == []
-
-
-def exists(name: str) -> bool:
-    """Whether pytest collects a test function of this `path::name`."""
-    path, _, function = name.partition("::")
-    file = ROOT / path
-    if not (re.fullmatch(r"tests/(\w+/)*test_\w+\.py", path) and file.exists()):
-        return False
-    return function.startswith("test_") and function in {
-        node.name
-        for node in ast.parse(file.read_text()).body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
+    assert [name for name in named.split("<br>") if name and not is_test(name)] == []
 
 
 def test_the_top_10_are_complete() -> None:

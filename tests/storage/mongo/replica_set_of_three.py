@@ -156,14 +156,17 @@ def run_replica_set(
         yield ReplicaSet(members)
 
 
-def start_member(home: Path, port: int) -> Member:
-    """Start a mongod that has no configuration of its replica set, unless `home` has one."""
+def start_member(home: Path, port: int, *options: str) -> Member:
+    """Start a mongod that has no configuration of its replica set, unless `home` has one.
+
+    `options` are more ones of mongod.
+    """
     home.mkdir(exist_ok=True)
     key_file = home / "password"
     key_file.touch(0o600)
     key_file.write_text(PASSWORD)
     with (home / "log").open("ab") as log:
-        command = [*_DIES_WITH_US, *mongod.build_command(home, port, NAME, key_file)]
+        command = [*_DIES_WITH_US, *mongod.build_command(home, port, NAME, key_file), *options]
         return Member(port, home, subprocess.Popen(command, stdout=log, stderr=log))
 
 
