@@ -25,7 +25,7 @@ from storage.cache.bookmarks import PageBookmarks
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.record_cache import RecordCache
 from storage.cache.write_counter import WriteCounter
-from storage.errors import StorageError
+from storage.errors import StorageError, UnavailableError
 from storage.mongo import driver, files
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.driver import PyMongoError
@@ -34,8 +34,10 @@ from storage.setup.database import open_database
 from storage.store import Store
 
 IMPORT_POLL_SECONDS = 1.0
+MAX_IMPORT_PAUSE_SECONDS = 60.0
 AUDIT_DELETION_SECONDS = 86_400.0
 
+_imports_logger = logging.getLogger("floorgate.imports")
 _logger = logging.getLogger("floorgate.audit")
 
 
@@ -113,10 +115,17 @@ async def _open_database(
 
 async def _finish_interrupted_imports(store: Store) -> None:
     """Watch for imports whose process has died, for as long as the gateway runs."""
+    pause = IMPORT_POLL_SECONDS
     while True:
-        with contextlib.suppress(StorageError, PyMongoError):
+        try:
             await finish_interrupted_import(store.database)
-        await asyncio.sleep(IMPORT_POLL_SECONDS)
+            pause = IMPORT_POLL_SECONDS
+        except UnavailableError:
+            pass  # requests say so
+        except Exception:
+            _imports_logger.exception("An interrupted import cannot be finished")
+            pause = min(2 * pause, MAX_IMPORT_PAUSE_SECONDS)  # leave the lease to operators
+        await asyncio.sleep(pause)
 
 
 async def _delete_old_audit_records(store: Store, days: int) -> None:

@@ -229,6 +229,7 @@ INTERNAL = {
     "resolvers/plans/locations:MAX_OUTSIDE_FEET",
     "resolvers/plans/translation:MAX_TOUCH_FEET",
     "gateway/cache/fast_path:MAX_ENTRIES",
+    "gateway/state:MAX_IMPORT_PAUSE_SECONDS",
     "gateway/cache/fast_path:MAX_REQUEST_BYTES",
     "gateway/exchange:MAX_WRITE_BYTES",
     "gateway/compression:MAX_BYTES_IN_EVENT_LOOP",

@@ -144,9 +144,12 @@ class _RestoreRun:
 
     async def _store_files(self, content: bytes) -> None:
         for chunk in raw_documents.decode_documents(content):
-            # The digest says what is in it, so a chunk that is there is equal or damaged.
+            key = chunk.pop("_id", None)
+            if not isinstance(key, str):
+                raise BackupError("the archive has a part of a file without a name")
+            # A chunk that is there is in use, and the digest in its name says what is in it.
             await self._database[files.COLLECTION].update_one(
-                {"_id": chunk.pop("_id")}, {"$set": chunk}, upsert=True
+                {"_id": key}, {"$setOnInsert": chunk}, upsert=True
             )
 
     async def _check_room(self, part_bytes: int) -> None:

@@ -46,6 +46,11 @@ class ClusterClock:
             if value > self._times[self._number]:
                 self._times[self._number] = value
 
+    def restart(self) -> None:
+        """Forget what this process has seen."""
+        with self._lock:
+            self._times[self._number] = 0
+
     def now(self) -> Timestamp | None:
         """Return the time; None before there was one."""
         value = max(self._times)

@@ -85,6 +85,7 @@ def remaining_seconds() -> float | None:
 def snapshot_taken() -> float:
     """Return a moment since which this operation's reads may lack changes; else infinity."""
     operation = _operation.get()
-    if operation is None or operation.get_snapshot_time() is None:
+    if operation is None:
         return math.inf
-    return operation.snapshot_taken
+    has_snapshot = operation.first_read is not None or operation.get_snapshot_time() is not None
+    return operation.snapshot_taken if has_snapshot else math.inf

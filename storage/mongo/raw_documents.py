@@ -15,6 +15,7 @@ from storage.mongo.driver import Collection, Database, Session
 from storage.records.kinds import Document
 
 _QUERY_DOCUMENTS = 2_000
+_MIN_DOCUMENT_BYTES = 5
 _LENGTH_BYTES = 4
 _SNAPSHOT_TOO_OLD_CODE = 239
 _SNAPSHOT_UNAVAILABLE_CODE = 246
@@ -159,11 +160,16 @@ def _explain_lost_snapshots() -> Iterator[None]:
 
 
 def _find_starts(content: bytes) -> list[int]:
-    """Return where each document in BSON starts; each begins with its length."""
+    """Return where each document in BSON starts; each begins with its length.
+
+    Raises ValueError for a length that no document has.
+    """
     starts = []
     position = 0
     while position < len(content):
         starts.append(position)
         length = int.from_bytes(content[position : position + _LENGTH_BYTES], "little")
-        position += max(length, 1)  # what is not BSON has any length, and cannot be decoded
+        if length < _MIN_DOCUMENT_BYTES:
+            raise ValueError(f"a document of {length} bytes")
+        position += length
     return starts

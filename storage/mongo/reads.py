@@ -23,8 +23,10 @@ from storage.records.kinds import Document
 
 NO_LIMIT = 2**31 - 1
 _RETRY_SECONDS = 0.02
+_CLOCK_AHEAD_CODE = 72
+"""InvalidOptions: the member's clock has not reached the time that the read demands."""
 _ANOTHER_TIME_CODES = (
-    72,  # InvalidOptions: the member's clock has not reached the time that the read demands
+    _CLOCK_AHEAD_CODE,
     239,  # SnapshotTooOld: servers keep snapshots for 5 minutes, or for a time that is configured
     246,  # SnapshotUnavailable: the collection has just been created, replaced or indexed
 )
@@ -56,8 +58,7 @@ async def find_documents(
     """Return up to `limit` matching documents with one `find` command, in a transaction or not.
 
     For short lists a driver cursor costs more than the query, so this sends the command itself.
-    It falls back to a cursor to retry after a lost connection and when the result exceeds one
-    reply (16 MB).
+    It falls back to a cursor when the result exceeds one reply (16 MB).
     """
     limit = max(limit, 1)  # 0 means no limit to MongoDB
     order = {"sort": sort} if sort else {}
@@ -87,16 +88,11 @@ async def aggregate_documents(
 async def _read_whole(
     database: Database, collection: str, command: Document, session: Session | None
 ) -> list[Document] | None:
-    """Return all that a command finds; None if that takes more than one reply, or was lost."""
-    try:
-        if session is None:
-            reply = await _read(database, command)
-        else:  # in a transaction, its first command sets the read concern of all
-            reply = await database.command(command, session=session)
-    except AutoReconnect as error:
-        if error.timeout or session:
-            raise
-        return None
+    """Return all that a command finds; None if that takes more than one reply."""
+    if session is None:
+        reply = await _read(database, command)
+    else:  # in a transaction, its first command sets the read concern of all
+        reply = await database.command(command, session=session)
     if cursor_id := reply["cursor"]["id"]:
         await database.command("killCursors", collection, cursors=[cursor_id], session=session)
         return None
@@ -122,10 +118,9 @@ async def _read(database: Database, command: Document) -> Document:
 
 async def _read_first(database: Database, command: Document, operation: Operation) -> Document:
     operation.first_read = asyncio.Event()
-    started = time.monotonic()
+    operation.snapshot_taken = time.monotonic()
     try:
         reply, operation.snapshot_time = await _send(database, command, None)
-        operation.snapshot_taken = started
         return reply
     finally:
         operation.first_read.set()
@@ -141,26 +136,36 @@ async def _send(
     """
     deployment = topology.of(database.client)
     deadline = time.monotonic() + TIMEOUT_SECONDS
+    was_lost = False
     while True:
         primary = deployment.listener.primary
         members = deployment.choose_members()
         safe_time = deployment.listener.get_safe_time()
         clock = deployment.clock.now()
-        # What the clock has was acknowledged or shown before, so it is safe as well.
-        is_local = safe_time is not None and snapshot_time in (None, safe_time, clock)
+        is_local = safe_time is not None and snapshot_time in (None, safe_time)
         concern = _build_concern(clock, snapshot_time, is_local=is_local)
         try:
             reply = await database.command(
                 {**command, "readConcern": concern}, read_preference=members
             )
-        except OperationFailure as error:
-            if error.code not in _ANOTHER_TIME_CODES or time.monotonic() > deadline:
+        except AutoReconnect as error:
+            if error.timeout or was_lost:
                 raise
+            was_lost = True
+            continue
+        except OperationFailure as error:
+            if error.code not in _ANOTHER_TIME_CODES:
+                raise
+            if time.monotonic() > deadline:
+                if error.code == _CLOCK_AHEAD_CODE and deployment.listener.lost_at is None:
+                    # Not of this database: it was put back to an earlier state, or replaced.
+                    deployment.clock.restart()
+                raise UnavailableError("MongoDB has not reached the time of the read") from error
             snapshot_time = None
         else:
             shown = reply["operationTime"] if is_local else reply["cursor"].get("atClusterTime")
             if is_local:
-                is_valid = shown in (safe_time, clock)
+                is_valid = shown == safe_time
             else:
                 # Without a given time, it may have waited for a primary with a later one.
                 is_valid = snapshot_time is not None or deployment.listener.primary == primary

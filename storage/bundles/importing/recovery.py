@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import get_args
 
 from storage.bundles.importing.import_run import (
     ImportProgress,
@@ -10,7 +11,7 @@ from storage.bundles.importing.import_run import (
     ImportRun,
     ignore_progress,
 )
-from storage.bundles.importing.lease import ImportLease
+from storage.bundles.importing.lease import ImportLease, ImportState
 from storage.bundles.importing.switching import switch_collections
 from storage.errors import ImportRunningError
 from storage.mongo import driver
@@ -64,6 +65,10 @@ async def _finish_previous_import(
 ) -> None:
     if lease.state == "idle":
         return
+    if lease.state not in get_args(ImportState):
+        raise ImportRunningError(
+            f"a newer release was interrupted while {lease.state}: let one of its gateways finish"
+        )
     _logger.warning("finishing an import that was interrupted: it was %s", lease.state)
     run = ImportRun(database, lease, progress)
     if lease.state == "applying":

@@ -1,5 +1,6 @@
 """Records are cached by key until their collection changes."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,6 +11,7 @@ from storage.assets import ASSETS
 from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
 from storage.cache.record_cache import RecordCache, RecordCacheKey
+from storage.mongo import driver, reads
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.setup import preparation
 from tests.storage.cache.test_change_feed import wait_for_snapshot, wait_until
@@ -53,6 +55,47 @@ async def open_change_feed(database: Any) -> AsyncIterator[ChangeFeed]:
     async with ChangeFeed(database).run() as followed:
         await wait_for_snapshot(followed)
         yield followed
+
+
+async def test_a_record_read_at_an_older_snapshot_is_not_cached_under_newer_versions(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A field waits for the first read of its operation, and an asset is renamed meanwhile."""
+    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    send, answered, go_on = reads._send, asyncio.Event(), asyncio.Event()
+
+    async def send_slowly(*args: Any) -> Any:
+        reply = await send(*args)
+        answered.set()
+        await go_on.wait()
+        return reply
+
+    async def read_name() -> str:
+        where = {"_id": "oak"}
+        found = await driver.find_documents(database, ASSETS.name, where, {"name": 1}, limit=1)
+        name: str = found[0]["name"]
+        return name
+
+    async with open_change_feed(database) as followed:
+        cache, key = RecordCache(followed), RecordCacheKey(ASSETS.name, "name", ALL_ASSETS, "oak")
+        oak = {"_id": "oak", "name": "Oak", "market": "m", **STAMPS}
+        before = await wait_for_snapshot(followed)
+        await database[ASSETS.name].insert_one(oak)
+        await wait_until(followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name]))
+        monkeypatch.setattr(reads, "_send", send_slowly)
+        with driver.limit_time(60):
+            first = asyncio.create_task(read_name())
+            await answered.wait()
+            before = await wait_for_snapshot(followed)
+            await database[ASSETS.name].update_one({"_id": "oak"}, {"$set": {"name": "Elder"}})
+            await wait_until(
+                followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name])
+            )
+            second = asyncio.create_task(cache.get_or_load(key, read_name))
+            await asyncio.sleep(0)  # it has the versions, and waits for the first read
+            go_on.set()
+            assert await first == await second == "Oak"
+        assert await cache.get_or_load(key, read_name) == "Elder"
 
 
 @pytest.fixture

@@ -135,6 +135,7 @@ def run_replica_set(
     directory: Path,
     *,
     election_timeout_ms: int | None = None,
+    chaining: bool = True,
     ports: Sequence[int] = (),
     proxy_ports: Sequence[int] = (),
     on_started: Callable[[Sequence[Member]], None] = lambda members: None,
@@ -142,7 +143,8 @@ def run_replica_set(
     """Start three members, on free ports by default; kill them afterwards.
 
     The first is elected. Where there are proxies, members and clients find each member at its own.
-    `on_started` gets the members before they connect to each other.
+    Without `chaining`, each secondary copies from the primary itself, so that one can be frozen
+    without the other. `on_started` gets the members before they connect to each other.
     """
     with ExitStack() as held:
         members = []
@@ -152,7 +154,7 @@ def run_replica_set(
             held.callback(member.kill)
             members.append(member)
         on_started(members)
-        _initiate(members, election_timeout_ms)
+        _initiate(members, election_timeout_ms, chaining=chaining)
         yield ReplicaSet(members)
 
 
@@ -170,19 +172,17 @@ def start_member(home: Path, port: int, *options: str) -> Member:
         return Member(port, home, subprocess.Popen(command, stdout=log, stderr=log))
 
 
-def _initiate(members: list[Member], election_timeout_ms: int | None) -> None:
+def _initiate(members: list[Member], election_timeout_ms: int | None, *, chaining: bool) -> None:
     hosts = [{"_id": number, "host": each.known_address} for number, each in enumerate(members)]
     settings: dict[str, Any] = {"electionTimeoutMillis": election_timeout_ms}
     if election_timeout_ms is None:
         settings = {
             "electionTimeoutMillis": _NEVER_SECONDS * 1000,
             "heartbeatTimeoutSecs": _NEVER_SECONDS,
-            # Each copies from the primary itself, so that one can be frozen without the other.
-            "chainingAllowed": False,
         }
     for member in members:
         _until_done(partial(member.command, "ping"))
-    config = {"_id": NAME, "members": hosts, "settings": settings}
+    config = {"_id": NAME, "members": hosts, "settings": settings | {"chainingAllowed": chaining}}
     members[0].command("replSetInitiate", config)
     members[0].elect()
     _until_done(partial(_check_states, members[0]))

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bson import Timestamp
 from pymongo import WriteConcern
 
 from storage.errors import UnavailableError
-from storage.mongo import driver, operations, topology
+from storage.mongo import driver, operations, reads, topology
 from tests.storage.mongo.replica_set_of_three import ReplicaSet, run_replica_set
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -112,9 +113,24 @@ async def test_an_operation_that_reads_a_collection_replaced_since_reads_the_new
         assert await read(things) == [7]
 
 
+async def test_a_clock_of_another_database_is_started_anew(
+    mongo_url: str, database_name: str, anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a restore of MongoDB's own files: it would never reach the time of the clock."""
+    monkeypatch.setattr(reads, "TIMEOUT_SECONDS", 0.0)
+    clock = driver.ClusterClock()
+    client = driver.connect(mongo_url, clock=clock)
+    assert await read(client[database_name]) == []
+    clock.advance(Timestamp(2**32 - 1, 1))
+    with pytest.raises(UnavailableError):
+        await read(client[database_name])
+    assert await read(client[database_name]) == []
+    await driver.close(client)
+
+
 @pytest.fixture
-def three(tmp_path: Path) -> Iterator[ReplicaSet]:
-    with run_replica_set(tmp_path) as replica_set:
+def three(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ReplicaSet]:
+    with run_replica_set(tmp_path, chaining=getattr(request, "param", True)) as replica_set:
         yield replica_set
 
 
@@ -193,6 +209,7 @@ async def test_a_member_that_lags_does_not_answer_with_what_it_has(
         assert await read(on_three) == [1, 1]
 
 
+@pytest.mark.parametrize("three", [False], indirect=True, ids=["without chaining"])
 async def test_a_new_primary_answers_with_what_its_predecessor_acknowledged(
     three: ReplicaSet, on_three: Any
 ) -> None:
