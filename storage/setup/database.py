@@ -24,11 +24,27 @@ async def open_database(
 ) -> AsyncIterator[driver.Client]:
     """Connect to MongoDB, starting the embedded one if need be, and prepare the database.
 
+    Raises EmbeddedServerError, MongoUnusableError and MigrationRunningError.
+    """
+    async with connect_to_database(settings, timeout_seconds, clock, on_server_failure) as client:
+        await _prepare(client[settings.database])
+        yield client
+
+
+@asynccontextmanager
+async def connect_to_database(
+    settings: ConnectionSettings,
+    timeout_seconds: float,
+    clock: driver.ClusterClock | None = None,
+    on_server_failure: Callable[[EmbeddedServerError], None] = embedded_mongo.log_failure,
+) -> AsyncIterator[driver.Client]:
+    """Connect to MongoDB, starting the embedded one if need be.
+
     An embedded MongoDB that dies is restarted. Each time that this fails, as on a full disk,
     `on_server_failure` is called in another thread.
 
-    Reads follow `clock`, if other processes share it. Raises EmbeddedServerError,
-    MongoUnusableError and MigrationRunningError.
+    Reads follow `clock`, if other processes share it. Raises EmbeddedServerError
+    and MongoUnusableError.
     """
     server = (
         nullcontext(settings.mongo_url)
@@ -40,7 +56,6 @@ async def open_database(
             client = driver.connect(url, settings.driver, timeout_seconds, clock)
         try:
             await check_requirements(client, PING_TIMEOUT_SECONDS)
-            await _prepare(client[settings.database])
             yield client
         finally:
             await driver.close(client)
