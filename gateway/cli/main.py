@@ -23,6 +23,7 @@ COMMAND_PATHS = {
     "restore": "gateway.cli.backup:restore",
     "keys": "gateway.cli.keys:keys",
     "audit": "gateway.cli.audit:audit",
+    "doctor": "gateway.cli.doctor:doctor",
     "maps": "gateway.cli.maps:maps",
     "parse": "gateway.cli.parse:parse",
     "schema": "gateway.cli.describe:schema",

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import click
@@ -11,6 +12,7 @@ from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import Context
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
+from storage.errors import EmbeddedServerError
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
 from storage.setup.database import open_database
@@ -29,11 +31,38 @@ def run_with_database(
     work: Callable[[driver.Database], Awaitable[T]],
     timeout_seconds: float = 30.0,
 ) -> T:
-    """Open the database, run `work` on it, and return its result. Raises StorageError."""
+    """Open the database, run `work` on it, and return its result. Raises StorageError.
+
+    If the embedded MongoDB dies and cannot be restarted, the work is cancelled.
+    """
 
     async def run() -> T:
-        async with open_database(settings.connection, timeout_seconds) as client:
-            return await work(client[settings.database])
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        failures: list[EmbeddedServerError] = []
+        clients: list[driver.Client] = []
+
+        async def end() -> None:
+            for client in clients:
+                await driver.close(client)  # else what cleans up would wait for MongoDB
+            task.cancel()
+
+        def fail(error: EmbeddedServerError) -> None:
+            failures.append(error)
+            with suppress(RuntimeError):  # the command has ended in this instant
+                loop.call_soon_threadsafe(lambda: endings.append(loop.create_task(end())))
+
+        endings: list[asyncio.Task[None]] = []
+        try:
+            async with open_database(
+                settings.connection, timeout_seconds, on_server_failure=fail
+            ) as client:
+                clients.append(client)
+                return await work(client[settings.database])
+        except BaseException as error:
+            if failures:
+                raise failures[0] from error
+            raise
 
     return asyncio.run(run())
 

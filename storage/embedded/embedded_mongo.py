@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -44,14 +44,21 @@ _PORT_RELEASE_SECONDS = 2.0
 logger = logging.getLogger("floorgate.mongod")
 
 
+def log_failure(error: EmbeddedServerError) -> None:
+    """Log why MongoDB was not restarted; it is tried again."""
+    logger.error("%s", error)
+
+
 @contextmanager
-def run_embedded_mongo(data_dir: Path) -> Iterator[str]:
+def run_embedded_mongo(
+    data_dir: Path, on_failure: Callable[[EmbeddedServerError], None] = log_failure
+) -> Iterator[str]:
     """Yield the URL of the MongoDB that serves `data_dir`; start it if it is not running.
 
     The URL contains the password. Never print or log it, or pass it on a command line.
     It stops when the last user leaves this context. If it dies before, a thread of one of its
-    users restarts it at the same address. A process forked inside the context counts as a user
-    until it execs or ends.
+    users restarts it at the same address; `on_failure` is called in that thread each time this
+    fails. A process forked inside the context counts as a user until it execs or ends.
 
     Raises EmbeddedServerError if the directory cannot be used or mongod does not start.
     """
@@ -65,7 +72,8 @@ def run_embedded_mongo(data_dir: Path) -> Iterator[str]:
             url = _ensure_primary(home, deadline)
         closed = threading.Event()
         stack.callback(closed.set)
-        threading.Thread(target=_restart_when_down, args=(home, closed), daemon=True).start()
+        restarting = (data_dir, home, closed, on_failure)
+        threading.Thread(target=_restart_when_down, args=restarting, daemon=True).start()
         yield url
 
 
@@ -191,14 +199,20 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def _restart_when_down(home: Path, closed: threading.Event) -> None:
+def _restart_when_down(
+    data_dir: Path,
+    home: Path,
+    closed: threading.Event,
+    on_failure: Callable[[EmbeddedServerError], None],
+) -> None:
     """Restart the server whenever it dies before the context is left."""
     while True:
         try:
-            locks.wait_for_release(home / mongod_supervisor.SERVER_LOCK)
-            if closed.is_set():
-                return
-            _ensure_primary(home, time.monotonic() + _READY_TIMEOUT_SECONDS)
-        except (EmbeddedServerError, OSError) as error:
-            logger.error("%s", error)
+            with _explain_os_errors(data_dir):
+                locks.wait_for_release(home / mongod_supervisor.SERVER_LOCK)
+                if closed.is_set():
+                    return
+                _ensure_primary(home, time.monotonic() + _READY_TIMEOUT_SECONDS)
+        except EmbeddedServerError as error:
+            on_failure(error)
             closed.wait(_RETRY_SECONDS)

@@ -1,10 +1,10 @@
 """Opening the database: the embedded MongoDB or another, prepared for this release."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 
 from storage.embedded import embedded_mongo
-from storage.errors import MongoUnusableError, UnavailableError
+from storage.errors import EmbeddedServerError, MongoUnusableError, UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.unavailable import check_requirements, explain_refusals
@@ -19,23 +19,43 @@ async def open_database(
     settings: ConnectionSettings,
     timeout_seconds: float = 3.0,
     clock: driver.ClusterClock | None = None,
+    *,
+    on_server_failure: Callable[[EmbeddedServerError], None] = embedded_mongo.log_failure,
 ) -> AsyncIterator[driver.Client]:
     """Connect to MongoDB, starting the embedded one if need be, and prepare the database.
 
-    Reads follow `clock`, if other processes share it. Raises EmbeddedServerError,
-    MongoUnusableError and MigrationRunningError.
+    Raises EmbeddedServerError, MongoUnusableError and MigrationRunningError.
+    """
+    async with connect_to_database(settings, timeout_seconds, clock, on_server_failure) as client:
+        await _prepare(client[settings.database])
+        yield client
+
+
+@asynccontextmanager
+async def connect_to_database(
+    settings: ConnectionSettings,
+    timeout_seconds: float,
+    clock: driver.ClusterClock | None = None,
+    on_server_failure: Callable[[EmbeddedServerError], None] = embedded_mongo.log_failure,
+) -> AsyncIterator[driver.Client]:
+    """Connect to MongoDB, starting the embedded one if need be.
+
+    An embedded MongoDB that dies is restarted. Each time that this fails, as on a full disk,
+    `on_server_failure` is called in another thread.
+
+    Reads follow `clock`, if other processes share it. Raises EmbeddedServerError
+    and MongoUnusableError.
     """
     server = (
         nullcontext(settings.mongo_url)
         if settings.mongo_url
-        else embedded_mongo.run_embedded_mongo(settings.data_dir)
+        else embedded_mongo.run_embedded_mongo(settings.data_dir, on_server_failure)
     )
     with server as url:
         with explain_refusals():
             client = driver.connect(url, settings.driver, timeout_seconds, clock)
         try:
             await check_requirements(client, PING_TIMEOUT_SECONDS)
-            await _prepare(client[settings.database])
             yield client
         finally:
             await driver.close(client)

@@ -13,7 +13,16 @@ from storage.setup.validators import build_validator
 PLAIN_COLLECTIONS = (CONDITIONAL_WRITES_COLLECTION, files.COLLECTION, api_keys.USES_COLLECTION)
 """Those without validator and indexes. Created before they are used: transactions that create a
 collection conflict with each other, and no snapshot has a collection that was created later."""
-KEY_INDEXES = [driver.IndexModel([("digest", 1)], unique=True)]
+INDEXES = {
+    **{
+        kind.name: [driver.IndexModel([(field, 1) for field in index]) for index in kind.indexes]
+        for kind in RECORD_TYPES
+        if kind.indexes
+    },
+    api_keys.KEYS_COLLECTION: [driver.IndexModel([("digest", 1)], unique=True)],
+    audit.AUDIT_COLLECTION: audit.AUDIT_INDEXES,
+}
+"""Those of each collection, besides that of `_id`."""
 
 
 async def prepare_database(database: driver.Database) -> None:
@@ -22,14 +31,14 @@ async def prepare_database(database: driver.Database) -> None:
     Idempotent, and safe while other gateways do the same. Raises UnavailableError.
     """
     with driver.translate_errors():
-        existing = await _list_collections(database)
+        existing = await list_collections(database)
         for kind in RECORD_TYPES:
             await _prepare_collection(database, kind, existing.get(kind.name))
         for name in PLAIN_COLLECTIONS:
             if name not in existing:
                 await driver.create_collection(database, name, {})
-        await database[api_keys.KEYS_COLLECTION].create_indexes(KEY_INDEXES)
-        await database[audit.AUDIT_COLLECTION].create_indexes(audit.AUDIT_INDEXES)
+        for name, indexes in INDEXES.items():
+            await database[name].create_indexes(indexes)
         is_new = not existing.keys() & {kind.name for kind in RECORD_TYPES}
         # After the validators: those of an earlier version may refuse what migrations write.
         if is_new:
@@ -37,7 +46,8 @@ async def prepare_database(database: driver.Database) -> None:
         await migrations.run_pending(database)
 
 
-async def _list_collections(database: driver.Database) -> dict[str, Document]:
+async def list_collections(database: driver.Database) -> dict[str, Document]:
+    """Return what MongoDB says of each collection, by name."""
     # All are in the first batch, which `listCollections` fills up to 16 MB. If one were missed,
     # `driver.create_collection` would do no harm.
     reply = await database.command("listCollections")
@@ -52,7 +62,3 @@ async def _prepare_collection(
         await driver.create_collection(database, kind.name, validator)
     elif existing["options"].get("validator") != validator:
         await database.command("collMod", kind.name, validator=validator)
-    if kind.indexes:
-        await database[kind.name].create_indexes(
-            [driver.IndexModel([(field, 1) for field in index]) for index in kind.indexes]
-        )

@@ -1,5 +1,11 @@
 """Commands work on the database with all permissions, and leave no connection behind."""
 
+import asyncio
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -10,8 +16,9 @@ import pytest
 from gateway.cli.operator import run_document, run_with_database
 from gateway.settings import Settings
 from storage.catalog import RECORD_TYPES
-from storage.errors import StorageError, UnavailableError
+from storage.errors import EmbeddedServerError, StorageError, UnavailableError
 from storage.mongo import driver
+from tests.gateway.floorgate_process import floorgate
 
 pytestmark = pytest.mark.slow
 
@@ -111,3 +118,58 @@ def test_a_database_that_is_not_there_is_a_storage_error(tmp_path: Path) -> None
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match="file/mongod: Not a directory"):
         run_with_database(Settings(data_dir=tmp_path / "file"), work)
+
+
+@pytest.mark.parametrize("reads", [True, False])
+@pytest.mark.parametrize("driver_name", ["motor", "pymongo"])
+def test_work_ends_at_once_if_its_mongodb_dies_and_cannot_be_restarted(
+    tmp_path: Path, driver_name: Any, reads: bool
+) -> None:
+    """A timeout of the commands would be far longer than that of this test."""
+
+    async def work(database: driver.Database) -> None:
+        hello = await database.client.admin.command("serverStatus")
+        (tmp_path / "mongod" / "port.new").mkdir()  # which the restart would write
+        os.kill(hello["pid"], signal.SIGKILL)
+        while reads:
+            await database["assets"].find_one({})
+            await asyncio.sleep(0.01)
+        await asyncio.Event().wait()
+
+    with pytest.raises(EmbeddedServerError, match=r"port.new: Is a directory"):
+        run_with_database(Settings(data_dir=tmp_path, mongo_driver=driver_name), work, 3600)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk with room for a new database, and little more."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=36m", "none", disk], check=False)
+    if mounted.returncode:
+        pytest.skip("only root may mount a disk")
+    yield disk
+    subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+def test_an_import_that_fills_the_disk_is_one_sentence_and_can_be_repeated(
+    small_disk: Path, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "bundle.json"
+    names = [f"{number} ".ljust(200, "x") for number in range(60_000)]
+    units = [
+        {"id": f"u{number}", "asset_id": "a", "floor_id": "f", "name": name}
+        for number, name in enumerate(names)
+    ]
+    assets, floors = [{"id": "a", "name": "A"}], [{"id": "f", "asset_id": "a", "name": "F"}]
+    bundle.write_text(json.dumps({"assets": assets, "floors": floors, "units": units}))
+    command = ("import", bundle, "--json", "--data-dir", small_disk / "data")
+    failed = floorgate(*command)
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr.startswith("Error: ")
+    assert failed.stderr.count("\n") == 1
+    assert "No space left on device" in failed.stderr
+    subprocess.run(["mount", "-o", "remount,size=400m", small_disk], check=True)
+    counts = json.loads(floorgate(*command).stdout)["kinds"]["units"]
+    # Nothing had been applied; or all was, as this run has first finished what was being applied.
+    assert len(units) in (counts["inserted"], counts["unchanged"])

@@ -1,0 +1,165 @@
+"""What `floorgate doctor` finds in a database: it changes nothing, not even what is missing."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from storage.administration.api_keys import list_expiring_keys
+from storage.bundles.importing.lease import LEASE_COLLECTION, LEASE_ID
+from storage.catalog import RECORD_TYPES
+from storage.errors import StorageError
+from storage.mongo import driver
+from storage.mongo.connection import ConnectionSettings
+from storage.mongo.unavailable import explain_refusals
+from storage.routing_inputs import list_stale_networks
+from storage.setup import migrations, preparation
+from storage.setup.database import connect_to_database
+from storage.setup.validators import build_validator
+
+Status: TypeAlias = Literal["ok", "warning", "error"]
+KEY_WARNING = timedelta(days=14)
+LAG_WARNING_SECONDS = 10
+TIMEOUT_SECONDS = 3.0
+_DOWN = 0  # a member's health
+_START_ONCE = "start a gateway, or run any other command, which creates what is missing"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What was checked, what was found, and what to do unless it is well."""
+
+    check: str
+    status: Status
+    message: str
+    remedy: str = ""
+
+
+async def inspect_database(connection: ConnectionSettings) -> list[Finding]:
+    """Return what is found in the database, or why it cannot be looked at."""
+    findings: list[Finding] = []
+    if connection.mongo_url is None and not (connection.data_dir / "mongod").is_dir():
+        return [Finding("MongoDB", "ok", "not started yet: the first start creates the database")]
+    try:
+        async with connect_to_database(connection, TIMEOUT_SECONDS) as client:
+            database = client[connection.database]
+            with explain_refusals(database.name), driver.translate_errors():
+                async for finding in _inspect(database):
+                    findings.append(finding)  # noqa: PERF401, those before an error are kept
+    except (StorageError, driver.PyMongoError) as error:
+        findings.append(Finding("MongoDB", "error", str(error), "then run floorgate doctor again"))
+    return findings
+
+
+async def _inspect(database: driver.Database) -> AsyncIterator[Finding]:
+    release = (await database.client.admin.command("buildInfo"))["version"]
+    yield Finding("MongoDB", "ok", f"release {release}, with a primary")
+    yield await _inspect_members(database)
+    # Changes nothing, needs the permission to write, and waits for a majority.
+    await database[LEASE_COLLECTION].update_one({"_id": "none"}, {"$unset": {"none": ""}})
+    yield Finding("writes", "ok", "permitted, and acknowledged by a majority")
+    existing = await preparation.list_collections(database)
+    if not existing:
+        yield Finding("collections", "ok", "the database is empty: the first start prepares it")
+        return
+    yield _inspect_collections(existing)
+    yield await _inspect_indexes(database, existing)
+    yield await _inspect_migrations(database)
+    yield await _inspect_import(database)
+    yield await _inspect_networks(database)
+    yield await _inspect_keys(database)
+
+
+async def _inspect_members(database: driver.Database) -> Finding:
+    try:
+        status = await database.client.admin.command("replSetGetStatus")
+    except driver.PyMongoError:
+        return Finding("members", "ok", "not shown: that takes the role clusterMonitor")
+    members = status["members"]
+    down = [each["name"] for each in members if each["health"] == _DOWN]
+    if down:
+        return Finding(
+            "members", "warning", f"{', '.join(down)} cannot be reached", "start them again"
+        )
+    newest = max(each["optimeDate"] for each in members if "optimeDate" in each)
+    late = [
+        each["name"]
+        for each in members
+        if each["stateStr"] == "SECONDARY"
+        and (newest - each["optimeDate"]).total_seconds() > LAG_WARNING_SECONDS
+    ]
+    if late:
+        names = ", ".join(late)
+        remedy = "look at their load, disks and network"
+        return Finding("members", "warning", f"{names} lag by over {LAG_WARNING_SECONDS} s", remedy)
+    return Finding("members", "ok", f"{len(members)}, and none lags")
+
+
+def _inspect_collections(existing: dict[str, Any]) -> Finding:
+    expected = [*(kind.name for kind in RECORD_TYPES), *preparation.PLAIN_COLLECTIONS]
+    missing = sorted(set(expected) - existing.keys())
+    if missing:
+        return Finding("collections", "error", f"missing: {', '.join(missing)}", _START_ONCE)
+    other = [
+        kind.name
+        for kind in RECORD_TYPES
+        if existing[kind.name]["options"].get("validator") != build_validator(kind)
+    ]
+    if other:
+        message = f"validators of another release: {', '.join(other)}"
+        return Finding("collections", "warning", message, "start a gateway of this release")
+    return Finding("collections", "ok", "all there, with their validators")
+
+
+async def _inspect_indexes(database: driver.Database, existing: dict[str, Any]) -> Finding:
+    missing = []
+    for name, indexes in preparation.INDEXES.items():
+        found = []
+        if name in existing:
+            reply = await database.command("listIndexes", name)
+            found = [[*index["key"].items()] for index in reply["cursor"]["firstBatch"]]
+        wanted = [[*index.document["key"].items()] for index in indexes]
+        missing += [f"{name}.{'+'.join(dict(key))}" for key in wanted if key not in found]
+    if missing:
+        return Finding("indexes", "error", f"missing: {', '.join(missing)}", _START_ONCE)
+    return Finding("indexes", "ok", "all there")
+
+
+async def _inspect_migrations(database: driver.Database) -> Finding:
+    state = await database[migrations.MIGRATIONS_COLLECTION].find_one({"_id": migrations.STATE_ID})
+    number, newest = (state or {}).get("number", 0), migrations.MIGRATIONS[-1].number
+    if number < newest:
+        message = f"{newest - number} of this release have not run"
+        return Finding("migrations", "warning", message, "start a gateway, which runs them")
+    if number > newest:
+        message = f"{number - newest} of a newer release have run"
+        return Finding("migrations", "warning", message, "use the newest release everywhere")
+    return Finding("migrations", "ok", f"all {number} have run")
+
+
+async def _inspect_import(database: driver.Database) -> Finding:
+    where = {"_id": LEASE_ID, "state": {"$nin": [None, "idle"]}}
+    if await database[LEASE_COLLECTION].find_one(where) is None:
+        return Finding("import", "ok", "none is interrupted")
+    dead = {**where, "$expr": {"$lt": ["$expires", "$$NOW"]}}
+    if await database[LEASE_COLLECTION].find_one(dead) is None:
+        return Finding("import", "ok", "one is running")
+    remedy = "start a gateway, which finishes or undoes it within seconds"
+    return Finding("import", "error", "one was interrupted and is not finished", remedy)
+
+
+async def _inspect_networks(database: driver.Database) -> Finding:
+    stale = await list_stale_networks(database)
+    if not stale:
+        return Finding("networks", "ok", "all match their maps")
+    names = ", ".join(f"{each.map_id} ({each.reason})" for each in stale)
+    return Finding("networks", "warning", f"outdated: {names}", "floorgate maps process MAP_ID")
+
+
+async def _inspect_keys(database: driver.Database) -> Finding:
+    expiring = await list_expiring_keys(database, KEY_WARNING)
+    if not expiring:
+        return Finding("keys", "ok", f"none expires within {KEY_WARNING.days} days")
+    names = ", ".join(f"{key.id} ({key.name})" for key in expiring)
+    remedy = "floorgate keys rotate ID, or keys update ID --expires"
+    return Finding("keys", "warning", f"expire within {KEY_WARNING.days} days: {names}", remedy)

@@ -1,0 +1,100 @@
+"""`floorgate doctor` says what is wrong with the machine and the database, and what to do."""
+
+import json
+import resource
+import shutil
+from collections import namedtuple
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.server import tls
+from tests.gateway.cli.commands import floorgate
+from tests.gateway.floorgate_process import floorgate as floorgate_process
+from tests.gateway.floorgate_process import run_serve_command
+
+pytestmark = pytest.mark.slow
+
+Usage = namedtuple("Usage", "total used free")
+
+
+def examine(*options: object, status: int = 0) -> dict[str, dict[str, str]]:
+    """The findings of a run, by check."""
+    run = floorgate("doctor", "--json", *options)
+    assert run.exit_code == status, run.stdout
+    return {each["check"]: each for each in json.loads(run.stdout)}
+
+
+def test_all_is_well_before_the_first_start_and_nothing_is_made(tmp_path: Path) -> None:
+    found = examine("--data-dir", tmp_path / "new")
+    assert {each["status"] for each in found.values()} == {"ok"}
+    assert not (tmp_path / "new").exists()
+
+
+def test_beside_a_gateway_it_uses_the_mongodb_that_runs(tmp_path: Path) -> None:
+    with run_serve_command(tmp_path) as server:
+        port = (tmp_path / "mongod" / "port").read_text()
+        run = floorgate_process("doctor", "--data-dir", tmp_path)
+        assert (run.returncode, run.stderr) == (0, "")
+        assert "│ warning" not in run.stdout
+        assert "none is interrupted" in run.stdout
+        assert (tmp_path / "mongod" / "port").read_text() == port
+        assert len([*(tmp_path / "mongod").glob("mongod.log*")]) == 1  # each start has its own
+        with server.client() as client:
+            assert client.get("/health/ready").status_code == 200
+
+
+def test_a_mongodb_that_is_down_is_an_error_among_the_other_checks(tmp_path: Path) -> None:
+    nowhere = ("--mongo-url", "mongodb://127.0.0.1:9/", "--data-dir", tmp_path)
+    found = examine(*nowhere, status=1)
+    assert found["MongoDB"]["status"] == "error"
+    assert "cannot be reached" in found["MongoDB"]["message"]
+    assert found["versions"]["status"] == found["data directory"]["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("free_mb", "expected", "status"), [(50, "error", 1), (500, "warning", 0), (5000, "ok", 0)]
+)
+def test_little_room_on_the_disk_is_a_warning_and_none_an_error(
+    free_mb: int, expected: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(0, 0, free_mb * 1_000_000))
+    found = examine("--data-dir", tmp_path, status=status)["data directory"]
+    assert (found["status"], bool(found["remedy"])) == (expected, expected != "ok")
+
+
+def test_a_data_directory_that_is_a_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    found = examine("--data-dir", tmp_path / "file", status=1)["data directory"]
+    assert found["message"].endswith("file cannot be written to")
+
+
+def test_a_low_limit_of_open_files_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 1024))
+    assert examine("--data-dir", tmp_path)["open files"]["status"] == "warning"
+    few = ("--max-connections", "100")
+    assert examine("--data-dir", tmp_path, *few)["open files"]["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("age_days", "expected", "status"), [(0, "ok", 0), (350, "warning", 0), (400, "error", 1)]
+)
+def test_a_certificate_that_expires_is_found(
+    age_days: int, expected: str, status: int, tmp_path: Path
+) -> None:
+    tls.ensure_certificate(tmp_path, datetime.now(UTC) - timedelta(days=age_days))
+    found = examine("--data-dir", tmp_path, status=status)["certificate"]
+    assert (found["status"], bool(found["remedy"])) == (expected, expected != "ok")
+
+
+def test_a_key_of_another_certificate_is_an_error(tmp_path: Path) -> None:
+    certificate, _ = tls.ensure_certificate(tmp_path / "one")
+    _, key = tls.ensure_certificate(tmp_path / "other")
+    options: tuple[Any, ...] = ("--tls-cert", certificate, "--tls-key", key)
+    found = examine("--data-dir", tmp_path, *options, status=1)["certificate"]
+    assert "does not belong to the certificate" in found["message"]
+    assert examine("--data-dir", tmp_path, "--behind-proxy")["certificate"]["status"] == "ok"

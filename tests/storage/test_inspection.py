@@ -1,0 +1,127 @@
+"""What is wrong with a database is found, named with a remedy, and left as it is."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.administration.api_keys import KEYS_COLLECTION
+from storage.bundles.importing.lease import LEASE_COLLECTION, LEASE_ID
+from storage.inspection import Finding, inspect_database
+from storage.maps import MAPS
+from storage.mongo.connection import ConnectionSettings
+from storage.mongo.lease import Lease
+from storage.setup.migrations import MIGRATIONS_COLLECTION, STATE_ID
+from storage.setup.preparation import prepare_database
+from tests.storage.catalogs import ONE_DRIVER
+from tests.storage.mongo.replica_set_of_three import run_replica_set
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, ONE_DRIVER]
+
+
+@pytest.fixture
+def connection(mongo_url: str, database: Any, tmp_path: Path) -> ConnectionSettings:
+    return ConnectionSettings(tmp_path, mongo_url, database=database.name)
+
+
+async def find(connection: ConnectionSettings) -> dict[str, Finding]:
+    """What is not well, by check."""
+    found = await inspect_database(connection)
+    assert all(bool(each.remedy) == (each.status != "ok") for each in found)
+    return {each.check: each for each in found if each.status != "ok"}
+
+
+async def test_nothing_is_wrong_with_a_database_that_is_prepared(
+    database: Any, connection: ConnectionSettings
+) -> None:
+    assert await find(connection) == {}
+    assert await database.list_collection_names() == []  # it changes nothing
+    await prepare_database(database)
+    assert await find(connection) == {}
+    assert "indexes" in {each.check for each in await inspect_database(connection)}
+
+
+async def test_what_is_missing_is_named(database: Any, connection: ConnectionSettings) -> None:
+    await prepare_database(database)
+    await database["units"].drop_index("floor_id_1__id_1")
+    await database["floors"].drop()
+    await database.command("collMod", "assets", validator={})
+    found = await find(connection)
+    assert {*found} == {"collections", "indexes"}
+    assert found["collections"].message == "missing: floors"
+    assert "units.floor_id+_id" in found["indexes"].message
+    await prepare_database(database)
+    assert await find(connection) == {}
+
+
+async def test_validators_of_another_release_are_a_warning(
+    database: Any, connection: ConnectionSettings
+) -> None:
+    await prepare_database(database)
+    await database.command("collMod", "assets", validator={})
+    [found] = (await find(connection)).values()
+    assert (found.status, found.message) == ("warning", "validators of another release: assets")
+
+
+@pytest.mark.parametrize(("change", "which"), [(-1, "have not run"), (1, "of a newer release")])
+async def test_migrations_of_another_release_are_a_warning(
+    database: Any, connection: ConnectionSettings, change: int, which: str
+) -> None:
+    await prepare_database(database)
+    await database[MIGRATIONS_COLLECTION].update_one(
+        {"_id": STATE_ID}, {"$inc": {"number": change}}
+    )
+    [found] = (await find(connection)).values()
+    assert (found.check, found.status) == ("migrations", "warning")
+    assert which in found.message
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+async def test_an_import_is_interrupted_if_nobody_holds_its_lease(
+    database: Any, connection: ConnectionSettings, is_running: bool
+) -> None:
+    await prepare_database(database)
+    expires = datetime.now(UTC) + timedelta(hours=1) if is_running else Lease.EXPIRED_AT
+    lease = {"_id": LEASE_ID, "state": "applying", "expires": expires}
+    await database[LEASE_COLLECTION].insert_one(lease)
+    assert [*await find(connection)] == ([] if is_running else ["import"])
+
+
+async def test_networks_and_keys_that_need_attention_are_named(
+    database: Any, connection: ConnectionSettings
+) -> None:
+    await prepare_database(database)
+    state = {"is_stale": True, "withdrawn": "its drawing has changed"}
+    withdrawn = {"_id": "m", "asset_id": "a", "network_state": state}
+    await database[MAPS.name].insert_one(withdrawn, bypass_document_validation=True)
+    expires = datetime.now(UTC) + timedelta(days=3)
+    for name, until in (("kiosk", expires), ("web", expires + timedelta(days=90))):
+        key = {"_id": f"key_{name}", "name": name, "digest": name, "permissions": []}
+        dates = {"created_at": expires, "expires_at": until, "revoked_at": None}
+        await database[KEYS_COLLECTION].insert_one({**key, **dates, "asset_ids": None})
+    found = await find(connection)
+    assert {*found} == {"networks", "keys"}
+    assert found["networks"].message == "outdated: m (its drawing has changed)"
+    assert found["keys"].message == "expire within 14 days: key_kiosk (kiosk)"
+
+
+async def test_members_that_are_down_are_a_warning_until_there_is_no_majority(
+    client: Any, tmp_path: Path
+) -> None:
+    with run_replica_set(tmp_path, election_timeout_ms=1000) as three:
+        connection = ConnectionSettings(tmp_path, three.url)
+        primary = three.wait_until_whole()
+        one, other = [member for member in three.members if member is not primary]
+        assert await find(connection) == {}
+        one.kill()
+        while not (found := await find(connection)):
+            pass
+        assert [*found] == ["members"]
+        assert one.address in found["members"].message
+        other.kill()
+        while primary.is_writable():
+            pass
+        [found_down] = (await find(connection)).values()
+        assert (found_down.check, found_down.status) == ("MongoDB", "error")
+        assert found_down.message.startswith("MongoDB has no primary")
