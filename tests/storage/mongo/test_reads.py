@@ -117,10 +117,10 @@ async def test_a_clock_of_another_database_is_started_anew(
     mongo_url: str, database_name: str, anyio_backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after a restore of MongoDB's own files: it would never reach the time of the clock."""
-    monkeypatch.setattr(reads, "TIMEOUT_SECONDS", 0.0)
     clock = driver.ClusterClock()
     client = driver.connect(mongo_url, clock=clock)
     assert await read(client[database_name]) == []
+    monkeypatch.setattr(reads, "TIMEOUT_SECONDS", 0.0)
     clock.advance(Timestamp(2**32 - 1, 1))
     with pytest.raises(UnavailableError):
         await read(client[database_name])
