@@ -114,6 +114,7 @@ READING_COMMANDS = {
     "floorgate audit",
     "floorgate backup",
     "floorgate export",
+    "floorgate doctor",
     "floorgate keys list",
     "floorgate openapi",
     "floorgate parse",

@@ -53,6 +53,9 @@ class Lease:
         if document is None:
             return False
         self._set_held(document, sent_at)
+        if time.monotonic() > self._valid_until:
+            # The command has waited for a transaction that the dead holder had left open.
+            await self.update({})
         return True
 
     async def acquire(self, wait_seconds: float, on_wait: Callable[[], None] | None = None) -> bool:

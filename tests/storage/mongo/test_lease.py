@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from storage.errors import LeaseLostError
-from storage.mongo import lease
+from storage.mongo import driver, lease
 from storage.mongo.lease import Lease
 
 pytestmark = pytest.mark.anyio
@@ -39,6 +39,25 @@ async def test_waiting_ends_when_it_is_released(database: Any) -> None:
     releases: list[Any] = []
     assert await second.acquire(60, release)
     assert waited
+
+
+async def test_it_is_held_though_a_transaction_of_the_dead_holder_delayed_it(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "LEASE_SECONDS", 1.0)
+    leases = database["leases"]
+    await leases.insert_one({"_id": "current", "expires": Lease.EXPIRED_AT})
+    waiting = Lease(leases)
+
+    async def hold(session: driver.Session) -> asyncio.Task[bool]:
+        await leases.update_one({"_id": "current"}, {"$set": {"done": 3}}, session=session)
+        acquiring = asyncio.create_task(waiting.try_acquire())
+        await asyncio.sleep(1.5)  # longer than the lease
+        assert not acquiring.done()
+        return acquiring
+
+    assert await (await driver.run_in_transaction(database.client, hold))
+    waiting.check_held()
 
 
 async def test_waiting_ends_after_a_time(database: Any) -> None:
