@@ -96,6 +96,11 @@ def _open_output(archive: Path) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    archive = archive.resolve()
+    if archive.exists() and not archive.is_file():  # a pipe or a device
+        with archive.open("wb") as device:
+            yield device
+        return
     partial = archive.with_name(f".{archive.name}.{os.getpid()}.partial")
     try:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

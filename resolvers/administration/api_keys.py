@@ -248,12 +248,18 @@ async def rotate_api_key(
 ) -> RotatedApiKey:
     """Replace an API key by a new one with the same name, permissions and assets.
 
-    They must be within those of the key that rotates it, and so must the expiry. A revoked key
-    cannot be rotated. The response is the only place that ever shows the new key's text.
+    They must be within those of the key that rotates it, and so must the expiry. A key that is
+    revoked or has been rotated before cannot be rotated. The response is the only place that ever
+    shows the new key's text.
     """
 
     def choose_expiry(old: ApiKey) -> datetime | None:
         _check_not_revoked(old)
+        if old.replaced_by is not None:
+            raise InvalidInputError(
+                id=f"must be a key that has not been rotated; {old.replaced_by!r} has replaced it,"
+                " so rotate that one"
+            )
         if ADMIN_PERMISSION in old.permissions and old.asset_ids is not None:
             raise InvalidInputError(permissions=LIMITED_ADMINISTRATOR)
         end = _renew_expiry(old) if expires is None else _parse_expiry(expires)

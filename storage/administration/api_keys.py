@@ -53,6 +53,8 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
+    replaced_by: Id | None = None
+    """The key that this one was rotated to, unless its expiry was changed after that."""
 
     @cached_property
     def scope(self) -> AssetScope:
@@ -145,6 +147,8 @@ async def update_api_key(
         if not has:
             return after, None
         fields = {name: getattr(after, name) for name in has}
+        if "expires_at" in fields:
+            fields["replaced_by"] = None
         await database[KEYS_COLLECTION].update_one(
             {"_id": key_id}, {"$set": fields}, session=session
         )
@@ -176,12 +180,18 @@ async def rotate_api_key(
             return None, None
         now = current_second()
         new = msgspec.structs.replace(
-            old, id=f"key_{secrets.token_hex(8)}", created_at=now, expires_at=choose_expiry(old)
+            old,
+            id=f"key_{secrets.token_hex(8)}",
+            created_at=now,
+            expires_at=choose_expiry(old),
+            replaced_by=None,
         )
         key, created = await _insert_key(database, new, session)
         end = now + overlap if old.expires_at is None else min(old.expires_at, now + overlap)
         await database[KEYS_COLLECTION].update_one(
-            {"_id": key_id}, {"$set": {"expires_at": end}}, session=session
+            {"_id": key_id},
+            {"$set": {"expires_at": end, "replaced_by": new.id}},
+            session=session,
         )
         ended = msgspec.structs.replace(old, expires_at=end)
         had, has = _describe_changes(old, ended), _describe_changes(ended, old)

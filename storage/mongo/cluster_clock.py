@@ -47,9 +47,9 @@ class ClusterClock:
                 self._times[self._number] = value
 
     def restart(self) -> None:
-        """Forget what this process has seen."""
+        """Forget what all processes have seen, also those that have ended."""
         with self._lock:
-            self._times[self._number] = 0
+            self._times[:] = memoryview(bytes(self._times.nbytes)).cast("Q")
 
     def now(self) -> Timestamp | None:
         """Return the time; None before there was one."""

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from types import FrameType
 
@@ -84,10 +85,12 @@ _OTHER_RELEASE = "This release cannot take over from the one that runs: restart 
 def receive() -> Handover | None:
     """Return what the previous program of this process has left, None if there was none.
 
-    From then on, signals are held for `take_held_signals`. Raises StartError.
+    From then on, signals are held for `take_held_signals`: all of them in a program that takes
+    over, and SIGHUP in any, since it would end the process. Raises StartError.
     """
     encoded = os.environ.pop(_VARIABLE, None)
     if encoded is None:
+        signal.signal(signal.SIGHUP, _hold_signal)
         return None
     try:
         handover = msgspec.json.decode(encoded, type=Handover)
@@ -136,10 +139,14 @@ def _command() -> list[str]:
     return [sys.executable, *sys.orig_argv[1:]]
 
 
+_CHECK_SECONDS = 60.0
+
+
 class ProgramCheck:
     """A process that checks whether the new program could take over."""
 
     def __init__(self, handover: Handover) -> None:
+        self.ends_at = time.monotonic() + _CHECK_SECONDS
         to_check = msgspec.structs.replace(handover, is_check=True)
         with tempfile.TemporaryFile() as errors:
             self._errors = os.dup(errors.fileno())
@@ -154,11 +161,12 @@ class ProgramCheck:
 
     @property
     def has_finished(self) -> bool:
-        """Whether the result is known."""
-        return self._process.poll() is not None
+        """Whether the result is known, or has taken too long."""
+        return self._process.poll() is not None or time.monotonic() >= self.ends_at
 
     def finish(self) -> str | None:
         """End the check, and return what is wrong with the new program; None if nothing is."""
+        took_too_long = self._process.poll() is None
         self._process.kill()
         status = self._process.wait()
         with os.fdopen(self._errors, "rb") as errors:
@@ -166,5 +174,7 @@ class ProgramCheck:
             lines = errors.read().decode(errors="replace").strip().splitlines()
         if status == 0:
             return None
+        if took_too_long:
+            return f"The new program was not checked within {_CHECK_SECONDS:.0f} seconds"
         reason = lines[-1].removeprefix("Error: ") if lines else ""
         return reason or f"The new program ended with status {status}"

@@ -122,13 +122,15 @@ class Supervisor:
         self._selector.register(worker.channel, selectors.EVENT_READ)
 
     def _seconds_until_due(self) -> float | None:
-        """Return the time until a dead worker is replaced, or a retired one is killed.
+        """Return the time until a dead worker is replaced, or a retired one or a check is killed.
 
-        The former is later than its death, so that a crash loop stays slow.
+        The first is later than its death, so that a crash loop stays slow.
         """
         due = [exited + _RESPAWN_SECONDS for exited in self._exit_times[:1]]
         if self._retired:
             due.append(self._retired_until)
+        if self._check is not None:
+            due.append(self._check.ends_at)
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _reap_workers(self) -> None:
@@ -266,8 +268,9 @@ class Supervisor:
         reading.setblocking(False)
         writing.setblocking(False)
         self._selector.register(reading, selectors.EVENT_READ)
-        previous = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
+        # First, so that no signal is handled by a function that does nothing alone.
         previous_descriptor = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+        previous = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
         writing.send(handover.take_held_signals())
         try:
             yield reading

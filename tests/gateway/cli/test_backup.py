@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,17 @@ def test_an_archive_goes_through_pipes(
         env=environment(),
     )
     assert "changed" not in names_of_assets(filled)
+
+
+def test_a_pipe_with_a_name_gets_the_archive_and_stays(filled: list[str], tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(pipe.read_bytes)
+        assert floorgate("backup", pipe, *filled).exit_code == 0
+        archive = io.BytesIO(reading.result())
+    assert pipe.is_fifo()
+    assert read_manifest(archive).count_documents()["api_keys"] == 1
 
 
 def test_an_archive_is_checked_without_a_database(archive: Path, tmp_path: Path) -> None:

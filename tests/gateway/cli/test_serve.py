@@ -13,7 +13,10 @@ import httpx
 import pytest
 
 from tests.gateway.floorgate_process import (
+    COMMAND,
+    TIMEOUT_SECONDS,
     Server,
+    environment,
     floorgate,
     run_serve_command,
     storage_options,
@@ -97,6 +100,31 @@ def arguments_in_a_shell(line: str) -> list[str]:
     script = f"curl() {{ printf '%s\\0' \"$@\"; }}\n{line}"
     run = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
     return run.stdout.split("\0")[:-1]
+
+
+def catches(process: subprocess.Popen[str], number: signal.Signals) -> bool:
+    """Whether a process has a handler for a signal, as Linux tells."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    mask = int(status.split("SigCgt:")[1].split()[0], 16)
+    return bool(mask >> (number - 1) & 1)
+
+
+def test_a_hangup_while_it_starts_does_not_end_it(tmp_path: Path) -> None:
+    command = [*COMMAND, "serve", "--behind-proxy", "--port", "0", "--data-dir", str(tmp_path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    ) as process:
+        try:
+            while not catches(process, signal.SIGHUP):
+                time.sleep(0.01)
+            process.send_signal(signal.SIGHUP)
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("ready ")
+            process.terminate()
+            process.communicate(timeout=TIMEOUT_SECONDS)
+            assert process.returncode == 0
+        finally:
+            process.kill()
 
 
 def test_the_demo_is_ready_to_be_pasted(tmp_path: Path) -> None:

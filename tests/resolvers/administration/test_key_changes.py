@@ -309,6 +309,18 @@ async def test_a_rotated_key_gives_way_to_one_with_the_same_rights(
     assert found == new
 
 
+async def test_a_key_is_rotated_once_unless_its_end_is_changed(
+    administration: Administration,
+) -> None:
+    """Its end is that of the overlap now, and no measure for the life of another."""
+    key_id = await administration.make(asset_ids=[SEEN])
+    rotated = await administration.run(ROTATE, id=key_id)
+    again = await administration.run(ROTATE, id=key_id)
+    assert is_refused(again, "id", f"{rotated['id']!r} has replaced it")
+    await administration.run(UPDATE, id=key_id, expires=LATER.isoformat())
+    assert (await administration.run(ROTATE, id=key_id))["replacedId"] == key_id
+
+
 async def test_a_key_without_end_is_rotated_to_one_without_end(
     administration: Administration,
 ) -> None:
