@@ -79,10 +79,10 @@ def restore(archive: Path, check: bool, yes: bool, **values: Any) -> None:
             summary = run_with_database(settings, work, TIMEOUT_SECONDS)
     _print_counts(("Before", summary.before), ("Restored", summary.manifest.count_documents()))
     click.echo(f"Restored {_describe(summary.manifest)}.", err=True)
-    if summary.valid_again:
+    if summary.regained_keys:
         click.echo(
-            "Note: keys that had been revoked since are valid again; revoke them with floorgate"
-            f" keys revoke: {', '.join(summary.valid_again)}",
+            "Note: keys that had been revoked, ended or limited since are valid again as they were;"
+            f" revoke them with floorgate keys revoke: {', '.join(summary.regained_keys)}",
             err=True,
         )
 

@@ -61,6 +61,20 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The assets that the key may read. Cached: cache keys share one set."""
         return AssetScope(None if self.asset_ids is None else frozenset(self.asset_ids))
 
+    def is_within(self, other: "ApiKey") -> bool:
+        """Return whether the key can do nothing now or later that the other cannot."""
+        now = datetime.now(UTC)
+        if not self.is_valid(now):
+            return True
+        lasts_as_long = other.expires_at is None or (
+            self.expires_at is not None and self.expires_at <= other.expires_at
+        )
+        has_assets = other.asset_ids is None or (
+            self.asset_ids is not None and {*self.asset_ids} <= {*other.asset_ids}
+        )
+        has_permissions = {*self.permissions} <= {*other.permissions}
+        return other.is_valid(now) and lasts_as_long and has_assets and has_permissions
+
     def is_valid(self, now: datetime) -> bool:
         """Return whether the key is neither revoked nor expired at this time."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
@@ -254,6 +268,13 @@ async def list_api_keys(database: driver.Database) -> list[ApiKey]:
         uses = await database[USES_COLLECTION].find().to_list(None)
     last_used = {use["_id"]: use["at"] for use in uses}
     return [_to_api_key(document, last_used.get(document["_id"])) for document in documents]
+
+
+async def load_all_keys(database: driver.Database) -> list[ApiKey]:
+    """Return all keys without their last uses, by id."""
+    with driver.translate_errors():
+        found = database[KEYS_COLLECTION].find(sort=[("_id", 1)])
+        return [_to_api_key(document) for document in await found.to_list(None)]
 
 
 async def list_expiring_keys(database: driver.Database, within: timedelta) -> list[ApiKey]:

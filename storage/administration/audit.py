@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_
 
 import msgspec
 
+from storage.bundles.importing.lease import check_not_restoring
 from storage.mongo import driver
 from storage.records.kinds import Document
 from storage.records.paging import Page, PageRequest
@@ -158,10 +159,12 @@ async def run_in_transaction(
 ) -> T:
     """Run `work` in a transaction, with the record of what it changed; return its result.
 
-    Without an `origin`, the actor is the user who runs this process.
+    Without an `origin`, the actor is the user who runs this process. Raises UnavailableError while
+    a restore replaces the collections.
     """
 
     async def write(session: driver.Session) -> tuple[T, list[AuditRecord]]:
+        await check_not_restoring(database, session)
         result, entry = await work(session)
         records = [*_build_records(origin or get_process_origin(), entry)] if entry else []
         if records:

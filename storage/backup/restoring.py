@@ -49,8 +49,8 @@ class RestoreSummary(NamedTuple):
     manifest: Manifest
     before: dict[str, int]
     """Documents of each collection that were there before."""
-    valid_again: list[str]
-    """Ids of keys that had been revoked, and are not in the archive: they work again."""
+    regained_keys: list[str]
+    """Ids of keys that had been revoked, ended, limited or deleted since the archive was made."""
 
 
 async def restore_backup(
@@ -164,12 +164,7 @@ class _RestoreRun:
         self, manifest: Manifest, before: dict[str, int], name: str, origin: Origin | None
     ) -> RestoreSummary:
         """Commit the restore, with its record in the staged audit log."""
-        revoked = await self._database[api_keys.KEYS_COLLECTION].distinct(
-            "_id", {"revoked_at": {"$ne": None}}
-        )
-        valid_again = await self._staged[api_keys.KEYS_COLLECTION].distinct(
-            "_id", {"_id": {"$in": revoked}, "revoked_at": None}
-        )
+        regained = await self._list_regained_keys()
         assets = (
             await self._staged[ASSETS.name].find({}, ["_id"], limit=MAX_LISTED_IDS).to_list(None)
         )
@@ -185,7 +180,19 @@ class _RestoreRun:
             return None, entry
 
         await audit.run_in_transaction(self._staged, origin, work)
-        return RestoreSummary(manifest, before, sorted(valid_again))
+        return RestoreSummary(manifest, before, regained)
+
+    async def _list_regained_keys(self) -> list[str]:
+        """Return the ids of keys that could do less, or nothing, without the restore."""
+        live = {key.id: key for key in await api_keys.load_all_keys(self._database)}
+        deleted = await self._database[audit.AUDIT_COLLECTION].distinct(
+            "target.ids", {"action": "key.deleted"}
+        )
+        return [
+            key.id
+            for key in await api_keys.load_all_keys(self._staged)
+            if (key.id in live and not key.is_within(live[key.id])) or key.id in deleted
+        ]
 
     async def clean_up(self) -> None:
         """Drop what is staged, and the files that no map refers to; end the restore."""

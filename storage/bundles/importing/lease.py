@@ -14,7 +14,7 @@ continues by `state`:
 from datetime import UTC
 from typing import Literal, TypeAlias
 
-from storage.errors import ImportInterruptedError
+from storage.errors import ImportInterruptedError, UnavailableError
 from storage.mongo import driver
 from storage.mongo.lease import LEASE_SECONDS, Lease
 
@@ -22,6 +22,16 @@ LEASE_COLLECTION = "imports"
 LEASE_ID = "current"
 
 ImportState: TypeAlias = Literal["idle", "staging", "applying", "restoring"]
+
+
+async def check_not_restoring(database: driver.Database, session: driver.Session) -> None:
+    """Raise UnavailableError if a restore has been committed and not finished.
+
+    What were written now would be gone with the collections that it replaces.
+    """
+    lease = await database[LEASE_COLLECTION].find_one({"_id": LEASE_ID}, session=session)
+    if lease is not None and lease.get("state") == "restoring":
+        raise UnavailableError("a restore is being finished")
 
 
 class ImportLease(Lease):

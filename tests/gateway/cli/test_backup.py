@@ -109,7 +109,9 @@ def test_keys_that_are_valid_again_are_named(filled: list[str], archive: Path) -
     [key] = output_of(floorgate("keys", "list", "--json", *filled))
     assert floorgate("keys", "revoke", key["id"], *filled).exit_code == 0
     run = floorgate("restore", "--yes", archive, *filled)
-    assert f"are valid again; revoke them with floorgate keys revoke: {key['id']}" in run.stderr
+    assert f"valid again as they were; revoke them with floorgate keys revoke: {key['id']}" in (
+        run.stderr
+    )
 
 
 def test_an_archive_goes_through_pipes(

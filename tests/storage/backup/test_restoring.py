@@ -3,14 +3,23 @@
 import asyncio
 import io
 import tracemalloc
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import bson
 import pytest
+from msgspec.structs import replace
 
 from storage.administration import api_keys
-from storage.administration.api_keys import create_api_key, revoke_api_key
+from storage.administration.api_keys import (
+    create_api_key,
+    delete_api_key,
+    revoke_api_key,
+    rotate_api_key,
+    update_api_key,
+)
 from storage.backup import backup_file, restoring
 from storage.backup.saving import save_backup
 from storage.bundles.importing.import_bundles import import_bundles
@@ -18,7 +27,7 @@ from storage.bundles.importing.lease import ImportLease
 from storage.bundles.importing.staging import STAGING_PREFIX
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
 from storage.catalog import RECORD_TYPES
-from storage.errors import BackupError, ImportRunningError
+from storage.errors import BackupError, ImportRunningError, UnavailableError
 from storage.mongo import files, raw_documents
 from storage.setup import migrations
 from storage.setup.preparation import prepare_database
@@ -138,10 +147,63 @@ async def test_keys_are_those_of_the_archive_and_the_operator_is_told(
     later, _ = await create_api_key(
         database, name="later", permissions=[], asset_ids=None, expires_at=None
     )
-    assert (await restore(database, saved)).valid_again == [key.id]
+    assert (await restore(database, saved)).regained_keys == [key.id]
     [restored] = await api_keys.list_api_keys(database)
     assert restored == key
     assert later.id != key.id
+
+
+async def end(database: Any, key_id: str) -> None:
+    await rotate_api_key(database, key_id, timedelta(0), lambda old: None)
+
+
+async def limit(database: Any, key_id: str) -> None:
+    await update_api_key(database, key_id, lambda key: replace(key, asset_ids=[]))
+
+
+async def delete(database: Any, key_id: str) -> None:
+    assert await delete_api_key(database, key_id)
+
+
+async def rename(database: Any, key_id: str) -> None:
+    await update_api_key(database, key_id, lambda key: replace(key, name="other"))
+
+
+@ONE_DRIVER
+@pytest.mark.parametrize(
+    ("change", "is_named"), [(end, True), (limit, True), (delete, True), (rename, False)]
+)
+async def test_keys_that_get_back_what_they_had_lost_are_named(
+    database: Any,
+    saved: bytes,
+    change: Callable[[Any, str], Awaitable[None]],
+    is_named: bool,
+) -> None:
+    [key] = await api_keys.list_api_keys(database)
+    await change(database, key.id)
+    assert (await restore(database, saved)).regained_keys == [key.id] * is_named
+
+
+@ONE_DRIVER
+async def test_nothing_is_written_while_collections_are_replaced(
+    database: Any, saved: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be acknowledged, and gone with the collection."""
+    [key] = await api_keys.list_api_keys(database)
+    rename_collection, refused = raw_documents.rename_collection, []
+
+    async def write_and_rename(*given: Any) -> None:
+        try:
+            await revoke_api_key(database, key.id)
+        except UnavailableError as error:
+            refused.append(str(error))
+        await rename_collection(*given)
+
+    monkeypatch.setattr(raw_documents, "rename_collection", write_and_rename)
+    await restore(database, saved)
+    assert set(refused) == {"a restore is being finished"}
+    assert await api_keys.list_api_keys(database) == [key]
+    assert await revoke_api_key(database, key.id)
 
 
 @ONE_DRIVER
