@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from storage.administration.api_keys import list_expiring_keys
-from storage.bundles.importing.lease import LEASE_COLLECTION, LEASE_ID
+from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
 from storage.catalog import RECORD_TYPES
 from storage.errors import StorageError
 from storage.mongo import driver

@@ -66,7 +66,7 @@ DOCUMENTED = {
     "resolvers/administration/audit:MAX_AUDIT_PER_PAGE": [
         ("graphql.md", "## Audit log", "A page holds {:,} records at most"),
     ],
-    "storage/mongo/topology:MAX_SECONDS_WITHOUT_PRIMARY": [
+    "storage/mongo/consistency/topology:MAX_SECONDS_WITHOUT_PRIMARY": [
         ("operation.md", "## Health", "for {:,} seconds"),
     ],
     "storage/administration/audit:MAX_LISTED_IDS": [
@@ -237,10 +237,10 @@ INTERNAL = {
     "rest/endpoints:MAX_BYTES_IN_EVENT_LOOP",
     "storage/mongo/files:MAX_BYTES_IN_EVENT_LOOP",
     "rest/endpoints:MAX_ITEMS_IN_EVENT_LOOP",
-    "gateway/server/backpressure:MAX_PIECE_BYTES",
-    "gateway/server/connection_table:MAX_COMPARED_CONNECTIONS",
-    "gateway/server/listener:MAX_ACCEPTED_AT_ONCE",
-    "gateway/server/listener:MAX_LINGERING_REFUSALS",
+    "gateway/server/connections/backpressure:MAX_PIECE_BYTES",
+    "gateway/server/connections/connection_table:MAX_COMPARED_CONNECTIONS",
+    "gateway/server/connections/listener:MAX_ACCEPTED_AT_ONCE",
+    "gateway/server/connections/listener:MAX_LINGERING_REFUSALS",
     "gateway/server/admission:MAX_DELAY_SECONDS",
     "gateway/server/admission:MAX_MORE_STARTS",
     "gateway/server/early_rejection:MAX_DISCARDED_DIGITS",

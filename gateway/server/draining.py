@@ -10,7 +10,7 @@ from typing import Any, cast
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from gateway.server.connection_table import Connection
+from gateway.server.connections.connection_table import Connection
 
 
 class DrainingProtocol(HttpToolsProtocol):

@@ -23,8 +23,8 @@ from gateway.exchange import (
     new_request_id,
 )
 from gateway.server.admission import Admission
-from gateway.server.backpressure import BackpressureProtocol
 from gateway.server.config import ConnectionLimits, FastPathLookup
+from gateway.server.connections.backpressure import BackpressureProtocol
 from gateway.server.request_head import (
     ProtocolError,
     check_head,

@@ -16,8 +16,8 @@ import uvicorn
 
 from gateway.server import tls
 from gateway.server.config import AppWithFastPath, ServerConfig
-from gateway.server.connection_table import ConnectionTable
-from gateway.server.listener import Listener
+from gateway.server.connections.connection_table import ConnectionTable
+from gateway.server.connections.listener import Listener
 from gateway.server.protocol import HttpProtocol, build_http_protocol
 from gateway.server.supervision.orders import GRACE_SECONDS, RETIRE_SIGNAL
 

@@ -26,8 +26,8 @@ from gateway.server.config import (
     ServerConfig,
     SharedMemory,
 )
-from gateway.server.connection_table import ConnectionTable
-from gateway.server.listener import Listener
+from gateway.server.connections.connection_table import ConnectionTable
+from gateway.server.connections.listener import Listener
 from gateway.server.supervision.orders import (
     EXIT_FORCED,
     EXIT_START_FAILED,

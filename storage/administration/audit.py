@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_
 
 import msgspec
 
-from storage.bundles.importing.lease import check_not_restoring
+from storage.administration.import_lease import check_not_restoring
 from storage.mongo import driver
 from storage.records.kinds import Document
 from storage.records.paging import Page, PageRequest

@@ -1,8 +1,8 @@
 """What a backup holds: all collections but those that only running processes need."""
 
 from storage.administration import audit
+from storage.administration.import_lease import LEASE_COLLECTION
 from storage.attribute_assignments import CONDITIONAL_WRITES_COLLECTION
-from storage.bundles.importing.lease import LEASE_COLLECTION
 from storage.bundles.importing.switching import SWITCHED_COLLECTIONS
 from storage.mongo import files
 from storage.setup.migrations import MIGRATIONS_COLLECTION

@@ -19,6 +19,7 @@ from storage.administration.audit import (
     AuditTarget,
     Origin,
 )
+from storage.administration.import_lease import ImportLease
 from storage.assets import ASSETS
 from storage.backup.backup_file import BackupReader, Header, LoadedPart, Manifest
 from storage.backup.contents import SAVED_COLLECTIONS
@@ -28,7 +29,6 @@ from storage.bundles.importing.import_run import (
     ImportRun,
     ignore_progress,
 )
-from storage.bundles.importing.lease import ImportLease
 from storage.bundles.importing.pipelining import PipelinedWriter
 from storage.bundles.importing.recovery import DEFAULT_WAIT_SECONDS, hold_import_lease
 from storage.bundles.importing.switching import get_staging_prefix, switch_collections

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from importlib import metadata
 from typing import BinaryIO
 
+from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
 from storage.backup.backup_file import PART_BYTES, BackupWriter, Header, Manifest
 from storage.backup.contents import SAVED_COLLECTIONS
 from storage.bundles.importing.import_run import (
@@ -13,7 +14,6 @@ from storage.bundles.importing.import_run import (
     ImportProgressCallback,
     ignore_progress,
 )
-from storage.bundles.importing.lease import LEASE_COLLECTION, LEASE_ID
 from storage.bundles.importing.pipelining import PipelinedWriter
 from storage.bundles.importing.recovery import DEFAULT_WAIT_SECONDS, finish_interrupted_import
 from storage.errors import BackupError

@@ -8,7 +8,8 @@ recently that nothing was missed, there is no snapshot and everything is read ag
 The invariant: a read that begins after a snapshot sees every write that the stream does not report
 after that snapshot. It sees the writes before the stream's start and those reported before the
 snapshot, because `change_stream.tail_changes` advances the clock that all reads follow
-(`storage.mongo.cluster_clock`) to the stream's start and to each change, before it is counted here.
+(`storage.mongo.consistency.cluster_clock`) to the stream's start and to each change, before it is
+counted here.
 
 A thread follows the stream, not the event loop: a loop that is busy with requests would read the
 stream's sign of life late, and a healthy stream would look silent just when the cache is needed

@@ -9,7 +9,7 @@ import mmap
 import os
 from typing import NamedTuple
 
-from storage.mongo.cluster_clock import CLOCK_BYTES, ClusterClock
+from storage.mongo.consistency.cluster_clock import CLOCK_BYTES, ClusterClock
 
 _COUNTER_BYTES = 8
 _SLOT_BYTES = _COUNTER_BYTES + CLOCK_BYTES

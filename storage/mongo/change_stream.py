@@ -11,7 +11,7 @@ from typing import Any
 import pymongo
 from pymongo.client_session import ClientSession
 
-from storage.mongo.cluster_clock import ClusterClock
+from storage.mongo.consistency.cluster_clock import ClusterClock
 from storage.mongo.driver import BlockingClient, Client, connect_blocking
 from storage.mongo.protocols import Pipeline
 from storage.records.kinds import Document

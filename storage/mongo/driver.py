@@ -24,10 +24,10 @@ from pymongo import (
 from pymongo.errors import BulkWriteError, CollectionInvalid, OperationFailure, PyMongoError
 
 from storage.errors import UnavailableError
-from storage.mongo import topology
-from storage.mongo.cluster_clock import ClusterClock
 from storage.mongo.connection import DriverName
-from storage.mongo.operations import (
+from storage.mongo.consistency import topology
+from storage.mongo.consistency.cluster_clock import ClusterClock
+from storage.mongo.consistency.operations import (
     Operation,
     end_operation,
     get_operation,
@@ -36,9 +36,9 @@ from storage.mongo.operations import (
     snapshot_taken,
     start_operation,
 )
+from storage.mongo.consistency.reads import NO_LIMIT, aggregate_documents, find_documents
+from storage.mongo.consistency.topology import Deployment
 from storage.mongo.protocols import Client, Collection, Cursor, Database, Session, WriteOperation
-from storage.mongo.reads import NO_LIMIT, aggregate_documents, find_documents
-from storage.mongo.topology import Deployment
 from storage.mongo.unavailable import TIMEOUT_SECONDS, translate_errors
 from storage.records.kinds import Document
 
@@ -95,8 +95,8 @@ def connect(
 ) -> Client:
     """Return a client with majority writes and reads, one retry and a timeout per operation.
 
-    Options here override those in `url`. Reads of `storage.mongo.reads` see everything up to the
-    time of `clock`; all others go to the primary.
+    Options here override those in `url`. Reads of `storage.mongo.consistency.reads` see everything
+    up to the time of `clock`; all others go to the primary.
     """
     drivers: dict[DriverName, Callable[..., Any]] = {
         "motor": AsyncIOMotorClient,

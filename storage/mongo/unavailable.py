@@ -22,8 +22,8 @@ from pymongo.server_type import SERVER_TYPE
 from pymongo.topology_description import TopologyDescription
 
 from storage.errors import MongoUnusableError, UnavailableError
-from storage.mongo import topology
-from storage.mongo.operations import remaining_seconds
+from storage.mongo.consistency import topology
+from storage.mongo.consistency.operations import remaining_seconds
 from storage.mongo.protocols import Client
 
 TIMEOUT_SECONDS = 3.0

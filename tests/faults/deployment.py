@@ -15,7 +15,7 @@ from pymongo import MongoClient
 from pymongo.database import Database
 
 from storage.administration.audit import AUDIT_COLLECTION
-from storage.bundles.importing.lease import LEASE_COLLECTION
+from storage.administration.import_lease import LEASE_COLLECTION
 from tests.faults import load
 from tests.faults.catalog import (
     ASSET,

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from storage.bundles.importing.lease import LEASE_COLLECTION
+from storage.administration.import_lease import LEASE_COLLECTION
 from storage.embedded.replica_set import HOST
 from tests.faults.catalog import ASSET, FLOOR, OTHER_ASSET
 from tests.faults.deployment import Deployment

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.administration.api_keys import KEYS_COLLECTION
-from storage.bundles.importing.lease import LEASE_COLLECTION, LEASE_ID
+from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
 from storage.inspection import Finding, inspect_database
 from storage.maps import MAPS
 from storage.mongo.connection import ConnectionSettings

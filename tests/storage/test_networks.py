@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from pymongo.errors import PyMongoError
 
+from storage.administration.import_lease import ImportLease
 from storage.bundles.importing import recovery
 from storage.bundles.importing.import_bundles import import_bundles
-from storage.bundles.importing.lease import ImportLease
 from storage.bundles.reading.members import parse_member
 from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
 from storage.maps import FOOT_ROUTING, MAPS, NO_ROUTING, WHEELCHAIR_ROUTING

@@ -10,8 +10,8 @@ import msgspec
 
 from storage.administration import audit
 from storage.administration.audit import AuditEntry, Origin
+from storage.administration.import_lease import ImportLease
 from storage.bundles.importing.audit_trail import AuditTrail
-from storage.bundles.importing.lease import ImportLease
 from storage.bundles.importing.pipelining import PipelinedWriter
 from storage.bundles.importing.planning import ChangePlanner, MemberChange
 from storage.bundles.importing.staging import SHOWN_UNITS_FIELD, Staging

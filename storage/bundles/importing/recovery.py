@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import get_args
 
+from storage.administration.import_lease import ImportLease, ImportState
 from storage.bundles.importing.import_run import (
     ImportProgress,
     ImportProgressCallback,
     ImportRun,
     ignore_progress,
 )
-from storage.bundles.importing.lease import ImportLease, ImportState
 from storage.bundles.importing.switching import switch_collections
 from storage.errors import ImportRunningError
 from storage.mongo import driver

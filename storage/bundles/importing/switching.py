@@ -5,8 +5,8 @@ So whoever holds the lease next can finish the work of a process that was killed
 """
 
 from storage.administration import api_keys, audit
+from storage.administration.import_lease import ImportLease
 from storage.bundles.importing.import_run import ImportProgress, ImportProgressCallback
-from storage.bundles.importing.lease import ImportLease
 from storage.bundles.importing.staging import STAGING_PREFIX
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver, raw_documents

@@ -16,8 +16,8 @@ from gateway.app import Gateway
 from gateway.cache.fast_path import FastPath
 from gateway.server import uvicorn_server
 from gateway.server.config import ServerConfig
-from gateway.server.connection_table import ConnectionTable
-from gateway.server.listener import Listener
+from gateway.server.connections.connection_table import ConnectionTable
+from gateway.server.connections.listener import Listener
 from gateway.settings import Settings
 from storage.administration import api_keys
 from storage.cache import change_feed

@@ -17,7 +17,7 @@ from storage.cache.write_counter import WriteCounter
 from storage.errors import UnavailableError
 from tests.fixtures import World, make_key, open_client, open_database, run_gateway
 from tests.gateway.log_lines import capture_log_lines
-from tests.gateway.server.connections import GET, HOST, listen, run, statuses
+from tests.gateway.server.served_application import GET, HOST, listen, run, statuses
 
 BURST = 5
 

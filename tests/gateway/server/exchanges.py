@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.server.config import ConnectionLimits
 from rest.request_body import receive_body
-from tests.gateway.server.connections import listen, run
+from tests.gateway.server.served_application import listen, run
 
 SHORT = ConnectionLimits(
     header_seconds=0.2,

@@ -19,7 +19,7 @@ from gateway.server.admission import (
     Permit,
     Rejection,
 )
-from tests.gateway.server.connections import wait_until
+from tests.gateway.server.served_application import wait_until
 
 
 def scope(key: str = "", path: str = "/v1/units", query: bytes = b"") -> Scope:

@@ -11,7 +11,7 @@ from gateway.exchange import get_client_address
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits
 from tests.gateway.log_lines import LogLines, capture_log_lines
-from tests.gateway.server.connections import GET, HOST, LAST_GET, listen, run, statuses
+from tests.gateway.server.served_application import GET, HOST, LAST_GET, listen, run, statuses
 
 FOUND = FastResponse(200, b"content-length: 0\r\n", b"", "/", "key")
 FORWARDED = b"X-Forwarded-For: 203.0.113.9, [2001:DB8::1]:5\r\n"

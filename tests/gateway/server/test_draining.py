@@ -10,7 +10,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway.cache.fast_path import FastResponse
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits, FastPathLookup
-from tests.gateway.server.connections import (
+from tests.gateway.server.exchanges import echo
+from tests.gateway.server.served_application import (
     GET,
     HOST,
     Listener,
@@ -19,7 +20,6 @@ from tests.gateway.server.connections import (
     statuses,
     wait_until,
 )
-from tests.gateway.server.exchanges import echo
 
 LIMITS = ConnectionLimits(linger_seconds=0.1)
 CLOSE = b"connection: close\r\n"

@@ -17,7 +17,7 @@ from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits
 from gateway.server.early_rejection import APPLICATION_REJECTION_COST
 from gateway.server.protocol import HttpProtocol
-from tests.gateway.server.connections import (
+from tests.gateway.server.served_application import (
     GET,
     HOST,
     LAST_GET,

@@ -7,8 +7,8 @@ from starlette.types import Receive, Scope, Send
 from gateway.server.config import ConnectionLimits
 from rest.openapi.description import build_description
 from schema.root import GRAPHQL_SCHEMA
-from tests.gateway.server.connections import GET, HOST, LAST_GET, statuses
 from tests.gateway.server.exchanges import SHORT, echo, exchange, message, reject
+from tests.gateway.server.served_application import GET, HOST, LAST_GET, statuses
 
 # What is served
 

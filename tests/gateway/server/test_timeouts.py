@@ -11,8 +11,8 @@ from starlette.types import Receive, Scope, Send
 from gateway.server import tls
 from gateway.server.config import ConnectionLimits
 from gateway.server.worker import EventLoop
-from tests.gateway.server.connections import GET, LAST_GET, listen, run, statuses
 from tests.gateway.server.exchanges import SHORT, echo, exchange, message
+from tests.gateway.server.served_application import GET, LAST_GET, listen, run, statuses
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ import pytest
 
 from storage.administration.api_keys import create_api_key
 from storage.administration.audit import AUDIT_COLLECTION
+from storage.administration.import_lease import LEASE_COLLECTION, ImportLease
 from storage.attribute_assignments import assign_attributes
 from storage.attributes import Assignment
 from storage.backup.backup_file import Manifest
 from storage.backup.contents import OMITTED_COLLECTIONS, SAVED_COLLECTIONS
 from storage.backup.saving import save_backup
 from storage.bundles.importing.import_bundles import ImportProgress, import_bundles
-from storage.bundles.importing.lease import LEASE_COLLECTION, ImportLease
 from storage.errors import BackupError
 from storage.mongo import driver, files, raw_documents
 from storage.mongo.raw_documents import SnapshotLostError

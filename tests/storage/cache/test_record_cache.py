@@ -11,7 +11,8 @@ from storage.assets import ASSETS
 from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
 from storage.cache.record_cache import RecordCache, RecordCacheKey
-from storage.mongo import driver, reads
+from storage.mongo import driver
+from storage.mongo.consistency import reads
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.setup import preparation
 from tests.storage.cache.test_change_feed import wait_for_snapshot, wait_until

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from storage.administration.import_lease import ImportLease
 from storage.bundles.importing.import_bundles import ImportCounts, ImportProgress, import_bundles
-from storage.bundles.importing.lease import ImportLease
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.errors import ImportRunningError
 from storage.setup.preparation import prepare_database

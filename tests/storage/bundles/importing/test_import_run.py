@@ -8,16 +8,17 @@ from typing import Any, cast
 import pytest
 from pymongo import AsyncMongoClient, MongoClient, monitoring
 
+from storage.administration.import_lease import ImportLease
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.import_run import ParsedSource
-from storage.bundles.importing.lease import ImportLease
 from storage.bundles.importing.owners import values_at
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.bundles.importing.staging import STAGING_PREFIX
 from storage.bundles.reading.sources import to_data_url
 from storage.catalog import RECORD_TYPES
-from storage.mongo import driver, topology
-from storage.mongo.topology import Deployment
+from storage.mongo import driver
+from storage.mongo.consistency import topology
+from storage.mongo.consistency.topology import Deployment
 from storage.records.timestamps import TIMESTAMP_FIELDS
 from tests.storage.catalogs import SMALL, Bundle, contents, small
 

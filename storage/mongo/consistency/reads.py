@@ -15,8 +15,8 @@ from pymongo.errors import AutoReconnect, OperationFailure
 from pymongo.read_concern import ReadConcern
 
 from storage.errors import UnavailableError
-from storage.mongo import topology
-from storage.mongo.operations import Operation, get_operation
+from storage.mongo.consistency import topology
+from storage.mongo.consistency.operations import Operation, get_operation
 from storage.mongo.protocols import Collection, Database, Pipeline, Session
 from storage.mongo.unavailable import TIMEOUT_SECONDS
 from storage.records.kinds import Document

@@ -13,7 +13,7 @@ from typing import Any
 from gateway.cache.cached_response import serialize_headers
 from gateway.client_address import normalize_address
 from gateway.exchange import UNAVAILABLE_MESSAGES
-from gateway.server.connection_table import Connection, ConnectionTable
+from gateway.server.connections.connection_table import Connection, ConnectionTable
 
 MAX_ACCEPTED_AT_ONCE = 64
 """Connections, before other events have their turn."""

@@ -21,7 +21,7 @@ from pymongo.read_preferences import ReadPreference, _ServerMode
 from pymongo.topology_description import TopologyDescription
 
 from storage.errors import UnavailableError
-from storage.mongo.cluster_clock import ClusterClock
+from storage.mongo.consistency.cluster_clock import ClusterClock
 from storage.mongo.protocols import Client
 
 MAX_SECONDS_WITHOUT_PRIMARY = 15

@@ -14,7 +14,7 @@ from uvicorn.server import ServerState
 from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits, FastPathLookup
-from gateway.server.connection_table import ConnectionTable
+from gateway.server.connections.connection_table import ConnectionTable
 from gateway.server.protocol import HttpProtocol, build_http_protocol
 from gateway.server.server import open_listeners
 from gateway.server.worker import EventLoop

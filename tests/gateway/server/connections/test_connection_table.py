@@ -10,10 +10,10 @@ import orjson
 import pytest
 
 from gateway.server.config import ConnectionLimits
-from gateway.server.connection_table import Connection, ConnectionTable
-from gateway.server.unread import ReadingPace, UnreadResponses
+from gateway.server.connections.connection_table import Connection, ConnectionTable
+from gateway.server.connections.unread import ReadingPace, UnreadResponses
 from tests.gateway.log_lines import LogLines, capture_log_lines
-from tests.gateway.server.connections import wait_until
+from tests.gateway.server.served_application import wait_until
 
 LIMITS = ConnectionLimits(max_connections=4, max_connections_per_address=3)
 ATTACKER, GOOD = "192.0.2.1", "198.51.100.7"

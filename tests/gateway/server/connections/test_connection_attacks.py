@@ -15,12 +15,12 @@ from starlette.types import Receive, Scope, Send
 from gateway.cache.fast_path import FastResponse
 from gateway.server import tls
 from gateway.server.config import ConnectionLimits
-from gateway.server.connection_table import ConnectionTable
-from gateway.server.listener import Listener as ServerListener
+from gateway.server.connections.connection_table import ConnectionTable
+from gateway.server.connections.listener import Listener as ServerListener
 from gateway.server.server import open_listeners
 from rest.request_body import receive_body
 from tests.gateway.log_lines import LogLines, capture_log_lines
-from tests.gateway.server.connections import (
+from tests.gateway.server.served_application import (
     GET,
     HOST,
     LAST_GET,

@@ -11,7 +11,7 @@ from gateway.cache.fast_path import FastResponse
 from gateway.server import tls
 from gateway.server.config import ConnectionLimits
 from tests.fixtures import World, run_gateway
-from tests.gateway.server.connections import (
+from tests.gateway.server.served_application import (
     GET,
     HOST,
     LAST_GET,

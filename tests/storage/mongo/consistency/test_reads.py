@@ -11,7 +11,8 @@ from bson import Timestamp
 from pymongo import WriteConcern
 
 from storage.errors import UnavailableError
-from storage.mongo import driver, operations, reads, topology
+from storage.mongo import driver
+from storage.mongo.consistency import operations, reads, topology
 from tests.storage.mongo.replica_set_of_three import ReplicaSet, run_replica_set
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

@@ -13,8 +13,8 @@ from itertools import islice
 
 from gateway.client_address import group_address
 from gateway.server.config import ConnectionLimits
+from gateway.server.connections.unread import ReadingPace, UnreadResponses, count_acked_bytes
 from gateway.server.limit_log import LimitLog
-from gateway.server.unread import ReadingPace, UnreadResponses, count_acked_bytes
 
 MAX_COMPARED_CONNECTIONS = 64
 """Idle connections that are compared to find one to close."""
