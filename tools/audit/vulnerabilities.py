@@ -14,7 +14,9 @@ from typing import Any
 from tools.audit.locks import read_npm_lock
 from tools.audit.programs import ROOT, CannotWorkError, run_npm, run_program
 
-PYTHON_LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-audit.lock")
+PYTHON_LOCKS = tuple(
+    f"requirements{suffix}.lock" for suffix in ("", "-build", "-dev", "-bench", "-audit")
+)
 NPM_FOLDERS = ("gateway/web", "tests/gateway/tools", "tests/rest/tools")
 VULNERABLE_PYTHON = "pyyaml==5.3"
 VULNERABLE_NPM = ("minimist", "0.0.8")
