@@ -206,6 +206,11 @@ class Settings:
     )
     log_level: str = _setting("info", click.Choice(LOG_LEVELS), "Lowest severity that is logged.")
     log_format: LogFormat = _setting("json", click.Choice(LOG_FORMATS), "Format of the log lines.")
+    log_file: Path | None = _setting(
+        None,
+        click.Path(path_type=Path),
+        "File that log lines are appended to, instead of standard error; it may be renamed.",
+    )
     graphql_depth: int = _setting(
         _DEFAULT_QUERY_LIMITS.depth, POSITIVE_COUNT, "Maximum nesting depth of a GraphQL operation."
     )

@@ -6,7 +6,12 @@ import strawberry
 from strawberry.scalars import JSON
 
 from resolvers.processing.network_build import REQUIRED_PERCENTAGE
-from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
+from resolvers.processing.pipeline import ProcessingRequest
+from resolvers.processing.stale_networks import (
+    REPROCESS,
+    NetworkPolicyArgument,
+    process_with_other_maps,
+)
 from resolvers.request.context import Info
 from resolvers.request.input_rules import ID, argument
 from resolvers.request.limits.deadlines import without_deadline
@@ -36,19 +41,22 @@ async def process_map(
             REQUIRED_PERCENTAGE,
         ),
     ] = 0.0,
+    networks: NetworkPolicyArgument = REPROCESS,
 ) -> ProcessedMap:
     """Make a map routable: from its own drawing, or from the text of a floor plan.
 
     The plan is a unit map in SVG, or OpenStreetMap indoor data in XML or GeoJSON. Where fewer than
     `require` per cent of the locations reach each other, in either mode, nothing changes; where
-    none do, the map is no longer routable. The report says why.
+    none do, the map is no longer routable. The report says why. A plan that changes floors of the
+    asset may make other maps stale: notes of the report say what became of these.
     """
     files = {} if plan is None else {"plan": plan.encode()}
     request = ProcessingRequest(id, files, None, asset, feet_per_unit, require=require)
     with without_deadline():
-        outcome = await process_and_publish(
+        outcome = await process_with_other_maps(
             info.context.bypass_caches(),
             request,
+            networks,
             origin=info.context.origin,
             pool=info.context.processing_pool,
             owner=info.context.caller.key_id,

@@ -12,7 +12,12 @@ from rich.table import Table
 
 from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
 from parsing.plans import PLAN_FORMATS
-from resolvers.processing.pipeline import ProcessingOutcome, ProcessingRequest, process_and_publish
+from resolvers.processing.pipeline import ProcessingOutcome, ProcessingRequest
+from resolvers.processing.stale_networks import (
+    NETWORK_POLICIES,
+    REPROCESS,
+    process_with_other_maps,
+)
 from resolvers.request.errors import NotFoundError, RequestError
 from storage.setup.database import open_database
 from storage.store import Store
@@ -49,6 +54,14 @@ def maps() -> None:
     default=0.0,
     help="Percentage of the locations that must reach each other, in each mode.",
 )
+@click.option(
+    "--networks",
+    type=click.Choice(NETWORK_POLICIES),
+    default=REPROCESS,
+    show_default=True,
+    help="What becomes of other routable maps whose floors the plan changes: process them again, or"
+    " withdraw their networks.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @with_options(*STORAGE_OPTIONS)
 def process_(
@@ -59,6 +72,7 @@ def process_(
     feet_per_unit: float | None,
     pictures: Path | None,
     require: float,
+    networks: str,
     as_json: bool,
     **values: Any,
 ) -> None:
@@ -79,7 +93,7 @@ def process_(
     )
     if pictures is not None:  # fail before anything is published
         pictures.mkdir(parents=True, exist_ok=True)
-    outcome = _run_processing(settings_from_parameters(values), request)
+    outcome = _run_processing(settings_from_parameters(values), request, networks)
     if pictures is not None:
         _write_pictures(pictures, outcome.pictures)
     if as_json:
@@ -103,7 +117,9 @@ def _read_sources(sources: tuple[Path, ...]) -> dict[str, bytes]:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
 
 
-def _run_processing(settings: Settings, request: ProcessingRequest) -> ProcessingOutcome:
+def _run_processing(
+    settings: Settings, request: ProcessingRequest, networks: str
+) -> ProcessingOutcome:
     async def run(bar: Progress) -> ProcessingOutcome:
         task = bar.add_task("processing", total=1.0)
 
@@ -111,7 +127,8 @@ def _run_processing(settings: Settings, request: ProcessingRequest) -> Processin
             bar.update(task, completed=share, description=step)
 
         async with open_database(settings.connection, TIMEOUT_SECONDS) as client:
-            return await process_and_publish(Store(client, settings.database), request, progress)
+            store = Store(client, settings.database)
+            return await process_with_other_maps(store, request, networks, progress)
 
     console = Console(stderr=True)
     try:

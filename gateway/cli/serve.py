@@ -48,7 +48,7 @@ def serve(demo: bool, **values: Any) -> None:
         raise click.UsageError("--tls-cert and --tls-key must be used together")
     if settings.behind_proxy and settings.tls_cert:
         raise click.UsageError("--behind-proxy serves plain HTTP and excludes --tls-cert")
-    from gateway.server import server
+    from gateway.server import logs, server
     from gateway.server.supervision import handover
 
     predecessor = handover.receive()
@@ -59,6 +59,8 @@ def serve(demo: bool, **values: Any) -> None:
             listeners = server.get_listeners(predecessor, settings.host, settings.port)
             for listener in listeners:
                 stack.enter_context(listener)
+            if settings.log_file is not None:
+                logs.check_log_file(settings.log_file)
         certificate = _get_certificate_paths(settings)
         on_ready: Callable[[str], None] = server.announce_ready
         if predecessor is None or not predecessor.is_check:
@@ -122,6 +124,7 @@ def _build_server_config(settings: Settings, certificate: tuple[str, str] | None
         ),
         log_level=settings.log_level,
         log_format=settings.log_format,
+        log_file=settings.log_file,
     )
 
 

@@ -5,6 +5,7 @@ Imports little, because the supervisor imports it too and needs no application.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from gateway.limits.arrival_table import ArrivalTables
@@ -102,3 +103,5 @@ class ServerConfig:
     """Sent with every response, including those that the protocol makes itself."""
     log_level: str = "info"
     log_format: LogFormat = "json"
+    log_file: Path | None = None
+    """Where lines are appended; None means standard error."""

@@ -1,4 +1,4 @@
-"""Structured logging: one JSON object per line on standard error, with API keys redacted."""
+"""Structured logging: one JSON object per line on standard error or in a file, without API keys."""
 
 import contextlib
 import logging
@@ -8,17 +8,20 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
 import orjson
 
+from gateway.errors import StartError
 from gateway.redaction import may_contain_secret, redact
 
 LogFormat = Literal["json", "text"]
 
 MAX_BACKLOG_LINES = 10_000
-"""Lines that may wait for a stalled standard error. Further ones are dropped and counted."""
+"""Lines that may wait for a stalled terminal or disk. Further ones are dropped and counted."""
 _BATCH_SECONDS = 0.05
 
 
@@ -78,12 +81,54 @@ def _to_text_line(fields: dict[str, Any]) -> str:
     return f"{head}  {rest}\n{trace}".rstrip()
 
 
+class LogFile:
+    """A file that several processes append to, and that others may rename (logrotate, `mv`)."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, or create it. Raises StartError."""
+        self._path = path
+        try:
+            self._descriptor = self._open()
+        except OSError as error:
+            is_missing = isinstance(error, FileNotFoundError)
+            reason = "its directory does not exist" if is_missing else error.strerror
+            raise StartError(f"--log-file {path} cannot be written: {reason}") from error
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o640)
+
+    def fileno(self) -> int:
+        """Return the descriptor of the file that has the path now.
+
+        Where none can be opened, that of the file which had it: no line is lost.
+        """
+        with contextlib.suppress(OSError):
+            if not self._has_path():
+                renamed, self._descriptor = self._descriptor, self._open()
+                os.close(renamed)
+        return self._descriptor
+
+    def _has_path(self) -> bool:
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._descriptor))
+        except FileNotFoundError:
+            return False
+
+
+def check_log_file(path: Path) -> None:
+    """Raise StartError if a log file cannot be written."""
+    os.close(LogFile(path).fileno())
+
+
 class LogHandler(logging.Handler):
     """Write lines from its own thread: a stalled terminal or pipe never blocks the event loop."""
 
-    def __init__(self, file_descriptor: int, max_backlog_lines: int = MAX_BACKLOG_LINES) -> None:
+    def __init__(
+        self, get_descriptor: Callable[[], int], max_backlog_lines: int = MAX_BACKLOG_LINES
+    ) -> None:
+        """`get_descriptor` is asked before each write, which is of whole lines."""
         super().__init__()
-        self._file_descriptor = file_descriptor
+        self._get_descriptor = get_descriptor
         self._max_backlog_lines = max_backlog_lines
         self._queue: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._dropped_lines = 0
@@ -126,14 +171,20 @@ class LogHandler(logging.Handler):
 
     def _write_all(self, data: bytes) -> None:
         remaining = memoryview(data)
+        descriptor = self._get_descriptor()
         with contextlib.suppress(OSError):  # the reader is gone; the service continues
             while remaining:
-                remaining = remaining[os.write(self._file_descriptor, remaining) :]
+                remaining = remaining[os.write(descriptor, remaining) :]
 
 
-def configure_logging(level: str = "info", log_format: LogFormat = "json") -> None:
-    """Log every record of this process to stderr, with warnings and uncaught exceptions."""
-    handler = LogHandler(sys.stderr.fileno())
+def configure_logging(
+    level: str = "info", log_format: LogFormat = "json", log_file: Path | None = None
+) -> None:
+    """Log every record of this process to stderr or a file, with warnings and uncaught exceptions.
+
+    Raises StartError if the file cannot be written.
+    """
+    handler = LogHandler(sys.stderr.fileno if log_file is None else LogFile(log_file).fileno)
     handler.setFormatter(LogFormatter(log_format))
     root = logging.getLogger()
     for previous in root.handlers[:]:

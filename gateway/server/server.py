@@ -62,9 +62,15 @@ def serve(
     and without calling `on_ready` again.
     """
     fixed_options = {"--host": host, "--port": str(port), **(fixed_options or {})}
-    logs.configure_logging(server_config.log_level, server_config.log_format)
     try:
         predecessor = handover.receive()
+        is_check = predecessor is not None and predecessor.is_check
+        # A check says on standard error what is wrong, and the log file is that of the service.
+        logs.configure_logging(
+            server_config.log_level,
+            server_config.log_format,
+            None if is_check else server_config.log_file,
+        )
         if predecessor is not None and predecessor.is_check:
             _check_start(server_config, predecessor, fixed_options, workers)
             return 0
@@ -104,6 +110,8 @@ def _check_start(
     predecessor.check_memory(measure_shared_memory(*shared))
     for descriptor in shared:
         os.close(descriptor)
+    if server_config.log_file is not None:
+        logs.check_log_file(server_config.log_file)
     if server_config.certificate is not None:
         certificate, key = server_config.certificate
         tls.create_ssl_context(Path(certificate), Path(key))

@@ -187,11 +187,13 @@ def main() -> None:
     server_config = orders.server_config
     channel = socket.socket(fileno=orders.channel)
     channel.set_inheritable(False)
-    logs.configure_logging(server_config.log_level, server_config.log_format)
     threading.Thread(target=_exit_with_parent, args=(channel, server_config), daemon=True).start()
     listeners = [socket.socket(fileno=descriptor) for descriptor in orders.listeners]
     shared = SharedMemory(WriteCounter.attach(orders.slot), ArrivalTables.attach(orders.arrivals))
     try:
+        logs.configure_logging(
+            server_config.log_level, server_config.log_format, server_config.log_file
+        )
         run_worker(server_config, listeners, shared, lambda: channel.sendall(READY_MESSAGE))
     except StartError as error:
         channel.sendall(str(error).encode())

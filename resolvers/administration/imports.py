@@ -1,14 +1,18 @@
 """Import of bundles as operators ask for it: what becomes of networks that no longer match."""
 
 from collections.abc import Sequence
-from typing import Annotated, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, NamedTuple
 
 from resolvers.administration.catalog import import_catalog
 from resolvers.processes.process_pool import ProcessPool
-from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
+from resolvers.processing.stale_networks import (
+    REPROCESS,
+    NetworkPolicyArgument,
+    settle_stale_networks,
+)
 from resolvers.request.context import Info
-from resolvers.request.errors import RefusedDocumentError, RequestError
-from resolvers.request.input_rules import OneOf, argument
+from resolvers.request.errors import RefusedDocumentError
+from resolvers.request.input_rules import argument
 from resolvers.request.limits.deadlines import without_deadline
 from storage.administration.audit import Origin
 from storage.bundles.importing.import_bundles import (
@@ -18,14 +22,8 @@ from storage.bundles.importing.import_bundles import (
     ignore_progress,
 )
 from storage.bundles.reading.batches import BundleSource
-from storage.bundles.reading.violations import quote_json
-from storage.errors import BundleError, ImportRunningError, StorageError
-from storage.routing_inputs import StaleNetwork
+from storage.errors import BundleError, ImportRunningError
 from storage.store import Store
-
-NetworkPolicy: TypeAlias = Literal["reprocess", "withdraw"]
-NETWORK_POLICIES: tuple[str, ...] = get_args(NetworkPolicy)
-REPROCESS: Final = "reprocess"
 
 
 class ImportedKind(NamedTuple):
@@ -69,33 +67,18 @@ async def import_and_process(
     summary = await import_catalog(
         store.database, bundles, dry_run=dry_run, progress=progress, origin=origin
     )
-    for done, stale in enumerate(summary.stale_networks):
-        is_processed = networks == REPROCESS and stale.is_from_drawing
-        if dry_run:
-            result = f"will be {'processed again' if is_processed else 'no longer routable'}"
-        elif is_processed:
-            progress(ImportProgress("processing", done, len(summary.stale_networks)))
-            result = await _process_again(store, stale, origin, pool, owner)
-        else:
-            result = f"is no longer routable until `{stale.command}`"
-        summary.notes.append(f"map {quote_json(stale.map_id)}: {stale.reason}, so it {result}")
+    total = len(summary.stale_networks)
+    summary.notes += await settle_stale_networks(
+        store,
+        summary.stale_networks,
+        networks,
+        origin,
+        pool,
+        owner,
+        dry_run=dry_run,
+        on_progress=lambda done: progress(ImportProgress("processing", done, total)),
+    )
     return summary
-
-
-async def _process_again(
-    store: Store, stale: StaleNetwork, origin: Origin | None, pool: ProcessPool | None, owner: str
-) -> str:
-    """Process a map and return what came of it. The import is committed: nothing raises."""
-    request = ProcessingRequest(stale.map_id, {})
-    try:
-        outcome = await process_and_publish(store, request, origin=origin, pool=pool, owner=owner)
-    except (RequestError, StorageError) as error:
-        failure: str | None = str(error)
-    else:
-        failure = outcome.report["refusal"]
-        if failure is None:
-            return f"was processed again: routable by {' and '.join(outcome.report['modes'])}"
-    return f"is no longer routable until `{stale.command}`, which failed: {failure}"
 
 
 async def import_catalog_text(
@@ -104,15 +87,7 @@ async def import_catalog_text(
     dry_run: Annotated[
         bool, argument("Whether to check the bundle and count the changes without making them.")
     ] = False,
-    networks: Annotated[
-        str,
-        argument(
-            "What becomes of routable maps whose drawing, scale, floors or locations change:"
-            " `reprocess` processes them again, if their drawing is stored; otherwise, and with"
-            " `withdraw`, they are not routable until they are processed.",
-            OneOf(*NETWORK_POLICIES),
-        ),
-    ] = REPROCESS,
+    networks: NetworkPolicyArgument = REPROCESS,
 ) -> ImportResult:
     """Import a bundle from its text, JSON or newline-delimited: all of it, or nothing.
 

@@ -37,7 +37,7 @@ from storage.maps import FOOT_ROUTING, MAPS, WHEELCHAIR_ROUTING, Map
 from storage.mongo import driver, files
 from storage.networks import BuiltFrom
 from storage.records.visibility import ALL_ASSETS
-from storage.routing_inputs import RoutingInputs, position_of
+from storage.routing_inputs import RoutingInputs, StaleNetwork, position_of
 from storage.store import Store
 from storage.units import UNITS
 
@@ -73,6 +73,7 @@ async def process_and_publish(
     origin: Origin | None = None,
     pool: ProcessPool | None = None,
     owner: str = "",
+    withdrawn: list[StaleNetwork] | None = None,
 ) -> ProcessingOutcome:
     """Make a map routable, or say in the report why it is not.
 
@@ -81,6 +82,9 @@ async def process_and_publish(
     Nothing changes before the last step, and then readers see the new version at once. A plan that
     is not the map's own drawing brings map, asset, floors and units with it. If no two locations
     reach each other, nothing is published and an earlier network is withdrawn.
+
+    The floors of a plan may make networks of other maps stale. Their networks are withdrawn, and
+    added to `withdrawn`, also if an error is raised afterwards.
 
     Raises NotFoundError, InvalidInputError, RefusedDocumentError, ImportRunningError,
     ServiceBusyError, UnavailableError.
@@ -91,7 +95,7 @@ async def process_and_publish(
         task, built_from = await _prepare_task(store, request)
         built = await _build(task, progress, pool, owner)
         try:
-            return await _publish(store.database, task, built, built_from, origin)
+            return await _publish(store.database, task, built, built_from, origin, withdrawn)
         except NetworkOutdatedError as error:  # an import has changed the map meanwhile
             if attempt == MAX_ATTEMPTS - 1:
                 raise RefusedDocumentError(str(error)) from error
@@ -122,10 +126,14 @@ async def _publish(
     built: BuiltNetwork,
     built_from: BuiltFrom,
     origin: Origin | None,
+    withdrawn: list[StaleNetwork] | None,
 ) -> ProcessingOutcome:
     """Publish a network, or withdraw that of the map. Raises NetworkOutdatedError."""
     refusal = _describe_shortfall(built.report, task.request.require)
     if refusal is None and built.report["modes"]:
+        stale = await _import_directory(database, task, built, origin)
+        if withdrawn is not None:
+            withdrawn += stale
         await _publish_map(database, task, built, built_from, origin)
     elif refusal is None:
         refusal = networks.UNROUTABLE
@@ -210,6 +218,24 @@ def _to_existing_location(location: Location) -> ExistingLocation:
     )
 
 
+async def _import_directory(
+    database: driver.Database, task: BuildTask, built: BuiltNetwork, origin: Origin | None
+) -> list[StaleNetwork]:
+    """Import the map, floors and units of a plan. Return the networks of other maps that this
+    withdraws."""
+    if not built.directory:
+        return []
+    directory = built.directory
+    store = Store(database.client, database.name)
+    if await store.find_record(ASSETS, ALL_ASSETS, {"_id": task.asset_id}) is not None:
+        directory = {**directory, "assets": []}  # a plan does not rename what is there
+    try:
+        summary = await import_catalog(database, [orjson.dumps(directory)], origin=origin)
+    except BundleError as error:
+        raise RefusedDocumentError(str(error)) from error
+    return [each for each in summary.stale_networks if each.map_id != task.request.map_id]
+
+
 async def _publish_map(
     database: driver.Database,
     task: BuildTask,
@@ -217,14 +243,6 @@ async def _publish_map(
     built_from: BuiltFrom,
     origin: Origin | None,
 ) -> None:
-    if directory := built.directory:
-        store = Store(database.client, database.name)
-        if await store.find_record(ASSETS, ALL_ASSETS, {"_id": task.asset_id}) is not None:
-            directory = {**directory, "assets": []}  # a plan does not rename what is there
-        try:
-            await import_catalog(database, [orjson.dumps(directory)], origin=origin)
-        except BundleError as error:
-            raise RefusedDocumentError(str(error)) from error
     locations: Sequence[Location] = msgspec.convert(built.locations, list[Location])
     tier = TIERS[built.report["modes"][-1]]
     await networks.publish_network(

@@ -103,7 +103,7 @@ async def test_an_import_and_the_processing_of_a_map_have_no_deadline(
         raise RefusedDocumentError("no")
 
     monkeypatch.setattr(imports, "import_catalog", refuse)
-    monkeypatch.setattr(processed_maps, "process_and_publish", refuse)
+    monkeypatch.setattr(processed_maps, "process_with_other_maps", refuse)
     async with (
         run_gateway(world.settings()) as gateway,
         open_client(gateway, world.keys.full) as client,

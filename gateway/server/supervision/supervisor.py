@@ -239,7 +239,8 @@ class Supervisor:
         try:
             handover.replace_program(self._build_handover(), lambda: _read_signals(signals))
         except OSError as error:
-            logs.configure_logging(self._server_config.log_level, self._server_config.log_format)
+            config = self._server_config
+            logs.configure_logging(config.log_level, config.log_format, config.log_file)
             _log_failed_reload(f"{error.filename}: {error.strerror}")
 
     # Stopping

@@ -56,3 +56,20 @@ def test_the_note_of_a_withdrawn_network_has_the_command_that_helps(
 def test_another_choice_is_explained(storage: list[str], bundle: Path) -> None:
     run = floorgate("import", bundle, "--networks", "keep", *storage)
     assert_explains(run, 2, "'reprocess', 'withdraw'")
+
+
+def test_a_plan_of_another_map_does_the_same(
+    storage: list[str], bundle: Path, tmp_path: Path
+) -> None:
+    catalog = json.loads(bundle.read_text())
+    catalog["floors"][0]["sort"] = -1  # the plan brings floors between those of the tower
+    bundle.write_text(json.dumps(catalog))
+    assert floorgate("import", bundle, *storage).exit_code == 0
+    plan = tmp_path / "annex.svg"
+    plan.write_text(SVG.replace('rect id="', 'rect id="annex-'))
+    command = ["maps", "process", "annex", plan, "--asset", "tower", "--feet-per-unit", "2"]
+    run = floorgate(*command, "--networks", "withdraw", *storage)
+    assert run.exit_code == 0
+    note = 'note: map "tower": the order of its floors has changed, so it is no longer routable'
+    assert f"{note} until `floorgate maps process tower`\n" in run.stdout
+    assert maps(storage)["tower"]["tags"] == ["ils"]

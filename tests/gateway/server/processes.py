@@ -17,7 +17,7 @@ import orjson
 CHECKOUT = Path(__file__).parents[3]
 TIMEOUT_SECONDS = 60
 PROGRAM = """
-import orjson, sys
+import orjson, pathlib, sys
 from gateway.server.server import serve
 from gateway.server.config import ConnectionLimits, ServerConfig
 from tests.gateway import small_app
@@ -26,6 +26,8 @@ create_application = getattr(small_app, sys.argv[1])
 options = orjson.loads(sys.argv[2])
 service = options.pop("service")
 service["limits"] = ConnectionLimits(**service.get("limits", {}))
+if "log_file" in service:
+    service["log_file"] = pathlib.Path(service["log_file"])
 sys.exit(serve(ServerConfig(create_application, **service), **options))
 """
 

@@ -79,7 +79,7 @@ def test_text_lines_are_redacted_too() -> None:
 
 def test_a_stalled_reader_stalls_no_writer() -> None:
     reading, writing = os.pipe()
-    handler = logs.LogHandler(writing, max_backlog_lines=100)
+    handler = logs.LogHandler(lambda: writing, max_backlog_lines=100)
     handler.setFormatter(logs.LogFormatter())
     for _ in range(1000):
         handler.emit(logging.makeLogRecord({"msg": "x" * 1000}))  # ten times what a pipe takes

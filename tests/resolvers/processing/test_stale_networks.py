@@ -1,0 +1,106 @@
+"""The plan of one map may change the floors of others: what becomes of these is reported."""
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resolvers.administration.catalog import import_catalog
+from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
+from resolvers.processing.stale_networks import process_with_other_maps
+from resolvers.request.errors import RefusedDocumentError
+from storage import networks
+from storage.errors import NetworkOutdatedError
+from storage.routing_inputs import list_stale_networks
+from storage.store import Store
+from tests.fixtures import World, data_of, gateway_client
+from tests.resolvers.tower import CATALOG, SVG, tower
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+BASEMENT = {"floors": [{**CATALOG["floors"][0], "sort": -1}]}
+ANNEX = SVG.replace('rect id="', 'rect id="annex-')
+"""A plan that brings floors between those of the tower, whose lower one is a basement."""
+GIVEN = ProcessingRequest("annex", {"annex.svg": ANNEX.encode()}, "svg", "tower", 2)
+REASON = 'map "tower": the order of its floors has changed, so it '
+AGAIN = REASON + "was processed again: routable by foot and wheelchair"
+UNTIL = REASON + "is no longer routable until `floorgate maps process tower`"
+
+
+@pytest.fixture
+async def store(own_world: World, tmp_path: Path) -> AsyncIterator[Store]:
+    """A store with a tower that is routable."""
+    async with tower(own_world, tmp_path) as store:
+        await import_catalog(store.database, [json.dumps(BASEMENT).encode()])
+        assert (await process_and_publish(store, ProcessingRequest("tower", {}))).published
+        yield store
+
+
+async def stale_maps(store: Store) -> list[str]:
+    return [each.map_id for each in await list_stale_networks(store.database)]
+
+
+async def test_other_maps_are_processed_again(store: Store) -> None:
+    outcome = await process_with_other_maps(store, GIVEN)
+    assert outcome.published
+    assert outcome.report["notes"][-1] == AGAIN
+    assert await stale_maps(store) == []
+
+
+async def test_or_they_are_withdrawn_if_the_operator_chose_that(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "floorgate.networks")
+    outcome = await process_with_other_maps(store, GIVEN, "withdraw")
+    assert outcome.published
+    assert outcome.report["notes"][-1] == UNTIL
+    assert await stale_maps(store) == ["tower"]
+    [line] = [vars(each)["fields"] for each in caplog.records]
+    assert line == {"map_id": "tower", "reason": "the order of its floors has changed"}
+    # The record of the import, not that of the map that was processed, has the withdrawn one.
+    records = store.database["audit_log"].find({"action": "catalog.imported"})
+    imported = (await records.to_list(None))[-1]
+    [withdrawn] = [each for each in imported["changes"] if each["before"] is not None]
+    assert withdrawn["ids"] == ["tower"]
+
+
+async def test_they_are_settled_also_if_the_map_itself_cannot_be_published(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(_: Any, map_id: str, *__: Any) -> None:
+        if map_id == "annex":
+            raise NetworkOutdatedError("the map has changed")
+        await publish(_, map_id, *__)
+
+    publish = networks.publish_network
+    monkeypatch.setattr(networks, "publish_network", refuse)
+    with pytest.raises(RefusedDocumentError) as raised:
+        await process_with_other_maps(store, GIVEN)
+    assert str(raised.value) == f"the map has changed; {AGAIN}"
+    assert await stale_maps(store) == []
+
+
+async def test_nothing_is_said_of_the_map_itself(store: Store) -> None:
+    given = GIVEN._replace(map_id="annex", files={"annex.svg": ANNEX.encode()})
+    await process_with_other_maps(store, given)
+    outcome = await process_with_other_maps(store, given._replace(feet_per_unit=3))
+    assert outcome.published
+    assert outcome.report["notes"] == []
+
+
+async def test_the_mutation_has_the_choice_and_the_notes(own_world: World, store: Store) -> None:
+    arguments = (
+        f'id: "annex", plan: {json.dumps(ANNEX)}, asset: "tower", feetPerUnit: 2,'
+        ' networks: "withdraw"'
+    )
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        body = await data_of(client, f"mutation {{ processMap({arguments}) {{ report }} }}")
+        assert body["processMap"]["report"]["notes"][-1] == UNTIL
+        body = await data_of(client, '{ map(id: "tower") { routing { isRoutable reason } } }')
+    assert body["map"]["routing"] == {
+        "isRoutable": False,
+        "reason": "the order of its floors has changed",
+    }
