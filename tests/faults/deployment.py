@@ -100,6 +100,7 @@ class Deployment:
             clients.run(self._read_at_last())
         finally:
             clients.close()
+        recorder.read_lists()
         self._await_no_import_at_last()
         self.replica_set.wait_until_whole()
         final, audited = self.read_database()

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future, wait
+from dataclasses import replace
 from typing import Any, Literal
 
 import orjson
@@ -42,8 +43,27 @@ class Recorder:
         self.operations: list[Operation] = []
         self.requests: list[Request] = []
         self.extra_pages: list[Page] = []
+        self.lists: list[tuple[str, Page, bytes]] = []
+        """Responses that are not read yet, each with its group."""
         self.counts: Counter[str] = Counter()
         """Pages, and what was wrong on them."""
+
+    def read_lists(self) -> None:
+        """Read the responses: when the clients have ended, as it would keep them waiting."""
+        registers: dict[tuple[str, bytes], tuple[dict[str, str | None], Counter[str]]] = {}
+        for group, page, content in self.lists:
+            if (group, content) not in registers:  # many are the same
+                read = read_registers if group == ONE else read_extras
+                registers[group, content] = read(orjson.loads(content)["data"])
+            values, problems = registers[group, content]
+            self.counts[f"pages of {group}"] += 1
+            self.counts.update(problems)
+            shown = replace(page, values=values)
+            if group == ONE:
+                self.operations += [shown.read(register) for register in values]
+            else:
+                self.extra_pages.append(shown)
+        self.lists.clear()
 
     def find_success(self, kind: str, gateway: int, after: float) -> bool:
         """Return whether a request that was sent after a moment was answered as it should be."""
@@ -143,15 +163,8 @@ class Client:
         returned = time.monotonic()
         if response is None or response.status != 200:
             return
-        self.recorder.counts[f"pages of {group}"] += 1
-        read = read_registers if group == ONE else read_extras
-        values, problems = read(response.json()["data"])
-        self.recorder.counts.update(problems)
-        page = Page(invoked, returned, self.name, self.gateway, is_cached, values)
-        if group == ONE:
-            self.recorder.operations += [page.read(register) for register in values]
-        else:
-            self.recorder.extra_pages.append(page)
+        page = Page(invoked, returned, self.name, self.gateway, is_cached, {})
+        self.recorder.lists.append((group, page, response.content))
 
     async def read_asset(self) -> None:
         """Read the version of the last import."""

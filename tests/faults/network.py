@@ -7,15 +7,21 @@ from one secondary while clients still reach both.
 """
 
 import asyncio
+import multiprocessing
+import os
+import signal
 import socket
 import struct
-import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from storage.embedded.replica_set import HOST
 from tests.storage.mongo.replica_set_of_three import Member
@@ -51,24 +57,21 @@ class Link:
 
 
 class Network:
-    """Proxies at ports of their own, one in front of each member."""
+    """Proxies at ports of their own, one in front of each member.
+
+    They are a process of their own: where they share an interpreter with clients and checkers,
+    heartbeats of the members come late, and these elect again and again.
+    """
 
     def __init__(self, ports: Sequence[int]) -> None:
         self.proxy_ports: list[int] = []
         self._ports = ports
-        self._members: Sequence[Member] = ()
-        self._loop = asyncio.new_event_loop()
-        self._servers: list[asyncio.Server] = []
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._links = {
-            (origin, member): Link()
-            for member in range(len(ports))
-            for origin in (CLIENTS, *range(len(ports)))
-        }
+        self._commands: Connection
+        self._everyone = (CLIENTS, *range(len(ports)))
 
     def identify(self, members: Sequence[Member]) -> None:
         """Have connections of these processes count as those of the members."""
-        self._members = members
+        self._call("identify", [member.pid_file for member in members])
 
     def set_fault(
         self,
@@ -80,28 +83,13 @@ class Network:
         delay_back: float = 0.0,
     ) -> None:
         """Break the links from these origins to these members (all, by default), or heal them."""
-        if members is None:
-            members = range(len(self._ports))
-        links = [self._links[pair] for pair in ((o, m) for o in origins for m in members)]
-
-        def change() -> None:
-            for link in links:
-                link.fault = fault
-                link.delay_there, link.delay_back = delay_there, delay_back
-                link.changed.set()
-                link.changed = asyncio.Event()
-                if fault is Fault.REFUSE:
-                    for writer in link.writers:
-                        _reset(writer)
-            done.set()
-
-        done = threading.Event()
-        self._loop.call_soon_threadsafe(change)
-        done.wait()
+        chosen = range(len(self._ports)) if members is None else members
+        pairs = [(origin, member) for origin in origins for member in chosen]
+        self._call("set_fault", pairs, fault, delay_there, delay_back)
 
     def heal(self) -> None:
         """Let everything pass."""
-        self.set_fault(Fault.NONE, (CLIENTS, *range(len(self._ports))))
+        self.set_fault(Fault.NONE, self._everyone)
 
     @contextmanager
     def isolated(self, member: int) -> Iterator[None]:
@@ -116,49 +104,91 @@ class Network:
 
     def count_connections(self, origin: int, member: int) -> int:
         """Return how many connections a link has."""
-        return len(self._links[origin, member].writers) // 2
+        count: int = self._call("count_connections", origin, member)
+        return count
 
     @contextmanager
     def run(self) -> Iterator["Network"]:
-        """Listen in a thread of its own while the block runs."""
-        thread = threading.Thread(target=self._loop.run_forever, name="network", daemon=True)
-        thread.start()
+        """Listen while the block runs."""
+        context = multiprocessing.get_context("spawn")
+        self._commands, theirs = context.Pipe()
+        process = context.Process(
+            target=_run_proxies, args=(theirs, self._ports), name="network", daemon=True
+        )
+        process.start()
+        theirs.close()
         try:
-            asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
+            self.proxy_ports = self._commands.recv()
             yield self
         finally:
-            asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            thread.join()
-            self._loop.close()
+            self._commands.close()
+            process.join()
+            process.close()
 
-    async def _listen(self) -> None:
-        for member in range(len(self._ports)):
-            server = await asyncio.start_server(self._accept(member), HOST, 0)
-            self._servers.append(server)
-            self.proxy_ports.append(server.sockets[0].getsockname()[1])
+    def _call(self, name: str, *arguments: Any) -> Any:
+        self._commands.send((name, arguments))
+        return self._commands.recv()
 
-    async def _close(self) -> None:
-        for server in self._servers:
-            server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        for _ in range(2):  # what was aborted is closed in the next turn
-            await asyncio.sleep(0)
 
-    def _accept(self, member: int) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
-        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = self._loop.create_task(self._forward(member, reader, writer))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+def _run_proxies(commands: Connection, ports: Sequence[int]) -> None:
+    """Run the process of the proxies until the other end of the pipe is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    asyncio.run(_Proxies(ports).run(commands))
 
-        return accept
+
+class _Proxies:
+    """What listens in front of the members. Public methods are the commands of `Network`."""
+
+    def __init__(self, ports: Sequence[int]) -> None:
+        self._ports = ports
+        self._pid_files: Sequence[Path] = ()
+        self._links: dict[tuple[int, int], Link] = defaultdict(Link)
+        self._ended = asyncio.Event()
+
+    async def run(self, commands: Connection) -> None:
+        servers = [
+            await asyncio.start_server(partial(self._forward, member), HOST, 0)
+            for member in range(len(self._ports))
+        ]
+        commands.send([server.sockets[0].getsockname()[1] for server in servers])
+        asyncio.get_running_loop().add_reader(commands.fileno(), self._obey, commands)
+        await self._ended.wait()
+        os._exit(0)  # connections end with the process
+
+    def _obey(self, commands: Connection) -> None:
+        try:
+            name, arguments = commands.recv()
+        except EOFError:
+            self._ended.set()
+        else:
+            commands.send(getattr(self, name)(*arguments))
+
+    def identify(self, pid_files: Sequence[Path]) -> None:
+        self._pid_files = pid_files
+
+    def count_connections(self, origin: int, member: int) -> int:
+        return len(self._links[origin, member].writers) // 2
+
+    def set_fault(
+        self,
+        pairs: Sequence[tuple[int, int]],
+        fault: Fault,
+        delay_there: float,
+        delay_back: float,
+    ) -> None:
+        for link in (self._links[pair] for pair in pairs):
+            link.fault = fault
+            link.delay_there, link.delay_back = delay_there, delay_back
+            link.changed.set()
+            link.changed = asyncio.Event()
+            if fault is Fault.REFUSE:
+                for writer in link.writers:
+                    _reset(writer)
 
     async def _forward(
         self, member: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        pids = [member.process.pid for member in self._members]
+        pids = [int(each.read_text()) for each in self._pid_files]
         origin = find_origin(writer.get_extra_info("peername")[1], pids)
         link = self._links[origin, member]
         if link.fault is Fault.REFUSE:
@@ -169,9 +199,6 @@ class Network:
         except OSError:
             _reset(writer)
             return
-        except asyncio.CancelledError:
-            writer.transport.abort()
-            raise
         link.writers |= {writer, forth}
         try:
             await asyncio.gather(

@@ -50,6 +50,11 @@ class Member:
         return f"{HOST}:{self.port}"
 
     @property
+    def pid_file(self) -> Path:
+        """The file with the id of its process, also after a restart."""
+        return self.home / "pid"
+
+    @property
     def known_address(self) -> str:
         """Its address in the configuration of the replica set."""
         return f"{HOST}:{self.proxy_port or self.port}"
@@ -169,13 +174,21 @@ def start_member(home: Path, port: int, *options: str) -> Member:
     key_file.write_text(PASSWORD)
     with (home / "log").open("ab") as log:
         command = [*_DIES_WITH_US, *mongod.build_command(home, port, NAME, key_file), *options]
-        return Member(port, home, subprocess.Popen(command, stdout=log, stderr=log))
+        member = Member(port, home, subprocess.Popen(command, stdout=log, stderr=log))
+    member.pid_file.write_text(str(member.process.pid))
+    return member
 
 
 def _initiate(members: list[Member], election_timeout_ms: int | None, *, chaining: bool) -> None:
     hosts = [{"_id": number, "host": each.known_address} for number, each in enumerate(members)]
-    settings: dict[str, Any] = {"electionTimeoutMillis": election_timeout_ms}
-    if election_timeout_ms is None:
+    if election_timeout_ms is not None:
+        # By default members look for each other each two seconds.
+        interval_ms = min(2_000, election_timeout_ms // 4)
+        settings = {
+            "electionTimeoutMillis": election_timeout_ms,
+            "heartbeatIntervalMillis": interval_ms,
+        }
+    else:
         settings = {
             "electionTimeoutMillis": _NEVER_SECONDS * 1000,
             "heartbeatTimeoutSecs": _NEVER_SECONDS,
