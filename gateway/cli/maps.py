@@ -110,7 +110,7 @@ def _run_processing(settings: Settings, request: ProcessingRequest) -> Processin
         def progress(share: float, step: str) -> None:
             bar.update(task, completed=share, description=step)
 
-        async with open_database(settings.connection, TIMEOUT_SECONDS) as client:
+        async with open_database(settings.command_connection, TIMEOUT_SECONDS) as client:
             return await process_and_publish(Store(client, settings.database), request, progress)
 
     console = Console(stderr=True)

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from resolvers.administration import imports
-from resolvers.administration.imports import import_and_process
+from resolvers.administration.import_and_process import NETWORK_POLICIES, import_and_process
 from resolvers.processing import pipeline
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.errors import RefusedDocumentError
@@ -331,7 +330,7 @@ async def test_a_network_that_is_outdated_does_not_withdraw_a_newer_one(
     assert await service.routing() == ROUTABLE
 
 
-@pytest.mark.parametrize("networks", imports.NETWORK_POLICIES)
+@pytest.mark.parametrize("networks", NETWORK_POLICIES)
 async def test_a_client_of_graphql_chooses_too(service: Service, networks: str) -> None:
     unit_map = {**CATALOG["maps"][0], "feet_per_unit": 2}
     del unit_map["source"]
