@@ -134,7 +134,9 @@ class Settings:
         click.Path(path_type=Path),
         "A file with that URL, which may have a password and should be private.",
     )
-    mongo_driver: DriverName = _setting("motor", click.Choice(DRIVERS), "The MongoDB driver.")
+    mongo_driver: DriverName | None = _setting(
+        None, click.Choice(DRIVERS), "The MongoDB driver: motor for gateways unless set."
+    )
     database: str = _setting(
         "floorgate", ValidatedText("name", validate_database_name), "Name of the MongoDB database."
     )
@@ -242,8 +244,17 @@ class Settings:
 
     @property
     def connection(self) -> ConnectionSettings:
-        """How to reach the database."""
-        return ConnectionSettings(self.data_dir, self.mongo_url, self.mongo_driver, self.database)
+        """How a gateway reaches the database."""
+        return self._connect_by("motor")
+
+    @property
+    def command_connection(self) -> ConnectionSettings:
+        """How other commands reach the database: Motor takes half a second to close."""
+        return self._connect_by("pymongo")
+
+    def _connect_by(self, driver: DriverName) -> ConnectionSettings:
+        chosen = self.mongo_driver or driver
+        return ConnectionSettings(self.data_dir, self.mongo_url, chosen, self.database)
 
     @property
     def query_limits(self) -> QueryLimits:

@@ -6,12 +6,9 @@ import strawberry
 from strawberry.scalars import JSON
 
 from resolvers.processing.network_build import REQUIRED_PERCENTAGE
+from resolvers.processing.other_maps import NetworkPolicyArgument, process_with_other_maps
 from resolvers.processing.pipeline import ProcessingRequest
-from resolvers.processing.stale_networks import (
-    REPROCESS,
-    NetworkPolicyArgument,
-    process_with_other_maps,
-)
+from resolvers.processing.stale_networks import REPROCESS
 from resolvers.request.context import Info
 from resolvers.request.input_rules import ID, argument
 from resolvers.request.limits.deadlines import without_deadline

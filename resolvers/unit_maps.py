@@ -1,25 +1,23 @@
 """Resolvers of drawings: parsing the SVG of a unit map, and the parsed drawing of a map."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Annotated, NewType, TypeVar
+from typing import Annotated, NewType
 from urllib.parse import quote
 
 import strawberry
 
-from parsing.errors import DocumentRejectedError, ParsingError
 from parsing.svg.unit_map import parse_unit_map as parse_svg
 from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
+from resolvers.processes.drawings import run_on_drawing
 from resolvers.processes.process_pool import ProcessPool, max_seconds
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info
-from resolvers.request.errors import MalformedDocumentError, RefusedDocumentError
 from resolvers.request.input_rules import argument
 from resolvers.request.limits.deadlines import extend_read
 from storage.maps import Map
 
 SvgDocument = NewType("SvgDocument", bytes)
-T = TypeVar("T")
 
 PARSED_PATH = "/v1/maps/{}/parsed"
 
@@ -33,23 +31,6 @@ async def parse_unit_map(
         async with nullcontext(pool) if pool else ProcessPool(1) as processes:
             parsed = await run_on_drawing(processes, parse_svg, svg, owner)
     return parsed.json
-
-
-async def run_on_drawing(
-    pool: ProcessPool, function: Callable[[bytes], T], svg: bytes, owner: str = ""
-) -> T:
-    """Return what `function` makes of a drawing in a process of the pool.
-
-    Raises MalformedDocumentError, RefusedDocumentError and ServiceBusyError.
-    """
-    try:
-        return await pool.run(
-            function, svg, cpu_seconds=MAX_PARSE_CPU_SECONDS, owner=owner, size_bytes=len(svg)
-        )
-    except DocumentRejectedError as error:
-        raise RefusedDocumentError(str(error)) from error
-    except ParsingError as error:
-        raise MalformedDocumentError(str(error), line=error.line, column=error.column) from error
 
 
 @batch_resolver

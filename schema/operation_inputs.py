@@ -26,10 +26,10 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 
 from resolvers.distances import MAX_PAIRS
 from resolvers.request.arguments import MAX_ID_CHARACTERS, MAX_INT32
+from resolvers.request.errors import MAX_QUOTED_CHARACTERS
 from resolvers.request.input_checks import Check, FieldChecks
 from resolvers.request.input_rules import (
     ID,
-    MAX_QUOTED_CHARACTERS,
     InputDefinition,
     InputViolation,
     Items,

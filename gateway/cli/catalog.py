@@ -11,7 +11,7 @@ from rich.table import Table
 from gateway.cli.operator import run_with_database
 from gateway.cli.progress import show_progress
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
-from resolvers.administration.imports import import_and_process
+from resolvers.administration.import_and_process import import_and_process
 from resolvers.processing.stale_networks import NETWORK_POLICIES, REPROCESS
 from storage.bundles.exporting import export_bundle
 from storage.bundles.importing.import_bundles import ImportSummary

@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 
 from gateway.cli.keys import CREATE_KEY
-from gateway.cli.operator import run_document, run_with_database
+from gateway.cli.operations import run_document
+from gateway.cli.operator import run_with_database
 from gateway.server import server
 from gateway.settings import Settings
 from resolvers.administration.catalog import import_catalog

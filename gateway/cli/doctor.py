@@ -43,7 +43,10 @@ def doctor(as_json: bool, **values: Any) -> None:
     Exit status 1 if something is wrong, 0 if all is well or there are only warnings.
     """
     settings = settings_from_parameters(values)
-    findings = [*_check_machine(settings), *asyncio.run(inspect_database(settings.connection))]
+    findings = [
+        *_check_machine(settings),
+        *asyncio.run(inspect_database(settings.command_connection)),
+    ]
     if as_json:
         click.echo(msgspec.json.encode(findings))
     else:

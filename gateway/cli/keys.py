@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
@@ -9,12 +10,11 @@ import click
 import orjson
 
 from gateway.cli.key_ids import find_key_id
-from gateway.cli.operator import execute, run_with_database
+from gateway.cli.operator import run_with_database
 from gateway.cli.tables import build_table, print_table
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
-from resolvers.request.arguments import MAX_PER_PAGE
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
-from storage.administration.api_keys import list_keys_by_prefix
+from storage.administration.api_keys import ApiKey, list_api_keys, list_keys_by_prefix
 from storage.assets import ASSETS
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
@@ -56,13 +56,8 @@ ROTATE_KEY = """mutation RotateKey($id: ID!, $overlap: Int!, $expires: String) {
     }
 }"""
 REVOKE_KEY = "mutation RevokeKey($id: ID!) { revokeApiKey(id: $id) }"
-LIST_KEYS = f"""query ListKeys($page: Int, $after: String) {{
-    apiKeys(page: $page, perPage: {MAX_PER_PAGE}, after: $after) {{
-        paging {{ currentPage next }}
-        data {{ ...Key }}
-    }}
-}}
-{KEY_FRAGMENT}"""
+OPERATIONS = "gateway.cli.operations"
+"""Imported only by commands that change keys: it takes a second, and `list` does without."""
 
 
 class Duration(click.ParamType[int]):
@@ -131,10 +126,10 @@ def create(
     }
 
     async def work(database: driver.Database) -> tuple[dict[str, str], list[str]]:
-        created = (await execute(database, CREATE_KEY, variables))["createApiKey"]
+        created = (await _execute(database, CREATE_KEY, variables))["createApiKey"]
         return created, await _build_asset_notes(database, assets)
 
-    created, notes = run_with_database(settings_from_parameters(values), work)
+    created, notes = run_with_database(settings_from_parameters(values), work, needs=OPERATIONS)
     if not assets and not all_assets:
         click.echo("Note: this key can see no asset; use --asset or --all-assets.", err=True)
     if expires is None:
@@ -215,10 +210,10 @@ def update(
 
     async def work(database: driver.Database) -> tuple[dict[str, Any], list[str]]:
         id = await find_key_id(database, key_id)
-        changed = (await execute(database, UPDATE_KEY, {**variables, "id": id}))["updateApiKey"]
+        changed = (await _execute(database, UPDATE_KEY, {**variables, "id": id}))["updateApiKey"]
         return changed, await _build_asset_notes(database, (*assets, *added))
 
-    changed, notes = run_with_database(settings_from_parameters(values), work)
+    changed, notes = run_with_database(settings_from_parameters(values), work, needs=OPERATIONS)
     _print_notes(notes)
     click.echo(orjson.dumps(changed) if as_json else f"updated {changed['id']}")
 
@@ -251,11 +246,11 @@ def rotate(key_id: str, overlap: int, expires: str | None, as_json: bool, **valu
             "overlap": overlap,
             "expires": expires,
         }
-        rotated = (await execute(database, ROTATE_KEY, variables))["rotateApiKey"]
+        rotated = (await _execute(database, ROTATE_KEY, variables))["rotateApiKey"]
         [record] = await list_keys_by_prefix(database, rotated["id"], 1)
         return rotated, await _build_asset_notes(database, record.asset_ids or ())
 
-    rotated, notes = run_with_database(settings_from_parameters(values), work)
+    rotated, notes = run_with_database(settings_from_parameters(values), work, needs=OPERATIONS)
     _print_notes(notes)
     if as_json:
         click.echo(orjson.dumps(rotated))
@@ -280,10 +275,12 @@ def revoke(key_id: str, **values: Any) -> None:
 
     async def work(database: driver.Database) -> str:
         id = await find_key_id(database, key_id)
-        await execute(database, REVOKE_KEY, {"id": id})
+        await _execute(database, REVOKE_KEY, {"id": id})
         return id
 
-    click.echo(f"revoked {run_with_database(settings_from_parameters(values), work)}")
+    click.echo(
+        f"revoked {run_with_database(settings_from_parameters(values), work, needs=OPERATIONS)}"
+    )
 
 
 @keys.command("list")
@@ -291,8 +288,9 @@ def revoke(key_id: str, **values: Any) -> None:
 @with_options(*STORAGE_OPTIONS)
 def list_(as_json: bool, **values: Any) -> None:
     """List all keys, including expired and revoked ones."""
-    records = run_with_database(settings_from_parameters(values), _list_keys)
-    records.sort(key=lambda record: record["created_at"])
+    found = run_with_database(settings_from_parameters(values), list_api_keys)
+    found.sort(key=lambda key: (key.created_at, key.id))
+    records = [_describe_key(key) for key in found]
     if as_json:
         click.echo(orjson.dumps(records))
         return
@@ -317,15 +315,29 @@ def _describe_permissions(key: dict[str, Any]) -> list[str]:
     return [name + notes.get(name, "") for name in key["permissions"]]
 
 
-async def _list_keys(database: driver.Database) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = []
-    paging: dict[str, Any] = {"currentPage": 0, "next": None}
-    while paging["currentPage"] == 0 or paging["next"]:
-        variables = {"page": paging["currentPage"] + 1, "after": paging["next"]}
-        page = (await execute(database, LIST_KEYS, variables))["apiKeys"]
-        records += page["data"]
-        paging = page["paging"]
-    return records
+def _describe_key(key: ApiKey) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "permissions": key.permissions,
+        "asset_ids": key.asset_ids,
+        "created_at": key.created_at.isoformat(),
+        "expires_at": _format(key.expires_at),
+        "revoked_at": _format(key.revoked_at),
+        "last_used_at": _format(key.last_used_at),
+    }
+
+
+def _format(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
+
+
+async def _execute(
+    database: driver.Database, document: str, variables: dict[str, Any]
+) -> dict[str, Any]:
+    from gateway.cli.operations import execute
+
+    return await execute(database, document, variables)
 
 
 async def _build_asset_notes(database: driver.Database, asset_ids: Sequence[str]) -> list[str]:

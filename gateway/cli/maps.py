@@ -12,12 +12,9 @@ from rich.table import Table
 
 from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
 from parsing.plans import PLAN_FORMATS
+from resolvers.processing.other_maps import process_with_other_maps
 from resolvers.processing.pipeline import ProcessingOutcome, ProcessingRequest
-from resolvers.processing.stale_networks import (
-    NETWORK_POLICIES,
-    REPROCESS,
-    process_with_other_maps,
-)
+from resolvers.processing.stale_networks import NETWORK_POLICIES, REPROCESS
 from resolvers.request.errors import NotFoundError, RequestError
 from storage.setup.database import open_database
 from storage.store import Store
@@ -126,7 +123,7 @@ def _run_processing(
         def progress(share: float, step: str) -> None:
             bar.update(task, completed=share, description=step)
 
-        async with open_database(settings.connection, TIMEOUT_SECONDS) as client:
+        async with open_database(settings.command_connection, TIMEOUT_SECONDS) as client:
             store = Store(client, settings.database)
             return await process_with_other_maps(store, request, networks, progress)
 

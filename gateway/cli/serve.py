@@ -11,12 +11,11 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gateway.cli.env_file import read_env_file
+from gateway.env_file import env_file_option
 from gateway.settings import ALL_OPTIONS, Settings, settings_from_parameters, with_options
 from storage.embedded import embedded_mongo
 
@@ -30,16 +29,7 @@ _logger = logging.getLogger("floorgate.server")
 
 @click.command()
 @click.option("--demo", is_flag=True, help="Load the demo property and print a key for it.")
-@click.option(
-    "--env-file",
-    type=click.Path(path_type=Path),
-    envvar="FLOORGATE_ENV_FILE",
-    show_envvar=True,
-    is_eager=True,
-    expose_value=False,
-    callback=read_env_file,
-    help="File of settings, a line FLOORGATE_NAME=value for each; a reload reads it anew.",
-)
+@env_file_option
 @with_options(*ALL_OPTIONS)
 def serve(demo: bool, **values: Any) -> None:
     """Serve /v1 and /graphql until SIGTERM; print one line when ready. SIGHUP reloads."""

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
+from resolvers.processes.drawings import run_on_drawing
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.errors import RequestError, ServiceBusyError
-from resolvers.shown_units import parse_with_units
-from resolvers.unit_maps import run_on_drawing
 from storage.administration.audit import Origin
 from storage.bundles.importing.import_bundles import (
     ImportProgressCallback,
@@ -35,6 +34,8 @@ async def import_catalog(
     async with ProcessPool(1) as pool:
 
         async def parse_source(svg: bytes) -> ParsedSource:
+            from resolvers.shown_units import parse_with_units  # few imports have drawings
+
             try:
                 return ParsedSource(*await run_on_drawing(pool, parse_with_units, svg))
             except ServiceBusyError:

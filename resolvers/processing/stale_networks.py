@@ -1,17 +1,13 @@
-"""What becomes of maps whose networks an import or the plan of another map has made stale."""
+"""What becomes of maps whose networks an import or the plan of another map has made stale.
+
+Imports the packages for routing only if a map is processed: they take most of a second.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Final, TypeAlias
+from typing import Final
 
 from resolvers.processes.process_pool import ProcessPool
-from resolvers.processing.pipeline import (
-    ProcessingOutcome,
-    ProcessingRequest,
-    process_and_publish,
-)
-from resolvers.request.errors import RefusedDocumentError, RequestError
-from resolvers.request.input_rules import OneOf, argument
-from routing.processing import ProcessingProgress, ignore_progress
+from resolvers.request.errors import RequestError
 from storage.administration.audit import Origin
 from storage.bundles.reading.violations import quote_json
 from storage.errors import StorageError
@@ -20,46 +16,6 @@ from storage.store import Store
 
 REPROCESS: Final = "reprocess"
 NETWORK_POLICIES = (REPROCESS, "withdraw")
-NetworkPolicyArgument: TypeAlias = Annotated[
-    str,
-    argument(
-        "What becomes of routable maps whose drawing, scale, floors or locations change:"
-        " `reprocess` processes them again, if their drawing is stored; otherwise, and with"
-        " `withdraw`, they are not routable until they are processed.",
-        OneOf(*NETWORK_POLICIES),
-    ),
-]
-
-
-async def process_with_other_maps(
-    store: Store,
-    request: ProcessingRequest,
-    networks: str = REPROCESS,
-    progress: ProcessingProgress = ignore_progress,
-    origin: Origin | None = None,
-    pool: ProcessPool | None = None,
-    owner: str = "",
-) -> ProcessingOutcome:
-    """Make a map routable as `process_and_publish` does, and with `networks` `reprocess` also the
-    other maps whose networks the floors of its plan make stale. Notes say what became of these.
-
-    Raises what `process_and_publish` does.
-    """
-    withdrawn: list[StaleNetwork] = []
-
-    async def settle() -> list[str]:
-        return await settle_stale_networks(store, withdrawn, networks, origin, pool, owner)
-
-    try:
-        outcome = await process_and_publish(
-            store, request, progress, origin, pool, owner, withdrawn
-        )
-    except RefusedDocumentError as error:
-        if notes := await settle():
-            raise RefusedDocumentError("; ".join([str(error), *notes])) from error
-        raise
-    outcome.report["notes"] += await settle()
-    return outcome
 
 
 async def settle_stale_networks(
@@ -95,6 +51,8 @@ async def _process_again(
     store: Store, stale: StaleNetwork, origin: Origin | None, pool: ProcessPool | None, owner: str
 ) -> str:
     """Process a map and return what came of it."""
+    from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
+
     request = ProcessingRequest(stale.map_id, {})
     try:
         outcome = await process_and_publish(store, request, origin=origin, pool=pool, owner=owner)

@@ -19,6 +19,9 @@ from typing import Any
 
 from storage.errors import UnavailableError
 
+MAX_QUOTED_CHARACTERS = 50
+"""Of a value that an error is about."""
+
 __all__ = [
     "WHOLE_OPERATION_ERRORS",
     "DeadlineExceededError",

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 import strawberry
 from strawberry.types.arguments import StrawberryArgumentAnnotation
 
+from resolvers.request.errors import MAX_QUOTED_CHARACTERS
 from storage.records.fields import MAX_ID_CHARACTERS, TEXT_JSON_PATTERN, TEXT_PATTERN
 
 JsonSchema: TypeAlias = dict[str, Any]
 R = TypeVar("R", bound=Callable[..., Any])
 
-MAX_QUOTED_CHARACTERS = 50
 """Longest part of an invalid value quoted in an error message."""
 DEFINITION = "input"
 """Key of an InputDefinition in strawberry's metadata."""

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from resolvers.request.input_rules import MAX_QUOTED_CHARACTERS
+from resolvers.request.errors import MAX_QUOTED_CHARACTERS
 
 
 def parse_time(text: str) -> datetime:

@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 import pymongo
-from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo import (
     AsyncMongoClient,
     DeleteMany,
@@ -98,13 +97,12 @@ def connect(
     Options here override those in `url`. Reads of `storage.mongo.consistency.reads` see everything
     up to the time of `clock`; all others go to the primary.
     """
-    drivers: dict[DriverName, Callable[..., Any]] = {
-        "motor": AsyncIOMotorClient,
-        "pymongo": AsyncMongoClient,
-    }
+    create: Callable[..., Any] = AsyncMongoClient
+    if driver_name == "motor":
+        from motor.motor_asyncio import AsyncIOMotorClient as create
     deployment = Deployment.at(url, clock)
     options = _client_options(timeout_seconds)
-    client: Client = drivers[driver_name](url, **options, event_listeners=[deployment.listener])
+    client: Client = create(url, **options, event_listeners=[deployment.listener])
     topology.describe(client, deployment)
     return client
 

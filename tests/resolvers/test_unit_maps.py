@@ -12,10 +12,9 @@ import orjson
 import pytest
 
 from parsing.svg.unit_map import parse_unit_map
-from resolvers import unit_maps
-from resolvers.administration import catalog
+from resolvers import shown_units
 from resolvers.administration.catalog import import_catalog
-from resolvers.processes import process_pool
+from resolvers.processes import drawings, process_pool
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.errors import ServiceBusyError
 from storage.errors import BundleError
@@ -181,7 +180,7 @@ async def test_a_hidden_map_shows_neither_drawing_nor_address(
 async def test_a_drawing_that_takes_too_much_cpu_time_is_refused(
     directory: Directory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unit_maps, "MAX_PARSE_CPU_SECONDS", 0.01)
+    monkeypatch.setattr(drawings, "MAX_PARSE_CPU_SECONDS", 0.01)
     monkeypatch.setattr(process_pool, "WALL_SECONDS_PER_CPU_SECOND", 10_000.0)
     query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) }"
     large = f"<svg>{'<g><path/></g>' * 50_000}</svg>"
@@ -229,7 +228,7 @@ async def test_imports_and_requests_do_not_wait_for_each_other(
     """The process of the import waits until a request is answered."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    monkeypatch.setattr(catalog, "parse_with_units", functools.partial(parse_after, fifo))
+    monkeypatch.setattr(shown_units, "parse_with_units", functools.partial(parse_after, fifo))
     async with (
         gateway_client(own_world.settings(), own_world.keys.full) as client,
         open_database(own_world) as database,

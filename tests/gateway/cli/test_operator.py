@@ -13,7 +13,8 @@ from typing import Any
 import click
 import pytest
 
-from gateway.cli.operator import run_document, run_with_database
+from gateway.cli.operations import run_document
+from gateway.cli.operator import run_with_database
 from gateway.settings import Settings
 from storage.catalog import RECORD_TYPES
 from storage.errors import EmbeddedServerError, StorageError, UnavailableError

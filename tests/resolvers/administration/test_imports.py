@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from resolvers.administration.imports import import_and_process
+from resolvers.administration.import_and_process import import_and_process
 from resolvers.processing import pipeline
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.processing.stale_networks import NETWORK_POLICIES

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from resolvers.administration.catalog import import_catalog
+from resolvers.processing.other_maps import process_with_other_maps
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
-from resolvers.processing.stale_networks import process_with_other_maps
 from resolvers.request.errors import RefusedDocumentError
 from storage import networks
 from storage.errors import NetworkOutdatedError

@@ -10,7 +10,7 @@ from gateway.settings import ALL_OPTIONS, environment_variable, warn_if_readable
 _SETTINGS = {environment_variable(name): name for name in ALL_OPTIONS}
 
 
-def read_env_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
+def _read_env_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
     """Use the variables in a file as defaults of a command, as a callback of click.
 
     Options and variables of the environment go before. Raises click.BadParameter.
@@ -36,3 +36,16 @@ def read_env_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> 
         warn_if_readable_by_others(path, values["mongo_url"])
     ctx.default_map = {**(ctx.default_map or {}), **values}
     return path
+
+
+env_file_option = click.option(
+    "--env-file",
+    type=click.Path(path_type=Path),
+    envvar="FLOORGATE_ENV_FILE",
+    show_envvar=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_read_env_file,
+    help="File of settings, a line FLOORGATE_NAME=value for each; a reload reads it anew.",
+)
+"""Of commands with settings of a gateway."""

@@ -1,0 +1,39 @@
+"""Run GraphQL operations as the operator, with all permissions."""
+
+from typing import Any
+
+import click
+
+from gateway.cli.operator import run_with_database
+from gateway.settings import Settings
+from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
+from resolvers.request.context import Context
+from schema.execution import Executor
+from schema.root import GRAPHQL_SCHEMA
+from storage.mongo import driver
+from storage.records.visibility import ALL_ASSETS
+from storage.store import Store
+
+TIMEOUT_SECONDS = 3.0
+"""Of each command to MongoDB."""
+
+OPERATOR = Caller("operator", ALL_ASSETS, frozenset(PERMISSIONS), frozenset(FLAGS))
+
+
+def run_document(settings: Settings, document: str, variables: dict[str, Any]) -> dict[str, Any]:
+    """Run an operation and return its data. Raises ClickException with its first error."""
+    return run_with_database(
+        settings, lambda database: execute(database, document, variables), TIMEOUT_SECONDS
+    )
+
+
+async def execute(
+    database: driver.Database, document: str, variables: dict[str, Any]
+) -> dict[str, Any]:
+    """Run an operation and return its data. Raises ClickException with its first error."""
+    executor = Executor(GRAPHQL_SCHEMA)
+    context = Context(OPERATOR, Store(database.client, database.name))
+    result = await executor.run(executor.prepare(document), variables, context)
+    if result.errors or result.data is None:
+        raise click.ClickException(result.errors[0].message)
+    return result.data

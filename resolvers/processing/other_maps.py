@@ -1,0 +1,62 @@
+"""Processing of a map together with the other maps whose networks its plan makes stale."""
+
+from typing import Annotated, TypeAlias
+
+from resolvers.processes.process_pool import ProcessPool
+from resolvers.processing.pipeline import (
+    ProcessingOutcome,
+    ProcessingRequest,
+    process_and_publish,
+)
+from resolvers.processing.stale_networks import (
+    NETWORK_POLICIES,
+    REPROCESS,
+    settle_stale_networks,
+)
+from resolvers.request.errors import RefusedDocumentError
+from resolvers.request.input_rules import OneOf, argument
+from routing.processing import ProcessingProgress, ignore_progress
+from storage.administration.audit import Origin
+from storage.routing_inputs import StaleNetwork
+from storage.store import Store
+
+NetworkPolicyArgument: TypeAlias = Annotated[
+    str,
+    argument(
+        "What becomes of routable maps whose drawing, scale, floors or locations change:"
+        " `reprocess` processes them again, if their drawing is stored; otherwise, and with"
+        " `withdraw`, they are not routable until they are processed.",
+        OneOf(*NETWORK_POLICIES),
+    ),
+]
+
+
+async def process_with_other_maps(
+    store: Store,
+    request: ProcessingRequest,
+    networks: str = REPROCESS,
+    progress: ProcessingProgress = ignore_progress,
+    origin: Origin | None = None,
+    pool: ProcessPool | None = None,
+    owner: str = "",
+) -> ProcessingOutcome:
+    """Make a map routable as `process_and_publish` does, and with `networks` `reprocess` also the
+    other maps whose networks the floors of its plan make stale. Notes say what became of these.
+
+    Raises what `process_and_publish` does.
+    """
+    withdrawn: list[StaleNetwork] = []
+
+    async def settle() -> list[str]:
+        return await settle_stale_networks(store, withdrawn, networks, origin, pool, owner)
+
+    try:
+        outcome = await process_and_publish(
+            store, request, progress, origin, pool, owner, withdrawn
+        )
+    except RefusedDocumentError as error:
+        if notes := await settle():
+            raise RefusedDocumentError("; ".join([str(error), *notes])) from error
+        raise
+    outcome.report["notes"] += await settle()
+    return outcome

@@ -1,0 +1,43 @@
+"""Commands start fast: they import only what they use, and what they need while MongoDB starts."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = "from gateway.cli.main import main; main()"
+SLOW_PACKAGES = {"igraph", "numpy", "shapely", "lxml", "strawberry", "graphql", "uvicorn", "motor"}
+BUNDLE = json.dumps({"assets": [{"id": "lark", "name": "Lark"}]})
+
+
+def import_packages(*arguments: str, stdin: str = "") -> set[str]:
+    """Return the packages that a command imports until it ends."""
+    command = [sys.executable, "-X", "importtime", "-c", PROGRAM, *arguments]
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr.splitlines()[-1]
+    modules = re.findall(r"^import time: .*\| +(\S+)$", done.stderr, re.MULTILINE)
+    return {module.partition(".")[0] for module in modules}
+
+
+@pytest.fixture
+def storage(mongo_url: str, database_name: str, tmp_path: Path) -> list[str]:
+    file = tmp_path / "mongo-url"
+    file.touch(0o600)
+    file.write_text(mongo_url)
+    return ["--mongo-url-file", str(file), "--database", database_name]
+
+
+@pytest.mark.parametrize("command", ["keys list", "import -", "export", "backup -", "audit"])
+def test_a_command_imports_no_slow_package_that_it_does_not_use(
+    storage: list[str], command: str
+) -> None:
+    packages = import_packages(*command.split(), *storage, stdin=BUNDLE)
+    assert {"storage", "pymongo"} <= packages
+    assert not packages & SLOW_PACKAGES
+
+
+def test_a_command_that_changes_a_key_imports_the_schema(storage: list[str]) -> None:
+    assert "strawberry" in import_packages("keys", "create", "--name", "till", *storage)
