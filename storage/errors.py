@@ -2,6 +2,7 @@
 
 StorageError
 ├── UnavailableError              MongoDB cannot be reached, or did not answer in time
+│   ├── DiskFullError             ... or has no room on its disk
 │   └── MongoUnusableError        ... or is one that cannot be used; the message says why
 ├── InvalidPageRequestError       invalid page, page size or cursor
 ├── EmbeddedServerError           the embedded mongod does not start
@@ -23,6 +24,10 @@ class StorageError(Exception):
 
 class UnavailableError(StorageError):
     """MongoDB cannot be reached, or did not answer in time."""
+
+
+class DiskFullError(UnavailableError):
+    """MongoDB has no room on its disk to write."""
 
 
 class MongoUnusableError(UnavailableError):

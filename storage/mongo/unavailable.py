@@ -3,6 +3,8 @@
 `check_requirements` finds out before a gateway starts on a MongoDB where every write would fail.
 """
 
+import errno
+import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +23,7 @@ from pymongo.read_preferences import ReadPreference
 from pymongo.server_type import SERVER_TYPE
 from pymongo.topology_description import TopologyDescription
 
-from storage.errors import MongoUnusableError, UnavailableError
+from storage.errors import DiskFullError, MongoUnusableError, UnavailableError
 from storage.mongo.consistency import topology
 from storage.mongo.consistency.operations import remaining_seconds
 from storage.mongo.protocols import Client
@@ -33,8 +35,13 @@ MIN_RELEASE = "6.0"
 MIN_WIRE_VERSION = 17
 """What servers of that release say in their reply to `hello`."""
 
+DISK_FULL = "MongoDB has no room left on its disk: make room there, and try again"
+
 _AUTHENTICATION_FAILED = 18
 _NOT_AUTHORIZED = 13
+_OUT_OF_DISK_SPACE = 14031
+_NO_SPACE = f"{errno.ENOSPC}: {os.strerror(errno.ENOSPC)}"
+"""How messages begin of errors that MongoDB passes on from its storage engine, without a code."""
 _TRANSIENT_LABELS = (
     "RetryableWriteError",
     "TransientTransactionError",
@@ -44,7 +51,7 @@ _UNAVAILABLE_CODES = frozenset(
     {
         6,  # HostUnreachable
         7,  # HostNotFound
-        14031,  # OutOfDiskSpace
+        _OUT_OF_DISK_SPACE,
         24,  # LockTimeout
         43,  # CursorNotFound: the member that had it has restarted
         46,  # LockBusy
@@ -95,6 +102,8 @@ def translate_errors() -> Iterator[None]:
             with pymongo.timeout(remaining):
                 yield
     except PyMongoError as error:
+        if is_disk_full(error):
+            raise DiskFullError(DISK_FULL) from error
         if is_unavailable(error):
             raise UnavailableError("MongoDB cannot be reached") from error
         raise
@@ -115,6 +124,24 @@ def is_unavailable(error: PyMongoError) -> bool:
     if isinstance(error, BulkWriteError):
         return _is_bulk_unavailable(error.details or {})
     return isinstance(error, OperationFailure) and error.code in _UNAVAILABLE_CODES
+
+
+def is_disk_full(error: PyMongoError) -> bool:
+    """Return whether MongoDB could not write for lack of room.
+
+    >>> is_disk_full(OperationFailure("28: No space left on device", 8))
+    True
+    >>> is_disk_full(OperationFailure("duplicate key: '28: No space left on device'", 11000))
+    False
+    """
+    if not isinstance(error, OperationFailure):
+        return False
+    details: Mapping[str, Any] = error.details or {"code": error.code, "errmsg": str(error)}
+    errors = [details, *details.get("writeErrors", ()), *details.get("writeConcernErrors", ())]
+    return any(
+        each.get("code") == _OUT_OF_DISK_SPACE or each.get("errmsg", "").startswith(_NO_SPACE)
+        for each in errors
+    )
 
 
 def _is_bulk_unavailable(details: Any) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 
 from storage.embedded import embedded_mongo
-from storage.errors import EmbeddedServerError, MongoUnusableError, UnavailableError
+from storage.errors import DiskFullError, EmbeddedServerError, MongoUnusableError, UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.unavailable import check_requirements, explain_refusals
@@ -65,6 +65,8 @@ async def _prepare(database: driver.Database) -> None:
     with explain_refusals(database.name):
         try:
             await preparation.prepare_database(database)
+        except DiskFullError:
+            raise
         except UnavailableError as error:
             raise MongoUnusableError(
                 "MongoDB has a primary, but does not complete writes: a majority of its members"

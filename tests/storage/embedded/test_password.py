@@ -89,6 +89,20 @@ def attack(url: str, data_dir: Path, *uid: int) -> dict[str, Any]:
     return results
 
 
+JOIN = """
+import os, sys
+from pathlib import Path
+from storage.embedded.embedded_mongo import EmbeddedServerError, run_embedded_mongo
+os.setgroups([])
+os.setuid(int(sys.argv[2]))  # after the imports: this user may not read what is imported
+try:
+    with run_embedded_mongo(Path(sys.argv[1])):
+        print("started")
+except EmbeddedServerError as error:
+    print(error)
+"""
+
+
 @pytest.fixture
 def open_dir() -> Iterator[Path]:
     """A data directory on a path that every user may pass; pytest's own is private."""
@@ -123,6 +137,20 @@ def test_another_user_of_the_machine_gets_at_neither_the_server_nor_its_files(
         assert {*files} == {"PermissionError"}
         assert {*results.values()} == {UNAUTHORIZED}
         assert read(url) == [1]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+def test_a_directory_that_is_not_this_users_is_refused_in_one_sentence(open_dir: Path) -> None:
+    open_dir.mkdir()
+    run = subprocess.run(
+        [sys.executable, "-c", JOIN, open_dir, "65534"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == (
+        f"{open_dir}/mongod: Permission denied; the data directory must be one that this user may"
+        " write to, on a disk with room.\n"
+    )
+    assert not [*open_dir.iterdir()]
 
 
 @pytest.mark.slow

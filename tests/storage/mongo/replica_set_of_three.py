@@ -67,7 +67,7 @@ class Member:
 
     def elect(self) -> None:
         """Make this member the primary, as soon as the others vote for it."""
-        _until_done(partial(self.command, "replSetStepUp"))
+        until_done(partial(self.command, "replSetStepUp"))
 
     def step_down(self, seconds: int = 10) -> None:
         """Make this primary a secondary that is not elected again for that long."""
@@ -123,7 +123,7 @@ class ReplicaSet:
     def wait_until_whole(self) -> Member:
         """Wait until all members are a primary and two secondaries; return the primary."""
         primary = self.wait_for_primary()
-        _until_done(partial(_check_states, primary))
+        until_done(partial(_check_states, primary))
         return primary
 
     @contextmanager
@@ -194,11 +194,11 @@ def _initiate(members: list[Member], election_timeout_ms: int | None, *, chainin
             "heartbeatTimeoutSecs": _NEVER_SECONDS,
         }
     for member in members:
-        _until_done(partial(member.command, "ping"))
+        until_done(partial(member.command, "ping"))
     config = {"_id": NAME, "members": hosts, "settings": settings | {"chainingAllowed": chaining}}
     members[0].command("replSetInitiate", config)
     members[0].elect()
-    _until_done(partial(_check_states, members[0]))
+    until_done(partial(_check_states, members[0]))
 
 
 def _check_states(member: Member) -> None:
@@ -207,7 +207,7 @@ def _check_states(member: Member) -> None:
         raise PyMongoError(f"The members are still {states}.")
 
 
-def _until_done(attempt: Callable[[], object]) -> None:
+def until_done(attempt: Callable[[], object]) -> None:
     deadline = time.monotonic() + _TIMEOUT_SECONDS
     while True:
         try:
