@@ -89,20 +89,19 @@ class Supervisor:
             try:
                 for _ in range(self._worker_count):
                     self._start_worker()
-                self._supervise(signals)
-                return self._drain(signals)
+                return self._drain(signals, self._supervise(signals))
             finally:
                 if self._check is not None:
                     self._check.finish()
                 for worker in self._all_workers:
                     worker.send_signal(signal.SIGKILL)
 
-    def _supervise(self, signals: socket.socket) -> None:
-        """Replace workers that exit and reload on SIGHUP, until a signal asks to stop."""
+    def _supervise(self, signals: socket.socket) -> int:
+        """Replace dead workers and reload on SIGHUP. Return the signal that asks to stop."""
         while True:
             received = _read_signals(signals)
-            if signal.SIGINT in received or signal.SIGTERM in received:
-                return
+            if stop_signals := {signal.SIGTERM, signal.SIGINT}.intersection(received):
+                return max(stop_signals)
             if signal.SIGHUP in received:
                 self._request_reload()
             for worker in self._workers + self._retired:
@@ -260,13 +259,13 @@ class Supervisor:
 
     # Stopping
 
-    def _drain(self, signals: socket.socket) -> int:
+    def _drain(self, signals: socket.socket, number: int) -> int:
         """Stop the workers gracefully, or at once on another SIGINT. Return the exit status."""
         systemd.notify_stopping()
         for listener in self._listeners:
             listener.close()
-        for worker in self._all_workers:
-            worker.send_signal(signal.SIGTERM)
+        for worker in self._all_workers:  # a second SIGINT would end a retired one at once
+            worker.send_signal(signal.SIGTERM if worker in self._retired else number)
         deadline = time.monotonic() + max_stop_seconds(self._server_config)
         while not all([worker.has_exited for worker in self._all_workers]):
             if time.monotonic() > deadline:
