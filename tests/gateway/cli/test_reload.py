@@ -1,4 +1,4 @@
-"""A reload lets the imports and the processing of maps end that run over `/graphql`."""
+"""A reload of `floorgate serve`: what operators have begun ends, and no process is left behind."""
 
 import json
 import signal
@@ -35,9 +35,6 @@ def test_work_of_operators_ends_before_the_old_worker(
     log = tmp_path / "log"
     options = ("--drain-seconds", "1", "--log-file", log, *storage)
 
-    def has_logged(message: str) -> bool:
-        return any(message in line for line in log.read_text().splitlines())
-
     with (
         MongoClient[dict[str, Any]](mongo_url) as mongo,
         run_serve_command(tmp_path / "data", *options) as server,
@@ -62,7 +59,7 @@ def test_work_of_operators_ends_before_the_old_worker(
         wait_until(lambda: count_updates() > before or request.done())
         assert not request.done(), request.result().text
         server.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: has_logged("Waiting for imports and maps"))
+        wait_until(lambda: has_logged(log, "Waiting for imports and maps"))
         if ending == signal.SIGTERM:
             assert server.end()[0] == 0
             assert request.result().status_code == 503
@@ -74,3 +71,29 @@ def test_work_of_operators_ends_before_the_old_worker(
         assert response.status_code == 200, response.text
         assert "errors" not in response.json()
         assert server.end()[0] == 0
+
+
+@pytest.mark.timeout(300)
+def test_no_zombie_is_left(mongo_url: str, database_name: str, tmp_path: Path) -> None:
+    """Such as of the processes that have loaded the demo."""
+    storage, log = storage_options(mongo_url, database_name, tmp_path), tmp_path / "log"
+    options = ("--demo", "--drain-seconds", "1", "--log-file", log, *storage)
+    with run_serve_command(tmp_path / "data", *options) as server:
+        number = server.process.pid
+        before = children(number)
+        assert all("gateway.server.worker" in command for command in before.values())
+        server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: has_logged(log, "Reloaded"))
+        wait_until(lambda: not before.keys() & children(number).keys())
+        assert all("gateway.server.worker" in command for command in children(number).values())
+        assert server.end()[0] == 0
+
+
+def has_logged(log: Path, message: str) -> bool:
+    return any(message in line for line in log.read_text().splitlines())
+
+
+def children(number: int) -> dict[int, str]:
+    """The command lines of the child processes of a process; zombies have empty ones."""
+    found = map(int, Path(f"/proc/{number}/task/{number}/children").read_text().split())
+    return {child: Path(f"/proc/{child}/cmdline").read_text() for child in found}
