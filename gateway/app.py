@@ -35,6 +35,7 @@ from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
+from resolvers.request.limits.deadlines import get_tasks_without_deadline
 from rest import endpoints
 from rest.endpoints import CacheKey, RequestServices
 from rest.errors import not_found_error, service_unavailable_error
@@ -91,7 +92,13 @@ class Gateway:
     def build_app_with_fast_path(self) -> AppWithFastPath:
         """Build the ASGI application, and its fast path unless caching is off."""
         fast_path = self.find_fast_response if self.settings.cache_mb else None
-        return AppWithFastPath(self.build_app(), fast_path, self.admission, self.announce_stop)
+        return AppWithFastPath(
+            self.build_app(),
+            fast_path,
+            self.admission,
+            self.announce_stop,
+            get_tasks_without_deadline,
+        )
 
     def announce_stop(self) -> None:
         """Report not to be ready from now on, while requests are still served."""

@@ -1,6 +1,7 @@
 """`floorgate backup` and `floorgate restore`: save and restore the whole database."""
 
 import errno
+import glob
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from storage.backup.backup_file import BackupReader, Manifest, read_manifest
 from storage.backup.contents import SAVED_COLLECTIONS
 from storage.backup.restoring import RestoreSummary, count_saved_documents, restore_backup
 from storage.backup.saving import save_backup
-from storage.embedded import embedded_mongo
+from storage.embedded import embedded_mongo, locks
 from storage.mongo import driver
 
 TIMEOUT_SECONDS = 120.0
@@ -103,8 +104,10 @@ def _open_output(archive: Path) -> Iterator[BinaryIO]:
         return
     partial = archive.with_name(f".{archive.name}.{os.getpid()}.partial")
     try:
+        _remove_leftovers(archive)
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
+            locks.try_lock(descriptor, locks.EXCLUSIVE)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -119,6 +122,18 @@ def _open_output(archive: Path) -> Iterator[BinaryIO]:
     finally:
         with suppress(FileNotFoundError):
             partial.unlink()
+
+
+def _remove_leftovers(archive: Path) -> None:
+    """Remove what backups to this archive have left that were killed: nobody has it locked."""
+    for leftover in archive.parent.glob(f".{glob.escape(archive.name)}.*.partial"):
+        with suppress(OSError):  # another user's, or removed meanwhile
+            descriptor = os.open(leftover, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                if locks.try_lock(descriptor, locks.EXCLUSIVE):
+                    leftover.unlink()
+            finally:
+                os.close(descriptor)
 
 
 def _sync_directory(directory: Path) -> None:

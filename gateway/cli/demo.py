@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import click
@@ -35,6 +36,9 @@ DEMO_KEY_DAYS = 30
 def load_demo(settings: Settings) -> None:
     """Load the demo property unless it exists."""
     run_with_database(settings, _load_demo)
+    # The process that multiprocessing has started for the pools would be left as a zombie by a
+    # reload: the program that takes over does not know it.
+    resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
 
 
 async def _load_demo(database: driver.Database) -> None:

@@ -6,7 +6,7 @@ Imports little, because the supervisor imports it too and needs no application.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from gateway.limits.arrival_table import ArrivalTables
 from gateway.server.logs import LogFormat
@@ -14,6 +14,8 @@ from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES
 from storage.cache.write_counter import WriteCounter
 
 if TYPE_CHECKING:
+    import asyncio
+
     from starlette.types import ASGIApp
 
     from gateway.cache.fast_path import FastResponse
@@ -32,6 +34,8 @@ class AppWithFastPath(NamedTuple):
     """Lets the protocol reject requests itself; it is the one that the application uses."""
     on_stop: Callable[[], None] = lambda: None
     """Called when the gateway is about to stop, while requests are still served."""
+    get_long_tasks: Callable[[], "frozenset[asyncio.Task[Any]]"] = frozenset
+    """Returns the tasks of requests that a reload lets end: imports, processing of maps."""
 
 
 class SharedMemory(NamedTuple):

@@ -19,7 +19,11 @@ from gateway.server.config import AppWithFastPath, ServerConfig
 from gateway.server.connections.connection_table import ConnectionTable
 from gateway.server.connections.listener import Listener
 from gateway.server.protocol import HttpProtocol, build_http_protocol
-from gateway.server.supervision.orders import GRACE_SECONDS, RETIRE_SIGNAL
+from gateway.server.supervision.orders import (
+    GRACE_SECONDS,
+    MAX_LONG_TASK_SECONDS,
+    RETIRE_SIGNAL,
+)
 
 _POLL_SECONDS = 0.05
 _IDLE_SECONDS = 1.0
@@ -43,6 +47,9 @@ class UvicornServer(uvicorn.Server):
         super().__init__(build_uvicorn_config(server_config, application))
         self._server_config = server_config
         self._on_stop = application.on_stop
+        self._get_long_tasks = application.get_long_tasks
+        self.on_long_tasks: Callable[[], None] = lambda: None
+        """Called if the server has to wait for long tasks when it has drained."""
         self._table = table
         self._on_ready = on_ready
         self._serve_task: asyncio.Task[Any] | None = None
@@ -50,6 +57,8 @@ class UvicornServer(uvicorn.Server):
         """When to stop accepting connections, once a signal has come."""
         self._idle_seconds = 0.0
         """How long idle connections stay open then."""
+        self._long_tasks_until = 0.0
+        """When to cancel long tasks too: only a reload waits for them after draining."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._serve_task = asyncio.current_task()
@@ -70,17 +79,25 @@ class UvicornServer(uvicorn.Server):
             server.close()
         for listener in sockets or ():
             listener.close()
-        try:
-            async with asyncio.timeout(self._server_config.drain_seconds):
-                await self._wait_for_connections()
-        except TimeoutError:
-            await self._cancel_requests()
+        await self._drain(self._server_config.drain_seconds)
+        if long_tasks := self._get_spared_tasks():
+            await self._wait_for_long_tasks(long_tasks)
+            has_ended = long_tasks.isdisjoint(self.server_state.tasks)
+            await self._drain(GRACE_SECONDS if has_ended else 0)
         try:
             async with asyncio.timeout(GRACE_SECONDS):
                 if not self.force_exit:
                     await self.lifespan.shutdown()
         except TimeoutError:
             _logger.error("The application did not stop in time")
+
+    async def _drain(self, seconds: float) -> None:
+        """Wait for all connections to end; cancel the requests that take too long."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wait_for_connections()
+        except TimeoutError:
+            await self._cancel_requests()
 
     async def _wait_for_connections(self) -> None:
         """Wait for all connections to end, and close idle ones after a while."""
@@ -94,9 +111,22 @@ class UvicornServer(uvicorn.Server):
                     protocol.close_if_idle()
             await asyncio.sleep(_POLL_SECONDS)
 
+    def _get_spared_tasks(self) -> frozenset[asyncio.Task[Any]]:
+        return self._get_long_tasks() if self._waits_for_long_tasks() else frozenset()
+
+    def _waits_for_long_tasks(self) -> bool:
+        return time.monotonic() < self._long_tasks_until and not self.force_exit
+
+    async def _wait_for_long_tasks(self, tasks: frozenset[asyncio.Task[Any]]) -> None:
+        """Wait until they have ended, responses included, or it is too late."""
+        self.on_long_tasks()
+        _logger.info("Waiting for imports and maps in progress, which the reload does not end")
+        while self._waits_for_long_tasks() and not tasks.isdisjoint(self.server_state.tasks):
+            await asyncio.sleep(_POLL_SECONDS)
+
     async def _cancel_requests(self) -> None:
         """Let the application answer 503 to the requests that take too long."""
-        if tasks := list(self.server_state.tasks):
+        if tasks := list(self.server_state.tasks - self._get_spared_tasks()):
             _logger.error("%d requests did not end in time", len(tasks))
             for task in tasks:
                 task.cancel()
@@ -118,13 +148,16 @@ class UvicornServer(uvicorn.Server):
         super().handle_exit(sig, frame)
         self._table.is_draining = True
         drain_seconds = self._server_config.drain_seconds
+        now = time.monotonic()
         if sig == RETIRE_SIGNAL:
+            self._long_tasks_until = now + MAX_LONG_TASK_SECONDS
             self._idle_seconds = _RETIRED_IDLE_SHARE * drain_seconds
         else:
+            self._long_tasks_until = min(self._long_tasks_until, now + drain_seconds)
             self._idle_seconds = min(_IDLE_SECONDS, drain_seconds / 2)
             self._on_stop()
-            if is_first:
-                self._accept_until = time.monotonic() + self._server_config.drain_notice_seconds
+            if is_first and sig == signal.SIGTERM:  # nobody balances what a terminal stops
+                self._accept_until = now + self._server_config.drain_notice_seconds
         if self._serve_task is not None and not self.started:  # do not wait for the start
             self._serve_task.get_loop().call_soon_threadsafe(self._serve_task.cancel)
 

@@ -31,6 +31,7 @@ from gateway.server.connections.listener import Listener
 from gateway.server.supervision.orders import (
     EXIT_FORCED,
     EXIT_START_FAILED,
+    LONG_TASKS_MESSAGE,
     READY_MESSAGE,
     WorkerOrders,
     max_stop_seconds,
@@ -119,9 +120,11 @@ def run_worker(
     listeners: Sequence[socket.socket],
     shared: SharedMemory,
     on_ready: Callable[[], None],
+    on_long_tasks: Callable[[], None] = lambda: None,
 ) -> int:
     """Serve until SIGTERM, SIGINT or `RETIRE_SIGNAL`, drain, and return 0.
 
+    After `RETIRE_SIGNAL`, long tasks may take longer than draining: `on_long_tasks` is called then.
     Returns `EXIT_FORCED` on a second SIGINT. Must run in the main thread. Raises StartError if the
     application cannot start.
     """
@@ -131,6 +134,7 @@ def run_worker(
         guard = _LifespanGuard(application.asgi_app)
         table = ConnectionTable(limits)
         server = UvicornServer(server_config, application._replace(asgi_app=guard), table, on_ready)
+        server.on_long_tasks = on_long_tasks
     except Exception as error:
         raise _to_start_error(error) from error
     try:
@@ -194,7 +198,13 @@ def main() -> None:
         logs.configure_logging(
             server_config.log_level, server_config.log_format, server_config.log_file
         )
-        run_worker(server_config, listeners, shared, lambda: channel.sendall(READY_MESSAGE))
+        run_worker(
+            server_config,
+            listeners,
+            shared,
+            lambda: channel.sendall(READY_MESSAGE),
+            lambda: channel.sendall(LONG_TASKS_MESSAGE),
+        )
     except StartError as error:
         channel.sendall(str(error).encode())
         sys.exit(EXIT_START_FAILED)

@@ -68,6 +68,7 @@ async def restore_backup(
     within `wait_seconds`, UnavailableError.
     """
     with driver.translate_errors():
+        await _check_release(database)
         await prepare_database(database)
         async with hold_import_lease(database, wait_seconds, progress) as lease:
             run = _RestoreRun(database, lease, progress)
@@ -176,6 +177,7 @@ class _RestoreRun:
         )
 
         async def work(session: driver.Session) -> tuple[None, AuditEntry]:
+            await _check_release(self._database, session)  # a newer gateway may have started since
             await self._lease.begin_restoring(session)
             return None, entry
 
@@ -197,6 +199,20 @@ class _RestoreRun:
     async def clean_up(self) -> None:
         """Drop what is staged, and the files that no map refers to; end the restore."""
         await ImportRun(self._database, self._lease, self._progress).clean_up()
+
+
+async def _check_release(database: driver.Database, session: driver.Session | None = None) -> None:
+    """Raise BackupError if a newer release has migrated the database.
+
+    It would not run its migrations again, on records that lack them.
+    """
+    state = await database[MIGRATIONS_COLLECTION].find_one({"_id": STATE_ID}, session=session)
+    number, newest = (state or {}).get("number", 0), MIGRATIONS[-1].number
+    if number > newest:
+        raise BackupError(
+            f"a newer release has migrated the database: its migration is {number}, and the last of"
+            f" this release {newest}; restore with that release, or into an empty database"
+        )
 
 
 def _check_header(header: Header) -> None:

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import orjson
 from starlette.types import Receive, Scope, Send
@@ -39,10 +40,12 @@ def create(shared: SharedMemory) -> AppWithFastPath:
     """`/pid` says which process answers; `/sleep/0.5` takes its time; `/wait` waits for
     the file `SMALL_APP_GATE`; `/exit` ends the process;
     `/write` counts a write; `/say` writes to standard output. `remaining` counts all requests.
+    `/long` is a long task, which waits for that file too;
     `/health/ready` is 503 once the process is about to stop.
     """
     sleeping = 0
     is_stopping = False
+    long_tasks = set[asyncio.Task[Any]]()
     limiter = RateLimiter(1 / 3600, 1000, shared.arrivals.keys)
 
     def announce_stop() -> None:
@@ -62,8 +65,10 @@ def create(shared: SharedMemory) -> AppWithFastPath:
             sys.stdout.flush()
         if word == "write":
             shared.write_counter.increment()
-        sleeping += word in ("sleep", "wait")
-        while word == "wait" and not Path(os.environ["SMALL_APP_GATE"]).exists():
+        sleeping += word in ("sleep", "wait", "long")
+        if word == "long" and (task := asyncio.current_task()):
+            long_tasks.add(task)
+        while word in ("wait", "long") and not Path(os.environ["SMALL_APP_GATE"]).exists():
             await asyncio.sleep(0.05)
         await asyncio.sleep(float(seconds) if word == "sleep" else 0)
         body = orjson.dumps(
@@ -80,7 +85,11 @@ def create(shared: SharedMemory) -> AppWithFastPath:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    return AppWithFastPath(AccessLogMiddleware(app), on_stop=announce_stop)
+    return AppWithFastPath(
+        AccessLogMiddleware(app),
+        on_stop=announce_stop,
+        get_long_tasks=lambda: frozenset(long_tasks),
+    )
 
 
 def create_expected_failure(shared: SharedMemory) -> AppWithFastPath:

@@ -11,6 +11,9 @@ from storage.cache.write_counter import CounterSlot
 
 READY_MESSAGE = b"\0"
 """Written by a worker to its channel once it serves. Anything else is its start-up error."""
+LONG_TASKS_MESSAGE = b"\1"
+"""Written by a retired worker whose drain seconds are over, and which still imports or processes a
+map."""
 EXIT_START_FAILED = 3
 """Exit status of a worker process if its application did not start."""
 EXIT_FORCED = 128 + signal.SIGINT
@@ -19,6 +22,8 @@ RETIRE_SIGNAL = signal.SIGHUP
 """Tells a worker that others have taken its place: it drains, and the service goes on."""
 GRACE_SECONDS = 5
 """For the application's own shutdown, after draining."""
+MAX_LONG_TASK_SECONDS = 7200
+"""For imports and processing of maps after a reload. Processing ends in less by itself."""
 
 
 class WorkerOrders(NamedTuple):

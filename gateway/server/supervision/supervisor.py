@@ -15,7 +15,12 @@ from gateway.server import logs
 from gateway.server.config import ServerConfig
 from gateway.server.supervision import handover, systemd
 from gateway.server.supervision.handover import Handover, ProgramCheck, WorkerState
-from gateway.server.supervision.orders import EXIT_FORCED, RETIRE_SIGNAL, max_stop_seconds
+from gateway.server.supervision.orders import (
+    EXIT_FORCED,
+    MAX_LONG_TASK_SECONDS,
+    RETIRE_SIGNAL,
+    max_stop_seconds,
+)
 from gateway.server.supervision.worker_process import WorkerProcess
 from storage.cache import write_counter
 
@@ -59,7 +64,7 @@ class Supervisor:
         """Workers of the previous program, which serve until the new ones do."""
         self._retired: list[WorkerProcess] = []
         """Workers that drain, because others have taken their place."""
-        self._retired_until = 0.0
+        self._retired_at = 0.0
         self._reload_requested = False
         self._check: ProgramCheck | None = None
         if predecessor is None:
@@ -84,22 +89,22 @@ class Supervisor:
             try:
                 for _ in range(self._worker_count):
                     self._start_worker()
-                self._supervise(signals)
-                return self._drain(signals)
+                return self._drain(signals, self._supervise(signals))
             finally:
                 if self._check is not None:
                     self._check.finish()
                 for worker in self._all_workers:
                     worker.send_signal(signal.SIGKILL)
 
-    def _supervise(self, signals: socket.socket) -> None:
-        """Replace workers that exit and reload on SIGHUP, until a signal asks to stop."""
+    def _supervise(self, signals: socket.socket) -> int:
+        """Replace dead workers and reload on SIGHUP. Return the signal that asks to stop."""
         while True:
             received = _read_signals(signals)
-            if signal.SIGINT in received or signal.SIGTERM in received:
-                return
-            self._reload_requested |= signal.SIGHUP in received
-            for worker in self._workers:
+            if stop_signals := {signal.SIGTERM, signal.SIGINT}.intersection(received):
+                return max(stop_signals)
+            if signal.SIGHUP in received:
+                self._request_reload()
+            for worker in self._workers + self._retired:
                 worker.read_channel()
             self._reap_workers()
             if not self._is_complete and all(worker.is_ready for worker in self._workers):
@@ -128,7 +133,7 @@ class Supervisor:
         """
         due = [exited + _RESPAWN_SECONDS for exited in self._exit_times[:1]]
         if self._retired:
-            due.append(self._retired_until)
+            due.append(min(map(self._kill_time, self._retired)))
         if self._check is not None:
             due.append(self._check.ends_at)
         return max(0.0, min(due) - time.monotonic()) if due else None
@@ -137,9 +142,9 @@ class Supervisor:
         """Remove the workers that exited. Raises StartError if one failed to start and the
         service never served before, or no other worker serves now.
         """
-        if self._retired and time.monotonic() >= self._retired_until:
-            _logger.error("Killing workers that did not stop in time")
-            for worker in self._retired:
+        for worker in self._retired:
+            if time.monotonic() >= self._kill_time(worker):
+                _logger.error("Killing a worker that did not stop in time")
                 worker.send_signal(signal.SIGKILL)
         for worker in [each for each in self._all_workers if each.has_exited]:
             self._selector.unregister(worker.channel)
@@ -193,9 +198,18 @@ class Supervisor:
         for worker in workers:
             worker.send_signal(RETIRE_SIGNAL)
         self._retired.extend(workers)
+        self._retired_at = time.monotonic()
+
+    def _kill_time(self, retired: WorkerProcess) -> float:
+        """Return when a retired worker has had enough time to stop."""
         assert self._predecessor is not None
         seconds = max(self._predecessor.stop_seconds, max_stop_seconds(self._server_config))
-        self._retired_until = time.monotonic() + seconds
+        return self._retired_at + seconds + MAX_LONG_TASK_SECONDS * retired.has_long_tasks
+
+    def _request_reload(self) -> None:
+        self._reload_requested = True
+        if self._retired:
+            _logger.info("Another reload begins when the workers from before have ended")
 
     def _continue_reload(self, signals: socket.socket) -> None:
         """Check the new program and start it. A reload that is in progress ends first."""
@@ -245,13 +259,13 @@ class Supervisor:
 
     # Stopping
 
-    def _drain(self, signals: socket.socket) -> int:
+    def _drain(self, signals: socket.socket, number: int) -> int:
         """Stop the workers gracefully, or at once on another SIGINT. Return the exit status."""
         systemd.notify_stopping()
         for listener in self._listeners:
             listener.close()
-        for worker in self._all_workers:
-            worker.send_signal(signal.SIGTERM)
+        for worker in self._all_workers:  # a second SIGINT would end a retired one at once
+            worker.send_signal(signal.SIGTERM if worker in self._retired else number)
         deadline = time.monotonic() + max_stop_seconds(self._server_config)
         while not all([worker.has_exited for worker in self._all_workers]):
             if time.monotonic() > deadline:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from gateway.server.config import ServerConfig
-from gateway.server.supervision.orders import READY_MESSAGE, WorkerOrders
+from gateway.server.supervision.orders import LONG_TASKS_MESSAGE, READY_MESSAGE, WorkerOrders
 from storage.cache.write_counter import CounterSlot
 
 # With -m the module would exist twice, as __main__ and under its name.
@@ -101,6 +101,11 @@ class WorkerProcess:
     def is_ready(self) -> bool:
         """Whether it serves."""
         return self.message == READY_MESSAGE
+
+    @property
+    def has_long_tasks(self) -> bool:
+        """Whether it has drained, but for imports or processing of maps."""
+        return self.message == READY_MESSAGE + LONG_TASKS_MESSAGE
 
     @property
     def has_exited(self) -> bool:

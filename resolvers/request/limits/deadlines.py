@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from resolvers.request.context import Context
 from resolvers.request.errors import DeadlineExceededError, LateFieldError, UnavailableError
@@ -37,6 +37,7 @@ class _Write:
     limit: driver.Operation
 
 
+_tasks_without_deadline: set[asyncio.Task[Any]] = set()
 _read: ContextVar[_Read | None] = ContextVar("read", default=None)
 _write: ContextVar[_Write | None] = ContextVar("write", default=None)
 
@@ -131,7 +132,15 @@ def without_deadline() -> Iterator[None]:
         return
     remaining = write.limit.end - time.monotonic()
     write.limit.end = math.inf
+    task = cast("asyncio.Task[Any]", asyncio.current_task())
+    _tasks_without_deadline.add(task)
     try:
         yield
     finally:
+        _tasks_without_deadline.discard(task)
         write.limit.end = time.monotonic() + remaining
+
+
+def get_tasks_without_deadline() -> frozenset[asyncio.Task[Any]]:
+    """Return the tasks of requests that now are within `without_deadline`."""
+    return frozenset(_tasks_without_deadline)

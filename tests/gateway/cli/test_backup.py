@@ -15,6 +15,7 @@ from pymongo import MongoClient
 
 from gateway.cli.main import main
 from storage.backup.backup_file import read_manifest
+from storage.embedded.locks import EXCLUSIVE, open_lock_file, try_lock
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 from tests.gateway.floorgate_process import COMMAND, environment
 from tests.storage.catalogs import SMALL, write_arrays
@@ -187,6 +188,36 @@ def test_a_backup_that_is_killed_leaves_the_archive_before(
         os.kill(run.pid, signal.SIGKILL)
     assert archive.read_bytes() == before
     assert_explains(floorgate("restore", "--check", partial[0]), 1, "archive")
+    other = archive.with_name(".other.tar.1.partial")
+    other.touch()
+    running = archive.with_name(".backup.tar.1.partial")
+    with open_lock_file(running) as lock:
+        assert try_lock(lock, EXCLUSIVE)
+        assert floorgate("backup", archive, *filled).exit_code == 0
+    assert {*archive.parent.glob(".*.partial")} == {other, running}
+
+
+def test_an_archive_is_on_disk_before_it_has_its_name(
+    filled: list[str], archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And so is its name when the command ends."""
+    done: list[str] = []
+    sync, rename = os.fsync, Path.replace
+
+    def fsync(descriptor: int) -> None:
+        done.append(f"fsync {Path(f'/proc/self/fd/{descriptor}').readlink()}")
+        sync(descriptor)
+
+    def replace(self: Path, target: Path) -> Path:
+        done.append(f"rename to {target}")
+        return rename(self, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace)
+    assert floorgate("backup", archive, *filled).exit_code == 0
+    file, renamed, folder = (each for each in done if str(archive.parent) in each)
+    assert file.endswith(".partial")
+    assert (renamed, folder) == (f"rename to {archive}", f"fsync {archive.parent}")
 
 
 def test_an_export_says_what_it_lacks(storage: list[str]) -> None:

@@ -71,6 +71,13 @@ def test_during_the_notice_everything_is_served_and_says_close(start: Start) -> 
     assert running.process.wait(TIMEOUT_SECONDS) == 130  # also during the notice
 
 
+def test_what_a_terminal_stops_gives_no_notice(start: Start) -> None:
+    running = start(service={"drain_notice_seconds": LONG}, workers=2)
+    assert get(f"{running.address()}/health/ready").status_code == 200
+    running.process.send_signal(signal.SIGINT)
+    assert running.process.wait(TIMEOUT_SECONDS) == 0
+
+
 def test_pipelined_requests_in_progress_at_the_signal_are_all_answered(start: Start) -> None:
     running = start(service={"drain_seconds": LONG})
     address = running.address()

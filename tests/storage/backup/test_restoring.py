@@ -251,6 +251,35 @@ async def test_an_archive_that_is_wrong_changes_nothing(
 
 
 @ONE_DRIVER
+async def test_a_database_that_a_newer_release_has_migrated_is_left_alone(
+    database: Any, saved: bytes
+) -> None:
+    """Else that release would take it for migrated, or one that is older than it is."""
+    await database["migrations"].update_one({}, {"$set": {"number": 999}})
+    await database.command("collMod", "units", validator={})
+    before = await contents(database), await structure(database)
+    with pytest.raises(BackupError, match=r"its migration is 999, and the last of this release"):
+        await restore(database, saved)
+    assert (await contents(database), await structure(database)) == before
+    assert (await database["migrations"].find_one({}))["number"] == 999
+
+
+@ONE_DRIVER
+async def test_a_newer_release_may_migrate_the_database_while_an_archive_is_read(
+    database: Any, saved: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def migrate(staged: Any) -> None:
+        await database["migrations"].update_one({}, {"$set": {"number": 999}})
+
+    before = await contents(database)
+    monkeypatch.setattr(restoring, "run_pending", migrate)
+    with pytest.raises(BackupError, match="a newer release has migrated the database"):
+        await restore(database, saved)
+    assert await contents(database) == before
+    assert await staged_names(database) == []
+
+
+@ONE_DRIVER
 async def test_a_disk_without_room_changes_nothing(
     database: Any, saved: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,8 +18,17 @@ import pytest
 
 from gateway.errors import StartError
 from gateway.server import tls
+from gateway.server.config import ServerConfig
 from gateway.server.supervision.handover import Handover, WorkerState
-from gateway.server.supervision.orders import EXIT_FORCED
+from gateway.server.supervision.orders import (
+    EXIT_FORCED,
+    LONG_TASKS_MESSAGE,
+    MAX_LONG_TASK_SECONDS,
+    READY_MESSAGE,
+)
+from gateway.server.supervision.supervisor import Supervisor
+from gateway.server.supervision.worker_process import AdoptedProcess, WorkerProcess
+from tests.gateway import small_app
 from tests.gateway.server.clients import clients
 from tests.gateway.server.processes import (
     TIMEOUT_SECONDS,
@@ -109,6 +118,61 @@ def test_requests_in_progress_are_finished_by_the_workers_before(
     assert (response.status_code, response.json()["pid"]) == (200, before)
     assert response.headers["connection"] == "close"
     wait_until(lambda: not is_alive(before))
+
+
+def test_a_long_task_ends_before_its_worker_does(
+    serve: Callable[..., Service], tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    service = serve(environment={"SMALL_APP_GATE": str(gate)}, service={"drain_seconds": 1})
+    before = pid(service.address)
+    with ThreadPoolExecutor() as pool:
+        long = pool.submit(get, f"{service.address}/long")
+        other = pool.submit(get, f"{service.address}/wait")
+        wait_until(lambda: get(f"{service.address}/pid").json()["sleeping"] == 2)
+        service.reload()
+        service.wait_for("Waiting for imports and maps")
+        assert other.result().status_code == 503
+        assert pid(service.address) != before
+        service.send(signal.SIGHUP)
+        service.wait_for("Another reload begins when")
+        gate.touch()
+        response = long.result()
+    assert (response.status_code, response.json()["pid"]) == (200, before)
+    assert response.headers["connection"] == "close"
+    wait_until(lambda: not is_alive(before))
+    service.wait_for("Reloaded", 2)
+    assert service.stop() == 0
+
+
+def test_a_service_that_stops_waits_for_no_long_task(
+    serve: Callable[..., Service], tmp_path: Path
+) -> None:
+    environment = {"SMALL_APP_GATE": str(tmp_path / "never")}
+    service = serve(environment=environment, service={"drain_seconds": 1})
+    before = pid(service.address)
+    with ThreadPoolExecutor() as pool:
+        long = pool.submit(get, f"{service.address}/long")
+        wait_until(lambda: is_in_flight(service.address))
+        service.reload()
+        service.wait_for("Waiting for imports and maps")
+        assert service.stop() == 0
+        assert long.result().status_code == 503
+    assert not is_alive(before)
+    assert service.lines("Killing") == []
+
+
+def test_a_worker_that_says_so_is_given_time_for_its_long_task() -> None:
+    config, before = ServerConfig(small_app.create), handover()
+    before.workers = []
+    supervisor = Supervisor(config, [], workers=1, on_ready=lambda: None, predecessor=before)
+    theirs, ours = socket.socketpair()
+    with theirs, ours:
+        worker = WorkerProcess(AdoptedProcess(0), ours, 0, READY_MESSAGE)
+        killed_at = supervisor._kill_time(worker)
+        theirs.sendall(LONG_TASKS_MESSAGE)
+        worker.read_channel()
+        assert supervisor._kill_time(worker) == killed_at + MAX_LONG_TASK_SECONDS
 
 
 def test_an_idle_connection_is_answered_once_more_and_told_to_close(
