@@ -13,6 +13,7 @@ from typing import Any
 
 from pymongo import MongoClient
 from pymongo.database import Database
+from pymongo.errors import PyMongoError
 
 from storage.administration.audit import AUDIT_COLLECTION
 from storage.bundles.importing.lease import LEASE_COLLECTION
@@ -45,6 +46,10 @@ SETTLE_SECONDS = 1.0
 FINAL_READS = 6
 """On new connections, so that each worker answers some."""
 DATABASE = "floorgate"
+DATABASE_MS = 60_000
+"""For each operation of the harness."""
+FAILURES = (AssertionError, OSError, PyMongoError, subprocess.SubprocessError)
+"""What a scenario may end with when something is not as it should be."""
 
 
 class Deployment:
@@ -76,6 +81,15 @@ class Deployment:
         """Note that the database is whole enough to serve from now on."""
         self._recovered_at = time.monotonic()
 
+    @contextmanager
+    def writes_paused(self) -> Iterator[None]:
+        """Let clients begin no write in the block; those in flight go on."""
+        self.recorder.are_writes_paused = True
+        try:
+            yield
+        finally:
+            self.recorder.are_writes_paused = False
+
     def play(
         self,
         inject: Callable[["Deployment"], None],
@@ -102,7 +116,7 @@ class Deployment:
             clients.close()
         recorder.read_lists()
         self._await_no_import_at_last()
-        self.replica_set.wait_until_whole()
+        self._await_whole_replica_set()
         final, audited = self.read_database()
         return Round(
             recorder.operations,
@@ -125,8 +139,8 @@ class Deployment:
         try:
             inject(self)
             recovered = self._recovered_at or time.monotonic()
-        except AssertionError as error:
-            self.problems.append(str(error))
+        except FAILURES as error:
+            self.problems.append(f"{type(error).__name__}: {error}")
             self._mend()
             recovered = time.monotonic()
         self._await_service(recovered, "after the fault")
@@ -172,6 +186,12 @@ class Deployment:
             self.problems.append(str(error))
             self._mend()
 
+    def _await_whole_replica_set(self) -> None:
+        try:
+            self.replica_set.wait_until_whole()
+        except FAILURES as error:
+            self.problems.append(f"the replica set is not whole: {error}")
+
     def _mend(self) -> None:
         """Bring everything up again, for the next round."""
         self.network.heal()
@@ -204,7 +224,7 @@ class Deployment:
     def open_database(self) -> Iterator[Database[dict[str, Any]]]:
         """Connect to the database, by the same network as the gateways."""
         with MongoClient[dict[str, Any]](
-            self.world.mongo_url, readConcernLevel="majority"
+            self.world.mongo_url, readConcernLevel="majority", timeoutMS=DATABASE_MS
         ) as mongo:
             yield mongo[self.world.database]
 

@@ -47,6 +47,13 @@ class Recorder:
         """Responses that are not read yet, each with its group."""
         self.counts: Counter[str] = Counter()
         """Pages, and what was wrong on them."""
+        self.are_writes_paused = False
+        """Whether clients wait before they write."""
+
+    async def wait_to_write(self) -> None:
+        """Wait while writes are paused."""
+        while self.are_writes_paused:
+            await asyncio.sleep(WRITE_PAUSE / 4)
 
     def read_lists(self) -> None:
         """Read the responses: when the clients have ended, as it would keep them waiting."""
@@ -133,6 +140,7 @@ class Client:
             value, action = ("yes" if action == "write" else "gone"), "write"
         request_id = f"faults-{time.time_ns()}-{next(self._ids)}"
         headers = f"X-Request-Id: {request_id}\r\n"
+        await self.recorder.wait_to_write()
         invoked, returned, status = time.monotonic(), float("inf"), None
         try:
             if leave_after is not None:
@@ -181,6 +189,7 @@ class Client:
 
     async def mutate(self, kind: str, query: str, **variables: Any) -> Any:
         """Run a GraphQL mutation; return its data, or None if it was not acknowledged."""
+        await self.recorder.wait_to_write()
         body = {"query": query, "variables": variables}
         response = await self.send(kind, "POST", "/graphql", body, _GRAPHQL)
         if response is None or response.status != 200:

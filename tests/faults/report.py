@@ -7,6 +7,8 @@ from tests.faults.checking.verdict import Verdict
 
 COUNTS = {
     "tries": "tries",
+    "kills": "kills",
+    "seconds": "seconds",
     "requests": "requests",
     "acknowledged": "acknowledged",
     "unknown": "unknown",
