@@ -17,6 +17,7 @@ from pymongo.errors import PyMongoError
 
 from storage.administration.audit import AUDIT_COLLECTION
 from storage.bundles.importing.lease import LEASE_COLLECTION
+from storage.embedded.replica_set import HOST
 from tests.faults import load
 from tests.faults.catalog import (
     ASSET,
@@ -48,6 +49,7 @@ FINAL_READS = 6
 DATABASE = "floorgate"
 DATABASE_MS = 60_000
 """For each operation of the harness."""
+COMMAND_PID_FILE = "command.pid"
 FAILURES = (AssertionError, OSError, PyMongoError, subprocess.SubprocessError)
 """What a scenario may end with when something is not as it should be."""
 
@@ -76,6 +78,8 @@ class Deployment:
         )
         """The number of the next value of each register, never the same in two rounds."""
         self.recorder = Recorder()
+        self._command_clients: set[str] = set()
+        """The addresses of commands as MongoDB sees them, also of those that have ended."""
 
     def mark_recovered(self) -> None:
         """Note that the database is whole enough to serve from now on."""
@@ -207,7 +211,7 @@ class Deployment:
 
     def start_command(self, *arguments: Any) -> subprocess.Popen[str]:
         """Start a command on the database; its output is kept in a pipe, together with errors."""
-        return subprocess.Popen(
+        command = subprocess.Popen(
             [
                 *(*COMMAND, *map(str, arguments)),
                 *storage_options(self.world.mongo_url, self.world.database, self.directory),
@@ -219,6 +223,23 @@ class Deployment:
             cwd=CHECKOUT,
             env=environment(),
         )
+        (self.directory / COMMAND_PID_FILE).write_text(str(command.pid))
+        return command
+
+    def has_open_transaction(self) -> bool:
+        """Return whether the command that was started last has a transaction in MongoDB."""
+        ports = self.network.list_ports(self.network.command)
+        self._command_clients |= {f"{HOST}:{port}" for port in ports}
+        reply = self.replica_set.wait_for_primary().command(
+            "aggregate",
+            pipeline=[
+                {"$currentOp": {"allUsers": True, "idleSessions": True}},
+                {"$match": {"transaction": {"$exists": True}}},
+            ],
+            cursor={},
+        )
+        operations = reply["cursor"]["firstBatch"]
+        return any(each.get("client") in self._command_clients for each in operations)
 
     @contextmanager
     def open_database(self) -> Iterator[Database[dict[str, Any]]]:
@@ -295,7 +316,7 @@ def run_deployment(
             election_timeout_ms=election_timeout_ms,
             ports=ports,
             proxy_ports=network.proxy_ports,
-            on_started=network.identify,
+            on_started=partial(network.identify, command_pid_file=directory / COMMAND_PID_FILE),
         ) as replica_set,
     ):
         bundle = directory / "bundle.json"

@@ -68,11 +68,14 @@ class Network:
         self.proxy_ports: list[int] = []
         self._ports = ports
         self._commands: Connection
-        self._everyone = (CLIENTS, *range(len(ports)))
+        self.command = len(ports)
+        """The origin of connections of the process that `command_pid_file` names."""
+        self._everyone = (CLIENTS, *range(len(ports)), self.command)
 
-    def identify(self, members: Sequence[Member]) -> None:
-        """Have connections of these processes count as those of the members."""
-        self._call("identify", [member.pid_file for member in members])
+    def identify(self, members: Sequence[Member], command_pid_file: Path) -> None:
+        """Have connections of these processes count as those of the members and of a command."""
+        command_pid_file.touch()
+        self._call("identify", [*(member.pid_file for member in members), command_pid_file])
 
     def set_fault(
         self,
@@ -107,6 +110,11 @@ class Network:
         """Return how many connections a link has."""
         count: int = self._call("count_connections", origin, member)
         return count
+
+    def list_ports(self, origin: int) -> list[int]:
+        """Return the ports from which connections of an origin reach the members."""
+        ports: list[int] = self._call("list_ports", origin)
+        return ports
 
     @contextmanager
     def run(self) -> Iterator["Network"]:
@@ -171,6 +179,10 @@ class _Proxies:
 
     def count_connections(self, origin: int, member: int) -> int:
         return len(self._links[origin, member].writers) // 2
+
+    def list_ports(self, origin: int) -> list[int]:
+        links = [self._links[origin, member] for member in range(len(self._ports))]
+        return [each.get_extra_info("sockname")[1] for link in links for each in link.writers]
 
     def set_fault(
         self,

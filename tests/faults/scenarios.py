@@ -9,7 +9,12 @@ from dataclasses import dataclass
 from pymongo.errors import OperationFailure
 
 from tests.faults.deployment import Deployment
-from tests.faults.killed_commands import kill_import, kill_processing
+from tests.faults.killed_commands import (
+    kill_import,
+    kill_processing,
+    kill_publishing_import,
+    kill_publishing_processing,
+)
 from tests.faults.network import CLIENTS, Fault, wait_until
 from tests.storage.mongo.replica_set_of_three import Member
 
@@ -295,7 +300,11 @@ SCENARIOS = [
     Scenario("absent", "a gateway started without MongoDB", start_without_mongodb),
     Scenario("kill-gateway", "a gateway killed in its writes", kill_gateway, 1),
     Scenario("kill-import", "`floorgate import` killed", kill_import, 1, with_importer=False),
+    Scenario("kill-publishing-import", "`floorgate import` killed in its transaction",
+             kill_publishing_import, 1, with_importer=False),
     Scenario("kill-processing", "`floorgate maps process` killed", kill_processing, 1),
+    Scenario("kill-publishing-map", "`floorgate maps process` killed in its transaction",
+             kill_publishing_processing, 1),
     Scenario("terminate", "a gateway terminated (SIGTERM)", terminate_gateway),
     Scenario("leave", "clients that leave before their responses", leave_early,
              with_leavers=True),

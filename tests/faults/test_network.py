@@ -5,6 +5,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,7 @@ def test_a_primary_that_is_cut_off_from_the_others_is_replaced(tmp_path: Path) -
             election_timeout_ms=2000,
             ports=ports,
             proxy_ports=network.proxy_ports,
-            on_started=network.identify,
+            on_started=partial(network.identify, command_pid_file=tmp_path / "command.pid"),
         ) as replica_set,
     ):
         first = replica_set.wait_for_primary()
