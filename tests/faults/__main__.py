@@ -27,7 +27,7 @@ PAGE = ROOT / "docs" / "reliability.md"
 KILLS_PER_CYCLE = sum(scenario.kills for scenario in SCENARIOS)
 MAX_IMPORT_SECONDS = 10.0
 """Within which a running gateway finishes or undoes an interrupted import."""
-MAX_GAP_SECONDS, MAX_RECOVERY_SECONDS = 4.0, 5.0
+MAX_GAP_SECONDS, MAX_RECOVERY_SECONDS, MAX_CACHE_SECONDS = 4.0, 5.0, 1.0
 """With --strict. The gap is the promise for elections, where a majority exists."""
 DEADLINE_SLACK_SECONDS = 1.0
 _ELECTIONS = ("kill-primary", "stop-primary", "step-down", "isolate-primary", "kill-secondary")
@@ -90,6 +90,9 @@ def find_late(scenario: Scenario, verdict: Verdict) -> list[str]:
     finished = verdict.maxima.get("import finished", 0.0)
     if finished > MAX_IMPORT_SECONDS:
         late.append(f"an interrupted import was finished after {finished:.1f} s")
+    cached = verdict.maxima.get("cache recovery", 0.0)
+    if cached > MAX_CACHE_SECONDS:
+        late.append(f"nothing was cached until {cached:.1f} s after the change stream was back")
     gap, recovery = verdict.maxima.get("read gap", 0.0), verdict.maxima.get("recovery", 0.0)
     if scenario.name in _ELECTIONS and gap > MAX_GAP_SECONDS:
         late.append(f"no reads for {gap:.1f} s")

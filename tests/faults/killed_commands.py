@@ -21,6 +21,8 @@ Command: TypeAlias = subprocess.Popen[str]
 BULK_UNITS = 5_000
 COMMAND_DELAY_SECONDS = 0.3
 """Of each answer to a command that is killed in a transaction."""
+MAX_ATTEMPTS = 5
+"""Until a command has been killed in its transaction."""
 MAP = "plates"
 NEAR, FAR = 0.5, 1.0
 """Feet per unit of the drawing: what is measured is twice as far."""
@@ -45,7 +47,7 @@ def kill_import(deployment: Deployment) -> None:
     with deployment.open_database() as database:
         leases = database[LEASE_COLLECTION]
 
-        def wait_and_kill(run: Command) -> None:
+        def wait_and_kill(run: Command) -> bool:
             wait_until(
                 lambda: (
                     run.poll() is not None or leases.find_one({"state": "applying"}) is not None
@@ -54,16 +56,20 @@ def kill_import(deployment: Deployment) -> None:
             )
             time.sleep(random.random() / 10)
             run.kill()
+            return True
 
         _import_until(deployment, wait_and_kill)
 
 
 def kill_publishing_import(deployment: Deployment) -> None:
     """Kill an import in the transaction that commits it: all or nothing may have happened."""
-    _import_until(deployment, lambda run: _kill_in_transaction(deployment, run))
+    for _ in range(MAX_ATTEMPTS):
+        if _import_until(deployment, lambda run: _kill_in_transaction(deployment, run)):
+            return
+    raise AssertionError("no import was killed in its transaction")
 
 
-def _import_until(deployment: Deployment, kill: Callable[[Command], None]) -> None:
+def _import_until(deployment: Deployment, kill: Callable[[Command], bool]) -> bool:
     units = [f"bulk-{number}" for number in range(BULK_UNITS)]
     version = f"version {time.time_ns()}"
     bundle = deployment.directory / "bulk.json"
@@ -78,7 +84,7 @@ def _import_until(deployment: Deployment, kill: Callable[[Command], None]) -> No
         )
     )
     with deployment.open_database() as database, deployment.start_command("import", bundle) as run:
-        kill(run)
+        is_hit = kill(run)
         killed = time.monotonic()
         bulk = {"_id": {"$in": units}}
         deployment.await_no_import()
@@ -87,10 +93,11 @@ def _import_until(deployment: Deployment, kill: Callable[[Command], None]) -> No
             deployment.problems.append(
                 f"half an import after {time.monotonic() - killed:.1f} s: {sorted(versions)}"
             )
+        return is_hit
 
 
-def _kill_in_transaction(deployment: Deployment, run: Command) -> None:
-    """Kill a command at a random moment of its only transaction, which slow answers prolong."""
+def _kill_in_transaction(deployment: Deployment, run: Command) -> bool:
+    """Kill a command in its only transaction, which slow answers prolong; return if it was."""
     network = deployment.network
     network.set_fault(Fault.NONE, [network.command], delay_back=COMMAND_DELAY_SECONDS)
     try:
@@ -98,10 +105,8 @@ def _kill_in_transaction(deployment: Deployment, run: Command) -> None:
             lambda: run.poll() is not None or deployment.has_open_transaction(),
             "the command has a transaction",
         )
-        time.sleep(random.random() * COMMAND_DELAY_SECONDS)
         run.kill()
-        if not deployment.has_open_transaction():  # MongoDB keeps it for seconds
-            raise AssertionError("the command was not killed in its transaction")
+        return deployment.has_open_transaction()  # MongoDB keeps it for seconds
     finally:
         network.heal()
 
@@ -109,19 +114,23 @@ def _kill_in_transaction(deployment: Deployment, run: Command) -> None:
 def kill_processing(deployment: Deployment) -> None:
     """Kill the processing of a map; distances must be the old or the new ones everywhere."""
 
-    def wait_and_kill(run: Command, took: float) -> None:
+    def wait_and_kill(run: Command, took: float) -> bool:
         time.sleep(random.random() * took)
         run.kill()
+        return True
 
     _process_until(deployment, wait_and_kill)
 
 
 def kill_publishing_processing(deployment: Deployment) -> None:
     """Kill the processing of a map in the transaction that publishes its network."""
-    _process_until(deployment, lambda run, _: _kill_in_transaction(deployment, run))
+    for _ in range(MAX_ATTEMPTS):
+        if _process_until(deployment, lambda run, _: _kill_in_transaction(deployment, run)):
+            return
+    raise AssertionError("no processing was killed in its transaction")
 
 
-def _process_until(deployment: Deployment, kill: Callable[[Command, float], None]) -> None:
+def _process_until(deployment: Deployment, kill: Callable[[Command, float], bool]) -> bool:
     plan = deployment.directory / "plan.svg"
     plan.write_text(_PLAN)
 
@@ -141,12 +150,13 @@ def _process_until(deployment: Deployment, kill: Callable[[Command, float], None
     took = finish(NEAR) - began
     _await_distance(deployment, NEAR_FEET)
     with start(FAR) as run:
-        kill(run, took)
+        is_hit = kill(run, took)
     measured = [_measure(gateway) for gateway in deployment.gateways]
     if not all(_is_close(each, NEAR_FEET) or _is_close(each, FAR_FEET) for each in measured):
         deployment.problems.append(f"{NEAR_FEET} or {FAR_FEET} ft has become {measured} ft")
     finish(FAR)
     _await_distance(deployment, FAR_FEET)
+    return is_hit
 
 
 def _await_distance(deployment: Deployment, feet: float) -> None:

@@ -28,6 +28,8 @@ from tests.faults.http_client import HttpConnection, NoResponseError, NotSentErr
 
 READ_PAUSE, WRITE_PAUSE, IMPORT_PAUSE = 0.05, 0.08, 0.5
 LEAVE_SECONDS = 0.03
+CACHED_PER_PAGE = 10_000
+"""Others are read once."""
 KEY_END_SECONDS = 1.0
 """How long after its revocation a key may still work."""
 _CREATE_KEY = 'mutation { createApiKey(name: "faults", allAssets: true) { id key } }'
@@ -79,6 +81,16 @@ class Recorder:
             for each in reversed(self.requests)
             if each.ended > after
         )
+
+    def find_quick_read(self, gateway: int, after: float, seconds: float) -> float | None:
+        """Return when a list that may be cached was first read in less than this time."""
+        ended = (
+            each.ended
+            for each in self.requests
+            if each.is_success and each.gateway == gateway and each.sent > after
+            if each.path.endswith(f"per-page={CACHED_PER_PAGE}") and each.seconds < seconds
+        )
+        return min(ended, default=None)
 
 
 class Client:
@@ -199,7 +211,6 @@ class Client:
 
 Step = Callable[[Client], Coroutine[Any, Any, None]]
 """What a client repeats."""
-CACHED_PER_PAGE = 10_000
 _uncached_per_page = itertools.cycle(range(CACHED_PER_PAGE // 2, CACHED_PER_PAGE))
 
 

@@ -29,6 +29,7 @@ SECONDS = {
     "write gap": "no writes for",
     "recovery": "errors after recovery",
     "import finished": "import finished",
+    "cache recovery": "cache recovered",
     "stale": "stalest read",
     "behind another gateway": "behind another gateway",
 }

@@ -225,6 +225,37 @@ def _break_network(deployment: Deployment, fault: Fault, delay: float = 0.0) -> 
     deployment.network.heal()
 
 
+def recover_cache(deployment: Deployment) -> None:
+    """Cut the gateways off, and measure when they answer from their caches again.
+
+    Each answer of MongoDB is late, so a response that comes earlier was cached. The time counts
+    from when a change stream can be followed.
+    """
+    with deployment.writes_paused():
+        deployment.network.set_fault(Fault.REFUSE)
+        time.sleep(NETWORK_FAULT_SECONDS / 2)
+        deployment.network.set_fault(Fault.NONE, delay_back=DELAY_SECONDS)
+        deployment.mark_recovered()
+        healed = time.monotonic()
+        with (
+            deployment.open_database() as database,
+            database.watch(max_await_time_ms=1) as changes,
+        ):
+            changes.try_next()
+        followed = time.monotonic()
+
+        def list_recovered() -> list[float]:
+            found = (
+                deployment.recorder.find_quick_read(each.number, healed, DELAY_SECONDS)
+                for each in deployment.gateways
+            )
+            return [moment for moment in found if moment is not None]
+
+        wait_until(lambda: len(list_recovered()) == len(deployment.gateways), "all caches serve")
+        deployment.figures["cache recovery"] = max(0.0, max(list_recovered()) - followed)
+        deployment.network.heal()
+
+
 def kill_gateway(deployment: Deployment) -> None:
     """Kill a gateway at a random moment of its writes and imports, and start it again."""
     gateway = deployment.gateways[0]  # imports go through this one
@@ -297,6 +328,8 @@ SCENARIOS = [
     Scenario("black-hole", "nothing passes to MongoDB", black_hole),
     Scenario("reset", "connections to MongoDB reset", reset_connections),
     Scenario("refuse", "connections to MongoDB refused", refuse_connections),
+    Scenario("cache", "connections refused, then each answer 0.2 s late: the cache",
+             recover_cache),
     Scenario("absent", "a gateway started without MongoDB", start_without_mongodb),
     Scenario("kill-gateway", "a gateway killed in its writes", kill_gateway, 1),
     Scenario("kill-import", "`floorgate import` killed", kill_import, 1, with_importer=False),

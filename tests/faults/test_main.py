@@ -44,6 +44,11 @@ def test_names_are_unique_and_an_unknown_one_is_refused() -> None:
         ("kill-primary", {"read gap": 4.5}, ["no reads for 4.5 s"]),
         ("kill-all", {"read gap": 4.5}, []),
         ("kill-all", {"recovery": 6.0}, ["errors until 6.0 s after recovery"]),
+        (
+            "cache",
+            {"cache recovery": 1.5},
+            ["nothing was cached until 1.5 s after the change stream was back"],
+        ),
     ],
 )
 def test_gaps_are_limited_where_a_majority_exists(

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from storage.embedded.replica_set import HOST
-from tests.faults import NEEDS_THE_MACHINE
 from tests.faults.network import Fault, Network, find_origins, wait_until
 from tests.storage.mongo.replica_set_of_three import find_free_ports, run_replica_set
 
@@ -125,7 +124,6 @@ def test_the_process_at_the_other_end_is_known_by_its_port(connection: socket.so
 
 
 @pytest.mark.slow
-@NEEDS_THE_MACHINE
 @pytest.mark.xdist_group("faults")
 def test_a_primary_that_is_cut_off_from_the_others_is_replaced(tmp_path: Path) -> None:
     ports = find_free_ports(3)
@@ -133,7 +131,7 @@ def test_a_primary_that_is_cut_off_from_the_others_is_replaced(tmp_path: Path) -
         Network(ports).run() as network,
         run_replica_set(
             tmp_path,
-            election_timeout_ms=2000,
+            election_timeout_ms=4000,
             ports=ports,
             proxy_ports=network.proxy_ports,
             on_started=partial(network.identify, command_pid_file=tmp_path / "command.pid"),
