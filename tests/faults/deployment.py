@@ -13,9 +13,11 @@ from typing import Any
 
 from pymongo import MongoClient
 from pymongo.database import Database
+from pymongo.errors import PyMongoError
 
 from storage.administration.audit import AUDIT_COLLECTION
 from storage.administration.import_lease import LEASE_COLLECTION
+from storage.embedded.replica_set import HOST
 from tests.faults import load
 from tests.faults.catalog import (
     ASSET,
@@ -45,6 +47,11 @@ SETTLE_SECONDS = 1.0
 FINAL_READS = 6
 """On new connections, so that each worker answers some."""
 DATABASE = "floorgate"
+DATABASE_MS = 60_000
+"""For each operation of the harness."""
+COMMAND_PID_FILE = "command.pid"
+FAILURES = (AssertionError, OSError, PyMongoError, subprocess.SubprocessError)
+"""What a scenario may end with when something is not as it should be."""
 
 
 class Deployment:
@@ -71,10 +78,21 @@ class Deployment:
         )
         """The number of the next value of each register, never the same in two rounds."""
         self.recorder = Recorder()
+        self._command_clients: set[str] = set()
+        """The addresses of commands as MongoDB sees them, also of those that have ended."""
 
     def mark_recovered(self) -> None:
         """Note that the database is whole enough to serve from now on."""
         self._recovered_at = time.monotonic()
+
+    @contextmanager
+    def writes_paused(self) -> Iterator[None]:
+        """Let clients begin no write in the block; those in flight go on."""
+        self.recorder.are_writes_paused = True
+        try:
+            yield
+        finally:
+            self.recorder.are_writes_paused = False
 
     def play(
         self,
@@ -102,7 +120,7 @@ class Deployment:
             clients.close()
         recorder.read_lists()
         self._await_no_import_at_last()
-        self.replica_set.wait_until_whole()
+        self._await_whole_replica_set()
         final, audited = self.read_database()
         return Round(
             recorder.operations,
@@ -125,8 +143,8 @@ class Deployment:
         try:
             inject(self)
             recovered = self._recovered_at or time.monotonic()
-        except AssertionError as error:
-            self.problems.append(str(error))
+        except FAILURES as error:
+            self.problems.append(f"{type(error).__name__}: {error}")
             self._mend()
             recovered = time.monotonic()
         self._await_service(recovered, "after the fault")
@@ -172,6 +190,12 @@ class Deployment:
             self.problems.append(str(error))
             self._mend()
 
+    def _await_whole_replica_set(self) -> None:
+        try:
+            self.replica_set.wait_until_whole()
+        except FAILURES as error:
+            self.problems.append(f"the replica set is not whole: {error}")
+
     def _mend(self) -> None:
         """Bring everything up again, for the next round."""
         self.network.heal()
@@ -187,7 +211,7 @@ class Deployment:
 
     def start_command(self, *arguments: Any) -> subprocess.Popen[str]:
         """Start a command on the database; its output is kept in a pipe, together with errors."""
-        return subprocess.Popen(
+        command = subprocess.Popen(
             [
                 *(*COMMAND, *map(str, arguments)),
                 *storage_options(self.world.mongo_url, self.world.database, self.directory),
@@ -199,12 +223,29 @@ class Deployment:
             cwd=CHECKOUT,
             env=environment(),
         )
+        (self.directory / COMMAND_PID_FILE).write_text(str(command.pid))
+        return command
+
+    def has_open_transaction(self) -> bool:
+        """Return whether the command that was started last has a transaction in MongoDB."""
+        ports = self.network.list_ports(self.network.command)
+        self._command_clients |= {f"{HOST}:{port}" for port in ports}
+        reply = self.replica_set.wait_for_primary().command(
+            "aggregate",
+            pipeline=[
+                {"$currentOp": {"allUsers": True, "idleSessions": True}},
+                {"$match": {"transaction": {"$exists": True}}},
+            ],
+            cursor={},
+        )
+        operations = reply["cursor"]["firstBatch"]
+        return any(each.get("client") in self._command_clients for each in operations)
 
     @contextmanager
     def open_database(self) -> Iterator[Database[dict[str, Any]]]:
         """Connect to the database, by the same network as the gateways."""
         with MongoClient[dict[str, Any]](
-            self.world.mongo_url, readConcernLevel="majority"
+            self.world.mongo_url, readConcernLevel="majority", timeoutMS=DATABASE_MS
         ) as mongo:
             yield mongo[self.world.database]
 
@@ -275,7 +316,7 @@ def run_deployment(
             election_timeout_ms=election_timeout_ms,
             ports=ports,
             proxy_ports=network.proxy_ports,
-            on_started=network.identify,
+            on_started=partial(network.identify, command_pid_file=directory / COMMAND_PID_FILE),
         ) as replica_set,
     ):
         bundle = directory / "bundle.json"

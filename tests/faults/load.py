@@ -28,6 +28,8 @@ from tests.faults.http_client import HttpConnection, NoResponseError, NotSentErr
 
 READ_PAUSE, WRITE_PAUSE, IMPORT_PAUSE = 0.05, 0.08, 0.5
 LEAVE_SECONDS = 0.03
+CACHED_PER_PAGE = 10_000
+"""Others are read once."""
 KEY_END_SECONDS = 1.0
 """How long after its revocation a key may still work."""
 _CREATE_KEY = 'mutation { createApiKey(name: "faults", allAssets: true) { id key } }'
@@ -47,6 +49,13 @@ class Recorder:
         """Responses that are not read yet, each with its group."""
         self.counts: Counter[str] = Counter()
         """Pages, and what was wrong on them."""
+        self.are_writes_paused = False
+        """Whether clients wait before they write."""
+
+    async def wait_to_write(self) -> None:
+        """Wait while writes are paused."""
+        while self.are_writes_paused:
+            await asyncio.sleep(WRITE_PAUSE / 4)
 
     def read_lists(self) -> None:
         """Read the responses: when the clients have ended, as it would keep them waiting."""
@@ -72,6 +81,16 @@ class Recorder:
             for each in reversed(self.requests)
             if each.ended > after
         )
+
+    def find_quick_read(self, gateway: int, after: float, seconds: float) -> float | None:
+        """Return when a list that may be cached was first read in less than this time."""
+        ended = (
+            each.ended
+            for each in self.requests
+            if each.is_success and each.gateway == gateway and each.sent > after
+            if each.path.endswith(f"per-page={CACHED_PER_PAGE}") and each.seconds < seconds
+        )
+        return min(ended, default=None)
 
 
 class Client:
@@ -133,6 +152,7 @@ class Client:
             value, action = ("yes" if action == "write" else "gone"), "write"
         request_id = f"faults-{time.time_ns()}-{next(self._ids)}"
         headers = f"X-Request-Id: {request_id}\r\n"
+        await self.recorder.wait_to_write()
         invoked, returned, status = time.monotonic(), float("inf"), None
         try:
             if leave_after is not None:
@@ -181,6 +201,7 @@ class Client:
 
     async def mutate(self, kind: str, query: str, **variables: Any) -> Any:
         """Run a GraphQL mutation; return its data, or None if it was not acknowledged."""
+        await self.recorder.wait_to_write()
         body = {"query": query, "variables": variables}
         response = await self.send(kind, "POST", "/graphql", body, _GRAPHQL)
         if response is None or response.status != 200:
@@ -190,7 +211,6 @@ class Client:
 
 Step = Callable[[Client], Coroutine[Any, Any, None]]
 """What a client repeats."""
-CACHED_PER_PAGE = 10_000
 _uncached_per_page = itertools.cycle(range(CACHED_PER_PAGE // 2, CACHED_PER_PAGE))
 
 

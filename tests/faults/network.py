@@ -1,9 +1,9 @@
 """The network between the members of a replica set and their clients, which tests can break.
 
 Each member is found at the port of a TCP proxy. A connection's link is named by where it comes from
-and where it leads: the proxy knows the process at the other end by its port (proc(5): /proc/net/tcp
-has the inode of its socket, /proc/<pid>/fd the inodes of a process). So the primary can be cut off
-from one secondary while clients still reach both.
+and where it leads: the proxy knows the process at the other end by the inode of its socket, which
+is among those of /proc/<pid>/fd. So the primary can be cut off from one secondary while clients
+still reach both.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import socket
 import struct
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -29,6 +29,7 @@ from tests.storage.mongo.replica_set_of_three import Member
 CLIENTS = -1
 """The origin of connections that are of no member."""
 _CHUNK_BYTES = 1 << 16
+_NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST = 4, 20, 1
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -67,11 +68,14 @@ class Network:
         self.proxy_ports: list[int] = []
         self._ports = ports
         self._commands: Connection
-        self._everyone = (CLIENTS, *range(len(ports)))
+        self.command = len(ports)
+        """The origin of connections of the process that `command_pid_file` names."""
+        self._everyone = (CLIENTS, *range(len(ports)), self.command)
 
-    def identify(self, members: Sequence[Member]) -> None:
-        """Have connections of these processes count as those of the members."""
-        self._call("identify", [member.pid_file for member in members])
+    def identify(self, members: Sequence[Member], command_pid_file: Path) -> None:
+        """Have connections of these processes count as those of the members and of a command."""
+        command_pid_file.touch()
+        self._call("identify", [*(member.pid_file for member in members), command_pid_file])
 
     def set_fault(
         self,
@@ -106,6 +110,11 @@ class Network:
         """Return how many connections a link has."""
         count: int = self._call("count_connections", origin, member)
         return count
+
+    def list_ports(self, origin: int) -> list[int]:
+        """Return the ports from which connections of an origin reach the members."""
+        ports: list[int] = self._call("list_ports", origin)
+        return ports
 
     @contextmanager
     def run(self) -> Iterator["Network"]:
@@ -143,6 +152,8 @@ class _Proxies:
         self._ports = ports
         self._pid_files: Sequence[Path] = ()
         self._links: dict[tuple[int, int], Link] = defaultdict(Link)
+        self._unidentified: dict[tuple[int, int], asyncio.Future[int]] = {}
+        """By the ports of the connection."""
         self._ended = asyncio.Event()
 
     async def run(self, commands: Connection) -> None:
@@ -169,6 +180,10 @@ class _Proxies:
     def count_connections(self, origin: int, member: int) -> int:
         return len(self._links[origin, member].writers) // 2
 
+    def list_ports(self, origin: int) -> list[int]:
+        links = [self._links[origin, member] for member in range(len(self._ports))]
+        return [each.get_extra_info("sockname")[1] for link in links for each in link.writers]
+
     def set_fault(
         self,
         pairs: Sequence[tuple[int, int]],
@@ -185,12 +200,25 @@ class _Proxies:
                 for writer in link.writers:
                     _reset(writer)
 
+    async def _find_origin(self, writer: asyncio.StreamWriter) -> int:
+        loop = asyncio.get_running_loop()
+        if not self._unidentified:
+            loop.call_soon(self._identify_connections)
+        link = writer.get_extra_info("peername")[1], writer.get_extra_info("sockname")[1]
+        return await self._unidentified.setdefault(link, loop.create_future())
+
+    def _identify_connections(self) -> None:
+        """Look once for all that have just been accepted: it takes long where there are many."""
+        connections, self._unidentified = self._unidentified, {}
+        pids = [each.read_text() for each in self._pid_files]
+        origins = find_origins(connections, pids)
+        for link, origin in connections.items():
+            origin.set_result(origins.get(link, CLIENTS))
+
     async def _forward(
         self, member: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        pids = [int(each.read_text()) for each in self._pid_files]
-        origin = find_origin(writer.get_extra_info("peername")[1], pids)
-        link = self._links[origin, member]
+        link = self._links[await self._find_origin(writer), member]
         if link.fault is Fault.REFUSE:
             _reset(writer)
             return
@@ -243,25 +271,42 @@ def _reset(writer: asyncio.StreamWriter) -> None:
     writer.transport.abort()
 
 
-def find_origin(port: int, pids: Sequence[int]) -> int:
-    """Return the position of the process whose connection has this local port, else CLIENTS."""
-    inode = _find_inode(port)
+def find_origins(
+    links: Iterable[tuple[int, int]], pids: Sequence[int | str]
+) -> dict[tuple[int, int], int]:
+    """Return the position of the process at the first port of each connection between two ports.
+
+    Those of other processes have no result.
+    """
+    inodes = {f"socket:[{_find_inode(*link)}]": link for link in links}
+    origins = {}
     for number, pid in enumerate(pids):
         with suppress(OSError):
             for descriptor in Path(f"/proc/{pid}/fd").iterdir():
                 with suppress(OSError):
-                    if str(descriptor.readlink()) == f"socket:[{inode}]":
-                        return number
-    return CLIENTS
+                    if link := inodes.get(str(descriptor.readlink())):
+                        origins[link] = number
+    return origins
 
 
-def _find_inode(port: int) -> str | None:
-    address = f"{int.from_bytes(socket.inet_aton(HOST), 'little'):08X}:{port:04X}"
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        fields = line.split()
-        if fields[1] == address:
-            return fields[9]
-    return None
+def _find_inode(port: int, other_port: int) -> int:
+    """Return the inode of the socket at the first port of a connection; 0 if there is none.
+
+    This asks the kernel for one socket, see sock_diag(7). /proc/net/tcp lists all, with those that
+    were closed a minute ago: too long to be read for each connection.
+    """
+    address = socket.inet_aton(HOST).ljust(16, b"\0")
+    ends = struct.pack(">HH", port, other_port) + address + address
+    any_socket = struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)
+    request = struct.pack("=BBxxI", socket.AF_INET, socket.IPPROTO_TCP, 0xFFFFFFFF)
+    request += ends + any_socket
+    header = struct.pack("=IHHII", 16 + len(request), _SOCK_DIAG_BY_FAMILY, _REQUEST, 0, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
+        kernel.send(header + request)
+        reply = kernel.recv(4096)
+    (kind,) = struct.unpack_from("=H", reply, 4)
+    inode: int = struct.unpack_from("=I", reply, 84)[0] if kind == _SOCK_DIAG_BY_FAMILY else 0
+    return inode
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:

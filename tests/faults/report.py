@@ -7,6 +7,8 @@ from tests.faults.checking.verdict import Verdict
 
 COUNTS = {
     "tries": "tries",
+    "kills": "kills",
+    "seconds": "seconds",
     "requests": "requests",
     "acknowledged": "acknowledged",
     "unknown": "unknown",
@@ -27,6 +29,7 @@ SECONDS = {
     "write gap": "no writes for",
     "recovery": "errors after recovery",
     "import finished": "import finished",
+    "cache recovery": "cache recovered",
     "stale": "stalest read",
     "behind another gateway": "behind another gateway",
 }

@@ -3,16 +3,27 @@
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
+from pymongo.errors import OperationFailure
+
 from tests.faults.deployment import Deployment
-from tests.faults.killed_commands import kill_import, kill_processing
+from tests.faults.killed_commands import (
+    kill_import,
+    kill_processing,
+    kill_publishing_import,
+    kill_publishing_processing,
+)
 from tests.faults.network import CLIENTS, Fault, wait_until
+from tests.storage.mongo.replica_set_of_three import Member
 
 STOPPED_SECONDS = 15.0
 """Longer than any request may take."""
 NETWORK_FAULT_SECONDS = 8.0
 DELAY_SECONDS, SLOW_SECONDS = 0.2, 2.0
+QUIET_SECONDS = 3.0
+"""Longer than a response may be cached that misses a write, if nothing else is written."""
 LAG_SECONDS = 0.3
 """Of each message to and from a member that lags, also of those that elect."""
 
@@ -39,21 +50,45 @@ def kill_primary(deployment: Deployment) -> None:
     primary.kill()
     deployment.replica_set.wait_for_primary(primary)
     deployment.mark_recovered()
-    primary.restart()
-    deployment.replica_set.wait_until_whole()
+    _restart(deployment, primary)
 
 
 def kill_primary_and_stop_a_secondary(deployment: Deployment) -> None:
     """As soon as a new primary is elected, stop the only other member, so that nothing commits."""
     primary = deployment.replica_set.wait_for_primary()
     primary.kill()
-    elected = deployment.replica_set.wait_for_primary(primary)
-    (other,) = [each for each in deployment.replica_set.members if each not in (primary, elected)]
-    with other.frozen():
-        time.sleep(5)
-    deployment.mark_recovered()
-    primary.restart()
-    deployment.replica_set.wait_until_whole()
+    _elect_without_commits(deployment, primary)
+    _restart(deployment, primary)
+
+
+def kill_primary_in_writes(deployment: Deployment) -> None:
+    """Write nothing after the kill: no later change may end what was cached too early.
+
+    The new primary commits the writes in flight, which were answered 503, only when the other
+    member goes on; its change stream may begin after them.
+    """
+    primary = deployment.replica_set.wait_for_primary()
+    time.sleep(random.random() / 2)
+    primary.kill()
+    with deployment.writes_paused():
+        _elect_without_commits(deployment, primary)
+        time.sleep(QUIET_SECONDS)
+    _restart(deployment, primary)
+
+
+def kill_primary_before_others_know(deployment: Deployment) -> None:
+    """Kill the primary when it has acknowledged what no other member knows to be committed."""
+    primary = deployment.replica_set.wait_for_primary()
+    number = deployment.replica_set.members.index(primary)
+    others = [other for other in range(3) if other != number]
+    _delay_members(deployment, others, [number])
+    time.sleep(2)
+    with deployment.writes_paused():
+        primary.kill()
+        _elect_without_commits(deployment, primary)
+        time.sleep(QUIET_SECONDS)
+    deployment.network.heal()
+    _restart(deployment, primary)
 
 
 def kill_primary_while_a_secondary_lags(deployment: Deployment) -> None:
@@ -63,20 +98,33 @@ def kill_primary_while_a_secondary_lags(deployment: Deployment) -> None:
         number for number, each in enumerate(deployment.replica_set.members) if each is not primary
     )
     others = [number for number in range(3) if number != lagging]
-    network = deployment.network
-    network.set_fault(
-        Fault.NONE, [lagging], others, delay_back=LAG_SECONDS, delay_there=LAG_SECONDS
-    )
-    network.set_fault(
-        Fault.NONE, others, [lagging], delay_back=LAG_SECONDS, delay_there=LAG_SECONDS
-    )
+    _delay_members(deployment, [lagging], others)
+    _delay_members(deployment, others, [lagging])
     time.sleep(2)
     primary.kill()
     deployment.replica_set.wait_for_primary(primary)
     deployment.mark_recovered()
     time.sleep(3)
-    network.heal()
-    primary.restart()
+    deployment.network.heal()
+    _restart(deployment, primary)
+
+
+def _elect_without_commits(deployment: Deployment, killed: Member) -> None:
+    elected = deployment.replica_set.wait_for_primary(killed)
+    (other,) = [each for each in deployment.replica_set.members if each not in (killed, elected)]
+    with other.frozen():
+        time.sleep(5)
+    deployment.mark_recovered()
+
+
+def _delay_members(deployment: Deployment, origins: list[int], members: list[int]) -> None:
+    deployment.network.set_fault(
+        Fault.NONE, origins, members, delay_back=LAG_SECONDS, delay_there=LAG_SECONDS
+    )
+
+
+def _restart(deployment: Deployment, killed: Member) -> None:
+    killed.restart()
     deployment.replica_set.wait_until_whole()
 
 
@@ -94,7 +142,8 @@ def stop_primary(deployment: Deployment) -> None:
 def step_down(deployment: Deployment) -> None:
     """Have the primary hand over, as for maintenance."""
     primary = deployment.replica_set.wait_for_primary()
-    primary.step_down()
+    with suppress(OperationFailure):  # it may have lost an election just before
+        primary.step_down()
     deployment.replica_set.wait_for_primary(primary)
     deployment.mark_recovered()
     deployment.replica_set.wait_until_whole()
@@ -176,6 +225,37 @@ def _break_network(deployment: Deployment, fault: Fault, delay: float = 0.0) -> 
     deployment.network.heal()
 
 
+def recover_cache(deployment: Deployment) -> None:
+    """Cut the gateways off, and measure when they answer from their caches again.
+
+    Each answer of MongoDB is late, so a response that comes earlier was cached. The time counts
+    from when a change stream can be followed.
+    """
+    with deployment.writes_paused():
+        deployment.network.set_fault(Fault.REFUSE)
+        time.sleep(NETWORK_FAULT_SECONDS / 2)
+        deployment.network.set_fault(Fault.NONE, delay_back=DELAY_SECONDS)
+        deployment.mark_recovered()
+        healed = time.monotonic()
+        with (
+            deployment.open_database() as database,
+            database.watch(max_await_time_ms=1) as changes,
+        ):
+            changes.try_next()
+        followed = time.monotonic()
+
+        def list_recovered() -> list[float]:
+            found = (
+                deployment.recorder.find_quick_read(each.number, healed, DELAY_SECONDS)
+                for each in deployment.gateways
+            )
+            return [moment for moment in found if moment is not None]
+
+        wait_until(lambda: len(list_recovered()) == len(deployment.gateways), "all caches serve")
+        deployment.figures["cache recovery"] = max(0.0, max(list_recovered()) - followed)
+        deployment.network.heal()
+
+
 def kill_gateway(deployment: Deployment) -> None:
     """Kill a gateway at a random moment of its writes and imports, and start it again."""
     gateway = deployment.gateways[0]  # imports go through this one
@@ -231,6 +311,10 @@ SCENARIOS = [
     Scenario("kill-primary", "primary killed", kill_primary, 1),
     Scenario("kill-and-stop", "primary killed, then the other secondary stopped 5 s",
              kill_primary_and_stop_a_secondary, 1),
+    Scenario("kill-in-writes", "primary killed in writes, none after it",
+             kill_primary_in_writes, 1),
+    Scenario("kill-unknown", "primary killed before others know what is committed",
+             kill_primary_before_others_know, 1),
     Scenario("kill-and-lag", "primary killed while a secondary lags",
              kill_primary_while_a_secondary_lags, 1),
     Scenario("stop-primary", "primary stopped for 15 s", stop_primary),
@@ -244,10 +328,16 @@ SCENARIOS = [
     Scenario("black-hole", "nothing passes to MongoDB", black_hole),
     Scenario("reset", "connections to MongoDB reset", reset_connections),
     Scenario("refuse", "connections to MongoDB refused", refuse_connections),
+    Scenario("cache", "connections refused, then each answer 0.2 s late: the cache",
+             recover_cache),
     Scenario("absent", "a gateway started without MongoDB", start_without_mongodb),
     Scenario("kill-gateway", "a gateway killed in its writes", kill_gateway, 1),
     Scenario("kill-import", "`floorgate import` killed", kill_import, 1, with_importer=False),
+    Scenario("kill-publishing-import", "`floorgate import` killed in its transaction",
+             kill_publishing_import, 1, with_importer=False),
     Scenario("kill-processing", "`floorgate maps process` killed", kill_processing, 1),
+    Scenario("kill-publishing-map", "`floorgate maps process` killed in its transaction",
+             kill_publishing_processing, 1),
     Scenario("terminate", "a gateway terminated (SIGTERM)", terminate_gateway),
     Scenario("leave", "clients that leave before their responses", leave_early,
              with_leavers=True),

@@ -1,6 +1,10 @@
 """Which faults `make chaos` tries, and what it makes of them."""
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -40,6 +44,11 @@ def test_names_are_unique_and_an_unknown_one_is_refused() -> None:
         ("kill-primary", {"read gap": 4.5}, ["no reads for 4.5 s"]),
         ("kill-all", {"read gap": 4.5}, []),
         ("kill-all", {"recovery": 6.0}, ["errors until 6.0 s after recovery"]),
+        (
+            "cache",
+            {"cache recovery": 1.5},
+            ["nothing was cached until 1.5 s after the change stream was back"],
+        ),
     ],
 )
 def test_gaps_are_limited_where_a_majority_exists(
@@ -62,6 +71,31 @@ def test_the_tables_have_a_row_for_each_fault() -> None:
     times = report.build_time_table(verdicts)
     assert times.rows[0][times.header.index("no reads for")] == "2.0"
     assert times.rows[0][times.header.index("longest read")] == "–"
+
+
+def test_a_try_that_cannot_end_is_reported_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+
+    @contextmanager
+    def run_deployment(directory: Path, election_ms: int) -> Iterator[Any]:
+        started.append(directory.name)
+        yield None
+
+    def try_scenario(deployment: Any, scenario: Scenario, longest_allowed: float) -> Verdict:
+        if scenario.name == "kill-primary":
+            raise OSError("no such process")
+        return Verdict()
+
+    monkeypatch.setattr(chaos, "run_deployment", run_deployment)
+    monkeypatch.setattr(chaos, "try_scenario", try_scenario)
+    tries = [each for each in SCENARIOS if each.name in ("none", "kill-primary", "reset")]
+    verdicts = {each.name: verdict for each, verdict in chaos.try_all(tries, tmp_path, 2.0, 6.0)}
+    assert verdicts["kill-primary"].violations == ["not judged: OSError: no such process"]
+    assert not verdicts["none"].violations and not verdicts["reset"].violations
+    assert [verdict.counts["kills"] for verdict in verdicts.values()] == [0, 1, 0]
+    assert started == ["deployment-1", "deployment-2"]
 
 
 @pytest.mark.parametrize("name", ["faults", "fault-times", "fault-run"])

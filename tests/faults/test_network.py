@@ -5,13 +5,13 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from storage.embedded.replica_set import HOST
-from tests.faults import NEEDS_THE_MACHINE
-from tests.faults.network import CLIENTS, Fault, Network, find_origin, wait_until
+from tests.faults.network import Fault, Network, find_origins, wait_until
 from tests.storage.mongo.replica_set_of_three import find_free_ports, run_replica_set
 
 TIMEOUT_SECONDS = 60
@@ -103,7 +103,7 @@ def test_connections_are_refused(network: Network, connection: socket.socket) ->
     network.set_fault(Fault.REFUSE)
     with pytest.raises(ConnectionResetError):
         connection.recv(10)
-    with connect(network) as later, pytest.raises(ConnectionResetError):
+    with pytest.raises(ConnectionResetError), connect(network) as later:
         later.recv(10)
     network.heal()
     with connect(network) as healed:
@@ -112,18 +112,18 @@ def test_connections_are_refused(network: Network, connection: socket.socket) ->
 
 
 def test_a_server_that_is_gone_refuses() -> None:
-    with Network([1]).run() as gone, connect(gone) as late, pytest.raises(ConnectionResetError):
+    with Network([1]).run() as gone, pytest.raises(ConnectionResetError), connect(gone) as late:
         late.recv(10)
 
 
 def test_the_process_at_the_other_end_is_known_by_its_port(connection: socket.socket) -> None:
-    port = connection.getsockname()[1]
-    assert find_origin(port, [1, os.getpid()]) == 1
-    assert find_origin(port, []) == CLIENTS
+    (_, port), (_, proxy_port) = connection.getsockname(), connection.getpeername()
+    links = [(port, proxy_port), (1, proxy_port)]
+    assert find_origins(links, [1, os.getpid()]) == {links[0]: 1}
+    assert find_origins(links, []) == {}
 
 
 @pytest.mark.slow
-@NEEDS_THE_MACHINE
 @pytest.mark.xdist_group("faults")
 def test_a_primary_that_is_cut_off_from_the_others_is_replaced(tmp_path: Path) -> None:
     ports = find_free_ports(3)
@@ -131,10 +131,10 @@ def test_a_primary_that_is_cut_off_from_the_others_is_replaced(tmp_path: Path) -
         Network(ports).run() as network,
         run_replica_set(
             tmp_path,
-            election_timeout_ms=2000,
+            election_timeout_ms=4000,
             ports=ports,
             proxy_ports=network.proxy_ports,
-            on_started=network.identify,
+            on_started=partial(network.identify, command_pid_file=tmp_path / "command.pid"),
         ) as replica_set,
     ):
         first = replica_set.wait_for_primary()
