@@ -274,6 +274,9 @@ class ApiKey:
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+    replaced_by_id: strawberry.ID | None = strawberry.field(
+        description="The key that has replaced it by `rotateApiKey`."
+    )
 
 
 AuditChange = output_type(

@@ -255,10 +255,10 @@ async def rotate_api_key(
 
     def choose_expiry(old: ApiKey) -> datetime | None:
         _check_not_revoked(old)
-        if old.replaced_by is not None:
+        if old.replaced_by_id is not None:
             raise InvalidInputError(
-                id=f"must be a key that has not been rotated; {old.replaced_by!r} has replaced it,"
-                " so rotate that one"
+                id=f"must be a key that has not been rotated; {old.replaced_by_id!r} has replaced"
+                " it, so rotate that one"
             )
         if ADMIN_PERMISSION in old.permissions and old.asset_ids is not None:
             raise InvalidInputError(permissions=LIMITED_ADMINISTRATOR)

@@ -53,7 +53,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
-    replaced_by: Id | None = None
+    replaced_by_id: Id | None = None
     """The key that this one was rotated to, unless its expiry was changed after that."""
 
     @cached_property
@@ -162,7 +162,7 @@ async def update_api_key(
             return after, None
         fields = {name: getattr(after, name) for name in has}
         if "expires_at" in fields:
-            fields["replaced_by"] = None
+            fields["replaced_by_id"] = None
         await database[KEYS_COLLECTION].update_one(
             {"_id": key_id}, {"$set": fields}, session=session
         )
@@ -198,13 +198,13 @@ async def rotate_api_key(
             id=f"key_{secrets.token_hex(8)}",
             created_at=now,
             expires_at=choose_expiry(old),
-            replaced_by=None,
+            replaced_by_id=None,
         )
         key, created = await _insert_key(database, new, session)
         end = now + overlap if old.expires_at is None else min(old.expires_at, now + overlap)
         await database[KEYS_COLLECTION].update_one(
             {"_id": key_id},
-            {"$set": {"expires_at": end, "replaced_by": new.id}},
+            {"$set": {"expires_at": end, "replaced_by_id": new.id}},
             session=session,
         )
         ended = msgspec.structs.replace(old, expires_at=end)

@@ -16,6 +16,7 @@ from storage.administration.audit import (
     AuditTarget,
     get_process_origin,
 )
+from storage.administration.import_lease import LEASE_COLLECTION
 from storage.attribute_assignments import (
     InvalidAssignmentsError,
     assign_attributes,
@@ -186,7 +187,7 @@ class Commands(monitoring.CommandListener):
 
 @pytest.mark.slow
 @ONE_DRIVER
-async def test_recording_an_assignment_takes_one_read_and_one_insert_more(
+async def test_an_assignment_reads_whether_a_restore_is_under_way_and_inserts_its_record(
     imported: Any, mongo_url: str
 ) -> None:
     commands = Commands()
@@ -199,6 +200,7 @@ async def test_recording_an_assignment_takes_one_read_and_one_insert_more(
     connecting = ("hello", "saslStart", "saslContinue", "endSessions")
     mine = [command for command in commands.sent if command[0] not in connecting]
     assert mine == [
+        ("find", LEASE_COLLECTION),
         ("find", "attribute_groups"),
         ("find", "units"),
         ("find", "attribute_assignments"),

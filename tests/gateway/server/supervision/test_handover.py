@@ -60,9 +60,8 @@ class Service:
         self.running.process.send_signal(number)
 
     def lines(self, message: str) -> list[dict[str, Any]]:
-        logged = [
-            orjson.loads(line) for line in self.log.read_text().splitlines() if line[0] == "{"
-        ]
+        complete, _, _ = self.log.read_text().rpartition("\n")  # a line may be half written
+        logged = [orjson.loads(line) for line in complete.splitlines() if line[0] == "{"]
         return [line for line in logged if line["message"].startswith(message)]
 
     def wait_for(self, message: str, count: int = 1) -> list[dict[str, Any]]:
