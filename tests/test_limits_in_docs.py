@@ -249,7 +249,7 @@ INTERNAL = {
     "resolvers/networks/routable_map_cache:MAX_CACHE_BYTES",
     "resolvers/request/errors:MAX_JSON_INTEGER",
     "resolvers/request/context:MAX_KEYS_PER_COMMAND",
-    "resolvers/request/input_rules:MAX_QUOTED_CHARACTERS",
+    "resolvers/request/errors:MAX_QUOTED_CHARACTERS",
     "rest/parameters:MAX_DIGITS",
     "routing/network/door_filter:MAX_BLOCK_PAIRS",
     "routing/network/door_filter:MAX_DOORS_PER_PIECE",
