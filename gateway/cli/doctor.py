@@ -3,11 +3,10 @@
 import asyncio
 import os
 import platform
-import re
 import resource
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from importlib import metadata
 from pathlib import Path
@@ -15,8 +14,10 @@ from typing import Any
 
 import click
 import msgspec
+from packaging.requirements import Requirement
 
 from gateway.cli.tables import build_table, print_table
+from gateway.env_file import env_file_option
 from gateway.errors import TlsError
 from gateway.settings import (
     BYTES_PER_MB,
@@ -31,11 +32,11 @@ MIN_DISK_MB = 100
 GOOD_DISK_MB = 1000
 CERTIFICATE_WARNING = timedelta(days=21)
 _RESERVED_FILES = 256
-_REQUIREMENT_NAME = re.compile(r"[\w.-]+")
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@env_file_option
 @with_options(*STORAGE_OPTIONS, "tls_cert", "tls_key", "behind_proxy", "max_connections")
 def doctor(as_json: bool, **values: Any) -> None:
     """Check versions, disk, certificate, MongoDB and its content; say what to do.
@@ -66,19 +67,27 @@ def _check_machine(settings: Settings) -> Iterator[Finding]:
 
 def _check_packages() -> Finding:
     versions = f"Floorgate {metadata.version('floorgate')}, Python {platform.python_version()}"
-    missing = []
-    for requirement in metadata.requires("floorgate") or ():
-        name = _REQUIREMENT_NAME.match(requirement)
-        if name is None or ";" in requirement:  # of development, or of one platform only
+    if wrong := [*_find_wrong_packages(metadata.requires("floorgate") or ())]:
+        return Finding("versions", "error", f"{versions}; {', '.join(wrong)}", "make setup")
+    return Finding("versions", "ok", versions)
+
+
+def _find_wrong_packages(requirements: Iterable[str]) -> Iterator[str]:
+    """Yield what is wrong with each package that is missing or of another version than needed.
+
+    >>> [*_find_wrong_packages(["pip>=1", "pip>=9999; extra == 'dev'", "no-such-package>=1"])]
+    ['no-such-package is missing']
+    """
+    for requirement in map(Requirement, requirements):
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
             continue
         try:
-            metadata.version(name[0])
+            version = metadata.version(requirement.name)
         except metadata.PackageNotFoundError:
-            missing.append(name[0])
-    if missing:
-        remedy = "make setup"
-        return Finding("versions", "error", f"{versions}; missing: {', '.join(missing)}", remedy)
-    return Finding("versions", "ok", versions)
+            yield f"{requirement.name} is missing"
+        else:
+            if not requirement.specifier.contains(version, prereleases=True):
+                yield f"{requirement.name} is {version} and must be {requirement.specifier}"
 
 
 def _check_disk(data_dir: Path) -> Finding:

@@ -1,10 +1,12 @@
 """`floorgate doctor` says what is wrong with the machine and the database, and what to do."""
 
 import json
+import re
 import resource
 import shutil
 from collections import namedtuple
 from datetime import UTC, datetime, timedelta
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,37 @@ def test_a_mongodb_that_is_down_is_an_error_among_the_other_checks(tmp_path: Pat
     assert found["MongoDB"]["status"] == "error"
     assert "cannot be reached" in found["MongoDB"]["message"]
     assert found["versions"]["status"] == found["data directory"]["status"] == "ok"
+
+
+def test_settings_of_the_gateway_come_from_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "settings"
+    data = tmp_path / "elsewhere"
+    data.mkdir()
+    file.write_text(
+        f"FLOORGATE_WORKERS=2\nFLOORGATE_DATA_DIR={data}\nFLOORGATE_BEHIND_PROXY=true\n"
+        "FLOORGATE_MONGO_URL=mongodb://127.0.0.1:9/\n"
+    )
+    found = examine("--env-file", file, status=1)
+    assert found["data directory"]["message"].startswith(str(data))
+    assert "of the proxy" in found["certificate"]["message"]
+    assert found["MongoDB"]["status"] == "error"
+
+
+def test_packages_of_other_versions_than_the_release_needs_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = [
+        "click>=8.3",
+        "pymongo>=9999",
+        "no-such-package>=1",
+        "pytest>=9999; extra == 'dev'",
+        "orjson>=9999; sys_platform == 'win32'",
+    ]
+    monkeypatch.setattr(metadata, "requires", lambda _: needed)
+    found = examine("--data-dir", tmp_path / "new", status=1)["versions"]
+    assert (found["status"], found["remedy"]) == ("error", "make setup")
+    problem = found["message"].partition("; ")[2]
+    assert re.fullmatch(r"pymongo is \S+ and must be >=9999, no-such-package is missing", problem)
 
 
 @pytest.mark.parametrize(
