@@ -89,6 +89,9 @@ DOCUMENTED = {
     "gateway/graphql:MAX_BODY_BYTES": [
         ("graphql.md", "## Limits", "A request body may have {:,} bytes"),
     ],
+    "gateway/server/supervision/orders:MAX_LONG_TASK_SECONDS": [
+        ("operation.md", "### Reloading", "two hours ({:,} seconds) at the latest"),
+    ],
     "gateway/server/admission:MAX_ARRIVING_BYTES": [
         ("operation.md", "## Connection limits", "together may take {:,} bytes"),
     ],

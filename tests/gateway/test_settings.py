@@ -47,6 +47,7 @@ CHANGED = Settings(
     request_seconds=8,
     log_level="error",
     log_format="text",
+    log_file=Path("gateway.log"),
     graphql_depth=1,
     graphql_aliases=2,
     graphql_tokens=3,
