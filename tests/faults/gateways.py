@@ -33,6 +33,8 @@ class GatewayProcess:
     key: str
     """Of its clients."""
     process: subprocess.Popen[bytes] | None = None
+    log_start: int = 0
+    """Where in the log its last start begins."""
     was_ended: bool = False
     """Whether it was killed or terminated, so that connections ended without a response."""
 
@@ -52,12 +54,15 @@ class GatewayProcess:
             *storage_options(self.mongo_url, self.database, folder),
         ]
         with self.log.open("ab") as log:
+            self.log_start = log.tell()
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, cwd=CHECKOUT, env=environment()
             )
 
     def is_ready(self) -> bool:
-        """Return whether it says that it can serve."""
+        """Return whether it says that it can serve, with all of its workers."""
+        if b"ready http" not in self.log.read_bytes()[self.log_start :]:
+            return False  # one worker may answer while others start
         url = f"http://{HOST}:{self.port}/health/ready"
         with (
             suppress(URLError, OSError),
