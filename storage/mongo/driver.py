@@ -20,7 +20,13 @@ from pymongo import (
     MongoClient,
     UpdateOne,
 )
-from pymongo.errors import BulkWriteError, CollectionInvalid, OperationFailure, PyMongoError
+from pymongo.errors import (
+    BulkWriteError,
+    CollectionInvalid,
+    ConfigurationError,
+    OperationFailure,
+    PyMongoError,
+)
 
 from storage.errors import UnavailableError
 from storage.mongo.connection import DriverName
@@ -82,6 +88,7 @@ BlockingClient: TypeAlias = MongoClient[Document]
 
 _DUPLICATE_KEY_CODE = 11000
 _NAMESPACE_EXISTS_CODE = 48
+_NO_SESSIONS = "Sessions are not supported by this MongoDB deployment"
 _TRANSACTION_RETRY_SECONDS = 120.0
 """How long both drivers run a transaction again, after the drivers' specification."""
 
@@ -219,9 +226,26 @@ async def open_causal_session(client: Client) -> AsyncIterator[Session]:
             yield session
             # Not after an error: what an aborted transaction has read may never have a majority.
             topology.of(client).clock.advance(session.operation_time)
+        except ConfigurationError as error:
+            if str(error) != _NO_SESSIONS:
+                raise
+            await _replace_connections(client)
+            raise UnavailableError("A member of the replica set was starting") from error
         finally:
             if (operation := get_operation()) is not None:
                 operation.end_snapshot()
+
+
+async def _replace_connections(client: Client) -> None:
+    """Have new connections made for what the client does next.
+
+    A connection that was made while a member was starting counts as one without sessions for as
+    long as it lives, also after that member has become the primary. Drivers close such connections
+    for other reasons only, so this uses the pools, which are not public.
+    """
+    pools: Any = vars(client).get("delegate", client)  # Motor's is behind it
+    for server in list(pools._topology._servers.values()):
+        await _await_if_needed(server.pool.reset_without_pause())
 
 
 @asynccontextmanager

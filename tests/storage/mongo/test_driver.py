@@ -171,6 +171,31 @@ async def test_mongodb_ends_a_command_that_takes_too_long(database: Any, mongo_u
 
 
 @pytest.mark.anyio
+def pooled_connections(client: Any) -> list[Any]:
+    servers = vars(client).get("delegate", client)._topology._servers
+    return [each for server in servers.values() for each in server.pool.conns]
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+async def test_a_connection_from_when_a_member_was_starting_is_replaced(
+    mongo_url: str, database_name: str, name: DriverName
+) -> None:
+    client = driver.connect(mongo_url, name)
+    collection = client[database_name]["things"]
+
+    async def insert(session: Any) -> None:
+        await collection.insert_one({}, session=session)
+
+    await driver.run_in_transaction(client, insert)
+    for connection in pooled_connections(client):
+        connection.supports_sessions = False  # as its handshake then says
+    with pytest.raises(UnavailableError):
+        await driver.run_in_transaction(client, insert)
+    await driver.run_in_transaction(client, insert)
+    assert await collection.count_documents({}) == 2
+    await driver.close(client)
+
+
 async def test_a_transaction_that_takes_too_long_is_rolled_back(database: Any) -> None:
     await database["things"].insert_many(MANY)
 
