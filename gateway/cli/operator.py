@@ -11,11 +11,14 @@ from contextlib import suppress
 from typing import TypeVar
 
 from gateway.settings import Settings
-from storage.errors import EmbeddedServerError
+from storage.errors import StorageError, UnavailableError
 from storage.mongo import driver
 from storage.setup.database import open_database
 
 T = TypeVar("T")
+
+PRIMARY_PATIENCE_SECONDS = 30.0
+"""An election takes some 12 seconds; the timeout of one operation may be far longer than this."""
 
 
 def run_with_database(
@@ -35,7 +38,7 @@ def run_with_database(
     async def run() -> T:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
-        failures: list[EmbeddedServerError] = []
+        failures: list[StorageError] = []
         clients: list[driver.Client] = []
 
         async def end() -> None:
@@ -43,10 +46,15 @@ def run_with_database(
                 await driver.close(client)  # else what cleans up would wait for MongoDB
             task.cancel()
 
-        def fail(error: EmbeddedServerError) -> None:
+        def fail(error: StorageError) -> None:
             failures.append(error)
             with suppress(RuntimeError):  # the command has ended in this instant
                 loop.call_soon_threadsafe(lambda: endings.append(loop.create_task(end())))
+
+        async def watch(client: driver.Client) -> None:
+            await driver.wait_for_loss(client, PRIMARY_PATIENCE_SECONDS)
+            seconds = round(PRIMARY_PATIENCE_SECONDS)
+            fail(UnavailableError(f"MongoDB has had no primary for {seconds} seconds"))
 
         endings: list[asyncio.Task[None]] = []
         try:
@@ -54,6 +62,8 @@ def run_with_database(
                 settings.command_connection, timeout_seconds, on_server_failure=fail
             ) as client:
                 clients.append(client)
+                if settings.mongo_url is not None:  # who supervises the embedded one says more
+                    endings.append(loop.create_task(watch(client)))
                 return await work(client[settings.database])
         except BaseException as error:
             if failures:

@@ -5,6 +5,7 @@ has to be awaited, the functions here hide it. Modules outside `storage.mongo` i
 driver only from here.
 """
 
+import asyncio
 import inspect
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -81,6 +82,7 @@ __all__ = [
     "snapshot_taken",
     "start_operation",
     "translate_errors",
+    "wait_for_loss",
 ]
 
 T = TypeVar("T")
@@ -159,6 +161,12 @@ async def ping(client: Client, timeout_seconds: float) -> None:
     with translate_errors(), pymongo.timeout(timeout_seconds):
         members = topology.of(client).choose_members()
         await client.admin.command("ping", read_preference=members)
+
+
+async def wait_for_loss(client: Client, seconds: float) -> None:
+    """Wait until there has been no primary for so long."""
+    while topology.of(client).listener.seconds_without_primary() < seconds:
+        await asyncio.sleep(1)
 
 
 async def close(client: Client) -> None:

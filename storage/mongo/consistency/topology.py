@@ -97,6 +97,11 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         elif self.lost_at is None and self.primary is not None:
             self.lost_at = time.monotonic()
 
+    def seconds_without_primary(self) -> float:
+        """Return how long the primary has been lost; 0 while there is one, or none was ever met."""
+        lost_at = self.lost_at
+        return 0.0 if lost_at is None else time.monotonic() - lost_at
+
     def started(self, event: ServerHeartbeatStartedEvent) -> None:
         """Ignore that a member is asked."""
 
@@ -132,8 +137,7 @@ class Deployment:
         """
         if self.listener.primary is None:
             return ReadPreference.PRIMARY
-        lost_at = self.listener.lost_at
-        if lost_at is not None and time.monotonic() - lost_at > MAX_SECONDS_WITHOUT_PRIMARY:
+        if self.listener.seconds_without_primary() > MAX_SECONDS_WITHOUT_PRIMARY:
             raise UnavailableError("MongoDB has no primary")
         return ReadPreference.PRIMARY_PREFERRED
 

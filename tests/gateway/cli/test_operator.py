@@ -13,6 +13,7 @@ from typing import Any
 import click
 import pytest
 
+from gateway.cli import operator
 from gateway.cli.operations import run_document
 from gateway.cli.operator import run_with_database
 from gateway.settings import Settings
@@ -20,6 +21,7 @@ from storage.catalog import RECORD_TYPES
 from storage.errors import EmbeddedServerError, StorageError, UnavailableError
 from storage.mongo import driver
 from tests.gateway.floorgate_process import floorgate
+from tests.storage.mongo.replica_set_of_three import run_replica_set
 
 pytestmark = pytest.mark.slow
 
@@ -139,6 +141,23 @@ def test_work_ends_at_once_if_its_mongodb_dies_and_cannot_be_restarted(
 
     with pytest.raises(EmbeddedServerError, match=r"port.new: Is a directory"):
         run_with_database(Settings(data_dir=tmp_path, mongo_driver=driver_name), work, 3600)
+
+
+@pytest.mark.parametrize("driver_name", ["motor", "pymongo"])
+def test_work_ends_if_a_mongodb_of_ones_own_stays_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver_name: Any
+) -> None:
+    monkeypatch.setattr(operator, "PRIMARY_PATIENCE_SECONDS", 1.0)
+
+    async def work(database: driver.Database) -> None:
+        for member in members.members:
+            member.kill()
+        await database["assets"].insert_one({})
+
+    with run_replica_set(tmp_path) as members:
+        settings = Settings(mongo_url=members.url, mongo_driver=driver_name)
+        with pytest.raises(UnavailableError, match="no primary for 1 seconds"):
+            run_with_database(settings, work, 3600)
 
 
 @pytest.fixture
