@@ -147,7 +147,9 @@ class Gateway:
         """Return the caller of a request. Raises HttpError."""
         key_cache = self._require_state().key_cache
         started = time.monotonic()
-        caller = await Authenticator(key_cache, self.rate_limiter, self.bad_keys)(request)
+        seconds = self.settings.request_seconds
+        authenticate = Authenticator(key_cache, self.rate_limiter, self.bad_keys, seconds)
+        caller = await authenticate(request)
         request.scope[SCOPE_WAITED_SECONDS] = time.monotonic() - started
         return caller
 

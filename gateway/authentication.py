@@ -1,5 +1,6 @@
 """Authentication: from a request's API key and experimental flags to its caller."""
 
+import asyncio
 import time
 from dataclasses import dataclass
 from typing import Final
@@ -44,6 +45,8 @@ class Authenticator:
     key_cache: ApiKeyCache
     rate_limiter: RateLimiter
     bad_keys: BadKeyThrottle
+    timeout_seconds: float
+    """How long to wait for the database, at most."""
 
     async def __call__(self, request: Request) -> Caller:
         """Return the caller of a request. Raises HttpError 401, 403, 429 or 503."""
@@ -76,9 +79,10 @@ class Authenticator:
         excess = self.bad_keys.charge(client)
         valid_key = None
         try:
-            if excess is None or await self.key_cache.is_stored(key):
-                valid_key = await self.key_cache.get_authenticated_key(key)
-        except UnavailableError as error:
+            async with asyncio.timeout(self.timeout_seconds):
+                if excess is None or await self.key_cache.is_stored(key):
+                    valid_key = await self.key_cache.get_authenticated_key(key)
+        except (UnavailableError, TimeoutError) as error:
             if excess is None:
                 self.bad_keys.refund(client)
             raise service_unavailable_error() from error

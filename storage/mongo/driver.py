@@ -7,6 +7,7 @@ driver only from here.
 
 import asyncio
 import inspect
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -91,6 +92,8 @@ BlockingClient: TypeAlias = MongoClient[Document]
 _DUPLICATE_KEY_CODE = 11000
 _NAMESPACE_EXISTS_CODE = 48
 _NO_SESSIONS = "Sessions are not supported by this MongoDB deployment"
+_MAX_THREADS = 100
+"""In which Motor runs commands, each on a connection: as many as both drivers pool."""
 _TRANSACTION_RETRY_SECONDS = 120.0
 """How long both drivers run a transaction again, after the drivers' specification."""
 
@@ -108,6 +111,9 @@ def connect(
     """
     create: Callable[..., Any] = AsyncMongoClient
     if driver_name == "motor":
+        # Read when it is imported. Its default is ten threads on two cores: when as many commands
+        # wait for a member that has been lost, all others would wait for a thread.
+        os.environ.setdefault("MOTOR_MAX_WORKERS", str(_MAX_THREADS))
         from motor.motor_asyncio import AsyncIOMotorClient as create
     deployment = Deployment.at(url, clock)
     options = _client_options(timeout_seconds)
@@ -144,8 +150,10 @@ def _client_options(timeout_seconds: float) -> dict[str, Any]:
         "retryWrites": True,
         "retryReads": True,
         "serverSelectionTimeoutMS": 2000,
-        # A member that no longer answers counts as lost after both of these together.
-        "heartbeatFrequencyMS": 1000,
+        # A member that no longer answers counts as lost after both of these together. It is asked
+        # and not listened to, so that a reply tells what it had after a known moment.
+        "serverMonitoringMode": "poll",
+        "heartbeatFrequencyMS": 500,
         "connectTimeoutMS": 2000,
         "timeoutMS": round(timeout_seconds * 1000),
     }

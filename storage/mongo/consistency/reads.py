@@ -141,6 +141,11 @@ async def _send(
         primary = deployment.listener.primary
         members = deployment.choose_members()
         safe_time = deployment.listener.get_safe_time()
+        if safe_time is None and snapshot_time is None and deployment.listener.lost_at is not None:
+            if time.monotonic() > deadline:
+                raise UnavailableError("MongoDB has no majority")
+            await asyncio.sleep(_RETRY_SECONDS)
+            continue
         clock = deployment.clock.now()
         is_local = safe_time is not None and snapshot_time in (None, safe_time)
         concern = _build_concern(clock, snapshot_time, is_local=is_local)

@@ -33,6 +33,8 @@ _ATTRIBUTE = "_floorgate_deployment"
 class _LastWrite(NamedTuple):
     term: int
     time: Timestamp
+    asked_at: float
+    """When the member was asked for it."""
 
 
 class PrimaryListener(ServerHeartbeatListener, TopologyListener):
@@ -52,6 +54,8 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         """What the driver knows of the servers; None before it has begun."""
         self._last_writes: dict[Any, _LastWrite] = {}
         """The last write that each member had when it was asked, by address."""
+        self._asked_at: dict[Any, float] = {}
+        """When each member was last asked, by address."""
         self._majority = 1
 
     def succeeded(self, event: ServerHeartbeatSucceededEvent) -> None:
@@ -61,7 +65,9 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         if not isinstance(op_time, dict):
             return
         with self._lock:
-            self._note_last_write(hello.document, _LastWrite(op_time["t"], op_time["ts"]))
+            asked_at = self._asked_at.get(event.connection_id, 0.0)
+            last_write = _LastWrite(op_time["t"], op_time["ts"], asked_at)
+            self._note_last_write(hello.document, last_write)
             primary = event.connection_id, hello.election_id
             if hello.is_writable and primary != self.primary:
                 self._clock.advance(op_time["ts"])
@@ -81,11 +87,15 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
 
         Members that have the last write of the newest term have all before it. No later primary
         can lack what a majority of them has, although none of them knows yet that it is committed.
+        Only what they say since the primary was lost counts: it had acknowledged writes until then,
+        and other gateways may have shown them.
         """
-        if self.lost_at is None:
+        lost_at = self.lost_at
+        if lost_at is None:
             return None
         with self._lock:
-            writes = sorted(self._last_writes.values(), reverse=True)
+            fresh = (write for write in self._last_writes.values() if write.asked_at > lost_at)
+            writes = sorted(fresh, reverse=True)
             newest = [write for write in writes if write.term == writes[0].term]
             return newest[self._majority - 1].time if len(newest) >= self._majority else None
 
@@ -103,7 +113,8 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         return 0.0 if lost_at is None else time.monotonic() - lost_at
 
     def started(self, event: ServerHeartbeatStartedEvent) -> None:
-        """Ignore that a member is asked."""
+        """Remember when a member is asked."""
+        self._asked_at[event.connection_id] = time.monotonic()
 
     def failed(self, event: ServerHeartbeatFailedEvent) -> None:
         """Ignore it: the driver changes the description if that means something."""
