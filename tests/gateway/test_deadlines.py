@@ -1,6 +1,7 @@
 """Both APIs answer 503 to a read that takes too long, and stop it when its client leaves."""
 
 import asyncio
+import dataclasses
 import signal
 from collections.abc import AsyncIterator
 from typing import Any
@@ -9,10 +10,11 @@ import httpx
 import pytest
 
 from resolvers import processed_maps, unit_maps
-from resolvers.administration import imports
+from resolvers.administration import import_and_process
 from resolvers.processes import process_pool
 from resolvers.request.errors import RefusedDocumentError
 from rest import disconnection
+from storage.cache.api_key_cache import ApiKeyCache
 from storage.mongo import driver
 from storage.store import Store
 from tests.fixtures import World, open_client, run_gateway
@@ -54,6 +56,20 @@ async def test_rest_answers_503_at_the_deadline(impatient: httpx.AsyncClient, ha
     response = await impatient.get("/v1/units")
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")
     assert "took over 0.05 seconds" in response.json()["message"]
+    assert hang.ended.is_set()
+
+
+@pytest.mark.parametrize("path", ["/v1/units", "/graphql?query={__typename}"])
+async def test_a_key_that_cannot_be_looked_up_in_time_is_503(
+    world: World, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    hang = Hang()
+    async with run_gateway(world.settings()) as gateway:
+        gateway.settings = dataclasses.replace(gateway.settings, request_seconds=0.05)  # type: ignore[arg-type]
+        monkeypatch.setattr(ApiKeyCache, "get_authenticated_key", hang.list_page)
+        async with open_client(gateway, world.keys.full) as client:
+            response = await client.get(path)
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
     assert hang.ended.is_set()
 
 
@@ -102,7 +118,7 @@ async def test_an_import_and_the_processing_of_a_map_have_no_deadline(
         remaining.append(driver.remaining_seconds())
         raise RefusedDocumentError("no")
 
-    monkeypatch.setattr(imports, "import_catalog", refuse)
+    monkeypatch.setattr(import_and_process, "import_catalog", refuse)
     monkeypatch.setattr(processed_maps, "process_with_other_maps", refuse)
     async with (
         run_gateway(world.settings()) as gateway,

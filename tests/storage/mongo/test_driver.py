@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +13,7 @@ from pymongo.uri_parser import parse_uri
 from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
+from storage.mongo.driver import _await_if_needed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -98,6 +99,27 @@ async def test_a_read_whose_connection_is_lost_is_made_again(
                 {"_id": 1}
             ]
         await driver.close(client)
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+async def test_commands_that_wait_keep_no_other_waiting(
+    mongo_url: str, database_name: str, name: DriverName
+) -> None:
+    client = driver.connect(mongo_url, name, timeout_seconds=60)
+    database: Any = client[database_name]
+    async with AsyncExitStack() as held:
+        streams = []
+        for _ in range(20):
+            stream = await held.enter_async_context(
+                await _await_if_needed(database.watch(max_await_time_ms=30_000))
+            )
+            streams.append(asyncio.create_task(stream.try_next()))
+        await asyncio.sleep(0)
+        assert await database.command("ping")
+        assert not any(task.done() for task in streams)
+        await database["things"].insert_one({})
+        assert all(await asyncio.gather(*streams))
+    await driver.close(client)
 
 
 @pytest.mark.parametrize("name", DRIVERS)
