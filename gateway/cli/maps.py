@@ -1,6 +1,5 @@
 """`floorgate maps process`: make a map routable."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,14 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from gateway.cli.operator import run_with_database
 from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
 from parsing.plans import PLAN_FORMATS
 from resolvers.processing.other_maps import process_with_other_maps
 from resolvers.processing.pipeline import ProcessingOutcome, ProcessingRequest
 from resolvers.processing.stale_networks import NETWORK_POLICIES, REPROCESS
 from resolvers.request.errors import NotFoundError, RequestError
-from storage.setup.database import open_database
+from storage.mongo import driver
 from storage.store import Store
 
 TIMEOUT_SECONDS = 60.0
@@ -117,20 +117,19 @@ def _read_sources(sources: tuple[Path, ...]) -> dict[str, bytes]:
 def _run_processing(
     settings: Settings, request: ProcessingRequest, networks: str
 ) -> ProcessingOutcome:
-    async def run(bar: Progress) -> ProcessingOutcome:
-        task = bar.add_task("processing", total=1.0)
-
-        def progress(share: float, step: str) -> None:
-            bar.update(task, completed=share, description=step)
-
-        async with open_database(settings.command_connection, TIMEOUT_SECONDS) as client:
-            store = Store(client, settings.database)
-            return await process_with_other_maps(store, request, networks, progress)
-
     console = Console(stderr=True)
     try:
         with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-            return asyncio.run(run(bar))
+            task = bar.add_task("processing", total=1.0)
+
+            def progress(share: float, step: str) -> None:
+                bar.update(task, completed=share, description=step)
+
+            async def work(database: driver.Database) -> ProcessingOutcome:
+                store = Store(database.client, database.name)
+                return await process_with_other_maps(store, request, networks, progress)
+
+            return run_with_database(settings, work, TIMEOUT_SECONDS)
     except NotFoundError as error:
         raise click.ClickException(
             f"there is no map {request.map_id!r}: pass a floor plan as SOURCE to create it"

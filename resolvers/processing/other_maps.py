@@ -13,10 +13,11 @@ from resolvers.processing.stale_networks import (
     REPROCESS,
     settle_stale_networks,
 )
-from resolvers.request.errors import RefusedDocumentError
+from resolvers.request.errors import RefusedDocumentError, RequestError
 from resolvers.request.input_rules import OneOf, argument
 from routing.processing import ProcessingProgress, ignore_progress
 from storage.administration.audit import Origin
+from storage.errors import StorageError
 from storage.routing_inputs import StaleNetwork
 from storage.store import Store
 
@@ -54,7 +55,7 @@ async def process_with_other_maps(
         outcome = await process_and_publish(
             store, request, progress, origin, pool, owner, withdrawn
         )
-    except RefusedDocumentError as error:
+    except (RequestError, StorageError) as error:
         if notes := await settle():
             raise RefusedDocumentError("; ".join([str(error), *notes])) from error
         raise

@@ -80,6 +80,7 @@ __all__ = [
     "ping",
     "remaining_seconds",
     "run_in_transaction",
+    "run_on_one_primary",
     "snapshot_taken",
     "start_operation",
     "translate_errors",
@@ -94,6 +95,7 @@ _NAMESPACE_EXISTS_CODE = 48
 _NO_SESSIONS = "Sessions are not supported by this MongoDB deployment"
 _MAX_THREADS = 100
 """In which Motor runs commands, each on a connection: as many as both drivers pool."""
+_POLL_SECONDS = 0.02
 _TRANSACTION_RETRY_SECONDS = 120.0
 """How long both drivers run a transaction again, after the drivers' specification."""
 
@@ -166,8 +168,13 @@ def get_clock(client: Client) -> ClusterClock:
 
 async def ping(client: Client, timeout_seconds: float) -> None:
     """Check that MongoDB can be read within `timeout_seconds`. Raises UnavailableError."""
+    deployment, deadline = topology.of(client), time.monotonic() + timeout_seconds
+    while not deployment.is_readable():
+        if time.monotonic() > deadline:
+            raise UnavailableError("MongoDB has no majority")
+        await asyncio.sleep(_POLL_SECONDS)
     with translate_errors(), pymongo.timeout(timeout_seconds):
-        members = topology.of(client).choose_members()
+        members = deployment.choose_members()
         await client.admin.command("ping", read_preference=members)
 
 
@@ -203,6 +210,24 @@ async def create_collection(database: Database, name: str, validator: Document) 
     except OperationFailure as error:  # created between that look and the command
         if error.code != _NAMESPACE_EXISTS_CODE:
             raise
+
+
+async def run_on_one_primary(
+    database: Database, collection: str, work: Callable[[], Awaitable[T]]
+) -> T:
+    """Run `work`, and again if there was another primary meanwhile; return its result.
+
+    For reads that must lack nothing: a new primary may for seconds return less than the one before
+    has acknowledged, except to reads that follow the clock, such as that of `collection` here.
+    """
+    listener = topology.of(database.client).listener
+    while True:
+        await find_documents(database, collection, {}, {"_id": 1}, limit=1)
+        primary = listener.primary
+        await find_documents(database, collection, {}, {"_id": 1}, limit=1)
+        result = await work()
+        if listener.primary == primary:
+            return result
 
 
 async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:

@@ -44,7 +44,7 @@ class Lease:
         await self._collection.update_one(
             self._filter, {"$setOnInsert": {"expires": self.EXPIRED_AT}}, upsert=True
         )
-        sent_at = time.monotonic()
+        sent_at = _now()
         document = await self._collection.find_one_and_update(
             {**self._filter, "$expr": {"$lt": ["$expires", "$$NOW"]}},
             [{"$set": {"holder": self.holder, "expires": _expiry_expression()}}],
@@ -53,7 +53,7 @@ class Lease:
         if document is None:
             return False
         self._set_held(document, sent_at)
-        if time.monotonic() > self._valid_until:
+        if _now() > self._valid_until:
             # The command has waited for a transaction that the dead holder had left open.
             await self.update({})
         return True
@@ -71,7 +71,7 @@ class Lease:
 
     async def update(self, fields: Document, session: Session | None = None) -> None:
         """Set fields of the lease document and renew the lease. Raises `lost_error()`."""
-        sent_at = time.monotonic()
+        sent_at = _now()
         document = await self._collection.find_one_and_update(
             {**self._filter, "holder": self.holder},
             [{"$set": {**fields, "expires": _expiry_expression()}}],
@@ -95,7 +95,7 @@ class Lease:
         Call it right before every write: a process that was suspended (SIGSTOP, a sleeping
         laptop) must not write when it resumes.
         """
-        if time.monotonic() > self._valid_until:
+        if _now() > self._valid_until:
             raise self.lost_error()
 
     def lost_error(self) -> StorageError:
@@ -122,6 +122,11 @@ class Lease:
         # Counted from before the command, so that this deadline passes before the server's.
         self._valid_until = sent_at + LEASE_SECONDS
         self.document = document
+
+
+def _now() -> float:
+    """Return seconds of a clock that goes on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _expiry_expression() -> Document:

@@ -181,7 +181,8 @@ class Deployment:
             leases = database[LEASE_COLLECTION]
             unfinished = {"state": {"$in": ["staging", "applying"]}}
             wait_until(lambda: leases.find_one(unfinished) is None, "imports are finished")
-        self.figures["import finished"] = time.monotonic() - started
+        longest = self.figures.get("import finished", 0.0)
+        self.figures["import finished"] = max(longest, time.monotonic() - started)
 
     def _await_no_import_at_last(self) -> None:
         try:

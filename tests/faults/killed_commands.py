@@ -55,10 +55,14 @@ def kill_import(deployment: Deployment) -> None:
                 "the import writes",
             )
             time.sleep(random.random() / 10)
+            is_hit = run.poll() is None
             run.kill()
-            return True
+            return is_hit
 
-        _import_until(deployment, wait_and_kill)
+        for _ in range(MAX_ATTEMPTS):
+            if _import_until(deployment, wait_and_kill):
+                return
+        raise AssertionError("no import was killed while it wrote")
 
 
 def kill_publishing_import(deployment: Deployment) -> None:
@@ -88,10 +92,12 @@ def _import_until(deployment: Deployment, kill: Callable[[Command], bool]) -> bo
         killed = time.monotonic()
         bulk = {"_id": {"$in": units}}
         deployment.await_no_import()
-        versions = {unit["name"] for unit in database["units"].find(bulk)}
-        if len(versions) > 1:
+        found = [unit["name"] for unit in database["units"].find(bulk)]
+        versions = {*found}
+        if len(versions) > 1 or len(found) not in (0, len(units)):
             deployment.problems.append(
-                f"half an import after {time.monotonic() - killed:.1f} s: {sorted(versions)}"
+                f"half an import after {time.monotonic() - killed:.1f} s:"
+                f" {len(found)} of {len(units)} units, {sorted(versions)}"
             )
         return is_hit
 

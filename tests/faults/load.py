@@ -28,6 +28,8 @@ from tests.faults.http_client import HttpConnection, NoResponseError, NotSentErr
 
 READ_PAUSE, WRITE_PAUSE, IMPORT_PAUSE = 0.05, 0.08, 0.5
 LEAVE_SECONDS = 0.03
+EXPECTED_CODES = {"SERVICE_UNAVAILABLE", "DEADLINE_EXCEEDED"}
+"""Of errors in a GraphQL response, which is 200 if only a field has failed."""
 CACHED_PER_PAGE = 10_000
 """Others are read once."""
 KEY_END_SECONDS = 1.0
@@ -206,7 +208,12 @@ class Client:
         response = await self.send(kind, "POST", "/graphql", body, _GRAPHQL)
         if response is None or response.status != 200:
             return None
-        return response.json()["data"]
+        result = response.json()
+        if not EXPECTED_CODES.issuperset(
+            error["extensions"]["code"] for error in result.get("errors", ())
+        ):
+            self.recorder.requests[-1] = replace(self.recorder.requests[-1], status=500)
+        return result["data"]
 
 
 Step = Callable[[Client], Coroutine[Any, Any, None]]

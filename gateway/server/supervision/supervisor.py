@@ -107,13 +107,25 @@ class Supervisor:
             for worker in self._workers + self._retired:
                 worker.read_channel()
             self._reap_workers()
-            if not self._is_complete and all(worker.is_ready for worker in self._workers):
+            if not self._is_complete and self._all_are_ready():
                 self._complete_start()
             self._continue_reload(signals)
             while self._exit_times and self._exit_times[0] + _RESPAWN_SECONDS <= time.monotonic():
                 self._exit_times.pop(0)
-                self._start_worker()
+                self._respawn_worker()
             self._selector.select(self._seconds_until_due())
+
+    def _all_are_ready(self) -> bool:
+        is_whole = len(self._workers) == self._worker_count
+        return is_whole and all(worker.is_ready for worker in self._workers)
+
+    def _respawn_worker(self) -> None:
+        """Start a worker in the place of a dead one; later if the machine has no room for it."""
+        try:
+            self._start_worker()
+        except OSError as error:
+            _logger.error("A worker could not be started", extra={"fields": {"reason": str(error)}})
+            self._exit_times.append(time.monotonic())
 
     def _start_worker(self) -> None:
         taken = {worker.slot_number for worker in self._all_workers}
@@ -226,7 +238,11 @@ class Supervisor:
             self._reload_requested = False
             _logger.info("Reloading")
             systemd.notify_reloading()
-            self._check = ProgramCheck(self._build_handover())
+            try:
+                self._check = ProgramCheck(self._build_handover())
+            except OSError as error:
+                _log_failed_reload(f"The new program could not be checked: {error}")
+                systemd.notify_ready()
 
     def _build_handover(self) -> Handover:
         return Handover(

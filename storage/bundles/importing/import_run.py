@@ -193,6 +193,13 @@ class ImportRun:
 
     async def apply(self, total: int | None) -> None:
         """Write the changes of the staged members. Repeating it changes nothing more."""
+
+        async def write_all() -> None:
+            await self._write_all(total)
+
+        await driver.run_on_one_primary(self._database, MAPS.name, write_all)
+
+    async def _write_all(self, total: int | None) -> None:
         writer = PipelinedWriter()
         done = 0
         try:
@@ -228,7 +235,11 @@ class ImportRun:
         self._lease.check_held()
         await self._staging.drop_all()
         maps = self._database[MAPS.name]
-        used = [digest for field in MAP_FILE_FIELDS for digest in await maps.distinct(field)]
+
+        async def list_used_files() -> list[str]:
+            return [digest for field in MAP_FILE_FIELDS for digest in await maps.distinct(field)]
+
+        used = await driver.run_on_one_primary(self._database, MAPS.name, list_used_files)
         await files.delete_unused_files(self._database, used)
         await self._lease.finish()
 

@@ -94,7 +94,9 @@ async def _read_whole(
     else:  # in a transaction, its first command sets the read concern of all
         reply = await database.command(command, session=session)
     if cursor_id := reply["cursor"]["id"]:
-        await database.command("killCursors", collection, cursors=[cursor_id], session=session)
+        members = None if session else topology.of(database.client).choose_members()
+        kill = {"killCursors": collection, "cursors": [cursor_id]}
+        await database.command(kill, session=session, read_preference=members)
         return None
     documents: list[Document] = reply["cursor"]["firstBatch"]
     return documents
@@ -141,7 +143,7 @@ async def _send(
         primary = deployment.listener.primary
         members = deployment.choose_members()
         safe_time = deployment.listener.get_safe_time()
-        if safe_time is None and snapshot_time is None and deployment.listener.lost_at is not None:
+        if snapshot_time is None and not deployment.is_readable():
             if time.monotonic() > deadline:
                 raise UnavailableError("MongoDB has no majority")
             await asyncio.sleep(_RETRY_SECONDS)

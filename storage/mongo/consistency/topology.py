@@ -141,6 +141,10 @@ class Deployment:
         clock = clock or ClusterClock()
         return cls(url, clock, PrimaryListener(clock))
 
+    def is_readable(self) -> bool:
+        """Return whether there is a primary, or it is known what a majority has without one."""
+        return self.listener.lost_at is None or self.listener.get_safe_time() is not None
+
     def choose_members(self) -> _ServerMode:
         """Return the read preference: a secondary may answer while a known primary is lost.
 

@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import FrozenInstanceError, fields
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,7 @@ def test_a_configuration_survives_pickling_for_worker_processes() -> None:
         headers=(("x-content-type-options", "nosniff"),),
         log_level="debug",
         log_format="text",
+        log_file=Path("gateway.log"),
     )
     copy: ServerConfig = pickle.loads(pickle.dumps(config))
     for field in fields(ServerConfig):

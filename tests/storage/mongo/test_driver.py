@@ -13,6 +13,7 @@ from pymongo.uri_parser import parse_uri
 from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
+from storage.mongo.consistency import topology
 from storage.mongo.driver import _await_if_needed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -193,6 +194,24 @@ async def test_mongodb_ends_a_command_that_takes_too_long(database: Any, mongo_u
 
 
 @pytest.mark.anyio
+async def test_reads_that_met_a_new_primary_are_made_again(
+    mongo_url: str, database_name: str
+) -> None:
+    client = driver.connect(mongo_url)
+    listener = topology.of(client).listener
+    primaries: list[Any] = []
+
+    async def work() -> int:
+        primaries.append(listener.primary)
+        if len(primaries) == 1:  # as if another had been elected in between
+            listener.primary = None
+        return len(primaries)
+
+    assert await driver.run_on_one_primary(client[database_name], "assets", work) >= 2
+    assert primaries[0] is not None
+    await driver.close(client)
+
+
 def pooled_connections(client: Any) -> list[Any]:
     servers = vars(client).get("delegate", client)._topology._servers
     return [each for server in servers.values() for each in server.pool.conns]

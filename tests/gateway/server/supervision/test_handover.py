@@ -1,5 +1,6 @@
 """What passes from one program to the next, and from systemd to the first."""
 
+import errno
 import os
 import signal
 import socket
@@ -107,10 +108,16 @@ def test_a_socket_of_systemd_is_served_and_systemd_is_told(start: Start, tmp_pat
             process.wait()
 
 
-def test_a_worker_that_says_so_is_given_time_for_its_long_task() -> None:
-    config, before = ServerConfig(small_app.create), handover()
+@pytest.fixture
+def supervisor() -> Supervisor:
+    """A supervisor that has taken over from a program without workers."""
+    before = handover()
     before.workers = []
-    supervisor = Supervisor(config, [], workers=1, on_ready=lambda: None, predecessor=before)
+    config = ServerConfig(small_app.create)
+    return Supervisor(config, [], workers=1, on_ready=lambda: None, predecessor=before)
+
+
+def test_a_worker_that_says_so_is_given_time_for_its_long_task(supervisor: Supervisor) -> None:
     theirs, ours = socket.socketpair()
     with theirs, ours:
         worker = WorkerProcess(AdoptedProcess(0), ours, 0, READY_MESSAGE)
@@ -118,3 +125,37 @@ def test_a_worker_that_says_so_is_given_time_for_its_long_task() -> None:
         theirs.sendall(LONG_TASKS_MESSAGE)
         worker.read_channel()
         assert supervisor._kill_time(worker) == killed_at + MAX_LONG_TASK_SECONDS
+
+
+def fail_for_lack_of_memory(*_: Any, **__: Any) -> Any:
+    raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+
+def test_a_worker_that_the_machine_has_no_room_for_is_started_later(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(WorkerProcess, "start", fail_for_lack_of_memory)
+    supervisor._respawn_worker()
+    assert len(supervisor._exit_times) == 1
+    assert caplog.messages == ["A worker could not be started"]
+
+
+def test_a_reload_that_cannot_be_checked_fails_and_the_service_goes_on(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    monkeypatch.setattr(subprocess, "Popen", fail_for_lack_of_memory)
+    monkeypatch.setattr(supervisor, "_build_handover", handover)
+    supervisor._is_complete = supervisor._reload_requested = True
+    with socket.socket() as signals:
+        supervisor._continue_reload(signals)
+    assert caplog.messages == ["Reloading", "The reload failed, and the service goes on as before"]
+    assert supervisor._check is None
+
+
+def test_a_start_is_complete_only_with_all_workers(supervisor: Supervisor) -> None:
+    assert not supervisor._all_are_ready()
+    theirs, ours = socket.socketpair()
+    with theirs, ours:
+        supervisor._workers.append(WorkerProcess(AdoptedProcess(0), ours, 0, READY_MESSAGE))
+        assert supervisor._all_are_ready()
