@@ -93,8 +93,10 @@ BlockingClient: TypeAlias = MongoClient[Document]
 _DUPLICATE_KEY_CODE = 11000
 _NAMESPACE_EXISTS_CODE = 48
 _NO_SESSIONS = "Sessions are not supported by this MongoDB deployment"
-_MAX_THREADS = 100
-"""In which Motor runs commands, each on a connection: as many as both drivers pool."""
+# Motor reads it when it is imported. Its default is ten threads on two cores: when as many commands
+# wait for a member that has been lost, all others would wait for a thread. The drivers pool 100
+# connections.
+os.environ.setdefault("MOTOR_MAX_WORKERS", "100")
 _POLL_SECONDS = 0.02
 _TRANSACTION_RETRY_SECONDS = 120.0
 """How long both drivers run a transaction again, after the drivers' specification."""
@@ -113,9 +115,6 @@ def connect(
     """
     create: Callable[..., Any] = AsyncMongoClient
     if driver_name == "motor":
-        # Read when it is imported. Its default is ten threads on two cores: when as many commands
-        # wait for a member that has been lost, all others would wait for a thread.
-        os.environ.setdefault("MOTOR_MAX_WORKERS", str(_MAX_THREADS))
         from motor.motor_asyncio import AsyncIOMotorClient as create
     deployment = Deployment.at(url, clock)
     options = _client_options(timeout_seconds)

@@ -109,6 +109,7 @@ async def test_commands_that_wait_keep_no_other_waiting(
     client = driver.connect(mongo_url, name, timeout_seconds=60)
     database: Any = client[database_name]
     async with AsyncExitStack() as held:
+        held.push_async_callback(driver.close, client)
         streams = []
         for _ in range(20):
             stream = await held.enter_async_context(
@@ -120,7 +121,6 @@ async def test_commands_that_wait_keep_no_other_waiting(
         assert not any(task.done() for task in streams)
         await database["things"].insert_one({})
         assert all(await asyncio.gather(*streams))
-    await driver.close(client)
 
 
 @pytest.mark.parametrize("name", DRIVERS)
