@@ -125,7 +125,7 @@ def _open_output(archive: Path) -> Iterator[BinaryIO]:
 
 
 def _remove_leftovers(archive: Path) -> None:
-    """Remove what backups to this archive have left that were killed: nobody has it locked."""
+    """Remove the unlocked partial files of killed backups to this archive."""
     for leftover in archive.parent.glob(f".{glob.escape(archive.name)}.*.partial"):
         with suppress(OSError):  # another user's, or removed meanwhile
             descriptor = os.open(leftover, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -29,7 +29,7 @@ TIMEOUT_SECONDS = 120.0
     type=click.Choice(NETWORK_POLICIES),
     default=REPROCESS,
     show_default=True,
-    help="What becomes of routable maps that the import changes: process them again, or withdraw"
+    help="What happens to routable maps that the import changes: process them again, or withdraw"
     " their networks.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")

@@ -56,8 +56,8 @@ def maps() -> None:
     type=click.Choice(NETWORK_POLICIES),
     default=REPROCESS,
     show_default=True,
-    help="What becomes of other routable maps whose floors the plan changes: process them again, or"
-    " withdraw their networks.",
+    help="What happens to other routable maps if the plan changes their floors: process them again,"
+    " or withdraw their networks.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @with_options(*STORAGE_OPTIONS)

@@ -156,7 +156,7 @@ class UvicornServer(uvicorn.Server):
             self._long_tasks_until = min(self._long_tasks_until, now + drain_seconds)
             self._idle_seconds = min(_IDLE_SECONDS, drain_seconds / 2)
             self._on_stop()
-            if is_first and sig == signal.SIGTERM:  # nobody balances what a terminal stops
+            if is_first and sig == signal.SIGTERM:  # Ctrl-C involves no balancer
                 self._accept_until = now + self._server_config.drain_notice_seconds
         if self._serve_task is not None and not self.started:  # do not wait for the start
             self._serve_task.get_loop().call_soon_threadsafe(self._serve_task.cancel)

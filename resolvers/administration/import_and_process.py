@@ -1,4 +1,4 @@
-"""Import of bundles as operators ask for it: what becomes of networks that no longer match."""
+"""Import of bundles, and reprocessing of the maps whose networks no longer match."""
 
 from collections.abc import Sequence
 

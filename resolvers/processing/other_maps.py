@@ -1,4 +1,4 @@
-"""Processing of a map together with the other maps whose networks its plan makes stale."""
+"""Process a map, and reprocess other maps whose networks its plan has made stale."""
 
 from typing import Annotated, TypeAlias
 
@@ -24,7 +24,7 @@ from storage.store import Store
 NetworkPolicyArgument: TypeAlias = Annotated[
     str,
     argument(
-        "What becomes of routable maps whose drawing, scale, floors or locations change:"
+        "What happens to routable maps whose drawing, scale, floors or locations change:"
         " `reprocess` processes them again, if their drawing is stored; otherwise, and with"
         " `withdraw`, they are not routable until they are processed.",
         OneOf(*NETWORK_POLICIES),
@@ -55,9 +55,12 @@ async def process_with_other_maps(
         outcome = await process_and_publish(
             store, request, progress, origin, pool, owner, withdrawn
         )
-    except (RequestError, StorageError) as error:
+    except RefusedDocumentError as error:
         if notes := await settle():
             raise RefusedDocumentError("; ".join([str(error), *notes])) from error
+        raise
+    except (RequestError, StorageError):  # such as 503, which stays what it is
+        await settle()
         raise
     outcome.report["notes"] += await settle()
     return outcome

@@ -1,4 +1,4 @@
-"""What becomes of maps whose networks an import or the plan of another map has made stale.
+"""What happens to maps whose networks an import or the plan of another map has made stale.
 
 Imports the packages for routing only if a map is processed: they take most of a second.
 """

@@ -12,8 +12,7 @@ from storage.cache.write_counter import CounterSlot
 READY_MESSAGE = b"\0"
 """Written by a worker to its channel once it serves. Anything else is its start-up error."""
 LONG_TASKS_MESSAGE = b"\1"
-"""Written by a retired worker whose drain seconds are over, and which still imports or processes a
-map."""
+"""Written by a retired worker that still imports or processes a map after its drain seconds."""
 EXIT_START_FAILED = 3
 """Exit status of a worker process if its application did not start."""
 EXIT_FORCED = 128 + signal.SIGINT

@@ -1,4 +1,4 @@
-"""The plan of one map may change the floors of others: what becomes of these is reported."""
+"""The plan of one map may change the floors of others: what happens to these is reported."""
 
 import json
 import logging
@@ -13,7 +13,7 @@ from resolvers.processing.other_maps import process_with_other_maps
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.errors import RefusedDocumentError
 from storage import networks
-from storage.errors import NetworkOutdatedError
+from storage.errors import NetworkOutdatedError, UnavailableError
 from storage.routing_inputs import list_stale_networks
 from storage.store import Store
 from tests.fixtures import World, data_of, gateway_client
@@ -67,19 +67,35 @@ async def test_or_they_are_withdrawn_if_the_operator_chose_that(
     assert withdrawn["ids"] == ["tower"]
 
 
+@pytest.mark.parametrize(
+    ("error", "raised_type", "message"),
+    [
+        (
+            NetworkOutdatedError("the map has changed"),
+            RefusedDocumentError,
+            f"the map has changed; {AGAIN}",
+        ),
+        (UnavailableError("MongoDB is lost"), UnavailableError, "MongoDB is lost"),
+    ],
+    ids=["changed", "unavailable"],
+)
 async def test_they_are_settled_also_if_the_map_itself_cannot_be_published(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    raised_type: type[Exception],
+    message: str,
 ) -> None:
     async def refuse(_: Any, map_id: str, *__: Any) -> None:
         if map_id == "annex":
-            raise NetworkOutdatedError("the map has changed")
+            raise error
         await publish(_, map_id, *__)
 
     publish = networks.publish_network
     monkeypatch.setattr(networks, "publish_network", refuse)
-    with pytest.raises(RefusedDocumentError) as raised:
+    with pytest.raises(raised_type) as raised:
         await process_with_other_maps(store, GIVEN)
-    assert str(raised.value) == f"the map has changed; {AGAIN}"
+    assert str(raised.value) == message
     assert await stale_maps(store) == []
 
 
