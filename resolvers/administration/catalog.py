@@ -16,6 +16,7 @@ from storage.bundles.importing.import_bundles import (
 from storage.bundles.reading.batches import BundleSource
 from storage.bundles.reading.sources import SourceError
 from storage.mongo import driver
+from storage.publication import Publication
 
 
 async def import_catalog(
@@ -25,11 +26,12 @@ async def import_catalog(
     dry_run: bool = False,
     progress: ImportProgressCallback = ignore_progress,
     origin: Origin | None = None,
+    publication: Publication | None = None,
 ) -> ImportSummary:
-    """Import bundles: all of them, or nothing.
+    """Import bundles: all of them, or nothing. Publish a network of one of their maps with them.
 
     Drawings are parsed in a process of this import, so that they wait for no others. Raises
-    BundleError, ImportRunningError, ServiceBusyError and UnavailableError.
+    BundleError, NetworkOutdatedError, ImportRunningError, ServiceBusyError and UnavailableError.
     """
     async with ProcessPool(1) as pool:
 
@@ -50,4 +52,5 @@ async def import_catalog(
             dry_run=dry_run,
             progress=progress,
             origin=origin,
+            publication=publication,
         )

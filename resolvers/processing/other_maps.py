@@ -13,12 +13,9 @@ from resolvers.processing.stale_networks import (
     REPROCESS,
     settle_stale_networks,
 )
-from resolvers.request.errors import RefusedDocumentError, RequestError
 from resolvers.request.input_rules import OneOf, argument
 from routing.processing import ProcessingProgress, ignore_progress
 from storage.administration.audit import Origin
-from storage.errors import StorageError
-from storage.routing_inputs import StaleNetwork
 from storage.store import Store
 
 NetworkPolicyArgument: TypeAlias = Annotated[
@@ -46,21 +43,8 @@ async def process_with_other_maps(
 
     Raises what `process_and_publish` does.
     """
-    withdrawn: list[StaleNetwork] = []
-
-    async def settle() -> list[str]:
-        return await settle_stale_networks(store, withdrawn, networks, origin, pool, owner)
-
-    try:
-        outcome = await process_and_publish(
-            store, request, progress, origin, pool, owner, withdrawn
-        )
-    except RefusedDocumentError as error:
-        if notes := await settle():
-            raise RefusedDocumentError("; ".join([str(error), *notes])) from error
-        raise
-    except (RequestError, StorageError):  # such as 503, which stays what it is
-        await settle()
-        raise
-    outcome.report["notes"] += await settle()
+    outcome = await process_and_publish(store, request, progress, origin, pool, owner)
+    outcome.report["notes"] += await settle_stale_networks(
+        store, outcome.stale_networks, networks, origin, pool, owner
+    )
     return outcome

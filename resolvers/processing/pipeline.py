@@ -14,6 +14,7 @@ from resolvers.locations import get_unit_id
 from resolvers.networks import routable_maps
 from resolvers.networks.routable_maps import to_placement
 from resolvers.plans.location_matching import ExistingLocation
+from resolvers.plans.records import RecordDict
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.processes.worker_process import WorkerDiedError
 from resolvers.processing.network_build import (
@@ -35,7 +36,7 @@ from storage.floors import FLOORS
 from storage.locations import Location
 from storage.maps import FOOT_ROUTING, MAPS, WHEELCHAIR_ROUTING, Map
 from storage.mongo import driver, files
-from storage.networks import BuiltFrom
+from storage.publication import BuiltFrom, Publication
 from storage.records.visibility import ALL_ASSETS
 from storage.routing_inputs import RoutingInputs, StaleNetwork, position_of
 from storage.store import Store
@@ -64,6 +65,8 @@ class ProcessingOutcome:
     report: dict[str, Any]
     published: bool
     pictures: dict[str, str]
+    stale_networks: Sequence[StaleNetwork] = ()
+    """The networks of other maps that the floors of the plan have made stale."""
 
 
 async def process_and_publish(
@@ -73,18 +76,15 @@ async def process_and_publish(
     origin: Origin | None = None,
     pool: ProcessPool | None = None,
     owner: str = "",
-    withdrawn: list[StaleNetwork] | None = None,
 ) -> ProcessingOutcome:
     """Make a map routable, or say in the report why it is not.
 
     The work is done in a process of the pool, by default one of its own, on behalf of the owner.
 
     Nothing changes before the last step, and then readers see the new version at once. A plan that
-    is not the map's own drawing brings map, asset, floors and units with it. If no two locations
-    reach each other, nothing is published and an earlier network is withdrawn.
-
-    The floors of a plan may make networks of other maps stale. Their networks are withdrawn, and
-    added to `withdrawn`, also if an error is raised afterwards.
+    is not the map's own drawing brings map, asset, floors and units with it; they and the network
+    are one import. If no two locations reach each other, nothing is published and an earlier
+    network is withdrawn.
 
     Raises NotFoundError, InvalidInputError, RefusedDocumentError, ImportRunningError,
     ServiceBusyError, UnavailableError.
@@ -95,7 +95,7 @@ async def process_and_publish(
         task, built_from = await _prepare_task(store, request)
         built = await _build(task, progress, pool, owner)
         try:
-            return await _publish(store.database, task, built, built_from, origin, withdrawn)
+            return await _publish(store, task, built, built_from, origin)
         except NetworkOutdatedError as error:  # an import has changed the map meanwhile
             if attempt == MAX_ATTEMPTS - 1:
                 raise RefusedDocumentError(str(error)) from error
@@ -121,27 +121,28 @@ async def _build(
 
 
 async def _publish(
-    database: driver.Database,
-    task: BuildTask,
-    built: BuiltNetwork,
-    built_from: BuiltFrom,
-    origin: Origin | None,
-    withdrawn: list[StaleNetwork] | None,
+    store: Store, task: BuildTask, built: BuiltNetwork, built_from: BuiltFrom, origin: Origin | None
 ) -> ProcessingOutcome:
     """Publish a network, or withdraw that of the map. Raises NetworkOutdatedError."""
-    refusal = _describe_shortfall(built.report, task.request.require)
-    if refusal is None and built.report["modes"]:
-        stale = await _import_directory(database, task, built, origin)
-        if withdrawn is not None:
-            withdrawn += stale
-        await _publish_map(database, task, built, built_from, origin)
+    map_id, report = task.request.map_id, built.report
+    stale: Sequence[StaleNetwork] = ()
+    refusal = _describe_shortfall(report, task.request.require)
+    if refusal is None and report["modes"]:
+        tier = TIERS[report["modes"][-1]]
+        locations = msgspec.convert(built.locations, list[Location])
+        publication = Publication(
+            map_id, built.network, tier, report, locations, built_from, origin
+        )
+        if built.directory:
+            stale = await _import_directory(store, task, built.directory, publication)
+        else:
+            await networks.publish_network(store.database, publication)
     elif refusal is None:
         refusal = networks.UNROUTABLE
-        map_id, report = task.request.map_id, built.report
-        if await networks.withdraw_network(database, map_id, report, origin, built_from):
+        if await networks.withdraw_network(store.database, map_id, report, origin, built_from):
             refusal += "; the map was routable before, and no longer is"
-    report = {**built.report, "published": refusal is None, "refusal": refusal}
-    return ProcessingOutcome(report, refusal is None, built.pictures)
+    report = {**report, "published": refusal is None, "refusal": refusal}
+    return ProcessingOutcome(report, refusal is None, built.pictures, stale)
 
 
 async def is_processed(store: Store, map_id: str) -> bool:
@@ -219,39 +220,22 @@ def _to_existing_location(location: Location) -> ExistingLocation:
 
 
 async def _import_directory(
-    database: driver.Database, task: BuildTask, built: BuiltNetwork, origin: Origin | None
+    store: Store,
+    task: BuildTask,
+    directory: dict[str, list[RecordDict]],
+    publication: Publication,
 ) -> list[StaleNetwork]:
-    """Import the map, floors and units of a plan. Return the networks of other maps that this
-    withdraws."""
-    if not built.directory:
-        return []
-    directory = built.directory
-    store = Store(database.client, database.name)
+    """Import the map, floors and units of a plan, and publish its network with them. Return the
+    networks of other maps that this withdraws."""
     if await store.find_record(ASSETS, ALL_ASSETS, {"_id": task.asset_id}) is not None:
         directory = {**directory, "assets": []}  # a plan does not rename what is there
     try:
-        summary = await import_catalog(database, [orjson.dumps(directory)], origin=origin)
+        summary = await import_catalog(
+            store.database,
+            [orjson.dumps(directory)],
+            origin=publication.origin,
+            publication=publication,
+        )
     except BundleError as error:
         raise RefusedDocumentError(str(error)) from error
-    return [each for each in summary.stale_networks if each.map_id != task.request.map_id]
-
-
-async def _publish_map(
-    database: driver.Database,
-    task: BuildTask,
-    built: BuiltNetwork,
-    built_from: BuiltFrom,
-    origin: Origin | None,
-) -> None:
-    locations: Sequence[Location] = msgspec.convert(built.locations, list[Location])
-    tier = TIERS[built.report["modes"][-1]]
-    await networks.publish_network(
-        database,
-        task.request.map_id,
-        built.network,
-        tier,
-        built.report,
-        locations,
-        origin,
-        built_from,
-    )
+    return [each for each in summary.stale_networks if each.map_id != publication.map_id]

@@ -7,6 +7,7 @@ import pytest
 
 from resolvers.processing.pipeline import is_processed
 from storage import networks
+from storage.publication import Publication
 from tests.fixtures import World, gateway_client
 from tests.resolvers.tower import (
     CATALOG,
@@ -124,7 +125,7 @@ async def test_a_network_of_another_version_is_as_good_as_none(
 ) -> None:
     async with tower(own_world, tmp_path) as store:
         await networks.publish_network(
-            store.database, "tower", b"another version", "foot_routing", {}, []
+            store.database, Publication("tower", b"another version", "foot_routing", {}, [])
         )
         assert not await is_processed(store, "tower")
     async with gateway_client(own_world.settings(cache_mb=0), own_world.keys.full) as client:

@@ -21,6 +21,7 @@ from storage.networks import (
     publish_network,
     withdraw_network,
 )
+from storage.publication import Publication
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.routing_inputs import list_stale_networks
 from storage.setup.preparation import prepare_database
@@ -60,7 +61,7 @@ async def publish(
     database: Any, network: bytes, tier: str = FOOT_ROUTING, names: tuple[str, ...] = ()
 ) -> None:
     report = {"network": len(network)}
-    await publish_network(database, MAP, network, tier, report, locations(*names))
+    await publish_network(database, Publication(MAP, network, tier, report, locations(*names)))
 
 
 async def find_map(database: Any) -> dict[str, Any]:
@@ -138,7 +139,7 @@ async def test_a_changed_location_keeps_when_it_was_created(imported: Any) -> No
     await imported["locations"].update_one({"_id": "Gym"}, {"$set": {"created_at": LONG_AGO}})
     (moved,) = locations("Gym")
     moved = msgspec.structs.replace(moved, x=99.0)
-    await publish_network(imported, MAP, FIRST, FOOT_ROUTING, {}, [moved])
+    await publish_network(imported, Publication(MAP, FIRST, FOOT_ROUTING, {}, [moved]))
     stored = await imported["locations"].find_one({"_id": "Gym"})
     assert (stored["x"], stored["created_at"]) == (99.0, LONG_AGO)
     assert stored["updated_at"] > LONG_AGO
@@ -181,7 +182,9 @@ async def test_a_publication_that_fails_changes_nothing(imported: Any) -> None:
     good, bad = locations("Roof", "Sauna")
     bad = msgspec.structs.replace(bad, name=3)  # MongoDB's validator rejects it
     with pytest.raises(PyMongoError):
-        await publish_network(imported, MAP, SECOND, WHEELCHAIR_ROUTING, {}, [good, bad])
+        await publish_network(
+            imported, Publication(MAP, SECOND, WHEELCHAIR_ROUTING, {}, [good, bad])
+        )
     after = await contents(imported)
     assert {**after, "files": before["files"]} == before
     # The next import deletes the file, which no map refers to.

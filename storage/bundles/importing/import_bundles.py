@@ -3,7 +3,7 @@
 1. Members are read and staged in separate collections (`import_run`, `staging`).
 2. They are validated against each other and the catalog (`validation`).
 3. Their changes are applied: idempotent, owners first, so that readers always see a consistent
-   catalog.
+   catalog. Then a network that was built from the same plan is published.
 
 A lease (`lease`, `recovery`) lets one process import at a time and completes what a killed one
 began to apply.
@@ -25,6 +25,7 @@ from storage.bundles.importing.import_run import (
 from storage.bundles.importing.recovery import DEFAULT_WAIT_SECONDS, hold_import_lease
 from storage.bundles.reading.batches import BundleSource, get_bundle_name
 from storage.mongo import driver
+from storage.publication import Publication
 from storage.setup.preparation import prepare_database
 
 __all__ = [
@@ -48,11 +49,15 @@ async def import_bundles(
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
     progress: ImportProgressCallback = ignore_progress,
     origin: Origin | None = None,
+    publication: Publication | None = None,
 ) -> ImportSummary:
     """Import the bundles as one and return what changed; a dry run only says what would change.
 
-    Raises BundleError if anything in them is invalid (nothing has changed then),
-    ImportRunningError if another import does not end within `wait_seconds`, UnavailableError.
+    A network of one of their maps is published with them.
+
+    Raises BundleError if anything in them is invalid, NetworkOutdatedError if the network is
+    outdated (nothing has changed then), ImportRunningError if another import does not end within
+    `wait_seconds`, UnavailableError.
     """
     with driver.translate_errors():
         await prepare_database(database)
@@ -61,8 +66,10 @@ async def import_bundles(
             run = ImportRun(database, lease, progress)
             try:
                 await run.stage(bundles, parse_source)
+                if publication is not None:
+                    await run.stage_publication(publication)
                 summary = await run.validate()
-                if (summary.total.written or run.withdraws_networks) and not dry_run:
+                if (summary.total.written or run.changes_networks) and not dry_run:
                     await run.commit([get_bundle_name(bundle) for bundle in bundles], origin)
                     await run.apply(summary.total.written)
                     await run.clean_up()

@@ -24,6 +24,7 @@ from storage.bundles.reading.violations import Violations
 from storage.catalog import RECORD_TYPES
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.mongo import driver, files
+from storage.publication import Publication, check_unchanged, publish_staged, stage_publication
 from storage.records.kinds import Document
 from storage.routing_inputs import StaleNetwork
 
@@ -101,6 +102,7 @@ class ImportRun:
         self._member_count = 0
         self._audit_trail = AuditTrail()
         self._stale_networks: list[StaleNetwork] = []
+        self._publication: Publication | None = None
 
     async def stage(
         self, bundles: Sequence[BundleSource], parse_source: SourceParser | None
@@ -122,6 +124,11 @@ class ImportRun:
         finally:
             await writer.drain()
         violations.raise_if_any()
+
+    async def stage_publication(self, publication: Publication) -> None:
+        """Stage a network that is published once the members are written."""
+        self._publication = publication
+        await stage_publication(self._database, self._staging.publication, publication)
 
     async def _store_drawing(
         self,
@@ -171,18 +178,26 @@ class ImportRun:
         return summary
 
     @property
-    def withdraws_networks(self) -> bool:
-        """Whether the import withdraws a network, even if it writes no member."""
-        return any(not network.is_withdrawn for network in self._stale_networks)
+    def changes_networks(self) -> bool:
+        """Whether the import withdraws or publishes a network, even if it writes no member."""
+        withdraws = any(not network.is_withdrawn for network in self._stale_networks)
+        return withdraws or self._publication is not None
 
     async def commit(self, bundle_names: list[str], origin: Origin | None) -> None:
-        """Commit the import, with its record in the audit log, and withdraw stale networks."""
+        """Commit the import, with its record in the audit log, and withdraw stale networks.
+
+        Raises NetworkOutdatedError if the network that it publishes is.
+        """
         entry = self._audit_trail.build_entry(bundle_names)
 
-        async def work(session: driver.Session) -> tuple[None, AuditEntry]:
+        async def work(session: driver.Session) -> tuple[None, AuditEntry | None]:
+            if self._publication is not None:
+                map_id, built_from = self._publication.map_id, self._publication.built_from
+                await check_unchanged(self._database, map_id, built_from, session)
             await self._lease.begin_applying(session)
             withdrawn = await withdraw_stale_networks(self._database, self._stale_networks, session)
-            return None, entry._replace(changes=[*entry.changes, *withdrawn])
+            changes = [*entry.changes, *withdrawn]
+            return None, entry._replace(changes=changes) if changes else None
 
         await audit.run_in_transaction(self._database, origin, work)
         for network in self._stale_networks:
@@ -192,12 +207,17 @@ class ImportRun:
             _logger.info("network withdrawn", extra={"fields": fields})
 
     async def apply(self, total: int | None) -> None:
-        """Write the changes of the staged members. Repeating it changes nothing more."""
+        """Write the changes of the staged members, and publish the staged network.
+
+        Repeating it changes nothing more.
+        """
 
         async def write_all() -> None:
             await self._write_all(total)
 
         await driver.run_on_one_primary(self._database, MAPS.name, write_all)
+        self._lease.check_held()
+        await publish_staged(self._database, self._staging.publication)
 
     async def _write_all(self, total: int | None) -> None:
         writer = PipelinedWriter()

@@ -38,6 +38,11 @@ class Staging:
         """Return the staging collection of a kind."""
         return self._database[self._prefix + kind_name]
 
+    @property
+    def publication(self) -> driver.Collection:
+        """The collection of the network that is published with the import."""
+        return self._database[f"{self._prefix}publication"]
+
     async def add_members(self, members: Sequence[BundleMember], violations: Violations) -> None:
         """Stage members; a key that is already staged is a violation that names both origins."""
         by_kind: dict[str, list[BundleMember]] = defaultdict(list)

@@ -12,8 +12,10 @@ from resolvers.administration.catalog import import_catalog
 from resolvers.processing.other_maps import process_with_other_maps
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.errors import RefusedDocumentError
-from storage import networks
-from storage.errors import NetworkOutdatedError, UnavailableError
+from storage.bundles.importing import import_run
+from storage.errors import NetworkOutdatedError
+from storage.maps import MAPS
+from storage.records.visibility import ALL_ASSETS
 from storage.routing_inputs import list_stale_networks
 from storage.store import Store
 from tests.fixtures import World, data_of, gateway_client
@@ -67,35 +69,16 @@ async def test_or_they_are_withdrawn_if_the_operator_chose_that(
     assert withdrawn["ids"] == ["tower"]
 
 
-@pytest.mark.parametrize(
-    ("error", "raised_type", "message"),
-    [
-        (
-            NetworkOutdatedError("the map has changed"),
-            RefusedDocumentError,
-            f"the map has changed; {AGAIN}",
-        ),
-        (UnavailableError("MongoDB is lost"), UnavailableError, "MongoDB is lost"),
-    ],
-    ids=["changed", "unavailable"],
-)
-async def test_they_are_settled_also_if_the_map_itself_cannot_be_published(
-    store: Store,
-    monkeypatch: pytest.MonkeyPatch,
-    error: Exception,
-    raised_type: type[Exception],
-    message: str,
+async def test_nothing_changes_if_the_map_is_changed_while_it_is_processed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(_: Any, map_id: str, *__: Any) -> None:
-        if map_id == "annex":
-            raise error
-        await publish(_, map_id, *__)
+    async def refuse(*_: Any) -> None:
+        raise NetworkOutdatedError("the map has changed")
 
-    publish = networks.publish_network
-    monkeypatch.setattr(networks, "publish_network", refuse)
-    with pytest.raises(raised_type) as raised:
+    monkeypatch.setattr(import_run, "check_unchanged", refuse)
+    with pytest.raises(RefusedDocumentError, match="the map has changed"):
         await process_with_other_maps(store, GIVEN)
-    assert str(raised.value) == message
+    assert await store.find_record(MAPS, ALL_ASSETS, {"_id": "annex"}) is None
     assert await stale_maps(store) == []
 
 

@@ -29,6 +29,7 @@ from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.maps import FOOT_ROUTING
 from storage.mongo import driver
 from storage.mongo.lease import Lease
+from storage.publication import Publication
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from tests.storage.administration.audit_records import ORIGIN, records_of, write
 from tests.storage.catalogs import ONE_DRIVER, SMALL, small, write_arrays
@@ -310,7 +311,8 @@ async def test_an_import_that_loses_its_lease_before_the_commit_leaves_no_record
 @pytest.mark.slow
 async def test_a_publication_is_recorded_with_the_network_before_and_after(imported: Any) -> None:
     for content in (b"one", b"two"):
-        await networks.publish_network(imported, "am", content, FOOT_ROUTING, {}, [], ORIGIN)
+        publication = Publication("am", content, FOOT_ROUTING, {}, [], origin=ORIGIN)
+        await networks.publish_network(imported, publication)
     assert await networks.withdraw_network(imported, "am", {}, ORIGIN)
     assert not await networks.withdraw_network(imported, "am", {}, ORIGIN)
     one, two, withdrawn = await records_of(imported)

@@ -13,6 +13,7 @@ from storage.bundles.importing.import_bundles import ImportCounts, import_bundle
 from storage.catalog import RECORD_TYPES
 from storage.maps import MAPS, WHEELCHAIR_ROUTING
 from storage.networks import publish_network
+from storage.publication import Publication
 from storage.records.visibility import ALL_ASSETS
 from storage.setup.preparation import prepare_database
 from storage.setup.validators import build_validator
@@ -69,7 +70,7 @@ async def test_the_catalog_can_be_updated_after_a_start(
     for kind in RECORD_TYPES:
         result = await earlier[kind.name].update_many({}, {"$set": {"note": "x"}})
         assert result.modified_count == len(SMALL[kind.name])
-    await publish_network(earlier, "bm", b"network", WHEELCHAIR_ROUTING, {}, [])
+    await publish_network(earlier, Publication("bm", b"network", WHEELCHAIR_ROUTING, {}, []))
     published = await earlier["maps"].find_one({"_id": "bm"})
     assert published["routing_tier"] == WHEELCHAIR_ROUTING
 

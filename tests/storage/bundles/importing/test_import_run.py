@@ -16,10 +16,14 @@ from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.bundles.importing.staging import STAGING_PREFIX
 from storage.bundles.reading.sources import to_data_url
 from storage.catalog import RECORD_TYPES
+from storage.locations import Location
+from storage.maps import FOOT_ROUTING
 from storage.mongo import driver
 from storage.mongo.consistency import topology
 from storage.mongo.consistency.topology import Deployment
+from storage.publication import Publication
 from storage.records.timestamps import TIMESTAMP_FIELDS
+from storage.routing_inputs import describe_change
 from tests.storage.catalogs import SMALL, Bundle, contents, small
 
 pytestmark = [
@@ -28,7 +32,7 @@ pytestmark = [
     pytest.mark.parametrize("client", ["pymongo"], indirect=True),
 ]
 
-WRITES = {"insert", "update", "delete", "findAndModify", "drop"}
+WRITES = {"insert", "update", "delete", "findAndModify", "drop", "commitTransaction"}
 
 Catalog = dict[str, list[dict[str, Any]]]
 
@@ -91,13 +95,15 @@ def drawn(text: str) -> dict[str, Any]:
 BEFORE: Bundle = {
     "assets": [{"id": "a", "name": "Alder Court"}],
     "floors": [{"id": "a1", "asset_id": "a", "name": "First"}],
-    "maps": [{"id": "am", "asset_id": "a", "name": "Plates", **drawn("before")}],
+    "maps": [
+        {"id": "am", "asset_id": "a", "name": "Plates", "feet_per_unit": 1, **drawn("before")}
+    ],
 }
 AFTER: Bundle = {
     "assets": [{"id": "a", "name": "Renamed"}, {"id": "b", "name": "Birch House"}],
     "floors": [*BEFORE["floors"], {"id": "b1", "asset_id": "b", "name": "First"}],
     "maps": [
-        {"id": "am", "asset_id": "a", "name": "Plates", **drawn("after")},
+        {"id": "am", "asset_id": "a", "name": "Plates", "feet_per_unit": 2, **drawn("after")},
         {"id": "bm", "asset_id": "b", "name": "Plates"},
     ],
     "units": [
@@ -112,8 +118,20 @@ async def parse(source: bytes) -> ParsedSource:
     return ParsedSource(source.upper())
 
 
-async def import_bundle(database: driver.Database, bundle: Bundle) -> None:
-    await import_bundles(database, [json.dumps(bundle).encode()], parse_source=parse)
+def publication_of(bundle: Bundle) -> Publication:
+    """The network of the drawing of a bundle, with a location."""
+    scale = bundle["maps"][0]["feet_per_unit"]
+    place = Location(id="gym", asset_id="a", unit_map_id="am", name="Gym", x=scale, y=0)
+    report = {"feet_per_unit": scale}
+    return Publication("am", f"{scale} ft".encode(), FOOT_ROUTING, report, [place])
+
+
+async def import_bundle(
+    database: driver.Database, bundle: Bundle, publication: Publication | None = None
+) -> None:
+    await import_bundles(
+        database, [json.dumps(bundle).encode()], parse_source=parse, publication=publication
+    )
 
 
 async def catalog_of(database: Any) -> Catalog:
@@ -142,13 +160,22 @@ def find_missing_owners(catalog: Catalog) -> list[str]:
     ]
 
 
+def find_outdated_networks(catalog: Catalog) -> list[str]:
+    """The maps with networks of other drawings or scales."""
+    return [
+        unit_map["_id"]
+        for unit_map in catalog["maps"]
+        if unit_map.get("network") and describe_change(unit_map)
+    ]
+
+
 async def assert_nothing_is_left_over(database: Any) -> None:
     """Assert that nothing is staged, and that the files are those that maps refer to."""
     names = await database.list_collection_names()
     assert not [name for name in names if name.startswith(STAGING_PREFIX)]
     used = {
         digest
-        for field in ("source", "parsed")
+        for field in ("source", "parsed", "network")
         for digest in await database["maps"].distinct(field)
     }
     assert {*await database["files"].distinct("file")} == used - {None}
@@ -157,21 +184,22 @@ async def assert_nothing_is_left_over(database: Any) -> None:
 async def test_an_import_that_ends_before_any_of_its_writes_leaves_all_or_nothing(
     database: Any, mongo_url: str
 ) -> None:
-    await import_bundle(database, AFTER)
+    await import_bundle(database, AFTER, publication_of(AFTER))
     after = await catalog_of(database)
     before: Catalog = {}
     outcomes = []
-    number = 0
+    number = resets = 0
     is_complete = False
     while not is_complete:
         if not before or await catalog_of(database) != before:
             for kind in RECORD_TYPES:
                 await database[kind.name].delete_many({})
-            await import_bundle(database, BEFORE)
+            await import_bundle(database, BEFORE, publication_of(BEFORE))
+            resets += 1
             before = await catalog_of(database)
         async with open_with_listener(mongo_url, kill_before_write(number)) as doomed:
             try:
-                await import_bundle(doomed[database.name], AFTER)
+                await import_bundle(doomed[database.name], AFTER, publication_of(AFTER))
                 is_complete = True
             except Killed:
                 pass
@@ -179,6 +207,7 @@ async def test_an_import_that_ends_before_any_of_its_writes_leaves_all_or_nothin
         lease = await database["imports"].find_one({})
         interrupted = await catalog_of(database)
         assert find_missing_owners(interrupted) == []
+        assert find_outdated_networks(interrupted) == []
         # Until the lease of a killed process expires, no other process can acquire it.
         await database["imports"].update_many({}, {"$set": {"expires": ImportLease.EXPIRED_AT}})
         assert await finish_interrupted_import(database)
@@ -187,6 +216,8 @@ async def test_an_import_that_ends_before_any_of_its_writes_leaves_all_or_nothin
         outcomes.append(finished == after)
         assert finished in (before, after)
         await assert_nothing_is_left_over(database)
+    published = await database["audit_log"].count_documents({"action": "map.processed"})
+    assert published == resets + 1 + outcomes.count(True)  # each once
     assert outcomes == sorted(outcomes)  # once it applies, it is no longer discarded
     assert outcomes.count(False) >= 8
     assert outcomes.count(True) >= 8

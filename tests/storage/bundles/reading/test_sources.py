@@ -10,6 +10,7 @@ from storage.bundles.importing.import_bundles import ImportCounts, ParsedSource,
 from storage.bundles.reading.sources import SourceError, to_data_url
 from storage.errors import BundleError
 from storage.mongo import files
+from storage.publication import Publication
 from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -113,7 +114,8 @@ async def test_a_map_tagged_routable_that_is_not_is_noted(database: Any, tmp_pat
     ]
     assert (await import_bundles(database, [bundle])).notes == summary.notes
     map_id = said["maps"][0]["id"]
-    await networks.publish_network(database, map_id, b"network", "foot_routing", {}, [])
+    publication = Publication(map_id, b"network", "foot_routing", {}, [])
+    await networks.publish_network(database, publication)
     again = await import_bundles(database, [bundle])
     assert (again.notes, again.total.written) == ([], 0)  # a bundle says nothing of the tier
     assert await networks.withdraw_network(database, map_id, {})

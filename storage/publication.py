@@ -1,0 +1,224 @@
+"""Publishing the network that processing makes of a map, in one transaction.
+
+With the catalog of its plan it is part of an import, whose staged members are the redo log: it is
+staged like them, and published once they are written.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import to_builtins
+
+from storage.administration import audit
+from storage.administration.audit import (
+    MAX_LISTED_IDS,
+    AuditChange,
+    AuditEntry,
+    AuditTarget,
+    Operation,
+    Origin,
+)
+from storage.bundles.importing.timestamps import has_same_content, set_timestamps
+from storage.errors import NetworkOutdatedError
+from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
+from storage.maps import MAPS, NETWORK_FIELD, NETWORK_STATE_FIELD, PATHFINDING_TAG
+from storage.mongo import driver, files
+from storage.records.kinds import Document
+from storage.records.timestamps import UPDATED_AT, current_timestamp
+from storage.routing_inputs import (
+    NetworkState,
+    RoutingInputs,
+    rank_floors,
+    read_inputs,
+    read_state,
+)
+
+REPORT_FIELD = "routing_report"
+_ROUTING_FIELDS = (
+    *("asset_id", "tags", "routing_tier", "source", "feet_per_unit"),
+    *(NETWORK_FIELD, NETWORK_STATE_FIELD),
+)
+
+
+class BuiltFrom(NamedTuple):
+    """What a network was built from."""
+
+    inputs: RoutingInputs
+    is_from_drawing: bool
+    is_scale_given: bool
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the map has its own drawing, with the floors and the scale of the catalog."""
+        return self.inputs.floor_sorts is not None
+
+
+class Publication(msgspec.Struct, frozen=True):
+    """A network to publish, and what becomes visible with it."""
+
+    map_id: str
+    network: bytes
+    routing_tier: str
+    report: dict[str, Any]
+    locations: Sequence[Location]
+    """Replace those of an earlier publication."""
+    built_from: BuiltFrom | None = None
+    """None if it was built from what the catalog has when it is published."""
+    origin: Origin | None = None
+    """None for the user who runs this process."""
+
+
+async def check_unchanged(
+    database: driver.Database,
+    map_id: str,
+    built_from: BuiltFrom | None,
+    session: driver.Session,
+) -> None:
+    """Raise NetworkOutdatedError if what a network was built from has changed since."""
+    if built_from is None:
+        return
+    inputs = await read_inputs(database, map_id, is_own=built_from.is_own, session=session)
+    if built_from.inputs != inputs:
+        raise NetworkOutdatedError(
+            f"the map {map_id!r} was changed while it was processed; process it again"
+        )
+
+
+async def publish(
+    database: driver.Database, publication: Publication, digest: str, session: driver.Session
+) -> AuditEntry | None:
+    """Publish a map's network, tag, tier, scale and locations with a transaction; return the record
+    of it. `digest` is that of the network's file.
+
+    `updated_at` of the map changes only if something else does.
+    """
+    map_id, report = publication.map_id, publication.report
+    maps = database[MAPS.name]
+    before = await maps.find_one({"_id": map_id}, _ROUTING_FIELDS, session=session)
+    if before is None:
+        return None
+    now = current_timestamp()
+    state = await _build_state(database, before, publication, digest, session)
+    writes, changes = await _build_location_writes(
+        database, map_id, publication.locations, now, session
+    )
+    if writes:
+        await database[LOCATIONS.name].bulk_write(writes, session=session)
+    routing = {
+        NETWORK_FIELD: digest,
+        "routing_tier": publication.routing_tier,
+        "feet_per_unit": state.feet_per_unit,
+    }
+    is_same_map = PATHFINDING_TAG in before.get("tags", ()) and before == before | routing
+    updated = {} if is_same_map and not writes else {UPDATED_AT: now}
+    derived = {REPORT_FIELD: report, NETWORK_STATE_FIELD: to_builtins(state)}
+    await maps.update_one(
+        {"_id": map_id},
+        {"$set": {**routing, **derived, **updated}, "$addToSet": {"tags": PATHFINDING_TAG}},
+        session=session,
+    )
+    return build_entry("map.processed", before, routing, changes)
+
+
+async def stage_publication(
+    database: driver.Database, staged: driver.Collection, publication: Publication
+) -> None:
+    """Stage a publication in a collection of its own."""
+    origin = publication.origin or audit.get_process_origin()
+    content = msgspec.msgpack.encode(msgspec.structs.replace(publication, origin=origin))
+    await staged.insert_one({"_id": 0, "file": await files.write_file(database, content)})
+
+
+async def publish_staged(database: driver.Database, staged: driver.Collection) -> None:
+    """Publish what is staged in a collection, if anything still is."""
+    found = await driver.find_documents(database, staged.name, {"_id": 0}, {"file": 1}, limit=1)
+    content = await files.read_file(database, found[0]["file"]) if found else None
+    if content is None:
+        return
+    publication = msgspec.msgpack.decode(content, type=Publication)
+    digest = await files.write_file(database, publication.network)
+
+    async def work(session: driver.Session) -> tuple[None, AuditEntry | None]:
+        deleted = await staged.delete_one({"_id": 0}, session=session)
+        if not deleted.deleted_count:
+            return None, None
+        return None, await publish(database, publication, digest, session)
+
+    await audit.run_in_transaction(database, publication.origin, work)
+
+
+async def _build_state(
+    database: driver.Database,
+    unit_map: Document,
+    publication: Publication,
+    digest: str,
+    session: driver.Session,
+) -> NetworkState:
+    """Return what the network with this digest was built from."""
+    report, built_from = publication.report, publication.built_from
+    is_own = bool(unit_map.get("source")) if built_from is None else built_from.is_own
+    inputs = await read_inputs(database, unit_map["_id"], is_own=is_own, session=session)
+    floor_ids = [level["level_id"] for level in report.get("levels", ())]
+    scale = report.get("feet_per_unit") or unit_map.get("feet_per_unit")
+    last = read_state(unit_map) or NetworkState()
+    was_scale_given = last.is_scale_given and last.feet_per_unit == scale
+    return NetworkState(
+        network=digest,
+        source=inputs.source,
+        feet_per_unit=scale,
+        levels=[] if inputs.floor_sorts is None else rank_floors(inputs.floor_sorts, floor_ids),
+        is_from_drawing=built_from is None or built_from.is_from_drawing,
+        is_scale_given=was_scale_given or (built_from is not None and built_from.is_scale_given),
+    )
+
+
+async def _build_location_writes(
+    database: driver.Database,
+    map_id: str,
+    locations: Sequence[Location],
+    now: str,
+    session: driver.Session,
+) -> tuple[list[driver.WriteOperation], list[AuditChange]]:
+    """Build the writes that replace a map's processed locations; none for unchanged ones.
+
+    Return also what they change, for the audit log.
+    """
+    where = {"unit_map_id": map_id, PROCESSED_FIELD: True}
+    documents = await database[LOCATIONS.name].find(where, session=session).to_list(None)
+    live = {document["_id"]: LOCATIONS.fill_defaults(document) for document in documents}
+    removed = live.keys() - {location.id for location in locations}
+    writes: list[driver.WriteOperation] = []
+    ids: dict[Operation, list[str]] = {"inserted": [], "updated": [], "removed": sorted(removed)}
+    if removed:
+        writes.append(driver.DeleteMany({**where, "_id": {"$in": sorted(removed)}}))
+    for location in locations:
+        document = LOCATIONS.to_document(location)
+        before = live.get(document["_id"])
+        if before is None or not has_same_content(LOCATIONS, document, before):
+            set_timestamps(LOCATIONS, document, before, now)
+            key = document.pop("_id")
+            ids["inserted" if before is None else "updated"].append(key)
+            writes.append(
+                driver.UpdateOne(
+                    {"_id": key}, {"$set": {**document, PROCESSED_FIELD: True}}, upsert=True
+                )
+            )
+    return writes, [
+        AuditChange(LOCATIONS.name, operation, len(changed), changed[:MAX_LISTED_IDS])
+        for operation, changed in ids.items()
+        if changed
+    ]
+
+
+def build_entry(
+    action: audit.Action, before: Document, routing: Document, changes: Sequence[AuditChange] = ()
+) -> AuditEntry:
+    had, has = (
+        {field: document.get(field) for field in (NETWORK_FIELD, "routing_tier")}
+        for document in (before, routing)
+    )
+    map_id = before["_id"]
+    changed = AuditChange.of_all(MAPS.name, "updated", [map_id], had, has)
+    target = AuditTarget(MAPS.name, [map_id])
+    return AuditEntry(action, target, [changed, *changes], [before["asset_id"]])
