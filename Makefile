@@ -68,10 +68,13 @@ soak: development $(PEERS) ## Load a gateway for SOAK_MINUTES; fail if memory or
 	$(BIN)/python -m bench.soak --minutes $(SOAK_MINUTES)
 
 drill: development ## Save a service, restore it empty and running; fail if an answer differs
-	$(BIN)/python -m tests.drill
+	$(BIN)/python -m tests.drill --write-docs
+
+restarts: development ## Restart gateways ten times at 200 requests a second; fail if a client notices
+	$(BIN)/python -m tests.restarts --write-docs
 
 chaos: development ## Kill MongoDB and gateways KILLS times under load; fail if a promise is broken
-	$(BIN)/python -m tests.faults --kills $(KILLS) --write-docs
+	$(BIN)/python -m tests.faults --kills $(KILLS) --strict --write-docs
 
 lock: development ## Pin the dependencies anew
 	$(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock

@@ -3,38 +3,40 @@
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
+import click
 from rich.console import Console
-from rich.table import Table
 
+from bench.report.pages import ROOT, rewrite_section
+from bench.report.tables import ReportTable
 from tests.drill.drill import Outcome, run_drill
 
+PAGE = ROOT / "docs" / "reliability.md"
 
-def main() -> int:
-    """Run the drill. Exit status 1: some response is not what it was."""
-    console = Console()
-    with tempfile.TemporaryDirectory(prefix="floorgate-drill-") as folder:
-        outcomes = run_drill(Path(folder), console.print)
+
+def build_table(outcomes: Sequence[Outcome]) -> ReportTable:
+    """Return what was compared of each endpoint."""
     by_endpoint: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         by_endpoint[outcome.name.split()[0]].append(outcome)
-    table = Table("Endpoint", "Requests", "Bytes", "Changed in between", "Empty", "Running")
-    for endpoint, group in by_endpoint.items():
-        table.add_row(
-            endpoint,
-            str(len(group)),
-            f"{sum(len(outcome.before.body) for outcome in group):,}",
-            str(sum(outcome.changed for outcome in group)),
-            _describe(outcome.empty == outcome.before for outcome in group),
-            _describe(outcome.running == outcome.before for outcome in group),
-        )
-    console.print(table)
-    different = [outcome.name for outcome in outcomes if not outcome.is_equal]
-    for name in different:
-        console.print(f"DIFFERS: {name}", markup=False)
-    return 1 if different else 0
+    return ReportTable(
+        "Responses before and after the restore",
+        ("endpoint", "requests", "bytes", "changed in between", "restored empty", "while running"),
+        [
+            (
+                endpoint,
+                str(len(group)),
+                f"{sum(len(outcome.before.body) for outcome in group):,}",
+                str(sum(outcome.changed for outcome in group)),
+                _describe(outcome.empty == outcome.before for outcome in group),
+                _describe(outcome.running == outcome.before for outcome in group),
+            )
+            for endpoint, group in by_endpoint.items()
+        ],
+    )
 
 
 def _describe(equal: Iterable[bool]) -> str:
@@ -42,5 +44,22 @@ def _describe(equal: Iterable[bool]) -> str:
     return f"{different} DIFFER" if different else "equal"
 
 
+@click.command()
+@click.option("--write-docs", is_flag=True, help="Write the table into docs/reliability.md.")
+def main(write_docs: bool) -> None:
+    """Save a service and restore it; fail if a response is not what it was."""
+    console = Console()
+    with tempfile.TemporaryDirectory(prefix="floorgate-drill-") as folder:
+        outcomes = run_drill(Path(folder), console.print)
+    table = build_table(outcomes)
+    console.print(table.to_rich_table())
+    if write_docs:
+        rewrite_section(PAGE, "drill", f"{datetime.now(UTC):%Y-%m-%d}.\n\n{table.to_markdown()}")
+    different = [outcome.name for outcome in outcomes if not outcome.is_equal]
+    for name in different:
+        console.print(f"DIFFERS: {name}", markup=False)
+    sys.exit(bool(different))
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from bench.report.pages import replace_section
 from tests.drill import __main__ as program
 from tests.drill.drill import Outcome, run_drill
 from tests.drill.requests import Reading
@@ -23,15 +25,18 @@ def test_everything_is_answered_as_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "other", [Reading(404, '"a"', b"{}"), Reading(200, '"b"', b"{}"), Reading(200, '"a"', b"[]")]
 )
-def test_a_difference_fails_the_drill(
-    other: Reading, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_difference_fails_the_drill(other: Reading, monkeypatch: pytest.MonkeyPatch) -> None:
     outcomes = [
         Outcome("E1 GET /v1/assets", READING, READING, READING, changed=True),
         Outcome("E2 GET /v1/assets/a", READING, READING, other, changed=True),
     ]
     monkeypatch.setattr(program, "run_drill", lambda *_: outcomes)
-    assert program.main() == 1
-    assert "DIFFERS: E2 GET /v1/assets/a\n" in capsys.readouterr().out
+    run = CliRunner().invoke(program.main)
+    assert run.exit_code == 1
+    assert "DIFFERS: E2 GET /v1/assets/a\n" in run.output
     monkeypatch.setattr(program, "run_drill", lambda *_: outcomes[:1])
-    assert program.main() == 0
+    assert CliRunner().invoke(program.main).exit_code == 0
+
+
+def test_the_page_has_room_for_the_figures() -> None:
+    replace_section(program.PAGE.read_text(), "drill", "", program.PAGE.name)

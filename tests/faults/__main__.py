@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
@@ -68,7 +69,7 @@ def try_all(
                     scenario, began = remaining.popleft(), time.monotonic()
         except Exception as error:
             failed = Verdict([f"not judged: {type(error).__name__}: {error}"])
-            yield scenario, _count_try(failed, scenario, began)
+            yield scenario, _count_try(failed, replace(scenario, kills=0), began)
         if not remaining:
             return
 

@@ -37,6 +37,9 @@ class GatewayProcess:
     """Where in the log its last start begins."""
     was_ended: bool = False
     """Whether it was killed or terminated, so that connections ended without a response."""
+    workers: int = WORKERS
+    options: tuple[str, ...] = ()
+    """More of `floorgate serve`."""
 
     @property
     def log(self) -> Path:
@@ -49,9 +52,10 @@ class GatewayProcess:
         folder.mkdir(exist_ok=True)
         command = [
             *(*_DIES_WITH_US, *COMMAND, "serve", "--behind-proxy", "--port", str(self.port)),
-            *("--data-dir", str(folder), "--workers", str(WORKERS), "--rate-limit", "0"),
+            *("--data-dir", str(folder), "--workers", str(self.workers), "--rate-limit", "0"),
             *("--request-seconds", str(DEADLINE_SECONDS), "--bad-key-limit", "0"),
             *storage_options(self.mongo_url, self.database, folder),
+            *self.options,
         ]
         with self.log.open("ab") as log:
             self.log_start = log.tell()

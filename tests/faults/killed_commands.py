@@ -1,4 +1,4 @@
-"""Commands of the operator that are killed half-way, while gateways serve."""
+"""Imports and processing that are killed half-way, while gateways serve."""
 
 import json
 import random
@@ -6,9 +6,12 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeAlias
 
 import orjson
+from pymongo.collection import Collection
 
 from storage.administration.import_lease import LEASE_COLLECTION
 from storage.embedded.replica_set import HOST
@@ -26,8 +29,10 @@ MAX_ATTEMPTS = 5
 MAP = "plates"
 NEAR, FAR = 0.5, 1.0
 """Feet per unit of the drawing: what is measured is twice as far."""
-NEAR_FEET = 134.151
-FAR_FEET = NEAR_FEET * FAR / NEAR
+FEET_AT_SCALE_1 = 268.302
+_PROCESS = """mutation($map: ID!, $plan: String, $asset: ID, $scale: Float) {
+  processMap(id: $map, plan: $plan, asset: $asset, feetPerUnit: $scale) { report }
+}"""
 _PLAN = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">
 <g data-type="Level" data-tags="floor=storey-1">
   <polygon points="0,40 400,40 400,60 0,60" data-tags="indoor=corridor"/>
@@ -102,13 +107,18 @@ def _import_until(deployment: Deployment, kill: Callable[[Command], bool]) -> bo
         return is_hit
 
 
-def _kill_in_transaction(deployment: Deployment, run: Command) -> bool:
-    """Kill a command in its only transaction, which slow answers prolong; return if it was."""
+def _kill_in_transaction(
+    deployment: Deployment, run: Command, is_next: Callable[[], bool] = lambda: True
+) -> bool:
+    """Kill a command in its first transaction since `is_next`; return if it was.
+
+    Slow answers prolong it.
+    """
     network = deployment.network
     network.set_fault(Fault.NONE, [network.command], delay_back=COMMAND_DELAY_SECONDS)
     try:
         wait_until(
-            lambda: run.poll() is not None or deployment.has_open_transaction(),
+            lambda: run.poll() is not None or (is_next() and deployment.has_open_transaction()),
             "the command has a transaction",
         )
         run.kill()
@@ -118,73 +128,123 @@ def _kill_in_transaction(deployment: Deployment, run: Command) -> bool:
 
 
 def kill_processing(deployment: Deployment) -> None:
-    """Kill the processing of a map; distances must be the old or the new ones everywhere.
+    """Kill the processing of a map: its distances stay, or become the new ones, everywhere.
 
-    Between the map's new scale and its new network there are none: it is not routable.
+    Once the map has its new scale it has none, until a gateway has published the network.
     """
-
-    def wait_and_kill(run: Command, took: float) -> bool:
+    took = _process(deployment, NEAR)
+    with _start_processing(deployment, FAR) as run:
         time.sleep(random.random() * took)
         run.kill()
-        return True
-
-    _process_until(deployment, wait_and_kill)
+    _check_distances(deployment)
 
 
 def kill_publishing_processing(deployment: Deployment) -> None:
-    """Kill the processing of a map in the transaction that publishes its network."""
-    for _ in range(MAX_ATTEMPTS):
-        if _process_until(deployment, lambda run, _: _kill_in_transaction(deployment, run)):
-            return
-    raise AssertionError("no processing was killed in its transaction")
+    """Kill the processing of a map in each of its transactions: that which commits its plan, and
+    that which publishes its network once the plan is written."""
+    with deployment.open_database() as database:
+        leases = database[LEASE_COLLECTION]
+        for state in ("staging", "applying"):
+            is_next = partial(_is_in_state, leases, state)
+            for _ in range(MAX_ATTEMPTS):
+                _process(deployment, NEAR)
+                with _start_processing(deployment, FAR) as run:
+                    is_hit = _kill_in_transaction(deployment, run, is_next)
+                _check_distances(deployment)
+                if is_hit:
+                    break
+            else:
+                raise AssertionError("no processing was killed in its transaction")
 
 
-def _process_until(deployment: Deployment, kill: Callable[[Command, float], bool]) -> bool:
+def _is_in_state(leases: Collection[dict[str, Any]], state: str) -> bool:
+    return leases.find_one({"state": state}) is not None
+
+
+def kill_gateway_processing(deployment: Deployment) -> None:
+    """Kill a gateway while it processes a map for a client; the other one finishes it."""
+    gateway = deployment.gateways[0]
+    _process(deployment, NEAR)
+    began = time.monotonic()
+    _request_processing(gateway, NEAR)
+    took = time.monotonic() - began
+    with ThreadPoolExecutor(1) as clients:
+        answer = clients.submit(_request_processing, gateway, FAR)
+        time.sleep(random.random() * took)
+        gateway.kill()
+        answer.exception()  # there may or may not have been one
+    deployment.await_no_import()
+    gateway.start()
+    gateway.wait_until_ready()
+    _check_distances(deployment)
+
+
+def _request_processing(gateway: GatewayProcess, scale: float) -> None:
+    variables = {"map": MAP, "plan": _PLAN, "asset": OTHER_ASSET, "scale": scale}
+    answer = _post(gateway, "/graphql", {"query": _PROCESS, "variables": variables})
+    if "errors" in answer:
+        raise AssertionError(f"the map was not processed: {answer['errors']}")
+
+
+def _start_processing(deployment: Deployment, scale: float) -> Command:
     plan = deployment.directory / "plan.svg"
     plan.write_text(_PLAN)
-
-    def start(scale: float) -> Command:
-        return deployment.start_command(
-            *("maps", "process", MAP, plan, "--asset", OTHER_ASSET, "--feet-per-unit", scale)
-        )
-
-    def finish(scale: float) -> float:
-        with start(scale) as run:
-            output, _ = run.communicate(timeout=120)
-        if run.returncode:
-            raise AssertionError(f"the map was not processed: {output}")
-        return time.monotonic()
-
-    began = time.monotonic()
-    took = finish(NEAR) - began
-    _await_distance(deployment, NEAR_FEET)
-    with start(FAR) as run:
-        is_hit = kill(run, took)
-    measured = [_measure(gateway) for gateway in deployment.gateways]
-    allowed = NEAR_FEET, FAR_FEET
-    if any(each and not any(_is_close(each, feet) for feet in allowed) for each in measured):
-        deployment.problems.append(f"{NEAR_FEET} or {FAR_FEET} ft has become {measured} ft")
-    finish(FAR)
-    _await_distance(deployment, FAR_FEET)
-    return is_hit
-
-
-def _await_distance(deployment: Deployment, feet: float) -> None:
-    wait_until(
-        lambda: all(_is_close(_measure(each), feet) for each in deployment.gateways),
-        f"a distance of {feet} ft is served",
+    return deployment.start_command(
+        *("maps", "process", MAP, plan, "--asset", OTHER_ASSET, "--feet-per-unit", scale)
     )
 
 
-def _is_close(one: float | None, other: float) -> bool:
-    return one is not None and abs(one - other) < 0.01 * other
+def _process(deployment: Deployment, scale: float) -> float:
+    """Process the map to the end; return the seconds that it took."""
+    began = time.monotonic()
+    with _start_processing(deployment, scale) as run:
+        output, _ = run.communicate(timeout=120)
+    if run.returncode:
+        raise AssertionError(f"the map was not processed: {output}")
+    took = time.monotonic() - began
+    _await_distance(deployment, scale)
+    return took
+
+
+def _check_distances(deployment: Deployment) -> None:
+    """Check that all distances are the old or the new ones: none is another, also in the first
+    moment, and soon none is missing. Then have the new ones."""
+    for feet in map(_measure, deployment.gateways):
+        if feet is not None and not any(_is_close(feet, scale) for scale in (NEAR, FAR)):
+            deployment.problems.append(f"a distance of {feet} ft is served")
+    deployment.await_no_import()
+    wait_until(
+        lambda: all(_measure(each) is not None for each in deployment.gateways),
+        "the map is routable again",
+    )
+    _process(deployment, FAR)
+
+
+def _await_distance(deployment: Deployment, scale: float) -> None:
+    wait_until(
+        lambda: all(_is_close(_measure(each), scale) for each in deployment.gateways),
+        f"distances are those of {scale} feet per unit",
+    )
+
+
+def _is_close(feet: float | None, scale: float) -> bool:
+    expected = FEET_AT_SCALE_1 * scale
+    return feet is not None and abs(feet - expected) < 0.01 * expected
 
 
 def _measure(gateway: GatewayProcess) -> float | None:
     """Return a distance in feet, or None if the map is not routable."""
+    data = _post(gateway, f"/v1/maps/{MAP}/distance-matrix", _MEASURED)["data"]
+    if data["distance_method"] != "pathfinding":
+        return None
+    distance: float = data["sources"][0]["targets"][0]["distance"]
+    return distance
+
+
+def _post(gateway: GatewayProcess, path: str, body: Any) -> dict[str, Any]:
     request = urllib.request.Request(
-        f"http://{HOST}:{gateway.port}/v1/maps/{MAP}/distance-matrix",
-        orjson.dumps(_MEASURED),
+        f"http://{HOST}:{gateway.port}{path}",
+        orjson.dumps(body),
         {
             "API-Key": gateway.key,
             "X-Forwarded-Proto": "https",
@@ -193,8 +253,5 @@ def _measure(gateway: GatewayProcess) -> float | None:
         },
     )
     with urllib.request.urlopen(request, timeout=60) as response:
-        data: dict[str, Any] = orjson.loads(response.read())["data"]
-    if data["distance_method"] != "pathfinding":
-        return None
-    distance: float = data["sources"][0]["targets"][0]["distance"]
-    return distance
+        answer: dict[str, Any] = orjson.loads(response.read())
+        return answer

@@ -10,6 +10,7 @@ from pymongo.errors import OperationFailure
 
 from tests.faults.deployment import Deployment
 from tests.faults.killed_commands import (
+    kill_gateway_processing,
     kill_import,
     kill_processing,
     kill_publishing_import,
@@ -22,6 +23,8 @@ STOPPED_SECONDS = 15.0
 """Longer than any request may take."""
 NETWORK_FAULT_SECONDS = 8.0
 DELAY_SECONDS, SLOW_SECONDS = 0.2, 2.0
+UNCACHED_SECONDS = 0.05
+"""Delay of each answer of MongoDB that shows what is not from the cache."""
 QUIET_SECONDS = 3.0
 """Longer than a response may be cached that misses a write, if nothing else is written."""
 LAG_SECONDS = 0.3
@@ -234,7 +237,7 @@ def recover_cache(deployment: Deployment) -> None:
     with deployment.writes_paused():
         deployment.network.set_fault(Fault.REFUSE)
         time.sleep(NETWORK_FAULT_SECONDS / 2)
-        deployment.network.set_fault(Fault.NONE, delay_back=DELAY_SECONDS)
+        deployment.network.set_fault(Fault.NONE, delay_back=UNCACHED_SECONDS)
         deployment.mark_recovered()
         healed = time.monotonic()
         with (
@@ -246,7 +249,7 @@ def recover_cache(deployment: Deployment) -> None:
 
         def list_recovered() -> list[float]:
             found = (
-                deployment.recorder.find_quick_read(each.number, healed, DELAY_SECONDS)
+                deployment.recorder.find_quick_read(each.number, healed, UNCACHED_SECONDS)
                 for each in deployment.gateways
             )
             return [moment for moment in found if moment is not None]
@@ -328,7 +331,7 @@ SCENARIOS = [
     Scenario("black-hole", "nothing passes to MongoDB", black_hole),
     Scenario("reset", "connections to MongoDB reset", reset_connections),
     Scenario("refuse", "connections to MongoDB refused", refuse_connections),
-    Scenario("cache", "connections refused, then each answer 0.2 s late: the cache",
+    Scenario("cache", "connections refused, then each answer 0.05 s late: the cache",
              recover_cache),
     Scenario("absent", "a gateway started without MongoDB", start_without_mongodb),
     Scenario("kill-gateway", "a gateway killed in its writes", kill_gateway, 1),
@@ -336,8 +339,10 @@ SCENARIOS = [
     Scenario("kill-publishing-import", "`floorgate import` killed in its transaction",
              kill_publishing_import, 1, with_importer=False),
     Scenario("kill-processing", "`floorgate maps process` killed", kill_processing, 1),
-    Scenario("kill-publishing-map", "`floorgate maps process` killed in its transaction",
-             kill_publishing_processing, 1),
+    Scenario("kill-publishing-map", "`floorgate maps process` killed in its transactions",
+             kill_publishing_processing, 2, with_importer=False),
+    Scenario("kill-gateway-map", "a gateway killed while it processes a map",
+             kill_gateway_processing, 1),
     Scenario("terminate", "a gateway terminated (SIGTERM)", terminate_gateway),
     Scenario("leave", "clients that leave before their responses", leave_early,
              with_leavers=True),

@@ -1,7 +1,7 @@
 """Statuses, deadlines and gaps of the requests of a run."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -44,16 +44,25 @@ def find_longest(requests: Iterable[Request], kind: str) -> float:
     return max((each.seconds for each in requests if each.kind == kind), default=0.0)
 
 
-def find_gap(requests: Sequence[Request], kind: str, outage: Outage) -> float:
-    """Return the longest time in which no request of a kind succeeded, around an outage."""
-    successes = sorted(each.ended for each in requests if each.kind == kind and each.is_success)
+def find_gap(requests: Iterable[Request], kind: str, outage: Outage) -> float:
+    """Return the longest time in which no request of a kind to one of the gateways succeeded,
+    around an outage."""
+    ended: dict[int, list[float]] = defaultdict(list)
+    for each in requests:
+        if each.kind == kind and each.is_success:
+            ended[each.gateway].append(each.ended)
+    gaps = [_find_gap(sorted(successes), outage) for successes in ended.values()]
+    return max(gaps, default=outage.ended - outage.began)
+
+
+def _find_gap(successes: list[float], outage: Outage) -> float:
     times = [time for time in successes if time >= outage.began]
     before = max((time for time in successes if time < outage.began), default=outage.began)
     times = [before, *[time for time in times if time <= outage.ended], outage.ended]
     return max(later - earlier for earlier, later in pairwise(times))
 
 
-def find_recovery(requests: Sequence[Request], kind: str, outage: Outage) -> float:
+def find_recovery(requests: Iterable[Request], kind: str, outage: Outage) -> float:
     """Return how long after the recovery of the database requests of a kind still failed."""
     failures = (
         each.ended

@@ -13,8 +13,8 @@ from tests.faults.checking.requests import (
 
 
 def request(status: int | None, sent: float = 0, ended: float = 1, **given: Any) -> Request:
-    given = {"kind": "read", "has_retry_after": status == 503, **given}
-    return Request("c", 0, path="/", sent=sent, ended=ended, status=status, **given)
+    given = {"gateway": 0, "kind": "read", "has_retry_after": status == 503, **given}
+    return Request("c", path="/", sent=sent, ended=ended, status=status, **given)
 
 
 def test_a_503_says_when_to_try_again_and_a_500_is_never_right() -> None:
@@ -44,6 +44,11 @@ def test_a_gap_is_between_two_successes_around_the_outage() -> None:
     assert find_gap(requests, "read", Outage(3, 6, 12)) == 7
     assert find_gap(requests, "read", Outage(10.5, 20, 30)) == 20
     assert find_gap([], "read", Outage(3, 6, 12)) == 9
+
+
+def test_the_gap_is_that_of_the_gateway_with_the_longer_one() -> None:
+    requests = [request(200, 0, at, gateway=at % 2) for at in (2, 3, 4, 6, 8, 9, 10, 11)]
+    assert find_gap(requests, "read", Outage(3, 6, 12)) == 6
 
 
 def test_recovery_ends_with_the_last_failure() -> None:

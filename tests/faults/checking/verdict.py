@@ -99,7 +99,7 @@ def _judge_requests(played: Round, longest_allowed: float, verdict: Verdict) -> 
             verdict.violations.append(
                 f"a {kind} took {longest:.1f} s, over {longest_allowed:.1f} s"
             )
-        verdict.maxima[f"{kind} gap"] = request_checks.find_gap(requests, kind, played.outage)
+        verdict.maxima[f"{kind} gap"] = request_checks.find_gap(served, kind, played.outage)
         verdict.maxima["recovery"] = max(
             verdict.maxima.get("recovery", 0.0),
             request_checks.find_recovery(requests, kind, played.outage),

@@ -1,0 +1,54 @@
+"""What `make restarts` does, and that it would notice a failure."""
+
+import asyncio
+import uuid
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bench.report.pages import replace_section
+from tests.faults.catalog import build_catalog
+from tests.fixtures import create_world, drop_world
+from tests.restarts import __main__ as program
+from tests.restarts.load import Answers
+from tests.restarts.restarts import Outcome, measure_reloads, read_haproxy_configuration
+from tests.storage.mongo.replica_set_of_three import find_free_ports
+
+
+@pytest.mark.slow
+def test_no_client_of_a_gateway_notices_that_it_reloads(mongo_url: str, tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.json"
+    world = asyncio.run(create_world(mongo_url, uuid.uuid4().hex, bundle, build_catalog()))
+    try:
+        outcome = measure_reloads(tmp_path, world, workers=1, rate=20, restarts=2)
+    finally:
+        drop_world(world)
+    assert outcome.answers.failures == {}
+    assert outcome.answers.count >= 20
+
+
+def test_a_refused_request_fails_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = Answers(count=10)
+    monkeypatch.setattr(program, "measure_all", lambda *_: [Outcome("SIGHUP", 1, 1.0, answers)])
+    assert CliRunner().invoke(program.main).exit_code == 0
+    answers.failures["refused: ConnectionRefusedError"] += 1
+    run = CliRunner().invoke(program.main)
+    assert run.exit_code == 1
+    assert "refused: ConnectionRefusedError" in run.output
+
+
+def test_the_configuration_of_the_guide_is_used() -> None:
+    port, *gateways = find_free_ports(3)
+    text = read_haproxy_configuration(port, gateways)
+    assert f"bind 127.0.0.1:{port}\n" in text
+    assert [line.split()[-1] for line in text.splitlines() if line.startswith("    server ")] == [
+        f"127.0.0.1:{gateway}" for gateway in gateways
+    ]
+    assert "option httpchk GET /health/ready" in text
+    assert "ssl" not in text
+
+
+@pytest.mark.parametrize("name", ["restarts", "restart-run"])
+def test_the_page_has_room_for_the_figures(name: str) -> None:
+    replace_section(program.PAGE.read_text(), name, "", program.PAGE.name)
