@@ -12,9 +12,11 @@ from rich.console import Console
 
 from bench.report.pages import ROOT, rewrite_section
 from bench.report.tables import ReportTable
+from rest.endpoint_table import ENDPOINTS
 from tests.drill.drill import Outcome, run_drill
 
 PAGE = ROOT / "docs" / "reliability.md"
+_TITLES = {row.spec_id: f"`{row.method} {row.path}`" for row in ENDPOINTS}
 
 
 def build_table(outcomes: Sequence[Outcome]) -> ReportTable:
@@ -27,7 +29,7 @@ def build_table(outcomes: Sequence[Outcome]) -> ReportTable:
         ("endpoint", "requests", "bytes", "changed in between", "restored empty", "while running"),
         [
             (
-                endpoint,
+                _TITLES.get(endpoint, "`POST /graphql`"),
                 str(len(group)),
                 f"{sum(len(outcome.before.body) for outcome in group):,}",
                 str(sum(outcome.changed for outcome in group)),
