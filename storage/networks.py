@@ -44,13 +44,14 @@ async def publish_network(database: driver.Database, publication: Publication) -
     """
 
     async def work(session: driver.Session) -> tuple[None, AuditEntry | None]:
+        await lease.update({}, session)
         await check_unchanged(database, publication.map_id, publication.built_from, session)
         return None, await publish(database, publication, digest, session)
 
     with driver.translate_errors():
         # Hold the import lease: until the transaction commits, no map refers to the new file, and
         # an import would delete it. Nor may one change what has been compared.
-        async with hold_import_lease(database):
+        async with hold_import_lease(database) as lease:
             digest = await files.write_file(database, publication.network)
             await audit.run_in_transaction(database, publication.origin, work)
 
@@ -70,6 +71,7 @@ async def withdraw_network(
     """
 
     async def work(session: driver.Session) -> tuple[bool, AuditEntry | None]:
+        await lease.update({}, session)
         where = {"_id": map_id}
         before = await database[MAPS.name].find_one(where, session=session)
         if before is None or (
@@ -86,7 +88,7 @@ async def withdraw_network(
         return bool(before.get(NETWORK_FIELD)), build_entry("map.withdrawn", before, fields)
 
     with driver.translate_errors():
-        async with hold_import_lease(database):
+        async with hold_import_lease(database) as lease:
             return await audit.run_in_transaction(database, origin, work)
 
 

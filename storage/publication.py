@@ -19,6 +19,7 @@ from storage.administration.audit import (
     Operation,
     Origin,
 )
+from storage.administration.import_lease import ImportLease
 from storage.bundles.importing.timestamps import has_same_content, set_timestamps
 from storage.errors import NetworkOutdatedError
 from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
@@ -130,8 +131,10 @@ async def stage_publication(
     await staged.insert_one({"_id": 0, "file": await files.write_file(database, content)})
 
 
-async def publish_staged(database: driver.Database, staged: driver.Collection) -> None:
-    """Publish what is staged in a collection, if anything still is."""
+async def publish_staged(
+    database: driver.Database, staged: driver.Collection, lease: ImportLease
+) -> None:
+    """Publish what is staged in a collection, if anything still is. Raises the lease's error."""
     found = await driver.find_documents(database, staged.name, {"_id": 0}, {"file": 1}, limit=1)
     content = await files.read_file(database, found[0]["file"]) if found else None
     if content is None:
@@ -140,6 +143,7 @@ async def publish_staged(database: driver.Database, staged: driver.Collection) -
     digest = await files.write_file(database, publication.network)
 
     async def work(session: driver.Session) -> tuple[None, AuditEntry | None]:
+        await lease.update({}, session)
         deleted = await staged.delete_one({"_id": 0}, session=session)
         if not deleted.deleted_count:
             return None, None

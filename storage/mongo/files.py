@@ -6,13 +6,14 @@ its digest. Files are stored in chunks, because a MongoDB document has at most 1
 
 import asyncio
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from storage.mongo import driver
 from storage.records.kinds import Document
 
 COLLECTION = "files"
 CHUNK_BYTES = 8 << 20
+CHUNKS_PER_DELETION = 16
 MAX_BYTES_IN_EVENT_LOOP = 1 << 20
 """The digest of more is computed in a thread: this takes up to 3 ms."""
 
@@ -100,11 +101,23 @@ def _chunks_condition(digests: Iterable[str]) -> Document | None:
 
 
 async def delete_unused_files(
-    database: driver.Database, used_digests: Iterable[str | None]
+    database: driver.Database,
+    used_digests: Iterable[str | None],
+    renew_lease: Callable[[driver.Session], Awaitable[None]],
 ) -> None:
-    """Delete all other files. Requires the import lease: a file being imported has no user yet."""
+    """Delete all other files. Requires the import lease: a file being imported has no user yet.
+
+    `renew_lease` raises an error in each transaction that deletes, if the lease has been lost.
+    """
     digests = set(used_digests)
     # The hint makes this a scan of the index alone: the chunks themselves are large.
     chunks = await database[COLLECTION].find({}, {"_id": 1}).hint([("_id", 1)]).to_list(None)
     unused = [chunk["_id"] for chunk in chunks if chunk["_id"].partition("/")[0] not in digests]
-    await database[COLLECTION].delete_many({"_id": {"$in": unused}})
+    for start in range(0, len(unused), CHUNKS_PER_DELETION):
+        part = unused[start : start + CHUNKS_PER_DELETION]
+
+        async def delete(session: driver.Session, part: list[str] = part) -> None:
+            await renew_lease(session)
+            await database[COLLECTION].delete_many({"_id": {"$in": part}}, session=session)
+
+        await driver.run_in_transaction(database.client, delete)

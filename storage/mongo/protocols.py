@@ -86,7 +86,9 @@ class Collection(Protocol):
 
     def count_documents(self, filter: Filter) -> Awaitable[int]: ...
 
-    def delete_many(self, filter: Filter) -> Awaitable[DeleteResult]: ...
+    def delete_many(
+        self, filter: Filter, *, session: Session | None = None
+    ) -> Awaitable[DeleteResult]: ...
 
     def delete_one(
         self, filter: Filter, *, session: Session | None = None

@@ -12,6 +12,7 @@ from storage.administration.import_lease import ImportLease
 from storage.bundles.importing import recovery
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.reading.members import parse_member
+from storage.errors import ImportInterruptedError
 from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
 from storage.maps import FOOT_ROUTING, MAPS, NO_ROUTING, WHEELCHAIR_ROUTING
 from storage.mongo import driver, files
@@ -189,6 +190,26 @@ async def test_a_publication_that_fails_changes_nothing(imported: Any) -> None:
     assert {**after, "files": before["files"]} == before
     # The next import deletes the file, which no map refers to.
     assert len(after["files"]) > len(before["files"])
+
+
+@ONE_DRIVER
+async def test_a_process_that_has_lost_its_lease_publishes_nothing(
+    imported: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await publish(imported, FIRST)
+    before = await contents(imported)
+    write = files.write_file
+
+    async def stand_still(database: Any, content: bytes) -> str:
+        digest = await write(database, content)
+        await imported["imports"].update_many({}, {"$set": {"holder": "another process"}})
+        return digest
+
+    monkeypatch.setattr(files, "write_file", stand_still)
+    with pytest.raises(ImportInterruptedError):
+        await publish(imported, SECOND)
+    after = await contents(imported)
+    assert after["maps"] == before["maps"]
 
 
 @ONE_DRIVER

@@ -15,7 +15,11 @@ from storage.bundles.importing.audit_trail import AuditTrail
 from storage.bundles.importing.pipelining import PipelinedWriter
 from storage.bundles.importing.planning import ChangePlanner, MemberChange
 from storage.bundles.importing.staging import SHOWN_UNITS_FIELD, Staging
-from storage.bundles.importing.stale_networks import StaleNetworks, withdraw_stale_networks
+from storage.bundles.importing.stale_networks import (
+    PLAN_REPLACED,
+    StaleNetworks,
+    withdraw_stale_networks,
+)
 from storage.bundles.importing.validation import BundleValidator
 from storage.bundles.reading.batches import BundleSource, count_total_bytes, read_batches
 from storage.bundles.reading.parser import BundleMember
@@ -195,7 +199,10 @@ class ImportRun:
                 map_id, built_from = self._publication.map_id, self._publication.built_from
                 await check_unchanged(self._database, map_id, built_from, session)
             await self._lease.begin_applying(session)
-            withdrawn = await withdraw_stale_networks(self._database, self._stale_networks, session)
+            stale = [*self._stale_networks]
+            if self._publication is not None and entry.changes:
+                stale.append(StaleNetwork(self._publication.map_id, PLAN_REPLACED, False))
+            withdrawn = await withdraw_stale_networks(self._database, stale, session)
             changes = [*entry.changes, *withdrawn]
             return None, entry._replace(changes=changes) if changes else None
 
@@ -216,8 +223,7 @@ class ImportRun:
             await self._write_all(total)
 
         await driver.run_on_one_primary(self._database, MAPS.name, write_all)
-        self._lease.check_held()
-        await publish_staged(self._database, self._staging.publication)
+        await publish_staged(self._database, self._staging.publication, self._lease)
 
     async def _write_all(self, total: int | None) -> None:
         writer = PipelinedWriter()
@@ -252,16 +258,21 @@ class ImportRun:
 
     async def clean_up(self) -> None:
         """Drop the staged members and the files that no map refers to; end the import."""
-        self._lease.check_held()
-        await self._staging.drop_all()
+        names = await self._staging.list_names()
+        # Whoever holds the lease now has held it when these were listed: they are of no other.
+        await self._lease.update({})
+        await self._staging.drop(names)
         maps = self._database[MAPS.name]
 
         async def list_used_files() -> list[str]:
             return [digest for field in MAP_FILE_FIELDS for digest in await maps.distinct(field)]
 
         used = await driver.run_on_one_primary(self._database, MAPS.name, list_used_files)
-        await files.delete_unused_files(self._database, used)
+        await files.delete_unused_files(self._database, used, self._renew_lease)
         await self._lease.finish()
+
+    async def _renew_lease(self, session: driver.Session) -> None:
+        await self._lease.update({}, session)
 
 
 def _count_change(counts: ImportCounts, change: MemberChange) -> None:

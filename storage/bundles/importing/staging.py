@@ -9,7 +9,7 @@ related members together, so this order touches few pages at a time.
 """
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import count
 from typing import Any
 
@@ -95,11 +95,15 @@ class Staging:
         staged = self.collection_of(kind_name).find({KEY_FIELD: {"$in": keys}}, projection)
         return [{**document, "_id": document[KEY_FIELD]} async for document in staged]
 
-    async def drop_all(self) -> None:
-        """Drop the staging collections of this import, and any that a killed one left behind."""
-        for name in await self._database.list_collection_names():
-            if name.startswith(STAGING_PREFIX):
-                await self._database.drop_collection(name)
+    async def list_names(self) -> list[str]:
+        """Return the staging collections of this import, and any that a killed one left behind."""
+        names = await self._database.list_collection_names()
+        return [name for name in names if name.startswith(STAGING_PREFIX)]
+
+    async def drop(self, names: Iterable[str]) -> None:
+        """Drop staging collections."""
+        for name in names:
+            await self._database.drop_collection(name)
 
 
 def describe_record(kind: RecordType[Any], key: str) -> str:

@@ -30,6 +30,10 @@ _FIELDS = (
 )
 
 
+PLAN_REPLACED = "its plan is being replaced"
+"""Until the network of the new plan is published."""
+
+
 class StaleNetworks:
     """The networks that an import makes stale; give it all planned batches, then ask."""
 
@@ -104,14 +108,16 @@ class StaleNetworks:
 async def withdraw_stale_networks(
     database: driver.Database, stale: list[StaleNetwork], session: driver.Session
 ) -> list[AuditChange]:
-    """Withdraw networks in the transaction of a session; return what that changes."""
+    """Withdraw networks, of maps that have one, in the transaction of a session; return what that
+    changes."""
     changes = []
     for network in stale:
         if network.is_withdrawn:
             continue
         where = {"_id": network.map_id}
         before = await database[MAPS.name].find_one(where, _FIELDS, session=session)
-        assert before is not None
+        if before is None or not before.get(NETWORK_FIELD):
+            continue
         fields = build_withdrawal(before, network.reason, is_stale=True)
         await database[MAPS.name].update_one(where, {"$set": fields}, session=session)
         had, has = (

@@ -63,7 +63,7 @@ async def change_everything(database: Any, folder: Path) -> None:
     await import_bundles(database, [write_arrays(folder / "changed.json", bundle)])
     await database["locations"].delete_many({})
     await database["maps"].update_many({}, {"$unset": {"network": ""}})
-    await files.delete_unused_files(database, [])
+    await database["files"].delete_many({})
     await create_api_key(database, name="later", permissions=[], asset_ids=None, expires_at=None)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from storage.errors import UnavailableError
+from storage.errors import LeaseLostError, UnavailableError
 from storage.mongo import driver, files
 
 pytestmark = pytest.mark.anyio
@@ -38,8 +38,22 @@ async def test_a_read_without_mongodb_is_unavailable() -> None:
     await driver.close(client)
 
 
+async def renew_lease(session: driver.Session) -> None:
+    """Renew none: these tests hold none."""
+
+
 async def test_unused_files_are_deleted(database: Any) -> None:
     used = await files.write_file(database, b"used")
     unused = await files.write_file(database, b"unused")
-    await files.delete_unused_files(database, [used, None])
+    await files.delete_unused_files(database, [used, None], renew_lease)
     assert await files.read_files(database, [used, unused]) == {used: b"used"}
+
+
+async def test_a_process_that_has_lost_its_lease_deletes_nothing(database: Any) -> None:
+    async def find_it_lost(session: driver.Session) -> None:
+        raise LeaseLostError
+
+    unused = await files.write_file(database, b"unused")
+    with pytest.raises(LeaseLostError):
+        await files.delete_unused_files(database, [], find_it_lost)
+    assert await files.read_files(database, [unused]) == {unused: b"unused"}

@@ -29,7 +29,7 @@ async def plan_batches(database: Any, kind: str, bundle: Bundle) -> list[Planned
         planner = ChangePlanner(database, staging, NOW)
         return [batch async for batch in planner.plan_batches(RECORD_TYPES_BY_NAME[kind])]
     finally:
-        await staging.drop_all()
+        await staging.drop(await staging.list_names())
 
 
 async def plan(database: Any, kind: str, bundle: Bundle) -> list[MemberChange]:

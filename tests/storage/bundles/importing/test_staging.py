@@ -93,7 +93,7 @@ async def test_dropping_also_drops_what_killed_imports_left_and_nothing_else(dat
     await database["assets"].insert_one({"_id": "live"})
     await stage(database, assets("a"), import_id="killed")
     staging = await stage(database, SMALL)
-    await staging.drop_all()
+    await staging.drop(await staging.list_names())
     assert await database.list_collection_names() == ["assets"]
     assert await staged(staging, RECORD_TYPES[0]) == []
 
