@@ -16,7 +16,7 @@ AUDIT := tests/gateway/tools
 AUDITORS := .venv/audit/.ready
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup development serve test test-fast check format schema api-diff audit sbom openapi-check fuzz bench soak drill chaos lock
+.PHONY: help setup development serve test test-fast check format schema api-diff audit sbom openapi-check fuzz bench soak drill restarts chaos lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16

@@ -62,7 +62,7 @@ def _translate_errors() -> Iterator[None]:
             error, (DiskFullError, MongoUnusableError)
         )
         hint = ": is it running, and is --mongo-url right?" if is_lost else ""
-        raise click.ClickException(f"{error}{hint}") from error
+        raise click.ClickException("; ".join([f"{error}{hint}", *_iter_notes(error)])) from error
     except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
         raise
     except Exception as error:
@@ -75,6 +75,12 @@ def _translate_errors() -> Iterator[None]:
             f"an internal error ({type(error).__name__}: {error}); "
             f"{DEBUG_VARIABLE}=1 shows the traceback"
         ) from error
+
+
+def _iter_notes(error: BaseException | None) -> Iterator[str]:
+    while error is not None:
+        yield from getattr(error, "__notes__", ())
+        error = error.__cause__
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,12 +1,9 @@
 """Saving a database: all of it, as of one moment, into an archive."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from importlib import metadata
 from typing import BinaryIO
 
-from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
 from storage.backup.backup_file import PART_BYTES, BackupWriter, Header, Manifest
 from storage.backup.contents import SAVED_COLLECTIONS
 from storage.bundles.importing.import_run import (
@@ -15,15 +12,11 @@ from storage.bundles.importing.import_run import (
     ignore_progress,
 )
 from storage.bundles.importing.pipelining import PipelinedWriter
-from storage.bundles.importing.recovery import DEFAULT_WAIT_SECONDS, finish_interrupted_import
-from storage.errors import BackupError
+from storage.bundles.importing.recovery import DEFAULT_WAIT_SECONDS
+from storage.bundles.importing.settled_snapshot import open_settled_snapshot
 from storage.mongo import driver, raw_documents
 from storage.records.timestamps import current_timestamp
 from storage.setup.migrations import MIGRATIONS_COLLECTION, STATE_ID
-
-POLL_SECONDS = 0.25
-CHANGING_STATES = ("applying", "restoring")
-"""States of the import lease in which the catalog is neither the old nor the new one."""
 
 
 async def save_backup(
@@ -35,11 +28,11 @@ async def save_backup(
 ) -> Manifest:
     """Write an archive of the database, as of one moment, and return what is in it.
 
-    Waits for an import that is being applied, and finishes one that was killed. Raises BackupError,
-    UnavailableError, and OSError if the archive cannot be written.
+    Waits for an import that is being applied, and finishes one that was killed. Raises
+    ImportRunningError, UnavailableError, and OSError if the archive cannot be written.
     """
     with driver.translate_errors():
-        async with _open_settled_snapshot(database, wait_seconds, progress) as session:
+        async with open_settled_snapshot(database, wait_seconds, progress) as session:
             migration = await raw_documents.find_in_snapshot(
                 database[MIGRATIONS_COLLECTION], STATE_ID, session
             )
@@ -51,34 +44,6 @@ async def save_backup(
             writer = await asyncio.to_thread(BackupWriter, output, header)
             await _save_collections(database, session, writer, progress)
         return await asyncio.to_thread(writer.finish)
-
-
-@asynccontextmanager
-async def _open_settled_snapshot(
-    database: driver.Database, wait_seconds: float, progress: ImportProgressCallback
-) -> AsyncIterator[driver.Session]:
-    """Open a snapshot in which no import is half applied."""
-    waited = 0.0
-    while waited <= wait_seconds:
-        async with driver.open_snapshot_session(database.client) as session:
-            if await _is_settled(database, session):
-                yield session
-                return
-        progress(ImportProgress("waiting", 0, None))
-        await finish_interrupted_import(database)
-        await asyncio.sleep(POLL_SECONDS)
-        waited += POLL_SECONDS
-    raise BackupError(f"an import is being applied and did not end within {wait_seconds:.0f} s")
-
-
-async def _is_settled(database: driver.Database, session: driver.Session) -> bool:
-    try:
-        # The first read sets the moment, if its collection exists.
-        await raw_documents.find_in_snapshot(database[MIGRATIONS_COLLECTION], STATE_ID, session)
-        lease = await raw_documents.find_in_snapshot(database[LEASE_COLLECTION], LEASE_ID, session)
-    except raw_documents.SnapshotLostError:  # the collection is as new as the snapshot
-        return False
-    return (lease or {}).get("state") not in CHANGING_STATES
 
 
 async def _save_collections(

@@ -1,7 +1,7 @@
 """Exporting the catalog as a bundle that can be imported again without changes.
 
 All records are read from one snapshot of the database, so the export is consistent although others
-write at the same time. Drawings are included as data URLs.
+write at the same time, and no import is in it half. Drawings are included as data URLs.
 """
 
 from collections.abc import AsyncIterator
@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from storage.bundles.importing.settled_snapshot import open_settled_snapshot
 from storage.bundles.importing.staging import describe_record
 from storage.bundles.reading.sources import to_data_url
 from storage.catalog import RECORD_TYPES
@@ -26,12 +27,13 @@ async def export_bundle(
 ) -> AsyncIterator[bytes]:
     """Yield the bundle in chunks; members are sorted by key, one a line in both forms.
 
-    Raises UnavailableError, and StorageError if a drawing is lost.
+    Waits for an import that is being applied, and finishes one that was killed. Raises
+    UnavailableError, ImportRunningError, and StorageError if a drawing is lost.
     """
     form = _iter_line_form if lines else _iter_array_form
     buffer = bytearray()
     with driver.translate_errors():
-        async with driver.open_snapshot_session(database.client) as session:
+        async with open_settled_snapshot(database) as session:
             async for piece in form(database, scope, session):
                 buffer += piece
                 if len(buffer) >= FLUSH_BYTES:

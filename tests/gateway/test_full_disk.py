@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.settings import Settings
+from storage.bundles.importing.import_bundles import COMMITTED
 from storage.mongo.unavailable import DISK_FULL
 from tests.fixtures import gateway_client
 from tests.gateway.floorgate_process import floorgate, storage_options
@@ -52,9 +53,9 @@ def storage(replica_set: ReplicaSet, tmp_path: Path) -> list[str]:
 
 
 @contextmanager
-def full_disk(member: Member) -> Iterator[None]:
+def full_disk(member: Member, **where: str) -> Iterator[None]:
     """Refuse to write, as MongoDB does before its disk is full to the last byte."""
-    failing = {"failCommands": ["insert", "bulkWrite"], "errorCode": OUT_OF_DISK_SPACE}
+    failing = {"failCommands": ["insert", "bulkWrite"], "errorCode": OUT_OF_DISK_SPACE, **where}
     member.command("configureFailPoint", "failCommand", mode="alwaysOn", data=failing)
     try:
         yield
@@ -76,6 +77,17 @@ def test_an_import_says_that_the_disk_is_full_and_applies_nothing(
     assert failed.stderr == f"Error: {DISK_FULL}\n"
     assert list_assets(storage) == []
     assert floorgate("import", "-", *storage, stdin=BUNDLE).returncode == 0
+
+
+def test_an_import_that_is_committed_says_so_and_is_finished_once_there_is_room(
+    replica_set: ReplicaSet, storage: list[str], tmp_path: Path
+) -> None:
+    assert list_assets(storage) == []
+    with full_disk(replica_set.members[0], namespace=f"{tmp_path.name}.assets"):
+        failed = floorgate("import", "-", *storage, stdin=BUNDLE)
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr == f"Error: {DISK_FULL}; {COMMITTED}\n"
+    assert [each["name"] for each in list_assets(storage)] == ["Lark"]
 
 
 async def test_a_client_is_told_that_the_service_is_unavailable(

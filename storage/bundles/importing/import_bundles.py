@@ -9,7 +9,8 @@ A lease (`lease`, `recovery`) lets one process import at a time and completes wh
 began to apply.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from storage.administration.audit import Origin
 from storage.bundles.importing.import_run import (
@@ -38,6 +39,9 @@ __all__ = [
     "ignore_progress",
     "import_bundles",
 ]
+
+
+COMMITTED = "the import is committed: a gateway or the next import writes the rest of it"
 
 
 async def import_bundles(
@@ -71,11 +75,22 @@ async def import_bundles(
                 summary = await run.validate()
                 if (summary.total.written or run.changes_networks) and not dry_run:
                     await run.commit([get_bundle_name(bundle) for bundle in bundles], origin)
-                    await run.apply(summary.total.written)
-                    await run.clean_up()
+                    with _note_committed():
+                        await run.apply(summary.total.written)
+                        await run.clean_up()
             finally:
                 # If applying fails, keep the staged data: the next lease holder finishes it. So
                 # too if it is unknown whether the commit succeeded.
                 if lease.state == "staging":
                     await run.clean_up()
             return summary
+
+
+@contextmanager
+def _note_committed() -> Iterator[None]:
+    """Note on an error that what it interrupts goes on."""
+    try:
+        yield
+    except BaseException as error:  # also the cancellation of a command without its MongoDB
+        error.add_note(COMMITTED)
+        raise

@@ -17,7 +17,7 @@ from storage.backup.backup_file import Manifest
 from storage.backup.contents import OMITTED_COLLECTIONS, SAVED_COLLECTIONS
 from storage.backup.saving import save_backup
 from storage.bundles.importing.import_bundles import ImportProgress, import_bundles
-from storage.errors import BackupError
+from storage.errors import ImportRunningError
 from storage.mongo import driver, files, raw_documents
 from storage.mongo.raw_documents import SnapshotLostError
 from storage.records.visibility import ALL_ASSETS
@@ -101,7 +101,7 @@ async def test_a_backup_does_not_wait_for_ever(filled: Any) -> None:
     lease = ImportLease(filled)
     assert await lease.try_acquire()
     await lease.update({"state": "applying"})
-    with pytest.raises(BackupError, match="did not end within 0 s"):
+    with pytest.raises(ImportRunningError, match="did not end within 0 s"):
         await save_backup(filled, io.BytesIO(), wait_seconds=0)
 
 
