@@ -8,7 +8,7 @@ import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 from pymongo.collection import Collection
@@ -27,18 +27,37 @@ COMMAND_DELAY_SECONDS = 0.3
 MAX_ATTEMPTS = 5
 """Until a command has been killed in its transaction."""
 MAP = "plates"
-NEAR, FAR = 0.5, 1.0
-"""Feet per unit of the drawing: what is measured is twice as far."""
-FEET_AT_SCALE_1 = 268.302
+_SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">
+<g data-type="Level" data-tags="floor=storey-1">
+  <polygon points="0,40 400,40 400,60 0,60" data-tags="indoor=corridor"/>
+  <rect x="{door}" y="38" width="4" height="4" data-tags="door=yes;width=0.9"/>{other_door}
+  <g data-type="UnitLayer"><polygon id="room-1" points="0,0 100,0 100,40 0,40"/>{other_room}</g>
+</g></svg>"""
+
+
+class Plan(NamedTuple):
+    """A plan of the map, its scale, and the distance in feet that is measured."""
+
+    svg: str
+    scale: float
+    feet: float
+
+
+OLD = Plan(_SVG.format(door=48, other_door="", other_room=""), 0.5, 134.151)
+LARGER = Plan(OLD.svg, 1.0, 268.302)
+REBUILT = Plan(
+    _SVG.format(
+        door=8,
+        other_door='<rect x="248" y="58" width="4" height="4" data-tags="door=yes;width=0.9"/>',
+        other_room='<polygon id="room-2" points="200,60 300,60 300,100 200,100"/>',
+    ),
+    0.5,
+    165.584,
+)
+"""Its door is elsewhere, and it has another room."""
 _PROCESS = """mutation($map: ID!, $plan: String, $asset: ID, $scale: Float) {
   processMap(id: $map, plan: $plan, asset: $asset, feetPerUnit: $scale) { report }
 }"""
-_PLAN = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">
-<g data-type="Level" data-tags="floor=storey-1">
-  <polygon points="0,40 400,40 400,60 0,60" data-tags="indoor=corridor"/>
-  <rect x="48" y="38" width="4" height="4" data-tags="door=yes;width=0.9"/>
-  <g data-type="UnitLayer"><polygon id="room-1" points="0,0 100,0 100,40 0,40"/></g>
-</g></svg>"""
 _MEASURED = {
     "data": {
         "sources": [{"id": f"{MAP}-room-1"}],
@@ -130,13 +149,14 @@ def _kill_in_transaction(
 def kill_processing(deployment: Deployment) -> None:
     """Kill the processing of a map: its distances stay, or become the new ones, everywhere.
 
-    Once the map has its new scale it has none, until a gateway has published the network.
+    Once its plan is replaced it has none, until a gateway has published the network.
     """
-    took = _process(deployment, NEAR)
-    with _start_processing(deployment, FAR) as run:
+    took = _process(deployment, OLD)
+    new = random.choice((LARGER, REBUILT))
+    with _start_processing(deployment, new) as run:
         time.sleep(random.random() * took)
         run.kill()
-    _check_distances(deployment)
+    _check_distances(deployment, new)
 
 
 def kill_publishing_processing(deployment: Deployment) -> None:
@@ -144,13 +164,13 @@ def kill_publishing_processing(deployment: Deployment) -> None:
     that which publishes its network once the plan is written."""
     with deployment.open_database() as database:
         leases = database[LEASE_COLLECTION]
-        for state in ("staging", "applying"):
+        for state, new in (("staging", LARGER), ("applying", REBUILT)):
             is_next = partial(_is_in_state, leases, state)
             for _ in range(MAX_ATTEMPTS):
-                _process(deployment, NEAR)
-                with _start_processing(deployment, FAR) as run:
+                _process(deployment, OLD)
+                with _start_processing(deployment, new) as run:
                     is_hit = _kill_in_transaction(deployment, run, is_next)
-                _check_distances(deployment)
+                _check_distances(deployment, new)
                 if is_hit:
                     break
             else:
@@ -164,72 +184,72 @@ def _is_in_state(leases: Collection[dict[str, Any]], state: str) -> bool:
 def kill_gateway_processing(deployment: Deployment) -> None:
     """Kill a gateway while it processes a map for a client; the other one finishes it."""
     gateway = deployment.gateways[0]
-    _process(deployment, NEAR)
+    _process(deployment, OLD)
+    new = random.choice((LARGER, REBUILT))
     began = time.monotonic()
-    _request_processing(gateway, NEAR)
+    _request_processing(gateway, OLD)
     took = time.monotonic() - began
     with ThreadPoolExecutor(1) as clients:
-        answer = clients.submit(_request_processing, gateway, FAR)
+        answer = clients.submit(_request_processing, gateway, new)
         time.sleep(random.random() * took)
         gateway.kill()
         answer.exception()  # there may or may not have been one
     deployment.await_no_import()
     gateway.start()
     gateway.wait_until_ready()
-    _check_distances(deployment)
+    _check_distances(deployment, new)
 
 
-def _request_processing(gateway: GatewayProcess, scale: float) -> None:
-    variables = {"map": MAP, "plan": _PLAN, "asset": OTHER_ASSET, "scale": scale}
+def _request_processing(gateway: GatewayProcess, plan: Plan) -> None:
+    variables = {"map": MAP, "plan": plan.svg, "asset": OTHER_ASSET, "scale": plan.scale}
     answer = _post(gateway, "/graphql", {"query": _PROCESS, "variables": variables})
     if "errors" in answer:
         raise AssertionError(f"the map was not processed: {answer['errors']}")
 
 
-def _start_processing(deployment: Deployment, scale: float) -> Command:
-    plan = deployment.directory / "plan.svg"
-    plan.write_text(_PLAN)
+def _start_processing(deployment: Deployment, plan: Plan) -> Command:
+    file = deployment.directory / "plan.svg"
+    file.write_text(plan.svg)
     return deployment.start_command(
-        *("maps", "process", MAP, plan, "--asset", OTHER_ASSET, "--feet-per-unit", scale)
+        *("maps", "process", MAP, file, "--asset", OTHER_ASSET, "--feet-per-unit", plan.scale)
     )
 
 
-def _process(deployment: Deployment, scale: float) -> float:
+def _process(deployment: Deployment, plan: Plan) -> float:
     """Process the map to the end; return the seconds that it took."""
     began = time.monotonic()
-    with _start_processing(deployment, scale) as run:
+    with _start_processing(deployment, plan) as run:
         output, _ = run.communicate(timeout=120)
     if run.returncode:
         raise AssertionError(f"the map was not processed: {output}")
     took = time.monotonic() - began
-    _await_distance(deployment, scale)
+    _await_distance(deployment, plan)
     return took
 
 
-def _check_distances(deployment: Deployment) -> None:
+def _check_distances(deployment: Deployment, new: Plan) -> None:
     """Check that all distances are the old or the new ones: none is another, also in the first
     moment, and soon none is missing. Then have the new ones."""
     for feet in map(_measure, deployment.gateways):
-        if feet is not None and not any(_is_close(feet, scale) for scale in (NEAR, FAR)):
+        if feet is not None and not any(_is_of(plan, feet) for plan in (OLD, new)):
             deployment.problems.append(f"a distance of {feet} ft is served")
     deployment.await_no_import()
     wait_until(
         lambda: all(_measure(each) is not None for each in deployment.gateways),
         "the map is routable again",
     )
-    _process(deployment, FAR)
+    _process(deployment, new)
 
 
-def _await_distance(deployment: Deployment, scale: float) -> None:
+def _await_distance(deployment: Deployment, plan: Plan) -> None:
     wait_until(
-        lambda: all(_is_close(_measure(each), scale) for each in deployment.gateways),
-        f"distances are those of {scale} feet per unit",
+        lambda: all(_is_of(plan, _measure(each)) for each in deployment.gateways),
+        f"a distance of {plan.feet} ft is served",
     )
 
 
-def _is_close(feet: float | None, scale: float) -> bool:
-    expected = FEET_AT_SCALE_1 * scale
-    return feet is not None and abs(feet - expected) < 0.01 * expected
+def _is_of(plan: Plan, feet: float | None) -> bool:
+    return feet is not None and abs(feet - plan.feet) < 0.01 * plan.feet
 
 
 def _measure(gateway: GatewayProcess) -> float | None:

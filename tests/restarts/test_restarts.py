@@ -30,8 +30,11 @@ def test_no_client_of_a_gateway_notices_that_it_reloads(mongo_url: str, tmp_path
 
 def test_a_refused_request_fails_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = Answers(count=10)
+    monkeypatch.setattr(program, "has_haproxy", lambda: True)
     monkeypatch.setattr(program, "measure_all", lambda *_: [Outcome("SIGHUP", 1, 1.0, answers)])
     assert CliRunner().invoke(program.main).exit_code == 0
+    monkeypatch.setattr(program, "has_haproxy", lambda: False)
+    assert CliRunner().invoke(program.main).exit_code == 1
     answers.failures["refused: ConnectionRefusedError"] += 1
     run = CliRunner().invoke(program.main)
     assert run.exit_code == 1
