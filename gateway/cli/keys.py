@@ -129,7 +129,9 @@ def create(
         created = (await _execute(database, CREATE_KEY, variables))["createApiKey"]
         return created, await _build_asset_notes(database, assets)
 
-    created, notes = run_with_database(settings_from_parameters(values), work, needs=OPERATIONS)
+    created, notes = run_with_database(
+        settings_from_parameters(values), work, needs=OPERATIONS, writes=True
+    )
     if not assets and not all_assets:
         click.echo("Note: this key can see no asset; use --asset or --all-assets.", err=True)
     if expires is None:
@@ -213,7 +215,9 @@ def update(
         changed = (await _execute(database, UPDATE_KEY, {**variables, "id": id}))["updateApiKey"]
         return changed, await _build_asset_notes(database, (*assets, *added))
 
-    changed, notes = run_with_database(settings_from_parameters(values), work, needs=OPERATIONS)
+    changed, notes = run_with_database(
+        settings_from_parameters(values), work, needs=OPERATIONS, writes=True
+    )
     _print_notes(notes)
     click.echo(orjson.dumps(changed) if as_json else f"updated {changed['id']}")
 
@@ -250,7 +254,9 @@ def rotate(key_id: str, overlap: int, expires: str | None, as_json: bool, **valu
         [record] = await list_keys_by_prefix(database, rotated["id"], 1)
         return rotated, await _build_asset_notes(database, record.asset_ids or ())
 
-    rotated, notes = run_with_database(settings_from_parameters(values), work, needs=OPERATIONS)
+    rotated, notes = run_with_database(
+        settings_from_parameters(values), work, needs=OPERATIONS, writes=True
+    )
     _print_notes(notes)
     if as_json:
         click.echo(orjson.dumps(rotated))
@@ -278,9 +284,9 @@ def revoke(key_id: str, **values: Any) -> None:
         await _execute(database, REVOKE_KEY, {"id": id})
         return id
 
-    click.echo(
-        f"revoked {run_with_database(settings_from_parameters(values), work, needs=OPERATIONS)}"
-    )
+    settings = settings_from_parameters(values)
+    id = run_with_database(settings, work, needs=OPERATIONS, writes=True)
+    click.echo(f"revoked {id}")
 
 
 @keys.command("list")
