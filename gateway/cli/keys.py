@@ -14,7 +14,12 @@ from gateway.cli.operator import run_with_database
 from gateway.cli.tables import build_table, print_table
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
-from storage.administration.api_keys import ApiKey, list_api_keys, list_keys_by_prefix
+from storage.administration.api_keys import (
+    MAX_OVERLAP_DAYS,
+    ApiKey,
+    list_api_keys,
+    list_keys_by_prefix,
+)
 from storage.assets import ASSETS
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
@@ -61,17 +66,23 @@ OPERATIONS = "gateway.cli.operations"
 
 
 class Duration(click.ParamType[int]):
-    """A number of seconds, minutes, hours or days, in seconds."""
+    """A number of seconds, minutes, hours or days, in seconds, up to a number of days."""
 
     name = "duration"
     _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+    def __init__(self, max_days: int) -> None:
+        self._max_days = max_days
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the seconds. Raises click.BadParameter."""
         match = re.fullmatch(r"([0-9]{1,9})([smhd])|0", value)
         if match is None:
             self.fail(f"must be 0, or a number with s, m, h or d, such as 24h, not {value!r}")
-        return 0 if value == "0" else int(match[1]) * self._UNITS[match[2]]
+        seconds = 0 if value == "0" else int(match[1]) * self._UNITS[match[2]]
+        if seconds > self._max_days * self._UNITS["d"]:
+            self.fail(f"must be at most {self._max_days}d, not {value}")
+        return seconds
 
 
 @click.group()
@@ -226,7 +237,7 @@ def update(
 @click.argument("key_id", metavar="ID")
 @click.option(
     "--overlap",
-    type=Duration(),
+    type=Duration(MAX_OVERLAP_DAYS),
     default="24h",
     show_default=True,
     help="How long the old key goes on working, such as 30m or 7d; 0 ends it at once.",
@@ -263,9 +274,10 @@ def rotate(key_id: str, overlap: int, expires: str | None, as_json: bool, **valu
         return
     click.echo(f"{rotated['id']}\n{rotated['key']}")
     click.echo("Only a hash of the key is stored: it cannot be shown again.", err=True)
+    end = rotated["expires_at"]
     click.echo(
-        f"The new key expires at {rotated['expires_at'] or 'no time'}, the old one,"
-        f" {rotated['replaced_id']}, at {rotated['replaced_expires_at']}.",
+        f"The new key {f'expires at {end}' if end else 'never expires'}; the old one,"
+        f" {rotated['replaced_id']}, expires at {rotated['replaced_expires_at']}.",
         err=True,
     )
 
