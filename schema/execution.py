@@ -287,9 +287,11 @@ def _to_public_error(error: GraphQLError, logged: set[int]) -> GraphQLError:
             logged.add(id(cause))
             _logger.error("an operation failed", exc_info=cause)
         message, code = SERVER_ERROR_MESSAGE, "SERVER_ERROR"
-    return GraphQLError(
+    public_error = GraphQLError(
         message,
         nodes=error.nodes,
         path=error.path,
         extensions={**(error.extensions or {}), "code": code},
     )
+    public_error.__cause__ = cause
+    return public_error

@@ -3,7 +3,8 @@
 StorageError
 ├── UnavailableError              MongoDB cannot be reached, or did not answer in time
 │   ├── DiskFullError             ... or has no room on its disk
-│   └── MongoUnusableError        ... or is one that cannot be used; the message says why
+│   ├── MongoUnusableError        ... or is one that cannot be used; the message says why
+│   └── OutcomeUnknownError       ... while something was being changed
 ├── InvalidPageRequestError       invalid page, page size or cursor
 ├── EmbeddedServerError           the embedded mongod does not start
 ├── MigrationRunningError         another gateway's migrations do not end
@@ -32,6 +33,10 @@ class DiskFullError(UnavailableError):
 
 class MongoUnusableError(UnavailableError):
     """A database cannot be opened; the message says why, and what to do."""
+
+
+class OutcomeUnknownError(UnavailableError):
+    """MongoDB was lost during a change, which may or may not have been made."""
 
 
 class InvalidPageRequestError(StorageError):

@@ -60,7 +60,7 @@ DOCUMENTED = {
     "resolvers/administration/api_keys:MAX_ASSETS": [
         ("operation.md", "## Keys", "up to {:,} assets"),
     ],
-    "resolvers/administration/api_keys:MAX_OVERLAP_DAYS": [
+    "storage/administration/api_keys:MAX_OVERLAP_DAYS": [
         ("operation.md", "## Keys", "which may be up to {} days"),
     ],
     "resolvers/administration/audit:MAX_AUDIT_PER_PAGE": [

@@ -77,7 +77,7 @@ def restore(archive: Path, check: bool, yes: bool, **values: Any) -> None:
             async def work(database: driver.Database) -> RestoreSummary:
                 return await restore_backup(database, source, archive.name, progress=progress)
 
-            summary = run_with_database(settings, work, TIMEOUT_SECONDS)
+            summary = run_with_database(settings, work, TIMEOUT_SECONDS, writes=True)
     _print_counts(("Before", summary.before), ("Restored", summary.manifest.count_documents()))
     click.echo(f"Restored {_describe(summary.manifest)}.", err=True)
     if summary.regained_keys:

@@ -52,7 +52,9 @@ def import_(
                 progress=progress,
             )
 
-        summary = run_with_database(settings_from_parameters(values), work, TIMEOUT_SECONDS)
+        summary = run_with_database(
+            settings_from_parameters(values), work, TIMEOUT_SECONDS, writes=not dry_run
+        )
     if as_json:
         click.echo(msgspec.json.encode(summary))
     else:

@@ -14,7 +14,12 @@ from gateway.cli.operator import run_with_database
 from gateway.cli.tables import build_table, print_table
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
-from storage.administration.api_keys import ApiKey, list_api_keys, list_keys_by_prefix
+from storage.administration.api_keys import (
+    MAX_OVERLAP_DAYS,
+    ApiKey,
+    list_api_keys,
+    list_keys_by_prefix,
+)
 from storage.assets import ASSETS
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
@@ -61,17 +66,23 @@ OPERATIONS = "gateway.cli.operations"
 
 
 class Duration(click.ParamType[int]):
-    """A number of seconds, minutes, hours or days, in seconds."""
+    """A number of seconds, minutes, hours or days, in seconds, up to a number of days."""
 
     name = "duration"
     _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+    def __init__(self, max_days: int) -> None:
+        self._max_days = max_days
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the seconds. Raises click.BadParameter."""
         match = re.fullmatch(r"([0-9]{1,9})([smhd])|0", value)
         if match is None:
             self.fail(f"must be 0, or a number with s, m, h or d, such as 24h, not {value!r}")
-        return 0 if value == "0" else int(match[1]) * self._UNITS[match[2]]
+        seconds = 0 if value == "0" else int(match[1]) * self._UNITS[match[2]]
+        if seconds > self._max_days * self._UNITS["d"]:
+            self.fail(f"must be at most {self._max_days}d, not {value}")
+        return seconds
 
 
 @click.group()
@@ -129,7 +140,9 @@ def create(
         created = (await _execute(database, CREATE_KEY, variables))["createApiKey"]
         return created, await _build_asset_notes(database, assets)
 
-    created, notes = run_with_database(settings_from_parameters(values), work, needs=OPERATIONS)
+    created, notes = run_with_database(
+        settings_from_parameters(values), work, needs=OPERATIONS, writes=True
+    )
     if not assets and not all_assets:
         click.echo("Note: this key can see no asset; use --asset or --all-assets.", err=True)
     if expires is None:
@@ -213,7 +226,9 @@ def update(
         changed = (await _execute(database, UPDATE_KEY, {**variables, "id": id}))["updateApiKey"]
         return changed, await _build_asset_notes(database, (*assets, *added))
 
-    changed, notes = run_with_database(settings_from_parameters(values), work, needs=OPERATIONS)
+    changed, notes = run_with_database(
+        settings_from_parameters(values), work, needs=OPERATIONS, writes=True
+    )
     _print_notes(notes)
     click.echo(orjson.dumps(changed) if as_json else f"updated {changed['id']}")
 
@@ -222,7 +237,7 @@ def update(
 @click.argument("key_id", metavar="ID")
 @click.option(
     "--overlap",
-    type=Duration(),
+    type=Duration(MAX_OVERLAP_DAYS),
     default="24h",
     show_default=True,
     help="How long the old key goes on working, such as 30m or 7d; 0 ends it at once.",
@@ -250,16 +265,19 @@ def rotate(key_id: str, overlap: int, expires: str | None, as_json: bool, **valu
         [record] = await list_keys_by_prefix(database, rotated["id"], 1)
         return rotated, await _build_asset_notes(database, record.asset_ids or ())
 
-    rotated, notes = run_with_database(settings_from_parameters(values), work, needs=OPERATIONS)
+    rotated, notes = run_with_database(
+        settings_from_parameters(values), work, needs=OPERATIONS, writes=True
+    )
     _print_notes(notes)
     if as_json:
         click.echo(orjson.dumps(rotated))
         return
     click.echo(f"{rotated['id']}\n{rotated['key']}")
     click.echo("Only a hash of the key is stored: it cannot be shown again.", err=True)
+    end = rotated["expires_at"]
     click.echo(
-        f"The new key expires at {rotated['expires_at'] or 'no time'}, the old one,"
-        f" {rotated['replaced_id']}, at {rotated['replaced_expires_at']}.",
+        f"The new key {f'expires at {end}' if end else 'never expires'}; the old one,"
+        f" {rotated['replaced_id']}, expires at {rotated['replaced_expires_at']}.",
         err=True,
     )
 
@@ -278,9 +296,9 @@ def revoke(key_id: str, **values: Any) -> None:
         await _execute(database, REVOKE_KEY, {"id": id})
         return id
 
-    click.echo(
-        f"revoked {run_with_database(settings_from_parameters(values), work, needs=OPERATIONS)}"
-    )
+    settings = settings_from_parameters(values)
+    id = run_with_database(settings, work, needs=OPERATIONS, writes=True)
+    click.echo(f"revoked {id}")
 
 
 @keys.command("list")

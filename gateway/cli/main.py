@@ -10,7 +10,7 @@ import click
 
 from gateway.errors import StartError, TlsError
 from resolvers.request.errors import RequestError
-from storage.errors import DiskFullError, MongoUnusableError, StorageError, UnavailableError
+from storage.errors import StorageError, UnavailableError
 
 DEBUG_VARIABLE = "FLOORGATE_DEBUG"
 EXPECTED_ERRORS = (StorageError, TlsError, StartError, RequestError)
@@ -58,9 +58,7 @@ def _translate_errors() -> Iterator[None]:
     try:
         yield
     except EXPECTED_ERRORS as error:
-        is_lost = isinstance(error, UnavailableError) and not isinstance(
-            error, (DiskFullError, MongoUnusableError)
-        )
+        is_lost = type(error) is UnavailableError  # the messages of others say what to do
         hint = ": is it running, and is --mongo-url right?" if is_lost else ""
         raise click.ClickException("; ".join([f"{error}{hint}", *_iter_notes(error)])) from error
     except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):

@@ -129,7 +129,7 @@ def _run_processing(
                 store = Store(database.client, database.name)
                 return await process_with_other_maps(store, request, networks, progress)
 
-            return run_with_database(settings, work, TIMEOUT_SECONDS)
+            return run_with_database(settings, work, TIMEOUT_SECONDS, writes=True)
     except NotFoundError as error:
         raise click.ClickException(
             f"there is no map {request.map_id!r}: pass a floor plan as SOURCE to create it"

@@ -10,6 +10,7 @@ from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import Context
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
+from storage.errors import StorageError
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
@@ -30,10 +31,13 @@ def run_document(settings: Settings, document: str, variables: dict[str, Any]) -
 async def execute(
     database: driver.Database, document: str, variables: dict[str, Any]
 ) -> dict[str, Any]:
-    """Run an operation and return its data. Raises ClickException with its first error."""
+    """Run an operation and return its data. Raises StorageError, or ClickException."""
     executor = Executor(GRAPHQL_SCHEMA)
     context = Context(OPERATOR, Store(database.client, database.name))
     result = await executor.run(executor.prepare(document), variables, context)
     if result.errors or result.data is None:
+        cause = result.errors[0].__cause__
+        if isinstance(cause, StorageError):  # its message says more to an operator
+            raise cause
         raise click.ClickException(result.errors[0].message)
     return result.data

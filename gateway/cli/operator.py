@@ -11,8 +11,9 @@ from contextlib import suppress
 from typing import TypeVar
 
 from gateway.settings import Settings
-from storage.errors import StorageError, UnavailableError
+from storage.errors import DiskFullError, OutcomeUnknownError, StorageError, UnavailableError
 from storage.mongo import driver
+from storage.mongo.unavailable import explain_loss
 from storage.setup.database import open_database
 
 T = TypeVar("T")
@@ -26,8 +27,12 @@ def run_with_database(
     work: Callable[[driver.Database], Awaitable[T]],
     timeout_seconds: float = 30.0,
     needs: str | None = None,
+    *,
+    writes: bool = False,
 ) -> T:
     """Open the database, run `work` on it, and return its result. Raises StorageError.
+
+    If MongoDB is lost while work that `writes` runs, this is OutcomeUnknownError.
 
     `needs` names a module that the work imports, and that takes long to import: this is done while
     MongoDB starts. If the embedded MongoDB dies and cannot be restarted, the work is cancelled.
@@ -64,13 +69,27 @@ def run_with_database(
                 clients.append(client)
                 if settings.mongo_url is not None:  # who supervises the embedded one says more
                     endings.append(loop.create_task(watch(client)))
-                return await work(client[settings.database])
+                try:
+                    return await work(client[settings.database])
+                except UnavailableError as error:
+                    if not writes or isinstance(error, DiskFullError):  # it refused to write
+                        raise
+                    raise _unknown_outcome(explain_loss(client, error)) from error
         except BaseException as error:
             if failures:
-                raise failures[0] from error
+                raise (
+                    _unknown_outcome(failures[0]) if writes and clients else failures[0]
+                ) from error
             raise
 
     return asyncio.run(run())
+
+
+def _unknown_outcome(reason: object) -> OutcomeUnknownError:
+    return OutcomeUnknownError(
+        f"{str(reason).rstrip('.')}; the change may or may not have been made: look with floorgate"
+        " audit before you repeat it"
+    )
 
 
 def _import_early(module: str) -> None:

@@ -35,7 +35,6 @@ from storage.administration.api_keys import ApiKey
 from storage.records.paging import Page
 from storage.records.timestamps import current_second
 
-MAX_OVERLAP_DAYS = 366
 DEFAULT_OVERLAP_SECONDS = 24 * 3600
 MAX_ASSETS = 10_000
 """Assets of a key that is limited to some."""
@@ -234,7 +233,7 @@ async def rotate_api_key(
         int,
         argument(
             "How long the key goes on working, unless it expires before; 0 ends it at once.",
-            Range(0, MAX_OVERLAP_DAYS * 24 * 3600),
+            Range(0, api_keys.MAX_OVERLAP_DAYS * 24 * 3600),
         ),
     ] = DEFAULT_OVERLAP_SECONDS,
     expires: Annotated[

@@ -1,10 +1,16 @@
 """Import of catalog bundles, with the drawings of their maps."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from resolvers.processes.drawings import run_on_drawing
 from resolvers.processes.process_pool import ProcessPool
-from resolvers.request.errors import RequestError, ServiceBusyError
+from resolvers.request.errors import (
+    ImportLostError,
+    RefusedDocumentError,
+    RequestError,
+    ServiceBusyError,
+)
 from storage.administration.audit import Origin
 from storage.bundles.importing.import_bundles import (
     ImportProgressCallback,
@@ -15,6 +21,7 @@ from storage.bundles.importing.import_bundles import (
 )
 from storage.bundles.reading.batches import BundleSource
 from storage.bundles.reading.sources import SourceError
+from storage.errors import BundleError, ImportRunningError, LeaseLostError
 from storage.mongo import driver
 from storage.publication import Publication
 
@@ -31,7 +38,8 @@ async def import_catalog(
     """Import bundles: all of them, or nothing. Publish a network of one of their maps with them.
 
     Drawings are parsed in a process of this import, so that they wait for no others. Raises
-    BundleError, NetworkOutdatedError, ImportRunningError, ServiceBusyError and UnavailableError.
+    BundleError, NetworkOutdatedError, ImportRunningError, LeaseLostError, ServiceBusyError and
+    UnavailableError.
     """
     async with ProcessPool(1) as pool:
 
@@ -54,3 +62,14 @@ async def import_catalog(
             origin=origin,
             publication=publication,
         )
+
+
+@contextmanager
+def translate_import_errors() -> Iterator[None]:
+    """Raise a RequestError, with the same sentence, for an error that imports may end with."""
+    try:
+        yield
+    except (BundleError, ImportRunningError) as error:
+        raise RefusedDocumentError(str(error)) from error
+    except LeaseLostError as error:
+        raise ImportLostError(str(error)) from error

@@ -32,7 +32,7 @@ async def import_and_process(
 
     They are processed in the pool on behalf of the owner, as by `process_and_publish`.
 
-    Raises BundleError, ImportRunningError, ServiceBusyError and UnavailableError.
+    Raises BundleError, ImportRunningError, LeaseLostError, ServiceBusyError and UnavailableError.
     """
     summary = await import_catalog(
         store.database, bundles, dry_run=dry_run, progress=progress, origin=origin

@@ -2,14 +2,13 @@
 
 from typing import Annotated, NamedTuple
 
+from resolvers.administration.catalog import translate_import_errors
 from resolvers.administration.import_and_process import import_and_process
 from resolvers.processing.other_maps import NetworkPolicyArgument
 from resolvers.processing.stale_networks import REPROCESS
 from resolvers.request.context import Info
-from resolvers.request.errors import RefusedDocumentError
 from resolvers.request.input_rules import argument
 from resolvers.request.limits.deadlines import without_deadline
-from storage.errors import BundleError, ImportRunningError
 
 
 class ImportedKind(NamedTuple):
@@ -45,19 +44,16 @@ async def import_catalog_text(
     Drawings of maps are in the bundle, as data URLs.
     """
     context = info.context
-    try:
-        with without_deadline():
-            summary = await import_and_process(
-                context.bypass_caches(),
-                [bundle.encode()],
-                networks,
-                dry_run=dry_run,
-                origin=context.origin,
-                pool=context.processing_pool,
-                owner=context.caller.key_id,
-            )
-    except (BundleError, ImportRunningError) as error:
-        raise RefusedDocumentError(str(error)) from error
+    with translate_import_errors(), without_deadline():
+        summary = await import_and_process(
+            context.bypass_caches(),
+            [bundle.encode()],
+            networks,
+            dry_run=dry_run,
+            origin=context.origin,
+            pool=context.processing_pool,
+            owner=context.caller.key_id,
+        )
     kinds = [
         ImportedKind(kind, counts.inserted, counts.updated, counts.unchanged)
         for kind, counts in summary.kinds.items()

@@ -87,7 +87,7 @@ async def process_and_publish(
     network is withdrawn.
 
     Raises NotFoundError, InvalidInputError, RefusedDocumentError, ImportRunningError,
-    ServiceBusyError, UnavailableError.
+    LeaseLostError, ServiceBusyError, UnavailableError.
     """
     if message := REQUIRED_PERCENTAGE.check(request.require):
         raise InvalidInputError(require=message)

@@ -9,6 +9,7 @@ RequestError                code, message and perhaps fields; graphql-core passe
 ├── MalformedDocumentError  MALFORMED_DOCUMENT
 ├── RefusedDocumentError    REFUSED_DOCUMENT
 ├── ServiceBusyError        SERVICE_UNAVAILABLE
+├── ImportLostError         SERVICE_UNAVAILABLE
 ├── LateFieldError          DEADLINE_EXCEEDED
 └── OperationError          of the whole operation, and not of one field
     ├── LimitExceededError    LIMIT_EXCEEDED, with limit, max and requested
@@ -26,6 +27,7 @@ __all__ = [
     "WHOLE_OPERATION_ERRORS",
     "DeadlineExceededError",
     "FlagRequiredError",
+    "ImportLostError",
     "InvalidInputError",
     "LateFieldError",
     "LimitExceededError",
@@ -180,6 +182,12 @@ class ServiceBusyError(RequestError):
 
     def __init__(self, message: str = "The service is busy; try again later") -> None:
         super().__init__(message)
+
+
+class ImportLostError(RequestError):
+    """Another process completes or discards this import; the message says so."""
+
+    code = "SERVICE_UNAVAILABLE"
 
 
 def _rebuild_error(

@@ -38,6 +38,9 @@ KEYS_COLLECTION = "api_keys"
 USES_COLLECTION = "api_key_uses"
 """Last uses are stored apart, because writing to `api_keys` invalidates every key cache."""
 
+MAX_OVERLAP_DAYS = 366
+"""How long a key works at most after its rotation."""
+
 KeyDigest: TypeAlias = bytes
 _CHANGEABLE_FIELDS = ("name", "permissions", "asset_ids", "expires_at")
 

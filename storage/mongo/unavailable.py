@@ -187,7 +187,25 @@ def find_fault(hello: Mapping[str, Any]) -> str | None:
     return None
 
 
-def explain_absence(description: TopologyDescription | None) -> str:
+def explain_loss(client: Client, error: UnavailableError) -> str:
+    """Return why a command was not completed, from what the driver knows of the servers by now."""
+    if not isinstance(error.__cause__, PyMongoError):
+        return str(error)
+    description = topology.of(client).listener.description
+    if description is None or not description.has_writable_server():
+        return explain_absence(description, hint="")
+    if missing := _describe_missing(description):
+        return (
+            "MongoDB has a primary, which did not complete a command: a majority of its members"
+            f" must run and reach each other{missing}"
+        )
+    return "MongoDB did not complete a command, or not in time"
+
+
+def explain_absence(
+    description: TopologyDescription | None,
+    hint: str = ": is it running, and is --mongo-url right?",
+) -> str:
     """Return why the driver has found no primary, from what it has learnt of the servers."""
     servers = description.server_descriptions() if description else {}
     if description is not None and not servers:
@@ -197,21 +215,26 @@ def explain_absence(description: TopologyDescription | None) -> str:
         )
     types = {server.server_type for server in servers.values()}
     if types & {SERVER_TYPE.RSSecondary, SERVER_TYPE.RSOther}:
-        unreachable = sorted(
-            f"{host}:{port}"
-            for (host, port), server in servers.items()
-            if server.server_type == SERVER_TYPE.Unknown
-        )
-        missing = f"; {', '.join(unreachable)} cannot be reached" if unreachable else ""
         return (
             "MongoDB has no primary: a majority of its members must run and reach each other"
-            f"{missing}"
+            f"{_describe_missing(description)}"
         )
     if SERVER_TYPE.RSGhost in types:
         return "The replica set has no configuration: call rs.initiate() in mongosh once"
     reasons = sorted({_shorten(server.error) for server in servers.values() if server.error})
     reason = f" ({'; '.join(reasons)})" if reasons else ""
-    return f"MongoDB cannot be reached: is it running, and is --mongo-url right?{reason}"
+    return f"MongoDB cannot be reached{hint}{reason}"
+
+
+def _describe_missing(description: TopologyDescription | None) -> str:
+    """Return which members do not answer, as the end of a sentence; empty if there are none."""
+    servers = description.server_descriptions() if description else {}
+    unreachable = sorted(
+        f"{host}:{port}"
+        for (host, port), server in servers.items()
+        if server.server_type == SERVER_TYPE.Unknown
+    )
+    return f"; {', '.join(unreachable)} cannot be reached" if unreachable else ""
 
 
 def _shorten(error: Exception) -> str:

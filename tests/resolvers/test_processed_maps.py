@@ -16,12 +16,15 @@ from resolvers.processes.process_pool import ProcessPool
 from resolvers.processing import pipeline
 from resolvers.processing.network_build import BuildTask, BuiltNetwork, build_network
 from resolvers.request.caller import PERMISSIONS
+from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID, ImportLease
+from storage.mongo.lease import Lease
 from tests.fixtures import (
     World,
     data_of,
     gateway_client,
     make_key,
     open_client,
+    open_database,
     post_graphql,
     run_gateway,
 )
@@ -112,6 +115,44 @@ async def test_what_cannot_be_processed_is_an_error(operator: httpx.AsyncClient)
         (error,) = (await post_graphql(operator, mutation(**arguments)))["errors"]
         assert error["extensions"]["code"] == code
         assert [*error["extensions"].get("fields", ())] == fields
+
+
+IMPORT = 'mutation { importCatalog(bundle: "{}") { notes } }'
+
+
+def write_mutations() -> list[str]:
+    """Both mutations that import, the processing of maps with and without a plan of its own."""
+    return [mutation(id="tower"), mutation(**new_map("annex")), IMPORT]
+
+
+async def test_an_interrupted_import_of_a_newer_release_refuses_both_mutations(
+    operator: httpx.AsyncClient, own_world: World
+) -> None:
+    newer = {"holder": "newer", "expires": Lease.EXPIRED_AT, "state": "renaming"}
+    async with open_database(own_world) as database:
+        await database[LEASE_COLLECTION].update_one({"_id": LEASE_ID}, {"$set": newer})
+    for document in write_mutations():
+        [error] = (await post_graphql(operator, document))["errors"]
+        assert error["extensions"]["code"] == "REFUSED_DOCUMENT"
+        assert "a newer release was interrupted while renaming" in error["message"]
+
+
+async def test_an_import_that_loses_its_lease_says_so_with_503(
+    operator: httpx.AsyncClient, own_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lose(lease: ImportLease) -> None:
+        taken = {"holder": "another", "state": "idle"}
+        await lease._database[LEASE_COLLECTION].update_one({"_id": LEASE_ID}, {"$set": taken})
+        await begin_staging(lease)
+
+    begin_staging = ImportLease.begin_staging
+    monkeypatch.setattr(ImportLease, "begin_staging", lose)
+    for document in (mutation(**new_map("annex")), IMPORT):
+        response = await operator.post("/graphql", json={"query": document})
+        [error] = response.json()["errors"]
+        assert error["message"].startswith("The import lost its lease because")
+        assert error["extensions"]["code"] == "SERVICE_UNAVAILABLE"
+        assert (response.status_code, response.headers["retry-after"]) == (503, "1")
 
 
 def build_after(fifo: Path, task: BuildTask) -> BuiltNetwork:

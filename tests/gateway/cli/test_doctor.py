@@ -70,6 +70,19 @@ def test_settings_of_the_gateway_come_from_its_file(tmp_path: Path) -> None:
     assert found["MongoDB"]["status"] == "error"
 
 
+def test_values_in_the_file_may_be_quoted_and_empty_ones_are_not_set(tmp_path: Path) -> None:
+    file, data = tmp_path / "settings", tmp_path / "of mine"
+    data.mkdir()
+    file.write_text(
+        f"FLOORGATE_DATA_DIR='{data}'\nFLOORGATE_MONGO_URL= \"mongodb://127.0.0.1:9/\" \n"
+        "FLOORGATE_TLS_CERT=\nFLOORGATE_TLS_KEY=''\n"
+    )
+    found = examine("--env-file", file, status=1)
+    assert found["data directory"]["message"].startswith(f"{data}:")
+    assert "127.0.0.1:9" in found["MongoDB"]["message"]
+    assert "cannot be read" not in found["certificate"]["message"]
+
+
 def test_packages_of_other_versions_than_the_release_needs_are_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

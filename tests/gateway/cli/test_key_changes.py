@@ -118,16 +118,24 @@ def test_a_key_is_rotated(
     assert datetime.fromisoformat(rotated["replaced_expires_at"]) == ended
 
 
-def test_a_rotated_key_is_printed_for_people(storage: list[str], database: Any) -> None:
-    expires = "2999-01-31T00:00:00+00:00"
-    run = floorgate("keys", "rotate", THIRD, "--expires", expires, *storage)
+@pytest.mark.parametrize(
+    ("options", "expiry"),
+    [
+        (["--expires", "2999-01-31T00:00:00+00:00"], "expires at 2999-01-31T00:00:00+00:00"),
+        ([], "never expires"),
+    ],
+)
+def test_a_rotated_key_is_printed_for_people(
+    storage: list[str], database: Any, options: list[str], expiry: str
+) -> None:
+    run = floorgate("keys", "rotate", THIRD, *options, *storage)
     assert run.exit_code == 0
     id, key = run.stdout.splitlines()
     assert stored(database, id)["digest"] == hash_key(key)
     end = stored(database, THIRD)["expires_at"].isoformat()
     assert run.stderr == (
         "Only a hash of the key is stored: it cannot be shown again.\n"
-        f"The new key expires at {expires}, the old one, {THIRD}, at {end}.\n"
+        f"The new key {expiry}; the old one, {THIRD}, expires at {end}.\n"
     )
 
 
@@ -135,6 +143,13 @@ def test_a_rotated_key_is_printed_for_people(storage: list[str], database: Any) 
 def test_an_overlap_has_a_unit(storage: list[str], database: Any, overlap: str) -> None:
     run = floorgate("keys", "rotate", THIRD, f"--overlap={overlap}", *storage)
     assert_explains(run, 2, "must be 0, or a number with s, m, h or d, such as 24h")
+    assert stored(database, THIRD)["expires_at"] is None
+
+
+@pytest.mark.parametrize("overlap", ["367d", "8785h"])
+def test_an_overlap_is_at_most_a_year(storage: list[str], database: Any, overlap: str) -> None:
+    run = floorgate("keys", "rotate", THIRD, "--overlap", overlap, *storage)
+    assert_explains(run, 2, "'--overlap'", f"must be at most 366d, not {overlap}")
     assert stored(database, THIRD)["expires_at"] is None
 
 

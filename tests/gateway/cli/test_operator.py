@@ -18,13 +18,14 @@ from gateway.cli.operations import run_document
 from gateway.cli.operator import run_with_database
 from gateway.settings import Settings
 from storage.catalog import RECORD_TYPES
-from storage.errors import EmbeddedServerError, StorageError, UnavailableError
+from storage.errors import EmbeddedServerError, OutcomeUnknownError, StorageError, UnavailableError
 from storage.mongo import driver
-from tests.gateway.floorgate_process import floorgate
+from tests.gateway.floorgate_process import floorgate, storage_options
 from tests.storage.mongo.replica_set_of_three import run_replica_set
 
 pytestmark = pytest.mark.slow
 
+UNKNOWN = "the change may or may not have been made: look with floorgate audit before you repeat it"
 NOWHERE = Settings(mongo_url="mongodb://127.0.0.1:1/")
 LIST_EVERYTHING = """{
     assets { data { id } }
@@ -158,6 +159,48 @@ def test_work_ends_if_a_mongodb_of_ones_own_stays_away(
         settings = Settings(mongo_url=members.url, mongo_driver=driver_name)
         with pytest.raises(UnavailableError, match="no primary for 1 seconds"):
             run_with_database(settings, work, 3600)
+
+
+def test_a_write_whose_outcome_is_unknown_says_so_and_why(tmp_path: Path) -> None:
+    create = ("keys", "create", "--name", "till", "--all-assets", "--json")
+    with run_replica_set(tmp_path) as members:
+        storage = storage_options(members.url, "floorgate", tmp_path)
+        assert json.loads(floorgate("keys", "list", "--json", *storage).stdout) == []
+        secondaries = members.members[1:]
+        for member in secondaries:
+            member.kill()
+        run = floorgate(*create, *storage)
+        assert (run.returncode, run.stdout) == (1, "")
+        missing = ", ".join(sorted(member.address for member in secondaries))
+        assert run.stderr == (
+            "Error: MongoDB has a primary, which did not complete a command: a majority of its"
+            f" members must run and reach each other; {missing} cannot be reached; {UNKNOWN}\n"
+        )
+        for member in secondaries:
+            member.restart()
+        members.wait_until_whole()
+        [key] = json.loads(floorgate("keys", "list", "--json", *storage).stdout)
+        assert key["name"] == "till"
+        assert key["id"] in floorgate("audit", *storage).stdout
+
+
+@pytest.mark.parametrize("patience_seconds", [1.0, 3600.0])
+def test_a_write_that_loses_all_members_says_why_and_that_it_may_have_been_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience_seconds: float
+) -> None:
+    monkeypatch.setattr(operator, "PRIMARY_PATIENCE_SECONDS", patience_seconds)
+
+    async def work(database: driver.Database) -> None:
+        for member in members.members:
+            member.kill()
+        with nullcontext() if is_watched else driver.limit_time(1.0), driver.translate_errors():
+            await database["assets"].insert_one({})
+
+    is_watched = patience_seconds == 1.0
+    reason = "has had no primary for 1 seconds" if is_watched else "cannot be reached \\(.*"
+    unknown = pytest.raises(OutcomeUnknownError, match=f"MongoDB {reason}; {UNKNOWN}$")
+    with run_replica_set(tmp_path) as members, unknown:
+        run_with_database(Settings(mongo_url=members.url), work, 3600, writes=True)
 
 
 @pytest.fixture

@@ -214,8 +214,9 @@ def test_a_reload_reads_the_settings_in_a_file_and_refuses_what_cannot_change(
                 ("FLOORGATE_HOST=::1", "--host cannot change from 127.0.0.1 to ::1"),
                 ("FLOORGATE_WORKERS=1000", "--workers can be 31 at most"),
                 ("FLOORGATE_WORKERS=none", "'none' is not a valid integer range"),
+                ("\nFLOORGATE_HOST=é", "settings, line 2: must be text in UTF-8"),
             ):
-                file.write_text(line)
+                file.write_text(line, encoding="latin-1")
                 server.process.send_signal(signal.SIGHUP)
                 assert reason in wait_for_log_line(server, "The reload failed")["reason"]
             assert "https://b.example" in base_url(client)

@@ -373,7 +373,7 @@ async def test_an_administrator_limited_by_an_older_release_is_not_rotated(
     assert is_refused(await administration.run(ROTATE, id=key_id), "permissions", "allAssets")
 
 
-@pytest.mark.parametrize("overlap", [-1, resolvers.MAX_OVERLAP_DAYS * 86_400 + 1])
+@pytest.mark.parametrize("overlap", [-1, api_keys.MAX_OVERLAP_DAYS * 86_400 + 1])
 async def test_an_overlap_is_at_most_a_year(administration: Administration, overlap: int) -> None:
     key_id = await administration.make()
     assert is_refused(
