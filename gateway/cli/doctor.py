@@ -130,11 +130,15 @@ def _check_certificate(settings: Settings) -> Finding:
     except TlsError as error:
         return Finding("certificate", "error", str(error), "correct --tls-cert and --tls-key")
     leaf = x509.load_pem_x509_certificates(certificate.read_bytes())[0]
-    left = leaf.not_valid_after_utc - datetime.now(UTC)
-    message = f"{certificate}: valid until {leaf.not_valid_after_utc:%Y-%m-%d}"
-    if left > CERTIFICATE_WARNING:
-        return Finding("certificate", "ok", message)
+    now = datetime.now(UTC)
     remedy = (
         "replace the files and send SIGHUP" if own else "send SIGHUP, or restart: it is renewed"
     )
+    if leaf.not_valid_before_utc > now:
+        message = f"{certificate}: not valid before {leaf.not_valid_before_utc:%Y-%m-%d %H:%M} UTC"
+        return Finding("certificate", "error", message, f"check the clock, or {remedy}")
+    left = leaf.not_valid_after_utc - now
+    message = f"{certificate}: valid until {leaf.not_valid_after_utc:%Y-%m-%d}"
+    if left > CERTIFICATE_WARNING:
+        return Finding("certificate", "ok", message)
     return Finding("certificate", "error" if left < timedelta() else "warning", message, remedy)

@@ -114,13 +114,15 @@ def test_a_low_limit_of_open_files_is_a_warning(
 
 
 @pytest.mark.parametrize(
-    ("age_days", "expected", "status"), [(0, "ok", 0), (350, "warning", 0), (400, "error", 1)]
+    ("age_days", "expected", "status"),
+    [(-10, "error", 1), (0, "ok", 0), (350, "warning", 0), (400, "error", 1)],
 )
-def test_a_certificate_that_expires_is_found(
+def test_a_certificate_that_expires_or_is_not_valid_yet_is_found(
     age_days: int, expected: str, status: int, tmp_path: Path
 ) -> None:
     tls.ensure_certificate(tmp_path, datetime.now(UTC) - timedelta(days=age_days))
     found = examine("--data-dir", tmp_path, status=status)["certificate"]
+    assert ("not valid before" in found["message"]) == (age_days < 0)
     assert (found["status"], bool(found["remedy"])) == (expected, expected != "ok")
 
 
