@@ -38,9 +38,10 @@ class Finding(msgspec.Struct, frozen=True):
 async def inspect_database(connection: ConnectionSettings) -> list[Finding]:
     """Return what is found in the database, or why it cannot be looked at."""
     findings: list[Finding] = []
-    if connection.mongo_url is None and not (connection.data_dir / "mongod").is_dir():
-        return [Finding("MongoDB", "ok", "not started yet: the first start creates the database")]
     try:
+        if connection.mongo_url is None and not (connection.data_dir / "mongod").is_dir():
+            new = "not started yet: the first start creates the database"
+            return [Finding("MongoDB", "ok", new)]
         async with connect_to_database(connection, TIMEOUT_SECONDS) as client:
             database = client[connection.database]
             with explain_refusals(database.name), driver.translate_errors():
@@ -48,6 +49,10 @@ async def inspect_database(connection: ConnectionSettings) -> list[Finding]:
                     findings.append(finding)  # noqa: PERF401, those before an error are kept
     except (StorageError, driver.PyMongoError) as error:
         findings.append(Finding("MongoDB", "error", str(error), "then run floorgate doctor again"))
+    except OSError as error:
+        message = f"{error.filename or connection.data_dir}: {error.strerror}"
+        remedy = "make the data directory one that this user may use, or choose another: --data-dir"
+        findings.append(Finding("MongoDB", "error", message, remedy))
     return findings
 
 
