@@ -8,9 +8,11 @@ import msgspec
 
 from storage.administration.api_keys import list_expiring_keys
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
+from storage.bundles.importing.import_run import MAP_FILE_FIELDS
 from storage.catalog import RECORD_TYPES
 from storage.errors import StorageError
-from storage.mongo import driver
+from storage.maps import MAPS
+from storage.mongo import driver, files
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.unavailable import explain_refusals
 from storage.routing_inputs import list_stale_networks
@@ -38,9 +40,10 @@ class Finding(msgspec.Struct, frozen=True):
 async def inspect_database(connection: ConnectionSettings) -> list[Finding]:
     """Return what is found in the database, or why it cannot be looked at."""
     findings: list[Finding] = []
-    if connection.mongo_url is None and not (connection.data_dir / "mongod").is_dir():
-        return [Finding("MongoDB", "ok", "not started yet: the first start creates the database")]
     try:
+        if connection.mongo_url is None and not (connection.data_dir / "mongod").is_dir():
+            new = "not started yet: the first start creates the database"
+            return [Finding("MongoDB", "ok", new)]
         async with connect_to_database(connection, TIMEOUT_SECONDS) as client:
             database = client[connection.database]
             with explain_refusals(database.name), driver.translate_errors():
@@ -48,6 +51,10 @@ async def inspect_database(connection: ConnectionSettings) -> list[Finding]:
                     findings.append(finding)  # noqa: PERF401, those before an error are kept
     except (StorageError, driver.PyMongoError) as error:
         findings.append(Finding("MongoDB", "error", str(error), "then run floorgate doctor again"))
+    except OSError as error:
+        message = f"{error.filename or connection.data_dir}: {error.strerror}"
+        remedy = "make the data directory one that this user may use, or choose another: --data-dir"
+        findings.append(Finding("MongoDB", "error", message, remedy))
     return findings
 
 
@@ -66,6 +73,7 @@ async def _inspect(database: driver.Database) -> AsyncIterator[Finding]:
     yield await _inspect_indexes(database, existing)
     yield await _inspect_migrations(database)
     yield await _inspect_import(database)
+    yield await _inspect_files(database)
     yield await _inspect_networks(database)
     yield await _inspect_keys(database)
 
@@ -146,6 +154,36 @@ async def _inspect_import(database: driver.Database) -> Finding:
         return Finding("import", "ok", "one is running")
     remedy = "start a gateway, which finishes or undoes it within seconds"
     return Finding("import", "error", "one was interrupted and is not finished", remedy)
+
+
+async def _inspect_files(database: driver.Database) -> Finding:
+    before = await _list_file_uses(database)
+    whole = await files.list_whole_files(database)
+    # An import that ran meanwhile may have deleted files that it has replaced.
+    uses = before & await _list_file_uses(database)
+    broken: dict[str, list[str]] = {}
+    for map_id, field, digest in sorted(uses):
+        if digest not in whole:
+            broken.setdefault(map_id, []).append(field)
+    if not broken:
+        return Finding("files", "ok", "those that maps refer to are there")
+    names = ", ".join(f"{map_id} ({', '.join(fields)})" for map_id, fields in broken.items())
+    remedy = (
+        "floorgate maps process MAP_ID if only its network is missing, else import its drawing"
+        " again"
+    )
+    return Finding("files", "error", f"missing or incomplete, of maps: {names}", remedy)
+
+
+async def _list_file_uses(database: driver.Database) -> set[tuple[str, str, str]]:
+    """Return the files that maps refer to, as ids of maps, fields and digests."""
+    maps = await database[MAPS.name].find({}, [*MAP_FILE_FIELDS]).to_list(None)
+    return {
+        (unit_map["_id"], field, unit_map[field])
+        for unit_map in maps
+        for field in MAP_FILE_FIELDS
+        if unit_map.get(field)
+    }
 
 
 async def _inspect_networks(database: driver.Database) -> Finding:

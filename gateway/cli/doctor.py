@@ -91,7 +91,8 @@ def _find_wrong_packages(requirements: Iterable[str]) -> Iterator[str]:
 
 
 def _check_disk(data_dir: Path) -> Finding:
-    there = next(each for each in (data_dir, *data_dir.resolve().parents) if each.exists())
+    # Unlike Path.exists, os.path.exists is also false below a directory that may not be entered.
+    there = next(each for each in (data_dir, *data_dir.resolve().parents) if os.path.exists(each))  # noqa: PTH110
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         remedy = "make it a directory that this user may write to, or choose another: --data-dir"
         return Finding("data directory", "error", f"{there} cannot be written to", remedy)
@@ -119,7 +120,7 @@ def _check_certificate(settings: Settings) -> Finding:
     own = settings.tls_cert or settings.tls_key
     certificate = settings.tls_cert or settings.data_dir / "tls" / "cert.pem"
     key = settings.tls_key or settings.data_dir / "tls" / "key.pem"
-    if not own and not certificate.exists():
+    if not own and not os.path.exists(certificate):  # noqa: PTH110, as above
         return Finding("certificate", "ok", "self-signed: the first start creates it")
     from cryptography import x509
 
@@ -130,11 +131,15 @@ def _check_certificate(settings: Settings) -> Finding:
     except TlsError as error:
         return Finding("certificate", "error", str(error), "correct --tls-cert and --tls-key")
     leaf = x509.load_pem_x509_certificates(certificate.read_bytes())[0]
-    left = leaf.not_valid_after_utc - datetime.now(UTC)
-    message = f"{certificate}: valid until {leaf.not_valid_after_utc:%Y-%m-%d}"
-    if left > CERTIFICATE_WARNING:
-        return Finding("certificate", "ok", message)
+    now = datetime.now(UTC)
     remedy = (
         "replace the files and send SIGHUP" if own else "send SIGHUP, or restart: it is renewed"
     )
+    if leaf.not_valid_before_utc > now:
+        message = f"{certificate}: not valid before {leaf.not_valid_before_utc:%Y-%m-%d %H:%M} UTC"
+        return Finding("certificate", "error", message, f"check the clock, or {remedy}")
+    left = leaf.not_valid_after_utc - now
+    message = f"{certificate}: valid until {leaf.not_valid_after_utc:%Y-%m-%d}"
+    if left > CERTIFICATE_WARNING:
+        return Finding("certificate", "ok", message)
     return Finding("certificate", "error" if left < timedelta() else "warning", message, remedy)

@@ -281,9 +281,16 @@ async def load_all_keys(database: driver.Database) -> list[ApiKey]:
 
 
 async def list_expiring_keys(database: driver.Database, within: timedelta) -> list[ApiKey]:
-    """Return the valid keys that expire within a time from now, the first to expire first."""
+    """Return the valid keys that expire within a time from now, the first to expire first.
+
+    A key that was rotated is to expire, so it is left out.
+    """
     now = datetime.now(UTC)
-    where = {"revoked_at": None, "expires_at": {"$gt": now, "$lte": now + within}}
+    where = {
+        "revoked_at": None,
+        "replaced_by_id": None,
+        "expires_at": {"$gt": now, "$lte": now + within},
+    }
     with driver.translate_errors():
         found = database[KEYS_COLLECTION].find(where, sort=[("expires_at", 1)])
         return [_to_api_key(document) for document in await found.to_list(None)]

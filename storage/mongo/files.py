@@ -94,6 +94,24 @@ async def get_total_size(database: driver.Database, digests: Iterable[str]) -> i
     return sum(group["bytes"] for group in groups)
 
 
+async def list_whole_files(database: driver.Database) -> set[str]:
+    """Return the digests of the files of which no chunk is missing before the last that exists.
+
+    This reads the ids of all chunks and no content.
+    """
+    numbers: dict[str, set[int]] = {}
+    for chunk_id in await _list_chunk_ids(database):
+        digest, _, number = chunk_id.partition("/")
+        numbers.setdefault(digest, set()).add(int(number))
+    return {digest for digest, found in numbers.items() if max(found) + 1 == len(found)}
+
+
+async def _list_chunk_ids(database: driver.Database) -> list[str]:
+    # The hint makes this a scan of the index alone: the chunks themselves are large.
+    chunks = await database[COLLECTION].find({}, {"_id": 1}).hint([("_id", 1)]).to_list(None)
+    return [chunk["_id"] for chunk in chunks]
+
+
 def _chunks_condition(digests: Iterable[str]) -> Document | None:
     # Chunk ids are the digest, "/" and a number; "0" is the character after "/".
     ranges = [{"_id": {"$gte": f"{digest}/", "$lt": f"{digest}0"}} for digest in sorted(digests)]
@@ -110,9 +128,8 @@ async def delete_unused_files(
     `renew_lease` raises an error in each transaction that deletes, if the lease has been lost.
     """
     digests = set(used_digests)
-    # The hint makes this a scan of the index alone: the chunks themselves are large.
-    chunks = await database[COLLECTION].find({}, {"_id": 1}).hint([("_id", 1)]).to_list(None)
-    unused = [chunk["_id"] for chunk in chunks if chunk["_id"].partition("/")[0] not in digests]
+    chunk_ids = await _list_chunk_ids(database)
+    unused = [chunk_id for chunk_id in chunk_ids if chunk_id.partition("/")[0] not in digests]
     for start in range(0, len(unused), CHUNKS_PER_DELETION):
         part = unused[start : start + CHUNKS_PER_DELETION]
 

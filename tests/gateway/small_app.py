@@ -1,6 +1,7 @@
 """Applications that the server tests serve in processes of their own."""
 
 import asyncio
+import contextlib
 import os
 import sys
 import time
@@ -20,10 +21,11 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     await receive()
     if marker := os.environ.get("SMALL_APP_STARTING"):
         Path(marker).touch()
-    if (broken := os.environ.get("SMALL_APP_BROKEN")) and Path(broken).exists():
-        with Path(broken).open("a") as attempts:
+    if broken := os.environ.get("SMALL_APP_BROKEN"):
+        with contextlib.suppress(FileNotFoundError), Path(broken).open("r+") as attempts:
+            attempts.seek(0, os.SEEK_END)
             attempts.write("x")
-        raise StartError("the application is broken")
+            raise StartError("the application is broken")
     await asyncio.sleep(float(os.environ.get("SMALL_APP_START_SECONDS", "0")))
     while (slow := os.environ.get("SMALL_APP_SLOW_START")) and Path(slow).exists():
         await asyncio.sleep(0.05)

@@ -10,6 +10,7 @@ from storage.administration.api_keys import KEYS_COLLECTION
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
 from storage.inspection import Finding, inspect_database
 from storage.maps import MAPS
+from storage.mongo import files
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.lease import Lease
 from storage.setup.migrations import MIGRATIONS_COLLECTION, STATE_ID
@@ -104,6 +105,29 @@ async def test_networks_and_keys_that_need_attention_are_named(
     assert {*found} == {"networks", "keys"}
     assert found["networks"].message == "outdated: m (its drawing has changed)"
     assert found["keys"].message == "expire within 14 days: key_kiosk (kiosk)"
+
+
+async def test_maps_whose_files_are_missing_or_incomplete_are_named(
+    database: Any, connection: ConnectionSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "CHUNK_BYTES", 3)
+    await prepare_database(database)
+    whole = await files.write_file(database, b"the whole")
+    part = await files.write_file(database, b"only a part")
+    await database[files.COLLECTION].delete_one({"_id": f"{part}/000001"})
+    for map_id, fields in (
+        ("whole", {"source": whole, "parsed": whole}),
+        ("gone", {"source": whole, "parsed": "0" * 64, "network": "1" * 64}),
+        ("part", {"source": part}),
+        ("none", {"source": None}),
+    ):
+        state = {"network_state": {"source": fields["source"], "feet_per_unit": None}}
+        unit_map = {"_id": map_id, "asset_id": "a", **state, **fields}
+        await database[MAPS.name].insert_one(unit_map, bypass_document_validation=True)
+    found = await find(connection)
+    assert {*found} == {"files"}
+    message = "missing or incomplete, of maps: gone (network, parsed), part (source)"
+    assert found["files"].message == message
 
 
 async def test_members_that_are_down_are_a_warning_until_there_is_no_majority(

@@ -124,7 +124,7 @@ class Supervisor:
         try:
             self._start_worker()
         except OSError as error:
-            _logger.error("A worker could not be started", extra={"fields": {"reason": str(error)}})
+            _log_failed_worker(str(error))
             self._exit_times.append(time.monotonic())
 
     def _start_worker(self) -> None:
@@ -152,7 +152,7 @@ class Supervisor:
 
     def _reap_workers(self) -> None:
         """Remove the workers that exited. Raises StartError if one failed to start and the
-        service never served before, or no other worker serves now.
+        service has never served.
         """
         for worker in self._retired:
             if time.monotonic() >= self._kill_time(worker):
@@ -170,16 +170,19 @@ class Supervisor:
             worker.channel.close()
 
     def _replace_worker(self, worker: WorkerProcess) -> None:
-        """Have a worker replaced, unless it shows that no worker of this program can start."""
+        """Have a worker replaced, unless it shows that this program cannot start."""
         self._workers.remove(worker)
-        others_serve = self._is_complete and any(each.is_ready for each in self._workers)
-        if worker.is_ready or others_serve:
+        if worker.is_ready:
             _log_death(worker, "A worker died and is replaced")
-            self._exit_times.append(time.monotonic())
         elif self._previous:
             self._return_to_previous(worker.failure_reason())
+            return
+        elif self._is_complete or self._predecessor is not None:
+            # It has served: what is wrong now, such as no primary, may pass.
+            _log_failed_worker(worker.failure_reason())
         else:
             raise StartError(worker.failure_reason())
+        self._exit_times.append(time.monotonic())
 
     # Reloading
 
@@ -322,6 +325,11 @@ def measure_shared_memory(write_counter_fd: int, arrivals_fd: int) -> tuple[int,
 def _log_death(worker: WorkerProcess, message: str) -> None:
     fields = {"worker_pid": worker.process.pid, "exit_status": worker.process.returncode}
     _logger.error(message, extra={"fields": fields})
+
+
+def _log_failed_worker(reason: str) -> None:
+    message = "A worker could not be started"
+    _logger.error(message, extra={"fields": {"reason": reason}})
 
 
 def _log_failed_reload(reason: str) -> None:

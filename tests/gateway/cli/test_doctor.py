@@ -1,10 +1,13 @@
 """`floorgate doctor` says what is wrong with the machine and the database, and what to do."""
 
+import contextlib
 import json
+import os
 import re
 import resource
 import shutil
 from collections import namedtuple
+from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 from importlib import metadata
 from pathlib import Path
@@ -19,6 +22,7 @@ from tests.gateway.floorgate_process import run_serve_command
 
 pytestmark = pytest.mark.slow
 
+NOBODY = 65534
 Usage = namedtuple("Usage", "total used free")
 
 
@@ -117,6 +121,32 @@ def test_a_data_directory_that_is_a_file_is_an_error(tmp_path: Path) -> None:
     assert found["message"].endswith("file cannot be written to")
 
 
+def test_a_data_directory_that_cannot_be_reached_is_an_error_among_the_other_checks(
+    tmp_path: Path,
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    with as_user_without_privileges():
+        found = examine("--data-dir", closed / "data", status=1)
+    # It is above the closed directory if this user may not enter its parents either.
+    assert found["data directory"]["message"].endswith(" cannot be written to")
+    assert found["MongoDB"]["message"].endswith(": Permission denied")
+    assert found["versions"]["status"] == found["open files"]["status"] == "ok"
+
+
+@contextlib.contextmanager
+def as_user_without_privileges() -> Generator[None, None, None]:
+    """Root may enter any directory, so it becomes another user for this long."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.setresuid(NOBODY, NOBODY, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
 def test_a_low_limit_of_open_files_is_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,13 +157,15 @@ def test_a_low_limit_of_open_files_is_a_warning(
 
 
 @pytest.mark.parametrize(
-    ("age_days", "expected", "status"), [(0, "ok", 0), (350, "warning", 0), (400, "error", 1)]
+    ("age_days", "expected", "status"),
+    [(-10, "error", 1), (0, "ok", 0), (350, "warning", 0), (400, "error", 1)],
 )
-def test_a_certificate_that_expires_is_found(
+def test_a_certificate_that_expires_or_is_not_valid_yet_is_found(
     age_days: int, expected: str, status: int, tmp_path: Path
 ) -> None:
     tls.ensure_certificate(tmp_path, datetime.now(UTC) - timedelta(days=age_days))
     found = examine("--data-dir", tmp_path, status=status)["certificate"]
+    assert ("not valid before" in found["message"]) == (age_days < 0)
     assert (found["status"], bool(found["remedy"])) == (expected, expected != "ok")
 
 

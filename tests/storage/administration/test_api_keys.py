@@ -238,6 +238,8 @@ async def test_keys_about_to_expire_are_listed_the_first_to_expire_first(databas
         await create(database, name=str(hours), expires_at=end)
     gone, _ = await create(database, name="revoked", expires_at=now + timedelta(hours=1))
     await api_keys.revoke_api_key(database, gone.id)
+    rotated, _ = await create(database, name="rotated")
+    await api_keys.rotate_api_key(database, rotated.id, timedelta(hours=1), lambda _: None)
     listed = await api_keys.list_expiring_keys(database, timedelta(hours=24))
     assert [record.name for record in listed] == ["1", "2"]
 

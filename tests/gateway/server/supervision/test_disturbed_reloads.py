@@ -133,6 +133,47 @@ def test_a_new_worker_that_dies_while_it_starts_ends_the_reload(
     assert service.stop() == 0
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_replacements_of_all_workers_that_cannot_start_are_tried_until_they_can(
+    serve: Callable[..., Service], tmp_path: Path, workers: int
+) -> None:
+    """As when MongoDB has no primary; connections wait meanwhile."""
+    broken = tmp_path / "broken"
+    service = serve(workers=workers, environment={"SMALL_APP_BROKEN": str(broken)})
+    with clients(service.port, keeping=0, fresh=4) as load:
+        wait_until(lambda: len(load.pids) == workers)
+        broken.touch()
+        for worker in load.pids.copy():
+            os.kill(worker, signal.SIGKILL)
+        lines = service.wait_for("A worker could not be started", 2 * workers)
+        broken.unlink()
+        wait_until(lambda: len(load.pids) == 2 * workers)
+    assert {line["reason"] for line in lines} == {"the application is broken"}
+    assert [each for each in load.failures if "Refused" in each] == []
+    assert len(load.failures) <= workers * 4  # those that a dead worker had taken
+    assert service.stop() == 0
+
+
+def test_a_reload_while_no_worker_can_start_is_tried_until_one_can(
+    serve: Callable[..., Service], tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    service = serve(environment={"SMALL_APP_BROKEN": str(broken)})
+    before = pid(service.address)
+    broken.touch()
+    os.kill(before, signal.SIGKILL)
+    service.wait_for("A worker could not be started")
+    service.send(signal.SIGHUP)
+    environment = Path(f"/proc/{service.running.process.pid}/environ")
+    wait_until(lambda: b"FLOORGATE_HANDOVER" in environment.read_bytes())
+    tried = len(service.lines("A worker could not be started"))
+    service.wait_for("A worker could not be started", tried + 2)
+    broken.unlink()
+    service.wait_for("Reloaded")
+    assert pid(service.address) != before
+    assert service.stop() == 0
+
+
 def new_workers(service: Service, before: int) -> list[int]:
     """Worker processes beside that of the program before."""
     number = service.running.process.pid

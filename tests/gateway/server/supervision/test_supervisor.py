@@ -116,20 +116,6 @@ def test_a_replacement_that_cannot_start_is_tried_again_while_another_serves(
     assert running.stop()[0] == 0
 
 
-def test_the_service_ends_when_no_worker_serves_and_none_can_start(
-    start: Start, tmp_path: Path
-) -> None:
-    broken = tmp_path / "broken"
-    running = start(workers=2, environment={"SMALL_APP_BROKEN": str(broken)})
-    _, workers = two_workers(running)
-    broken.touch()
-    for worker in workers:
-        os.kill(worker, signal.SIGKILL)
-    status, output, errors = running.wait_for_exit()
-    assert (status, output) == (1, "")
-    assert errors.splitlines()[-1] == "Error: the application is broken"
-
-
 def test_a_worker_that_dies_before_it_serves_ends_the_start(start: Start) -> None:
     status, output, errors = start("create_exit", workers=2).wait_for_exit()
     assert (status, output) == (1, "")
