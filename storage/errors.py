@@ -18,9 +18,25 @@ StorageError
 `storage.attribute_assignments` adds AttributeGroupNotFoundError and InvalidAssignmentsError.
 """
 
+from collections.abc import Iterator
+
 
 class StorageError(Exception):
     """Base class of the errors that storage raises."""
+
+
+def iter_notes(error: BaseException | None) -> Iterator[str]:
+    """Yield the notes on an error and on those before it, such as that an import is committed.
+
+    >>> before, error = OSError("no room"), StorageError("MongoDB is lost")
+    >>> before.add_note("the import is committed")
+    >>> error.__context__ = before
+    >>> [*iter_notes(error)]
+    ['the import is committed']
+    """
+    while error is not None:
+        yield from getattr(error, "__notes__", ())
+        error = error.__cause__ or error.__context__
 
 
 class UnavailableError(StorageError):

@@ -10,7 +10,7 @@ import click
 
 from gateway.errors import StartError, TlsError
 from resolvers.request.errors import RequestError
-from storage.errors import StorageError, UnavailableError
+from storage.errors import StorageError, UnavailableError, iter_notes
 
 DEBUG_VARIABLE = "FLOORGATE_DEBUG"
 EXPECTED_ERRORS = (StorageError, TlsError, StartError, RequestError)
@@ -60,7 +60,7 @@ def _translate_errors() -> Iterator[None]:
     except EXPECTED_ERRORS as error:
         is_lost = type(error) is UnavailableError  # the messages of others say what to do
         hint = ": is it running, and is --mongo-url right?" if is_lost else ""
-        raise click.ClickException("; ".join([f"{error}{hint}", *_iter_notes(error)])) from error
+        raise click.ClickException("; ".join([f"{error}{hint}", *iter_notes(error)])) from error
     except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
         raise
     except Exception as error:
@@ -73,12 +73,6 @@ def _translate_errors() -> Iterator[None]:
             f"an internal error ({type(error).__name__}: {error}); "
             f"{DEBUG_VARIABLE}=1 shows the traceback"
         ) from error
-
-
-def _iter_notes(error: BaseException | None) -> Iterator[str]:
-    while error is not None:
-        yield from getattr(error, "__notes__", ())
-        error = error.__cause__
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,7 +11,13 @@ from contextlib import suppress
 from typing import TypeVar
 
 from gateway.settings import Settings
-from storage.errors import DiskFullError, OutcomeUnknownError, StorageError, UnavailableError
+from storage.errors import (
+    DiskFullError,
+    OutcomeUnknownError,
+    StorageError,
+    UnavailableError,
+    iter_notes,
+)
 from storage.mongo import driver
 from storage.mongo.unavailable import explain_loss
 from storage.setup.database import open_database
@@ -74,22 +80,26 @@ def run_with_database(
                 except UnavailableError as error:
                     if not writes or isinstance(error, DiskFullError):  # it refused to write
                         raise
-                    raise _unknown_outcome(explain_loss(client, error)) from error
+                    raise _unknown_outcome(explain_loss(client, error), error) from error
         except BaseException as error:
             if failures:
-                raise (
-                    _unknown_outcome(failures[0]) if writes and clients else failures[0]
-                ) from error
+                failure = failures[0]
+                if writes and clients:
+                    failure = _unknown_outcome(failure, error)
+                raise failure from error
             raise
 
     return asyncio.run(run())
 
 
-def _unknown_outcome(reason: object) -> OutcomeUnknownError:
-    return OutcomeUnknownError(
-        f"{str(reason).rstrip('.')}; the change may or may not have been made: look with floorgate"
-        " audit before you repeat it"
-    )
+def _unknown_outcome(reason: object, error: BaseException) -> OutcomeUnknownError:
+    sentence = str(reason).rstrip(".")
+    if not any(iter_notes(error)):  # such as that an import is committed
+        sentence += (
+            "; the change may or may not have been made: look with floorgate audit before you"
+            " repeat it"
+        )
+    return OutcomeUnknownError(sentence)
 
 
 def _import_early(module: str) -> None:
