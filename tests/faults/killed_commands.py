@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
-from pymongo.collection import Collection
 
 from storage.administration.import_lease import LEASE_COLLECTION
 from storage.embedded.replica_set import HOST
@@ -22,8 +21,8 @@ from tests.faults.network import Fault, wait_until
 
 Command: TypeAlias = subprocess.Popen[str]
 BULK_UNITS = 5_000
-COMMAND_DELAY_SECONDS = 0.3
-"""Of each answer to a command that is killed in a transaction."""
+COMMAND_DELAY_SECONDS, TRANSACTION_DELAY_SECONDS = 0.05, 0.5
+"""Of each answer to a command that is killed in a transaction: at first, and when it is near."""
 MAX_ATTEMPTS = 5
 """Until a command has been killed in its transaction."""
 MAP = "plates"
@@ -92,7 +91,7 @@ def kill_import(deployment: Deployment) -> None:
 def kill_publishing_import(deployment: Deployment) -> None:
     """Kill an import in the transaction that commits it: all or nothing may have happened."""
     for _ in range(MAX_ATTEMPTS):
-        if _import_until(deployment, lambda run: _kill_in_transaction(deployment, run)):
+        if _import_until(deployment, lambda run: _kill_in_transaction(deployment, run, "staging")):
             return
     raise AssertionError("no import was killed in its transaction")
 
@@ -126,18 +125,24 @@ def _import_until(deployment: Deployment, kill: Callable[[Command], bool]) -> bo
         return is_hit
 
 
-def _kill_in_transaction(
-    deployment: Deployment, run: Command, is_next: Callable[[], bool] = lambda: True
-) -> bool:
-    """Kill a command in its first transaction since `is_next`; return if it was.
+def _kill_in_transaction(deployment: Deployment, run: Command, state: str) -> bool:
+    """Kill a command in its first transaction since its import has a state; return if it was.
 
     Slow answers prolong it.
     """
     network = deployment.network
-    network.set_fault(Fault.NONE, [network.command], delay_back=COMMAND_DELAY_SECONDS)
+    delay = partial(network.set_fault, Fault.NONE, [network.command])
+    delay(delay_back=COMMAND_DELAY_SECONDS)
     try:
+        with deployment.open_database() as database:
+            leases = database[LEASE_COLLECTION]
+            wait_until(
+                lambda: run.poll() is not None or leases.find_one({"state": state}) is not None,
+                f"the import of the command is {state}",
+            )
+        delay(delay_back=TRANSACTION_DELAY_SECONDS)
         wait_until(
-            lambda: run.poll() is not None or (is_next() and deployment.has_open_transaction()),
+            lambda: run.poll() is not None or deployment.has_open_transaction(),
             "the command has a transaction",
         )
         run.kill()
@@ -162,23 +167,16 @@ def kill_processing(deployment: Deployment) -> None:
 def kill_publishing_processing(deployment: Deployment) -> None:
     """Kill the processing of a map in each of its transactions: that which commits its plan, and
     that which publishes its network once the plan is written."""
-    with deployment.open_database() as database:
-        leases = database[LEASE_COLLECTION]
-        for state, new in (("staging", LARGER), ("applying", REBUILT)):
-            is_next = partial(_is_in_state, leases, state)
-            for _ in range(MAX_ATTEMPTS):
-                _process(deployment, OLD)
-                with _start_processing(deployment, new) as run:
-                    is_hit = _kill_in_transaction(deployment, run, is_next)
-                _check_distances(deployment, new)
-                if is_hit:
-                    break
-            else:
-                raise AssertionError("no processing was killed in its transaction")
-
-
-def _is_in_state(leases: Collection[dict[str, Any]], state: str) -> bool:
-    return leases.find_one({"state": state}) is not None
+    for state, new in (("staging", LARGER), ("applying", REBUILT)):
+        for _ in range(MAX_ATTEMPTS):
+            _process(deployment, OLD)
+            with _start_processing(deployment, new) as run:
+                is_hit = _kill_in_transaction(deployment, run, state)
+            _check_distances(deployment, new)
+            if is_hit:
+                break
+        else:
+            raise AssertionError(f"no processing was killed in its transaction while {state}")
 
 
 def kill_gateway_processing(deployment: Deployment) -> None:
