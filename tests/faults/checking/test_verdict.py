@@ -86,6 +86,18 @@ def test_only_a_cached_read_may_miss_for_a_second_what_happened_unacknowledged()
     assert len(violations(*seen, read(None, 1.5, cached=False), **known)) == 2
 
 
+@pytest.mark.parametrize(("gateway", "later"), [(0, 0.0), (1, 0.0), (1, 1.5)])
+def test_an_unacknowledged_write_that_another_gateway_shows_may_be_missed_for_a_second(
+    gateway: int, later: float
+) -> None:
+    shown = read("a", 2, gateway=gateway, cached=False)
+    missing = read(None, 2.5 + later, cached=False)
+    broken = violations(
+        write("a", 0), shown, missing, audited=Counter({"a": 1}), final={"block 0": "a"}
+    )
+    assert any("stale" in each for each in broken) == (gateway == 0 or later > 1)
+
+
 def test_pages_of_extras_are_read_as_registers() -> None:
     written = (
         write("yes", 0, 1, register="extra 0 v1"),

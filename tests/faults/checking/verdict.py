@@ -126,7 +126,9 @@ def _judge_register(
 ) -> None:
     home = played.homes[register]
     stale = [*find_stale_reads(operations)]
-    broken = [each for each in stale if not _is_allowed(each, home)]
+    at_home = [each for each in operations if each.gateway == home]
+    stale_at_home = {each.read for each in find_stale_reads(at_home)}
+    broken = [each for each in stale if not _is_allowed(each, home, stale_at_home)]
     for each in stale:
         name = "stale" if each in broken else "behind another gateway"
         verdict.counts[name] += 1
@@ -161,10 +163,11 @@ def _after(operations: Sequence[Operation]) -> tuple[float, float]:
     return last + 1, last + 2
 
 
-def _is_allowed(stale: StaleRead, home: int) -> bool:
-    """Return whether a stale read missed only what its gateway may not know yet."""
+def _is_allowed(stale: StaleRead, home: int, stale_at_home: Collection[Operation]) -> bool:
+    """Return whether a stale read missed only what its gateway may not know yet: what another one
+    has shown, or what was read elsewhere than where it is written."""
     is_acknowledged_here = stale.read.gateway == home and stale.is_acknowledged
-    may_lag = stale.read.is_cached or stale.read.gateway != home
+    may_lag = stale.read.is_cached or stale.read not in stale_at_home
     return not is_acknowledged_here and may_lag and stale.seconds <= FOREIGN_SECONDS
 
 

@@ -37,6 +37,10 @@ _NEVER_SECONDS = 3600
 _DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 
 
+SILENCE_SECONDS = 1
+"""How much longer than announced a member waits for writes of one that is silent."""
+
+
 @dataclass
 class Member:
     port: int
@@ -173,7 +177,11 @@ def start_member(home: Path, port: int, *options: str) -> Member:
     key_file.touch(0o600)
     key_file.write_text(PASSWORD)
     with (home / "log").open("ab") as log:
-        command = [*_DIES_WITH_US, *mongod.build_command(home, port, NAME, key_file), *options]
+        command = [
+            *(*_DIES_WITH_US, *mongod.build_command(home, port, NAME, key_file)),
+            *("--setParameter", f"oplogNetworkTimeoutBufferSeconds={SILENCE_SECONDS}"),
+            *options,
+        ]
         member = Member(port, home, subprocess.Popen(command, stdout=log, stderr=log))
     member.pid_file.write_text(str(member.process.pid))
     return member
