@@ -36,9 +36,9 @@ def tail_changes(
 ) -> Iterator[Iterator[list[Document]]]:
     """Open a change stream on a database and yield an iterator over its batches of events.
 
-    A batch is empty if nothing changed for `wait_ms`. Errors end the stream and are raised, not
-    resumed from, so that the caller knows that events may have been missed. The `pipeline` must
-    keep the field `clusterTime` of events.
+    A batch is empty if nothing changed for `wait_ms`; the first one comes at once. Errors end the
+    stream and are raised, not resumed from, so that the caller knows that events may have been
+    missed. The `pipeline` must keep the field `clusterTime` of events.
 
     Every read that begins after the stream has opened sees all writes before the stream's start
     time, and one that begins after a batch sees what that reports: `clock` is advanced to these
@@ -76,6 +76,7 @@ def _iter_batches(
     wait_ms: int,
 ) -> Iterator[list[Document]]:
     collection = cursor["ns"].partition(".")[2]
+    next_wait_ms = 1  # nothing is known to be complete before the first batch
     while cursor["id"]:
         # Turns off the client's timeoutMS, which the driver would send as maxTimeMS.
         with pymongo.timeout(0):
@@ -83,10 +84,10 @@ def _iter_batches(
                 "getMore",
                 cursor["id"],
                 collection=collection,
-                maxTimeMS=wait_ms,
+                maxTimeMS=next_wait_ms,
                 session=session,
             )
-        cursor = reply["cursor"]
+        next_wait_ms, cursor = wait_ms, reply["cursor"]
         if batch := cursor["nextBatch"]:
             clock.advance(batch[-1]["clusterTime"])
         yield batch
