@@ -25,6 +25,7 @@ from gateway.server.supervision.orders import (
     RETIRE_SIGNAL,
 )
 
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, RETIRE_SIGNAL)
 _POLL_SECONDS = 0.05
 _IDLE_SECONDS = 1.0
 """For requests that are on their way on idle connections when the service stops."""
@@ -134,14 +135,18 @@ class UvicornServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Handle signals as uvicorn does, without raising them again: draining exits with 0."""
-        signals = (signal.SIGINT, signal.SIGTERM, RETIRE_SIGNAL)
-        previous = {number: signal.signal(number, self.handle_exit) for number in signals}
+        """Handle signals as uvicorn does, without raising them again: draining exits with 0.
+
+        Ignore them afterwards. A service that stops may signal a worker that a reload has retired
+        while that one ends, and it would be killed before its last log lines are written.
+        """
+        for number in STOP_SIGNALS:
+            signal.signal(number, self.handle_exit)
         try:
             yield
         finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+            for number in STOP_SIGNALS:
+                signal.signal(number, signal.SIG_IGN)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         is_first = not self.should_exit

@@ -1,7 +1,9 @@
 """Applications that the server tests serve in processes of their own."""
 
 import asyncio
+import atexit
 import contextlib
+import logging
 import os
 import sys
 import time
@@ -33,9 +35,20 @@ async def _lifespan(receive: Receive, send: Send) -> None:
         (Path(started) / str(os.getpid())).touch()
     await send({"type": "lifespan.startup.complete"})
     await receive()
+    if last := os.environ.get("SMALL_APP_END"):
+        atexit.register(_log_at_the_end, Path(last))
     sys.stderr.write("application stopped\n")
     sys.stderr.flush()
     await send({"type": "lifespan.shutdown.complete"})
+
+
+def _log_at_the_end(folder: Path) -> None:
+    """Say in `folder` that this process ends, wait until that file is removed, and log a line."""
+    waiting = folder / f"{os.getpid()}.waits"
+    waiting.touch()
+    while waiting.exists():
+        time.sleep(0.05)
+    logging.getLogger("floorgate.server").info("The process ends")
 
 
 def create(shared: SharedMemory) -> AppWithFastPath:

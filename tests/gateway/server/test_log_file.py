@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from gateway.errors import StartError
 from gateway.server.logs import LogFile
+from gateway.server.uvicorn_server import STOP_SIGNALS
 from tests.gateway.server.clients import clients
 from tests.gateway.server.processes import ServerProcess, Start, get, wait_until
 
@@ -27,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 def serve(start: Start, folder: Path) -> Callable[..., ServerProcess]:
     """Starts a service of two workers that log to `gateway.log`."""
     file = str(folder / "gateway.log")
-    return lambda **given: start(service={"log_file": file, **given}, workers=2)
+    return lambda **given: start(service={"log_file": file}, workers=2, **given)
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -69,10 +71,27 @@ def test_no_line_is_lost_when_the_file_is_renamed(
             wait_until(log.exists)
     status, _, errors = running.stop()
     assert (status, load.failures) == (0, [])
-    requests = [line["request_id"] for line in lines(folder) if line["message"] == "request"]
-    assert len(requests) == len({*requests}) == load.answers
+    requests = [line for line in lines(folder) if line["message"] == "request"]
+    assert len({line["request_id"] for line in requests}) == len(requests)
+    assert Counter(line["pid"] for line in requests) == load.pids
     assert len({line["pid"] for line in lines(folder)}) > 2
     assert not any(line.startswith("{") for line in errors.splitlines())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", STOP_SIGNALS)
+def test_a_worker_that_ends_writes_its_last_lines_whatever_signal_it_gets(
+    serve: Callable[..., ServerProcess], folder: Path, tmp_path: Path, number: int
+) -> None:
+    running = serve(environment={"SMALL_APP_END": str(tmp_path)})
+    get(f"{running.address()}/pid")
+    running.process.send_signal(signal.SIGTERM)
+    wait_until(lambda: len(list(tmp_path.glob("*.waits"))) == 2)
+    for ending in tmp_path.glob("*.waits"):
+        os.kill(int(ending.stem), number)
+        ending.unlink()
+    assert running.wait_for_exit()[0] == 0
+    assert messages(folder).count("The process ends") == 2
 
 
 @pytest.mark.slow

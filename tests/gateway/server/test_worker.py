@@ -21,14 +21,12 @@ from gateway.server import tls
 from gateway.server.config import AppWithFastPath, ConnectionLimits, ServerConfig, SharedMemory
 from gateway.server.server import open_listeners
 from gateway.server.supervision.orders import EXIT_FORCED
-from gateway.server.uvicorn_server import build_uvicorn_config
+from gateway.server.uvicorn_server import STOP_SIGNALS, build_uvicorn_config
 from gateway.server.worker import bound_by_open_files, run_worker
 from tests.gateway import small_app
 from tests.gateway.log_lines import capture_log_lines
 
 pytestmark = pytest.mark.slow
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @pytest.fixture
@@ -42,7 +40,10 @@ def listener() -> Iterator[socket.socket]:
 def process_as_before() -> Iterator[None]:
     """A worker tunes its process, which is that of the tests here."""
     open_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
     resource.setrlimit(resource.RLIMIT_NOFILE, open_files)
     gc.unfreeze()
 
@@ -67,26 +68,13 @@ def send(*signals: int) -> None:
         os.kill(os.getpid(), number)
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", STOP_SIGNALS)
 def test_a_signal_ends_the_service_with_status_0(listener: socket.socket, number: int) -> None:
     assert run(listener, on_ready=lambda: send(number)) == 0
 
 
 def test_a_second_interrupt_is_an_exit_status_of_its_own(listener: socket.socket) -> None:
     assert run(listener, on_ready=lambda: send(signal.SIGINT, signal.SIGINT)) == EXIT_FORCED == 130
-
-
-def test_signal_handlers_are_left_as_they_were(listener: socket.socket) -> None:
-    before = [signal.getsignal(number) for number in SIGNALS]
-    during: list[object] = []
-
-    def ready() -> None:
-        during.extend(signal.getsignal(number) for number in SIGNALS)
-        send(signal.SIGTERM)
-
-    assert run(listener, on_ready=ready) == 0
-    assert [signal.getsignal(number) for number in SIGNALS] == before
-    assert not {*during} & {*before}
 
 
 def test_as_many_files_may_be_open_as_the_system_allows(listener: socket.socket) -> None:
