@@ -7,8 +7,8 @@ from typing import Any
 ASSET, OTHER_ASSET = "tower", "annex"
 ONE, MANY = "one", "many"
 """The groups: one attribute per unit, and many."""
-ATTRIBUTES = [f"v{number}" for number in range(600)]
-"""No round writes more values to a register, so each tells which write it comes from."""
+ATTRIBUTES = [f"v{number}" for number in range(2_000)]
+"""A round that writes more values to a register is not judged: each tells which write it is of."""
 GATEWAYS = 2
 SINGLE_UNITS = [f"single-{number}" for number in range(GATEWAYS)]
 """A unit for each gateway: all its writes go through that one."""

@@ -227,20 +227,24 @@ class Deployment:
         (self.directory / COMMAND_PID_FILE).write_text(str(command.pid))
         return command
 
-    def has_open_transaction(self) -> bool:
-        """Return whether the command that was started last has a transaction in MongoDB."""
+    @contextmanager
+    def watch_transactions(self) -> Iterator[Callable[[], bool]]:
+        """Yield what tells whether the command that was started last has an open transaction.
+
+        On one connection to the primary, as a new one each time would be too slow.
+        """
+        with self.replica_set.wait_for_primary().connect() as primary:
+            yield partial(self._has_open_transaction, primary)
+
+    def _has_open_transaction(self, primary: MongoClient[dict[str, Any]]) -> bool:
         ports = self.network.list_ports(self.network.command)
         self._command_clients |= {f"{HOST}:{port}" for port in ports}
-        reply = self.replica_set.wait_for_primary().command(
-            "aggregate",
-            pipeline=[
-                {"$currentOp": {"allUsers": True, "idleSessions": True}},
-                {"$match": {"transaction": {"$exists": True}}},
-            ],
-            cursor={},
-        )
-        operations = reply["cursor"]["firstBatch"]
-        return any(each.get("client") in self._command_clients for each in operations)
+        open_ones: list[dict[str, Any]] = [
+            {"$currentOp": {"allUsers": True, "idleSessions": True}},
+            {"$match": {"transaction": {"$exists": True}}},
+        ]
+        with primary.admin.aggregate(open_ones) as operations:
+            return any(each.get("client") in self._command_clients for each in operations)
 
     @contextmanager
     def open_database(self) -> Iterator[Database[dict[str, Any]]]:

@@ -134,19 +134,22 @@ def _kill_in_transaction(deployment: Deployment, run: Command, state: str) -> bo
     delay = partial(network.set_fault, Fault.NONE, [network.command])
     delay(delay_back=COMMAND_DELAY_SECONDS)
     try:
-        with deployment.open_database() as database:
+        with (
+            deployment.open_database() as database,
+            deployment.watch_transactions() as has_open_transaction,
+        ):
             leases = database[LEASE_COLLECTION]
             wait_until(
                 lambda: run.poll() is not None or leases.find_one({"state": state}) is not None,
                 f"the import of the command is {state}",
             )
-        delay(delay_back=TRANSACTION_DELAY_SECONDS)
-        wait_until(
-            lambda: run.poll() is not None or deployment.has_open_transaction(),
-            "the command has a transaction",
-        )
-        run.kill()
-        return deployment.has_open_transaction()  # MongoDB keeps it for seconds
+            delay(delay_back=TRANSACTION_DELAY_SECONDS)
+            wait_until(
+                lambda: run.poll() is not None or has_open_transaction(),
+                "the command has a transaction",
+            )
+            run.kill()
+            return has_open_transaction()  # MongoDB keeps it for seconds
     finally:
         network.heal()
 

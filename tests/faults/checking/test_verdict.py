@@ -130,6 +130,14 @@ def test_broken_pages_wrong_statuses_and_late_responses_are_violations() -> None
     ]
 
 
+def test_a_value_that_was_written_twice_cannot_be_judged() -> None:
+    operations = [write("a", 0, 1), write("b", 2, 3), write("a", 4, 5), read("a", 6)]
+    audited = Counter(a=1, b=1)
+    assert violations(*operations, audited=audited) == [
+        "block 0 was given a value twice: the try took too long to be judged"
+    ]
+
+
 def test_verdicts_add_up() -> None:
     total = Verdict()
     total.add(Verdict(["a"], Counter(lost=1), {"read gap": 2.0}))

@@ -124,6 +124,12 @@ def _judge_audit(played: Round, verdict: Verdict) -> None:
 def _judge_register(
     register: str, operations: list[Operation], played: Round, verdict: Verdict
 ) -> None:
+    values = Counter(each.value for each in operations if each.action == "write")
+    if values and max(values.values()) > 1:
+        verdict.violations.append(
+            f"{register} was given a value twice: the try took too long to be judged"
+        )
+        return
     home = played.homes[register]
     stale = [*find_stale_reads(operations)]
     at_home = [each for each in operations if each.gateway == home]

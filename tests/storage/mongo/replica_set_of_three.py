@@ -63,10 +63,13 @@ class Member:
         """Its address in the configuration of the replica set."""
         return f"{HOST}:{self.proxy_port or self.port}"
 
+    def connect(self) -> MongoClient[dict[str, Any]]:
+        """Connect to this very member as an administrator."""
+        return MongoClient(f"mongodb://{_USER}@{self.address}/?{_OPTIONS}&directConnection=true")
+
     def command(self, name: str, value: Any = 1, **options: Any) -> dict[str, Any]:
         """Return the reply of this very member to an administrator's command."""
-        url = f"mongodb://{_USER}@{self.address}/?{_OPTIONS}&directConnection=true"
-        with MongoClient[dict[str, Any]](url) as client:
+        with self.connect() as client:
             return client.admin.command(name, value, **options)
 
     def elect(self) -> None:
