@@ -54,8 +54,12 @@ def test_cpu_time_includes_all_threads() -> None:
 
 @pytest.mark.parametrize("name", ["a b", "a) R 1 (", "(("])
 def test_a_process_may_have_any_name(name: str) -> None:
-    renamed = f"open('/proc/self/comm', 'w').write({name!r}); print(flush=True)"
-    with run_program(renamed) as (pid, _):
+    renamed_and_busy = (
+        f"open('/proc/self/comm', 'w').write({name!r})\n"
+        "while time.process_time() < 0.1: pass\n"
+        "print(flush=True)"
+    )
+    with run_program(renamed_and_busy) as (pid, _):
         assert f"({name})" in Path(f"/proc/{pid}/stat").read_text()
         assert 0 < machine.cpu_seconds(pid) < 60
 
