@@ -1,21 +1,14 @@
-"""API keys: their format, and the collection that holds their digests.
+"""API keys: the collection that holds their records with the digests of the keys."""
 
-A key is `fgk_`, 43 base62 digits of 256 random bits, and 6 of their CRC-32. The prefix lets secret
-scanners recognise a leaked key, the checksum lets a mistyped one be rejected without a query. An
-unsalted SHA-256 is enough to store 256 random bits (docs/decisions/storage/api-keys.md).
-"""
-
-import hashlib
 import secrets
-import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import msgspec
 
-from storage.administration import audit
+from storage.administration import audit, key_format
 from storage.administration.audit import (
     MAX_LISTED_IDS,
     AuditChange,
@@ -28,12 +21,6 @@ from storage.records.fields import Id, Text
 from storage.records.timestamps import current_second
 from storage.records.visibility import AssetScope
 
-KEY_PREFIX = "fgk_"
-BASE62_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-SECRET_LENGTH = 43
-CHECKSUM_LENGTH = 6
-KEY_LENGTH = len(KEY_PREFIX) + SECRET_LENGTH + CHECKSUM_LENGTH
-
 KEYS_COLLECTION = "api_keys"
 USES_COLLECTION = "api_key_uses"
 """Last uses are stored apart, because writing to `api_keys` invalidates every key cache."""
@@ -41,7 +28,6 @@ USES_COLLECTION = "api_key_uses"
 MAX_OVERLAP_DAYS = 366
 """How long a key works at most after its rotation."""
 
-KeyDigest: TypeAlias = bytes
 _CHANGEABLE_FIELDS = ("name", "permissions", "asset_ids", "expires_at")
 
 
@@ -90,29 +76,6 @@ class RotatedApiKey(NamedTuple):
     key: str
     """The text of the new key, which cannot be read again."""
     replaced: ApiKey
-
-
-def generate_key() -> str:
-    """Return a new random key.
-
-    >>> is_well_formed(generate_key())
-    True
-    """
-    secret = _base62(secrets.randbits(256), SECRET_LENGTH)
-    return KEY_PREFIX + secret + _checksum(secret)
-
-
-def is_well_formed(key: str) -> bool:
-    """Return whether a key has the prefix, length and checksum of this format."""
-    if len(key) != KEY_LENGTH or not key.startswith(KEY_PREFIX) or not key.isascii():
-        return False
-    secret, checksum = key[len(KEY_PREFIX) : -CHECKSUM_LENGTH], key[-CHECKSUM_LENGTH:]
-    return _checksum(secret) == checksum
-
-
-def hash_key(key: str) -> KeyDigest:
-    """Return the digest under which a key is stored and looked up."""
-    return hashlib.sha256(key.encode()).digest()
 
 
 async def create_api_key(
@@ -312,7 +275,9 @@ async def find_last_use(database: driver.Database, key_id: str) -> datetime | No
     return None if use is None else use["at"].replace(tzinfo=UTC)
 
 
-async def find_api_key(database: driver.Database, key_digest: KeyDigest) -> ApiKey | None:
+async def find_api_key(
+    database: driver.Database, key_digest: key_format.KeyDigest
+) -> ApiKey | None:
     """Return the key with this digest, even if revoked or expired, or None."""
     with driver.translate_errors():
         found = await driver.find_documents(
@@ -321,7 +286,7 @@ async def find_api_key(database: driver.Database, key_digest: KeyDigest) -> ApiK
     return _to_api_key(found[0]) if found else None
 
 
-async def list_digests(database: driver.Database) -> frozenset[KeyDigest]:
+async def list_digests(database: driver.Database) -> frozenset[key_format.KeyDigest]:
     """Return the digests of all keys that are not revoked."""
     with driver.translate_errors():
         found = await driver.find_documents(
@@ -354,8 +319,11 @@ async def _insert_key(
     database: driver.Database, record: ApiKey, session: driver.Session
 ) -> tuple[str, AuditChange]:
     """Insert the document of a new key; return the key, and what changed."""
-    key = generate_key()
-    document = msgspec.structs.asdict(record) | {"_id": record.id, "digest": hash_key(key)}
+    key = key_format.generate_key()
+    document = msgspec.structs.asdict(record) | {
+        "_id": record.id,
+        "digest": key_format.hash_key(key),
+    }
     del document["id"], document["last_used_at"]
     await database[KEYS_COLLECTION].insert_one(document, session=session)
     granted = _describe_rights(record)
@@ -395,15 +363,3 @@ def _to_api_key(document: dict[str, object], last_used_at: datetime | None = Non
     }
     used = last_used_at.replace(tzinfo=UTC) if last_used_at else None
     return msgspec.convert(document | times | {"last_used_at": used}, ApiKey)
-
-
-def _checksum(secret: str) -> str:
-    return _base62(zlib.crc32(secret.encode()), CHECKSUM_LENGTH)
-
-
-def _base62(number: int, length: int) -> str:
-    digits = []
-    for _ in range(length):
-        number, digit = divmod(number, 62)
-        digits.append(BASE62_ALPHABET[digit])
-    return "".join(reversed(digits))

@@ -11,8 +11,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from storage.administration import api_keys
-from storage.administration.api_keys import ApiKey, KeyDigest
+from storage.administration import api_keys, key_format
+from storage.administration.api_keys import ApiKey
+from storage.administration.key_format import KeyDigest
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.key_digests import KeyDigests
@@ -50,19 +51,21 @@ class ApiKeyCache:
 
     def find_authenticated_key(self, key: str) -> AuthenticatedKey | None:
         """Return the key if it is cached and valid now; None if only a read can tell."""
-        digest = api_keys.hash_key(key)
+        digest = key_format.hash_key(key)
         record = self.get_cached_key(digest)
         return None if record is None else AuthenticatedKey(record, digest)
 
     async def is_stored(self, key: str) -> bool:
         """Return whether a key exists, without a read for each. Raises UnavailableError."""
-        return api_keys.is_well_formed(key) and await self._digests.contain(api_keys.hash_key(key))
+        return key_format.is_well_formed(key) and await self._digests.contain(
+            key_format.hash_key(key)
+        )
 
     async def get_authenticated_key(self, key: str) -> AuthenticatedKey | None:
         """Return the key if it is valid now, else None. Raises UnavailableError."""
-        if not api_keys.is_well_formed(key):
+        if not key_format.is_well_formed(key):
             return None
-        digest = api_keys.hash_key(key)
+        digest = key_format.hash_key(key)
         record = self._mark_used(await self._get_or_load(digest))
         return None if record is None else AuthenticatedKey(record, digest)
 
@@ -78,7 +81,7 @@ class ApiKeyCache:
         Any other key starts the next look: while requests with invented keys arrive, valid keys are
         known before their first request.
         """
-        digest = api_keys.hash_key(key) if len(key) == api_keys.KEY_LENGTH else b""
+        digest = key_format.hash_key(key) if len(key) == key_format.KEY_LENGTH else b""
         return self._records.peek(digest, None) is not None or self._digests.contained(digest)
 
     def _mark_used(self, record: ApiKey | None) -> ApiKey | None:

@@ -8,7 +8,7 @@ import time
 from typing import NamedTuple
 
 from storage.administration import api_keys
-from storage.administration.api_keys import KeyDigest
+from storage.administration.key_format import KeyDigest
 from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
 from storage.mongo import driver
 

@@ -11,7 +11,7 @@ import pytest
 from pymongo import MongoClient
 
 from resolvers.request.limits.threads import owner
-from storage.administration import api_keys
+from storage.administration import api_keys, key_format
 from tests.fixtures import (
     HIDDEN,
     SEEN,
@@ -117,7 +117,7 @@ async def test_an_invalid_key_is_rejected_without_a_reason(
     for key in (
         "a",
         "fgk_",
-        api_keys.generate_key(),  # well formed and unknown
+        key_format.generate_key(),  # well formed and unknown
         world.keys.full[:-1],
         world.keys.full.swapcase(),
         f"{world.keys.full}, {world.keys.full}",  # what a proxy makes of two header lines
@@ -136,7 +136,7 @@ async def test_the_header_wins_even_when_only_the_parameter_is_right(
     anonymous: httpx.AsyncClient, world: World
 ) -> None:
     response = await answer(
-        anonymous, REST, [("API-Key", api_keys.generate_key())], [("api-key", world.keys.full)]
+        anonymous, REST, [("API-Key", key_format.generate_key())], [("api-key", world.keys.full)]
     )
     assert response.status_code == 403
 
@@ -244,14 +244,14 @@ async def test_a_new_key_opens_at_once_though_it_was_asked_for_before(own_world:
         open_database(own_world) as database,
         gateway_client(own_world.settings()) as client,
     ):
-        key = api_keys.generate_key()
+        key = key_format.generate_key()
         headers = {"API-Key": key}
         assert (await client.get(REST, headers=headers)).status_code == 403
         record, _ = await api_keys.create_api_key(
             database, name="late", permissions=[], asset_ids=None, expires_at=None
         )
         await database["api_keys"].update_one(
-            {"_id": record.id}, {"$set": {"digest": api_keys.hash_key(key)}}
+            {"_id": record.id}, {"$set": {"digest": key_format.hash_key(key)}}
         )
         for _ in range(100):
             response = await client.get(REST, headers=headers)
@@ -270,7 +270,7 @@ def lines() -> Iterator[LogLines]:
 
 async def test_no_key_is_ever_stored_or_logged(own_world: World, lines: LogLines) -> None:
     async with gateway_client(own_world.settings()) as client:
-        sent = [own_world.keys.full, own_world.keys.revoked, api_keys.generate_key()]
+        sent = [own_world.keys.full, own_world.keys.revoked, key_format.generate_key()]
         for key in sent:
             await client.get(REST, headers={"API-Key": key})
             await client.get(REST, params={"api-key": key})

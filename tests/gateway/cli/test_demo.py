@@ -10,7 +10,7 @@ from pymongo import MongoClient
 
 from gateway.cli.demo import create_key
 from gateway.settings import Settings
-from storage.administration.api_keys import hash_key
+from storage.administration.key_format import hash_key
 
 pytestmark = pytest.mark.slow
 

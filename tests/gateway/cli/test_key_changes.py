@@ -8,7 +8,7 @@ import pytest
 from pymongo import MongoClient
 
 from resolvers.request.caller import PERMISSIONS
-from storage.administration.api_keys import hash_key
+from storage.administration.key_format import hash_key
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from gateway.limits.arrival_table import ArrivalTables
 from gateway.limits.bad_keys import BadKeyThrottle
 from gateway.server.config import SharedMemory
 from gateway.settings import Settings
-from storage.administration import api_keys
+from storage.administration import api_keys, key_format
 from storage.cache import change_feed, key_digests
 from storage.cache.write_counter import WriteCounter
 from storage.errors import UnavailableError
@@ -97,7 +97,7 @@ async def exhaust(gateway: Gateway, address: str = ATTACKER) -> None:
 async def test_invalid_keys_beyond_the_burst_are_throttled(
     gateway: Gateway, path: str, reads: list[str]
 ) -> None:
-    keys = [api_keys.generate_key() for _ in range(BURST + 20)]
+    keys = [key_format.generate_key() for _ in range(BURST + 20)]
     statuses = [await ask(gateway, key, path=path) for key in keys]
     assert statuses == [403] * BURST + [429] * 20
     assert reads.count("find_api_key") == BURST
@@ -106,7 +106,7 @@ async def test_invalid_keys_beyond_the_burst_are_throttled(
 
 async def test_a_throttled_client_is_told_when_to_try_again(gateway: Gateway) -> None:
     await exhaust(gateway)
-    response = await request(gateway, api_keys.generate_key())
+    response = await request(gateway, key_format.generate_key())
     assert response.json() == {"message": "Too many invalid API keys"}
     assert 0 < int(response.headers["retry-after"]) <= 900
     assert "ratelimit" not in response.headers  # of which key?
@@ -116,7 +116,7 @@ async def test_the_response_does_not_tell_why_a_key_is_invalid(
     gateway: Gateway, world: World
 ) -> None:
     await exhaust(gateway)
-    malformed, unknown = "fgk_x", api_keys.generate_key()
+    malformed, unknown = "fgk_x", key_format.generate_key()
     responses = [
         await request(gateway, key)
         for key in (malformed, unknown, world.keys.revoked, world.keys.expired)
@@ -131,7 +131,7 @@ async def test_valid_keys_from_the_same_address_still_work(gateway: Gateway, wor
     for _ in range(2 * BURST):
         assert await ask(gateway, world.keys.full) == 200
         assert await ask(gateway, world.keys.restricted) == 200  # was never cached before
-        assert await ask(gateway, api_keys.generate_key()) == 429
+        assert await ask(gateway, key_format.generate_key()) == 429
 
 
 async def test_valid_keys_work_though_their_cache_is_off(
@@ -145,13 +145,13 @@ async def test_valid_keys_work_though_their_cache_is_off(
 async def test_valid_keys_are_not_counted(gateway: Gateway, world: World) -> None:
     for _ in range(3 * BURST):
         assert gateway.state is not None
-        gateway.state.key_cache._records.discard(api_keys.hash_key(world.keys.full))
+        gateway.state.key_cache._records.discard(key_format.hash_key(world.keys.full))
         assert await ask(gateway, world.keys.full) == 200
     await exhaust(gateway)
 
 
 async def test_requests_at_once_are_all_counted(gateway: Gateway, reads: list[str]) -> None:
-    keys = [api_keys.generate_key() for _ in range(4 * BURST)]
+    keys = [key_format.generate_key() for _ in range(4 * BURST)]
     statuses = await asyncio.gather(*(ask(gateway, key) for key in keys))
     assert sorted(statuses) == [403] * BURST + [429] * 3 * BURST
     assert reads.count("find_api_key") == BURST
@@ -195,7 +195,7 @@ async def test_a_key_created_meanwhile_works_at_a_throttled_address(
     settings = own_world.settings(bad_key_limit=1, bad_key_burst=1)
     async with run(settings) as gateway, open_database(own_world) as database:
         gateway.bad_keys._each._tolerance_seconds = -1e9  # always over the limit
-        assert await ask(gateway, api_keys.generate_key()) == 429
+        assert await ask(gateway, key_format.generate_key()) == 429
         _, key = await make_key(database, "new")
         monkeypatch.setattr(key_digests, "REREAD_SECONDS", 0.0)
         async with asyncio.timeout(30):
@@ -211,7 +211,7 @@ async def test_an_outage_of_the_database_is_not_held_against_clients(
 
     with monkeypatch.context() as broken:
         broken.setattr(api_keys, "find_api_key", fail)
-        keys = [api_keys.generate_key() for _ in range(3 * BURST)]
+        keys = [key_format.generate_key() for _ in range(3 * BURST)]
         assert {await ask(gateway, key) for key in keys} == {503}
     await exhaust(gateway)
 

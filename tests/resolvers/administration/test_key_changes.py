@@ -15,7 +15,7 @@ from resolvers.request.caller import (
     READ_UNIT_ATTRIBUTES_PERMISSION,
     WRITE_UNIT_ATTRIBUTES_PERMISSION,
 )
-from storage.administration import api_keys
+from storage.administration import api_keys, key_format
 from storage.mongo import driver
 from tests.fixtures import HIDDEN, SEEN, World, gateway_client, make_key, open_database
 from tests.fixtures import post_graphql as post
@@ -305,7 +305,9 @@ async def test_a_rotated_key_gives_way_to_one_with_the_same_rights(
     assert ended.expires_at == datetime.fromisoformat(rotated["replacedExpiresAt"])
     assert then + timedelta(seconds=60) <= ended.expires_at
     assert ended.expires_at <= datetime.now(UTC) + timedelta(seconds=60)
-    found = await api_keys.find_api_key(administration.database, api_keys.hash_key(rotated["key"]))
+    found = await api_keys.find_api_key(
+        administration.database, key_format.hash_key(rotated["key"])
+    )
     assert found == new
 
 

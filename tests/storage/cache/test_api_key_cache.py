@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from storage.administration import api_keys
+from storage.administration import api_keys, key_format
 from storage.cache import api_key_cache, change_feed
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.change_feed import ChangeFeed
@@ -91,7 +91,7 @@ async def test_an_unknown_key_is_cached_as_unknown(
 ) -> None:
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     async with open_api_key_cache(database) as cache:
-        key = api_keys.generate_key()
+        key = key_format.generate_key()
         await wait_until(lambda: is_from_memory(cache, key, reads))
         assert await cache.get_authenticated_key(key) is None
 
@@ -99,7 +99,7 @@ async def test_an_unknown_key_is_cached_as_unknown(
 async def test_a_malformed_key_costs_no_read(database: Any, reads: Reads) -> None:
     cache = ApiKeyCache(database, ChangeFeed(database))
     assert await cache.get_authenticated_key("fgk_x") is None
-    assert await cache.get_authenticated_key(api_keys.generate_key()[:-1] + "!") is None
+    assert await cache.get_authenticated_key(key_format.generate_key()[:-1] + "!") is None
     assert reads.number == 0
 
 
@@ -208,7 +208,7 @@ async def test_the_key_cache_is_bounded(
 ) -> None:
     monkeypatch.setattr(api_key_cache, "MAX_KEYS", 3)
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
-    minted = [api_keys.generate_key() for _ in range(4)]
+    minted = [key_format.generate_key() for _ in range(4)]
     async with open_api_key_cache(database) as cache:
         await wait_until(lambda: is_from_memory(cache, minted[0], reads))
         for key in minted:

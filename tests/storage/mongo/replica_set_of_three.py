@@ -27,6 +27,8 @@ from storage.embedded.replica_set import HOST
 
 NAME = "three"
 PASSWORD = "a1" * 32
+SILENCE_SECONDS = 1
+"""How much longer than announced a member waits for writes of one that is silent."""
 
 _USER = f"__system:{PASSWORD}"
 _OPTIONS = "authSource=local&authMechanism=SCRAM-SHA-256"
@@ -35,10 +37,6 @@ _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 3.0
 _NEVER_SECONDS = 3600
 _DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
-
-
-SILENCE_SECONDS = 1
-"""How much longer than announced a member waits for writes of one that is silent."""
 
 
 @dataclass
