@@ -223,7 +223,7 @@ INTERNAL = {
     "storage/backup/backup_file:MAX_PART_BYTES",  # the same
     "resolvers/processing/pipeline:MAX_ATTEMPTS",
     "gateway/cli/key_ids:MAX_CANDIDATES",
-    "gateway/cli/keys:MAX_COMPARED_ASSETS",
+    "gateway/cli/commands/keys:MAX_COMPARED_ASSETS",
     "parsing/drawing:MAX_EXAMPLES",
     "parsing/svg/geometry/lengths:MAX_CACHED_LENGTHS",
     "parsing/svg/geometry/paths:MAX_CHORDS",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from gateway.cli.keys import CREATE_KEY
+from gateway.cli.commands.keys import CREATE_KEY
 from gateway.cli.operations import run_document
 from gateway.cli.operator import run_with_database
 from gateway.server import server

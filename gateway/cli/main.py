@@ -16,18 +16,18 @@ DEBUG_VARIABLE = "FLOORGATE_DEBUG"
 EXPECTED_ERRORS = (StorageError, TlsError, StartError, RequestError)
 
 COMMAND_PATHS = {
-    "serve": "gateway.cli.serve:serve",
-    "import": "gateway.cli.catalog:import_",
-    "export": "gateway.cli.catalog:export",
-    "backup": "gateway.cli.backup:backup",
-    "restore": "gateway.cli.backup:restore",
-    "keys": "gateway.cli.keys:keys",
-    "audit": "gateway.cli.audit:audit",
-    "doctor": "gateway.cli.doctor:doctor",
-    "maps": "gateway.cli.maps:maps",
-    "parse": "gateway.cli.parse:parse",
-    "schema": "gateway.cli.describe:schema",
-    "openapi": "gateway.cli.describe:openapi",
+    "serve": "gateway.cli.commands.serve:serve",
+    "import": "gateway.cli.commands.catalog:import_",
+    "export": "gateway.cli.commands.catalog:export",
+    "backup": "gateway.cli.commands.backup:backup",
+    "restore": "gateway.cli.commands.backup:restore",
+    "keys": "gateway.cli.commands.keys:keys",
+    "audit": "gateway.cli.commands.audit:audit",
+    "doctor": "gateway.cli.commands.doctor:doctor",
+    "maps": "gateway.cli.commands.maps:maps",
+    "parse": "gateway.cli.commands.parse:parse",
+    "schema": "gateway.cli.commands.describe:schema",
+    "openapi": "gateway.cli.commands.describe:openapi",
 }
 """Where each command is defined. Imported on use: all together take a second to import."""
 

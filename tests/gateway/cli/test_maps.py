@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.cli.maps import print_report
+from gateway.cli.commands.maps import print_report
 from tests.gateway.floorgate_process import TIMEOUT_SECONDS, floorgate, run_serve_command
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from parsing.svg.unit_map import parse_unit_map
 from resolvers.processes.cpu_limit import limit_cpu_time
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 
-cli_parse = import_module("gateway.cli.parse")
+cli_parse = import_module("gateway.cli.commands.parse")
 
 DRAWING = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 100">'
