@@ -6,6 +6,7 @@ comes first. This is the algorithm of Wing and Gong with Lowe's memoisation, as 
 """
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -36,32 +37,61 @@ class _Event:
 def find_violation(operations: Sequence[Operation], initial: str | None = None) -> Operation | None:
     """Return None if the operations of a register are linearizable.
 
-    Otherwise return the operation up to whose end no order was found. Raises UndecidedError.
+    Otherwise return the first operation until whose end there is no order. Raises UndecidedError.
     """
+    if _has_order(operations, initial):
+        return None
+    ends = sorted(
+        (each for each in operations if not each.is_unknown), key=lambda each: each.returned
+    )
+    return ends[
+        bisect_left(ends, True, key=lambda end: not _has_order(_cut(operations, end), initial))
+    ]
+
+
+def _cut(operations: Sequence[Operation], end: Operation) -> list[Operation]:
+    """Return what was known when an operation returned."""
+    return [
+        each if each.returned <= end.returned else replace(each, returned=math.inf)
+        for each in operations
+        if each.invoked <= end.returned
+    ]
+
+
+def _has_order(operations: Sequence[Operation], initial: str | None) -> bool:
     operations = _drop_unobserved(operations)
     head = _link_events(operations)
     state, done, seen = initial, 0, set[tuple[int, str | None]]()
     undo: list[tuple[_Event, str | None]] = []
     open_count = sum(not operation.is_unknown for operation in operations)
-    deepest, culprit = -1, None
+    values = _Values(operations)
     event = head.next
     while open_count:
         assert event is not None  # the end of an operation that has returned comes before
         operation = operations[event.number]
         if event.is_end:
-            if len(undo) > deepest:
-                deepest, culprit = len(undo), operation
-            if not undo:
-                return culprit
-            event, state = undo.pop()
-            done &= ~(1 << event.number)
-            open_count += not operations[event.number].is_unknown
-            _insert(event)
+            # A read that fits now fits in any order that begins so: the step before it is undone.
+            is_read = True
+            while is_read:
+                if not undo:
+                    return False
+                event, state = undo.pop()
+                undone = operations[event.number]
+                done &= ~(1 << event.number)
+                open_count += not undone.is_unknown
+                values.restore(undone)
+                _insert(event)
+                is_read = undone.action == "read"
+            assert event is not None
             event = event.next
             continue
         follows, after = _apply(operation, state)
         # What is unknown need not happen, so it is only tried where it changes something.
-        if follows and not (operation.is_unknown and after == state):
+        if (
+            follows
+            and not (operation.is_unknown and after == state)
+            and (after == state or values.may_end(state))
+        ):
             memo = done | 1 << event.number, after
             if memo not in seen:
                 if len(seen) == MAX_STATES:
@@ -70,11 +100,38 @@ def find_violation(operations: Sequence[Operation], initial: str | None = None) 
                 undo.append((event, state))
                 done, state = memo
                 open_count -= not operation.is_unknown
+                values.take(operation)
                 _remove(event)
                 event = head.next
                 continue
         event = event.next
-    return None
+    return True
+
+
+class _Values:
+    """How often each value is still to be read and to be written."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        self.reads = Counter(each.value for each in operations if each.action == "read")
+        self.writes = Counter(each.value for each in operations if each.action == "write")
+
+    def may_end(self, value: str | None) -> bool:
+        """Return whether all that read a value have done so, or it can come back."""
+        return value is None or not self.reads[value] or self.writes[value] > 0
+
+    def take(self, operation: Operation) -> None:
+        """Count an operation that was put in the order."""
+        self._add(operation, -1)
+
+    def restore(self, operation: Operation) -> None:
+        """Count an operation that was taken out of the order."""
+        self._add(operation, 1)
+
+    def _add(self, operation: Operation, count: int) -> None:
+        if operation.action == "read":
+            self.reads[operation.value] += count
+        elif operation.action == "write":
+            self.writes[operation.value] += count
 
 
 def _apply(operation: Operation, state: str | None) -> tuple[bool, str | None]:

@@ -1,6 +1,8 @@
 """Histories written by hand, good and bad, and random ones in which every order is tried."""
 
 import math
+import random
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -204,6 +206,30 @@ def test_thousands_of_operations_are_checked() -> None:
     assert find_violation(operations) is None
     bad = op("read", "v2001", 3_990.95, 3_990.99)
     assert find_violation([*operations, bad]) is not None
+
+
+@pytest.mark.parametrize("seconds", [1, 5, 40])
+def test_operations_that_overlap_for_long_are_checked(seconds: int) -> None:
+    """On a busy machine each lasts as long as many others, and half of the writes are unknown."""
+    chance = random.Random(seconds)
+    happening: list[tuple[float, Operation]] = []
+    for client in range(12):
+        now = chance.random()
+        for number in range(100):
+            returned = now + chance.random() * seconds
+            at = chance.uniform(now, returned)
+            is_unknown = client < 4 and chance.random() < 0.5
+            each = op("write" if client < 4 else "read", f"{client}-{number}", now, returned)
+            happening.append((at, replace(each, returned=math.inf) if is_unknown else each))
+            now = now + chance.random() if is_unknown else returned
+    value, operations = None, list[Operation]()
+    for _, each in sorted(happening, key=lambda pair: pair[0]):
+        value = each.value if each.action == "write" else value
+        operations.append(replace(each, value=value))
+    assert find_violation(operations) is None
+    last = max(each.returned for each in operations if not each.is_unknown)
+    stale = op("read", operations[0].value, last + 1, last + 2)
+    assert find_violation([*operations, stale]) == stale
 
 
 def test_a_search_that_would_not_end_is_given_up() -> None:
