@@ -37,7 +37,8 @@ class _Event:
 def find_violation(operations: Sequence[Operation], initial: str | None = None) -> Operation | None:
     """Return None if the operations of a register are linearizable.
 
-    Otherwise return the first operation until whose end there is no order. Raises UndecidedError.
+    Otherwise return the earliest operation such that the history up to its return is not
+    linearizable. Raises UndecidedError.
     """
     if _has_order(operations, initial):
         return None
@@ -70,28 +71,24 @@ def _has_order(operations: Sequence[Operation], initial: str | None) -> bool:
         assert event is not None  # the end of an operation that has returned comes before
         operation = operations[event.number]
         if event.is_end:
-            # A read that fits now fits in any order that begins so: the step before it is undone.
-            is_read = True
-            while is_read:
+            while True:
                 if not undo:
                     return False
                 event, state = undo.pop()
                 undone = operations[event.number]
                 done &= ~(1 << event.number)
                 open_count += not undone.is_unknown
-                values.restore(undone)
+                values.count(undone, 1)
                 _insert(event)
-                is_read = undone.action == "read"
-            assert event is not None
+                # A matching read changes nothing, so delaying it cannot help: go back further.
+                if undone.action != "read":
+                    break
             event = event.next
             continue
         follows, after = _apply(operation, state)
         # What is unknown need not happen, so it is only tried where it changes something.
-        if (
-            follows
-            and not (operation.is_unknown and after == state)
-            and (after == state or values.may_end(state))
-        ):
+        is_useful = values.may_end(state) if after != state else not operation.is_unknown
+        if follows and is_useful:
             memo = done | 1 << event.number, after
             if memo not in seen:
                 if len(seen) == MAX_STATES:
@@ -100,7 +97,7 @@ def _has_order(operations: Sequence[Operation], initial: str | None) -> bool:
                 undo.append((event, state))
                 done, state = memo
                 open_count -= not operation.is_unknown
-                values.take(operation)
+                values.count(operation, -1)
                 _remove(event)
                 event = head.next
                 continue
@@ -119,19 +116,12 @@ class _Values:
         """Return whether all that read a value have done so, or it can come back."""
         return value is None or not self.reads[value] or self.writes[value] > 0
 
-    def take(self, operation: Operation) -> None:
-        """Count an operation that was put in the order."""
-        self._add(operation, -1)
-
-    def restore(self, operation: Operation) -> None:
-        """Count an operation that was taken out of the order."""
-        self._add(operation, 1)
-
-    def _add(self, operation: Operation, count: int) -> None:
+    def count(self, operation: Operation, change: int) -> None:
+        """Add 1 for an operation that is still to come, -1 for one that was put in the order."""
         if operation.action == "read":
-            self.reads[operation.value] += count
+            self.reads[operation.value] += change
         elif operation.action == "write":
-            self.writes[operation.value] += count
+            self.writes[operation.value] += change
 
 
 def _apply(operation: Operation, state: str | None) -> tuple[bool, str | None]:
@@ -148,6 +138,7 @@ def _drop_unobserved(operations: Sequence[Operation]) -> list[Operation]:
     An unknown write of a value that is written once and never read or removed changes no result.
     One that was read has happened when the first of its reads returned.
     """
+    operations = [each for each in operations if each.action != "read" or not each.is_unknown]
     writes = Counter(each.value for each in operations if each.action == "write")
     first_read: dict[str | None, float] = {}
     for each in operations:
@@ -156,8 +147,6 @@ def _drop_unobserved(operations: Sequence[Operation]) -> list[Operation]:
     removed = {each.value for each in operations if each.action == "remove"}
     kept = []
     for each in operations:
-        if each.action == "read" and each.is_unknown:
-            continue
         if each.action == "write" and each.is_unknown and writes[each.value] == 1:
             if each.value in first_read:
                 kept.append(replace(each, returned=first_read[each.value]))
