@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from bench.geodesic import geodesic_feet
 from routing.network.network import Network
-from routing.search.stops import find_location_stop
-from routing.search.walks import measure_walks
+from routing.search.walks import measure_walks, place_stops
 
 Floats = NDArray[np.float64]
 
@@ -41,11 +40,11 @@ def compare_levels(network: Network) -> list[Comparison]:
     """Compare walks between the locations of each level, without leaving it."""
     compared = []
     for index, level in enumerate(network.levels):
-        own = [a for a in network.locations if a.level == index and a.vertex >= 0]
+        own = np.flatnonzero((network.locations.levels == index) & network.locations.are_attached)
         if len(own) < 2:
             continue
-        ids = np.array([anchor.vertex for anchor in own], dtype=np.int64)
-        exact = geodesic_feet(level.walkable_area, [tuple(at) for at in level.xy[ids].tolist()])
-        stops = [find_location_stop(network, anchor.id) for anchor in own]
-        compared.append(Comparison(measure_walks(level, stops, stops).feet, exact))
+        stops = place_stops(level, network.locations.take(own))
+        exact = geodesic_feet(level.walkable_area, [(x, y) for x, y in stops.xy.tolist()])
+        walks = measure_walks(level, stops, stops) - stops.offset_feet[:, None] - stops.offset_feet
+        compared.append(Comparison(walks, exact))
     return compared

@@ -5,6 +5,7 @@ igraph and scipy are measured on the same graph in the same process, in turn.
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import random
 import time
@@ -28,7 +29,9 @@ from bench.accuracy import compare_levels
 from bench.data.demo_plan import build_demo
 from bench.data.office_plan import build_office
 from routing.costing import TravelMode
-from routing.network.network import Network
+from routing.network.network import LevelNetwork, Network
+from routing.network.stops import Stops
+from routing.network.views import all_round, spread_views
 from routing.plan import Plan
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.router import Router
@@ -106,23 +109,31 @@ class ReferenceGraph:
     """The whole map as one graph weighted in seconds, as users of igraph or scipy build it."""
 
     def __init__(self, network: Network) -> None:
-        first = np.cumsum([0, *(level.graph.vertex_count for level in network.levels)])
-        walks = list(zip(first, network.levels, strict=False))
+        self.vertex: dict[str, int] = {}
+        stops = network.locations
         portal_vertex = np.zeros(len(network.portals), dtype=np.int64)
-        for start, level in walks:
-            portal_vertex[level.portal_indexes] = level.portal_vertices + start
+        first, arcs = 0, [np.empty((0, 3))]
+        for index, level in enumerate(network.levels):
+            portal_vertex[level.portal_indexes] = first + level.first_portal
+            portal_vertex[level.portal_indexes] += np.arange(len(level.portal_indexes))
+            own = np.flatnonzero((stops.levels == index) & stops.are_attached)
+            vertices = itertools.count(first + len(level.xy))
+            ids = (network.location_ids[at] for at in own.tolist())
+            self.vertex |= dict(zip(ids, vertices, strict=False))
+            edges = level.graph.edges
+            arcs.append(np.stack((edges.first + first, edges.second + first, edges.feet), axis=1))
+            arcs.append(locate_arcs(level, stops.take(own), first))
+            first += len(level.xy) + len(own)
+        walks = np.concatenate(arcs)
+        walks[:, 2] /= network.feet_per_second
         rides = [
             (portal_vertex[link.start], portal_vertex[link.end], link.cost.seconds)
             for link in network.links
         ]
-        speed = network.feet_per_second
-        one = [level.graph.edges.first + start for start, level in walks]
-        other = [level.graph.edges.second + start for start, level in walks]
-        seconds = [level.graph.edges.feet / speed for _, level in walks]
-        tails = np.concatenate([*one, *other, [ride[0] for ride in rides]]).astype(np.int64)
-        heads = np.concatenate([*other, *one, [ride[1] for ride in rides]]).astype(np.int64)
-        weights = np.concatenate([*seconds, *seconds, [ride[2] for ride in rides]])
-        self.count = int(first[-1])
+        everything = np.concatenate((walks, walks[:, (1, 0, 2)], np.array(rides).reshape(-1, 3)))
+        tails, heads = everything[:, :2].astype(np.int64).T
+        weights = everything[:, 2]
+        self.count = first
         self.edges = len(tails)
         self.graph: Any = igraph.Graph(
             self.count, np.stack((tails, heads), axis=1).tolist(), directed=True
@@ -130,7 +141,6 @@ class ReferenceGraph:
         self.graph.es["seconds"] = weights.tolist()
         shape = (self.count, self.count)
         self.matrix = sparse.csr_matrix((weights, (tails, heads)), shape=shape)
-        self.vertex = {a.id: int(first[a.level]) + a.vertex for a in network.locations}
 
     def by_igraph(self, sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.float64]:
         """Return seconds; igraph rejects repeated targets."""
@@ -140,6 +150,21 @@ class ReferenceGraph:
     def by_scipy(self, sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.float64]:
         rows, columns = ([self.vertex[place] for place in side] for side in (sources, targets))
         return np.asarray(dijkstra(self.matrix, indices=rows)[:, columns])
+
+
+def locate_arcs(level: LevelNetwork, stops: Stops, first: int) -> NDArray[np.float64]:
+    """Return arcs (n, 3) from locations of a level to the vertices and locations that they see.
+
+    The level's vertices are numbered from `first`, the locations come after them.
+    """
+    xy = stops.near
+    from_locations = spread_views(level.mesh, xy, all_round(np.arange(len(xy))))
+    arcs = []
+    for views, start in ((level.views, first), (from_locations, first + len(level.xy))):
+        sights = views.sights(xy, level.mesh.cells[stops.triangles])
+        points = np.repeat(np.arange(len(xy)), np.diff(sights.starts)) + first + len(level.xy)
+        arcs.append(np.stack((points, sights.vertices + start, sights.feet), axis=1))
+    return np.concatenate(arcs)
 
 
 def show_processing(console: Console) -> None:
@@ -168,7 +193,7 @@ def show_matrices(console: Console, rounds: int) -> None:
     peers, searching = ReferenceGraph(network), Router(processed.networks)
     title = f"50 pairs on {peers.count:,} nodes, {peers.edges:,} arcs, 6 floors: CPU ms, p50 / p99"
     sheet = Sheet("pairs", "table", "search", "igraph", "scipy", "igraph : search", title=title)
-    ids = [anchor.id for anchor in network.locations]
+    ids = network.location_ids
     for rows, columns in MATRIX_SIZES:
         questions = draw_questions(ids, rows, columns, rounds)
         check_agreement(searching, peers, *questions[0])
@@ -204,7 +229,7 @@ def show_growth(console: Console, rounds: int, sizes: Sequence[int]) -> None:
         questions = draw_questions(ids, 7, 7, rounds)
         timings = time_calls([processed.router.matrix, searching.matrix], questions)
         table = processed.tables.get(TravelMode.FOOT)
-        size_mb = f"{(table.feet.nbytes + table.seconds.nbytes) / 1e6:.2f}" if table else "none"
+        size_mb = f"{(table.steps.nbytes + table.rides.nbytes) / 1e6:.2f}" if table else "none"
         sheet.add_row(f"{len(ids):,}", f"{seconds:.2f}", size_mb, *map(str, timings))
     console.print("Growth", sheet)
 
@@ -220,8 +245,9 @@ def show_accuracy(console: Console) -> None:
 def accuracy_rows(network: Network) -> Iterator[tuple[str, ...]]:
     for level, compared in zip(network.levels, compare_levels(network), strict=True):
         errors = 100 * compared.errors
-        own = [a.vertex for a in network.locations if a.level == network.level_index[level.id]]
-        xy = level.xy[own]
+        index = network.level_index[level.id]
+        stops = network.locations
+        xy = stops.near[(stops.levels == index) & stops.are_attached]
         straight = np.linalg.norm(xy[None] - xy[:, None], axis=2)
         pairs = np.isfinite(compared.exact) & (compared.exact > 0)
         short = 100 * (straight[pairs] / compared.exact[pairs] - 1)

@@ -26,7 +26,7 @@ from routing.costing import Costing, TravelMode
 from routing.search.euclidean import euclidean_distances
 from routing.search.matrix import TravelMatrix
 from routing.search.router import Router
-from routing.search.stops import WaypointRef
+from routing.search.waypoints import WaypointRef
 from storage.maps import Map
 
 MAX_PAIRS = 50

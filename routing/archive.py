@@ -2,14 +2,16 @@
 
 An archive is, in this order: the eight bytes `FLOORRTE`; the length of the header in bytes, an
 unsigned 64-bit little-endian integer; the header, JSON in UTF-8 with `kind` (such as "network"),
-`version`, `values`, and `arrays`: name -> [numpy dtype, shape, offset]; padding; the arrays,
-row-major and little-endian. Offsets count from the first multiple of 64 bytes after the header and
-are multiples of 64 themselves. Areas are Well-Known Binary in arrays of bytes.
+`version`, `values`, `arrays`: name -> [numpy dtype, shape, offset], and `checksum`; padding; the
+arrays, row-major and little-endian, of which the checksum is the CRC-32. Offsets count from the
+first multiple of 64 bytes after the header and are multiples of 64 themselves. Areas are Well-Known
+Binary in arrays of bytes.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 from routing.errors import ArchiveError
 
 MAGIC = b"FLOORRTE"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 ALIGNMENT_BYTES = 64
 """A cache line, and a multiple of every dtype's own alignment."""
 PREFIX_BYTES = len(MAGIC) + 8
@@ -40,17 +42,31 @@ def pack_archive(kind: str, values: Mapping[str, Any], arrays: Arrays) -> bytes:
     for name, array in arrays.items():
         # A dtype's name includes its byte order, so a big-endian machine reads the file correctly,
         # too.
-        dtype = array.dtype.newbyteorder("<")
+        dtype = find_stored_dtype(array).newbyteorder("<")
         descriptions[name] = (dtype.str, array.shape, len(body))
         body += np.ascontiguousarray(array, dtype=dtype).tobytes()
         # -n % 64 is how many bytes are missing to the next multiple of 64.
         body += bytes(-len(body) % ALIGNMENT_BYTES)
     header = json.dumps(
-        {"kind": kind, "version": FORMAT_VERSION, "values": values, "arrays": descriptions},
+        {
+            "kind": kind,
+            "version": FORMAT_VERSION,
+            "values": values,
+            "arrays": descriptions,
+            "checksum": zlib.crc32(body),
+        },
         separators=(",", ":"),
     ).encode()
     prefix = MAGIC + len(header).to_bytes(8, "little") + header
     return prefix + bytes(-len(prefix) % ALIGNMENT_BYTES) + bytes(body)
+
+
+def find_stored_dtype(array: NDArray[Any]) -> np.dtype[Any]:
+    """Return the dtype of a stored array: signed integers take as few bytes as they need."""
+    if array.dtype.kind != "i" or not array.size:
+        return array.dtype
+    # A negative number, as unsigned types would turn sums with signed ones into floats.
+    return np.min_scalar_type(min(array.min(), -1 - array.max()))
 
 
 def unpack_archive(kind: str, buffer: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -72,6 +88,8 @@ def unpack_archive(kind: str, buffer: Any) -> tuple[dict[str, Any], dict[str, ND
                 f"{FORMAT_VERSION}; process the map again."
             )
         body = view[header_end + -header_end % ALIGNMENT_BYTES :]
+        if zlib.crc32(body) != header["checksum"]:
+            raise ValueError("the arrays are not those that were written")
         arrays = {
             name: view_array(body, *description) for name, description in header["arrays"].items()
         }

@@ -23,7 +23,6 @@ class IssueKind(StrEnum):
     CONNECTOR_OUT_OF_REACH = "connector-out-of-reach"
     CONNECTOR_OUT_OF_SERVICE = "connector-out-of-service"
     UNROUTABLE_LOCATION = "unroutable-location"
-    COARSE_GRAPH = "coarse-graph"
 
 
 @dataclass(frozen=True)

@@ -105,8 +105,7 @@ def draw_level(
 
 def picture_extent(network: Network, index: int) -> PictureExtent:
     """Return an extent with room for the level's floor, rooms, locations and the legend."""
-    on_level = [location for location in network.locations if location.level == index]
-    points = [Point(location.x, location.y) for location in on_level]
+    points = [Point(at) for at in network.locations.xy[network.locations.levels == index]]
     shapes: list[BaseGeometry] = [
         network.levels[index].walkable_area,
         *network.levels[index].rooms,
@@ -210,15 +209,16 @@ def draw_locations(
     names: Mapping[str, str],
     scale: float,
 ) -> Iterator[str]:
-    for location, in_main in zip(network.locations, components.locations_in_main, strict=True):
-        if location.level == index:
-            style, radius = ("location", 0.7 * scale) if in_main else ("lost", 2 * scale)
-            name = names[location.id] or location.id
-            centre = f'cx="{location.x:.2f}" cy="{location.y:.2f}"'
-            yield (
-                f'<circle class="{style}" {centre} r="{radius:.2f}">'
-                f"<title>{escape(name)} ({escape(location.id)})</title></circle>"
-            )
+    stops, in_main = network.locations, components.locations_in_main
+    for location in np.flatnonzero(stops.levels == index).tolist():
+        style, radius = ("location", 0.7 * scale) if in_main[location] else ("lost", 2 * scale)
+        location_id = network.location_ids[location]
+        name = names[location_id] or location_id
+        x, y = stops.xy[location]
+        yield (
+            f'<circle class="{style}" cx="{x:.2f}" cy="{y:.2f}" r="{radius:.2f}">'
+            f"<title>{escape(name)} ({escape(location_id)})</title></circle>"
+        )
 
 
 def draw_route(route: ComputedRoute | None, level_id: str) -> Iterator[str]:

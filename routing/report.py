@@ -108,7 +108,6 @@ def build_report(
     foot = networks[TravelMode.FOOT]
     network_issues = (
         *list_loose_connectors(plan, foot),
-        *list_coarse_levels(foot),
         *list_unroutable(plan, checks),
     )
     return ProcessingReport(
@@ -158,7 +157,7 @@ def check_network(
     return Reachability(
         network.mode,
         vertices=sum(level.graph.vertex_count for level in network.levels),
-        edges=sum(level.graph.edge_count for level in network.levels),
+        edges=sum(len(level.graph.edges) for level in network.levels),
         links=len(network.links),
         components=components.count,
         reached=reached,
@@ -171,12 +170,12 @@ def explain_cut_off(
     location: PlanLocation, walkable: Sequence[WalkableLevel], network: Network, index: int
 ) -> str:
     """Return the reason why a location is outside the main component."""
-    on_network = network.locations[index]
-    built = walkable[on_network.level]
-    if on_network.vertex < 0:
-        distance = describe_distance(location, network, on_network.level)
-        return f"lies {distance}"
-    point = shapely.Point(network.levels[on_network.level].xy[on_network.vertex])
+    stops = network.locations
+    level = int(stops.levels[index])
+    built = walkable[level]
+    if not stops.are_attached[index]:
+        return f"lies {describe_distance(location, network, level)}"
+    point = shapely.Point(stops.near[index])
     piece = next(iter(built.floor.pieces_within(point, NEAR_PIECE_FEET)), None)
     room = None if piece is None else built.floor.pieces[piece].room_id
     if room is None:
@@ -234,15 +233,3 @@ def list_loose_connectors(plan: Plan, network: Network) -> Iterator[PlanIssue]:
         if not connector.is_in_service:
             message = f"{label} is out of service and left out"
             yield PlanIssue(IssueKind.CONNECTOR_OUT_OF_SERVICE, connector.id, message)
-
-
-def list_coarse_levels(network: Network) -> Iterator[PlanIssue]:
-    """Yield an issue for each level that is too large for an exact visibility graph."""
-    for level in network.levels:
-        if len(level.regions) > 1:
-            corners = sum(len(region.corners) for region in level.regions)
-            message = (
-                f"has {corners} corners; a distance may be too long by half the width of each door "
-                "on the way"
-            )
-            yield PlanIssue(IssueKind.COARSE_GRAPH, level.id, message, level.id)

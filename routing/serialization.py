@@ -5,8 +5,8 @@ Names inside the archives are part of the stored format: changing one needs a ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -16,100 +16,136 @@ from shapely import GeometryCollection
 
 from routing.archive import Arrays, pack_archive, raise_archive_errors, unpack_archive
 from routing.costing import Costing, RideCost, TravelMode
-from routing.network.door_filter import DoorFilter
-from routing.network.network import ConnectorInfo, LevelNetwork, Network, NetworkLocation
+from routing.network.labels import Labels
+from routing.network.mesh import Mesh
+from routing.network.network import ConnectorInfo, LevelNetwork, Network
 from routing.network.portals import Link, Portal, PortalPaths
-from routing.network.regions import Region
-from routing.network.visibility import Edges, find_corners
-from routing.network.walk_graph import WalkGraph
+from routing.network.stops import Stops
+from routing.network.views import Views
+from routing.network.walk_graph import Edges, WalkGraph
 from routing.plan import ConnectorKind, Polygonal
 from routing.search.distance_table import DistanceTable
 from routing.search.router import Router
 
 
 def serialize_router(router: Router) -> bytes:
-    """Return one archive of all networks and tables of a map, each nested as an archive of its own.
+    """Return an archive of the networks and tables of a map.
 
-    Nested archives are aligned like any array, so their arrays can be mapped too.
+    Levels that several networks share are stored once.
     """
-    parts = {f"network/{mode}": serialize_network(net) for mode, net in router.networks.items()}
-    parts |= {f"table/{mode}": serialize_table(table) for mode, table in router.tables.items()}
-    return pack_archive(
-        "router", {}, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}
-    )
-
-
-def deserialize_router(buffer: Any) -> Router:
-    """Return the router of a map; its tables are views of `buffer`. Raises ArchiveError."""
-    _, parts = unpack_archive("router", buffer)
-    networks = [
-        deserialize_network(part) for name, part in parts.items() if name.startswith("network/")
-    ]
-    tables = [deserialize_table(part) for name, part in parts.items() if name.startswith("table/")]
-    return Router(
-        {network.mode: network for network in networks}, {table.mode: table for table in tables}
-    )
-
-
-def serialize_table(table: DistanceTable) -> bytes:
-    """Return an archive of a distance table."""
-    values = {"mode": table.mode, "ids": table.location_ids}
-    return pack_archive("table", values, {"feet": table.feet, "seconds": table.seconds})
+    levels: list[LevelNetwork] = []
+    values: dict[str, Any] = {}
+    arrays: dict[str, NDArray[Any]] = {}
+    for mode, network in router.networks.items():
+        for level in network.levels:
+            if not any(level is known for known in levels):
+                levels.append(level)
+        numbers = [
+            next(number for number, known in enumerate(levels) if known is level)
+            for level in network.levels
+        ]
+        values[mode] = {
+            "costing": asdict(network.costing),
+            "levels": numbers,
+            "portals": network.portals,
+            "links": network.links,
+            "connectors": network.connectors,
+            "locations": network.location_ids,
+        }
+        parts: dict[str, Any] = {
+            "portal_paths": network.portal_paths,
+            "locations": network.locations,
+        }
+        if table := router.tables.get(mode):
+            values[mode]["table"] = [table.feet_per_second, table.step_feet]
+            parts["table"] = table
+        for name, part in parts.items():
+            arrays |= {f"{mode}/{name}/{key}": array for key, array in list_arrays(part)}
+    values["levels"] = [(level.id, level.ordinal) for level in levels]
+    for number, level in enumerate(levels):
+        arrays |= {f"level/{number}/{key}": array for key, array in level_arrays(level).items()}
+    return pack_archive("router", values, arrays)
 
 
 @raise_archive_errors()
-def deserialize_table(buffer: Any) -> DistanceTable:
-    """Return a distance table; its cells are views of `buffer`. Raises ArchiveError."""
-    values, arrays = unpack_archive("table", buffer)
-    ids = tuple(values["ids"])
-    return DistanceTable(TravelMode(values["mode"]), ids, arrays["feet"], arrays["seconds"])
+def deserialize_router(buffer: Any) -> Router:
+    """Return the router of a map, which measures bit for bit the same distances as the stored one.
+
+    Its arrays are views of `buffer`. Raises ArchiveError.
+    """
+    values, arrays = unpack_archive("router", buffer)
+    levels = [
+        deserialize_level(level_id, ordinal, select_arrays(arrays, f"level/{number}/"))
+        for number, (level_id, ordinal) in enumerate(values["levels"])
+    ]
+    modes = [mode for mode in TravelMode if mode in values]
+    networks = {
+        mode: deserialize_network(mode, values[mode], select_arrays(arrays, f"{mode}/"), levels)
+        for mode in modes
+    }
+    tables = {
+        mode: DistanceTable(
+            mode,
+            networks[mode].location_ids,
+            *values[mode]["table"],
+            **select_arrays(arrays, f"{mode}/table/"),
+        )
+        for mode in modes
+        if "table" in values[mode]
+    }
+    return Router(networks, tables)
 
 
-def serialize_network(network: Network) -> bytes:
-    """Return an archive of a network."""
-    portal_paths = network.portal_paths
-    arrays: dict[str, NDArray[Any]] = {
-        "closure/seconds": portal_paths.seconds,
-        "closure/feet": portal_paths.feet,
-        # Half the bytes; numpy indexes with 64 bits, so reading converts it back.
-        "closure/next": portal_paths.next_portal.astype(np.int32),
+def deserialize_network(
+    mode: TravelMode, values: dict[str, Any], arrays: Arrays, levels: Sequence[LevelNetwork]
+) -> Network:
+    stops = Stops(**select_arrays(arrays, "locations/"))
+    if len(values["locations"]) != len(stops):
+        raise ValueError("the locations are not as many as their stops")
+    return Network(
+        mode,
+        Costing(**values["costing"]),
+        tuple(levels[number] for number in values["levels"]),
+        tuple(Portal(*portal) for portal in values["portals"]),
+        tuple(Link(start, end, RideCost(*ride)) for start, end, ride in values["links"]),
+        tuple(
+            ConnectorInfo(i, ConnectorKind(kind), name) for i, kind, name in values["connectors"]
+        ),
+        tuple(values["locations"]),
+        stops,
+        PortalPaths(**select_arrays(arrays, "portal_paths/")),
+    )
+
+
+def list_arrays(part: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield the names and values of a dataclass's fields that are arrays."""
+    for field in fields(part):
+        if isinstance(value := getattr(part, field.name), np.ndarray):
+            yield field.name, value
+
+
+def select_arrays(arrays: Arrays, prefix: str) -> dict[str, Any]:
+    """Return the arrays whose names begin with `prefix`, by the rest of their names."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
     }
-    for index, level in enumerate(network.levels):
-        arrays |= {f"{index}/{name}": array for name, array in level_arrays(level).items()}
-    values = {
-        "mode": network.mode,
-        "costing": asdict(network.costing),
-        "levels": [(level.id, level.ordinal) for level in network.levels],
-        "gates": network.portals,
-        "links": network.links,
-        "connectors": network.connectors,
-        "anchors": network.locations,
-    }
-    return pack_archive("network", values, arrays)
 
 
 def level_arrays(level: LevelNetwork) -> dict[str, NDArray[Any]]:
     """Return the arrays to store for one level, by name."""
     arrays: dict[str, NDArray[Any]] = {
-        "free": areas_to_array([level.walkable_area]),
+        "walkable_area": areas_to_array([level.walkable_area]),
         "rooms": areas_to_array(level.rooms),
-        "regions": areas_to_array([region.area for region in level.regions]),
-        "xy": level.xy,
-        "first": level.graph.edges.first.astype(np.int32),
-        "second": level.graph.edges.second.astype(np.int32),
-        "feet": level.graph.edges.feet,
-        "gates": level.portal_indexes,
-        "gate_ids": level.portal_vertices,
-        "gate_feet": level.portal_feet,
+        "portal_indexes": level.portal_indexes,
+        "portal_feet": level.portal_feet,
     }
-    if level.hub_feet is not None:
-        arrays["hub_feet"] = level.hub_feet
-    for index, region in enumerate(level.regions):
-        arrays[f"corners/{index}"] = region.corner_ids
-        arrays[f"points/{index}"] = region.point_ids
-        if region.door_filter is not None:
-            arrays[f"pieces/{index}"] = areas_to_array(region.door_filter.pieces)
-            arrays[f"doors/{index}"] = region.door_filter.doors
+    parts = {"mesh": level.mesh, "views": level.views, "edges": level.graph.edges}
+    if level.labels is not None:
+        parts["labels"] = level.labels
+    for name, part in parts.items():
+        arrays |= {f"{name}/{key}": array for key, array in list_arrays(part)}
     return arrays
 
 
@@ -126,66 +162,18 @@ def areas_from_array(array: NDArray[Any]) -> list[Any]:
     return list(shapely.get_parts(collection))
 
 
-@raise_archive_errors()
-def deserialize_network(buffer: Any) -> Network:
-    """Return a network; it measures bit for bit the same distances as the one that was stored.
-
-    Raises ArchiveError.
-    """
-    values, arrays = unpack_archive("network", buffer)
-    portal_paths = PortalPaths(
-        arrays["closure/seconds"], arrays["closure/feet"], arrays["closure/next"].astype(np.int64)
-    )
-    return Network(
-        TravelMode(values["mode"]),
-        Costing(**values["costing"]),
-        tuple(
-            deserialize_level(level_id, ordinal, index, arrays)
-            for index, (level_id, ordinal) in enumerate(values["levels"])
-        ),
-        tuple(Portal(*portal) for portal in values["gates"]),
-        tuple(Link(start, end, RideCost(*ride)) for start, end, ride in values["links"]),
-        tuple(
-            ConnectorInfo(i, ConnectorKind(kind), name) for i, kind, name in values["connectors"]
-        ),
-        tuple(NetworkLocation(*location) for location in values["anchors"]),
-        portal_paths,
-    )
-
-
-def deserialize_region(area: Polygonal, index: int, arrays: Arrays) -> Region:
-    door_filter = None
-    if f"doors/{index}" in arrays:
-        pieces = tuple(areas_from_array(arrays[f"pieces/{index}"]))
-        door_filter = DoorFilter(pieces, arrays[f"doors/{index}"])
-    ids = arrays[f"corners/{index}"], arrays[f"points/{index}"]
-    # Corners are not stored: WKB keeps coordinates bit for bit, so they are found again as they
-    # were.
-    return Region(area, find_corners(area), *ids, door_filter)
-
-
-def deserialize_level(level_id: str, ordinal: float, index: int, arrays: Arrays) -> LevelNetwork:
-    prefix = f"{index}/"
-    own = {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }
-    regions = tuple(
-        deserialize_region(area, region_index, own)
-        for region_index, area in enumerate(areas_from_array(own["regions"]))
-    )
-    edges = Edges(own["first"].astype(np.int64), own["second"].astype(np.int64), own["feet"])
+def deserialize_level(level_id: str, ordinal: float, arrays: Arrays) -> LevelNetwork:
+    views = Views(**select_arrays(arrays, "views/"))
+    labels = Labels(**select_arrays(arrays, "labels/")) if "labels/starts" in arrays else None
     return LevelNetwork(
         level_id,
         ordinal,
-        areas_from_array(own["free"])[0],
-        tuple(areas_from_array(own["rooms"])),
-        regions,
-        own["xy"],
-        WalkGraph(len(own["xy"]), [edges]),
-        own["gates"],
-        own["gate_ids"],
-        own["gate_feet"],
-        own.get("hub_feet"),
+        areas_from_array(arrays["walkable_area"])[0],
+        tuple(areas_from_array(arrays["rooms"])),
+        Mesh(**select_arrays(arrays, "mesh/")),
+        views,
+        WalkGraph(len(views.xy), Edges(**select_arrays(arrays, "edges/"))),
+        arrays["portal_indexes"],
+        arrays["portal_feet"],
+        labels,
     )

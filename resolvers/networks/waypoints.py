@@ -19,7 +19,7 @@ from resolvers.request.input_rules import (
     joint_rules,
 )
 from routing.search.router import Router
-from routing.search.stops import Position, WaypointRef
+from routing.search.waypoints import Position, WaypointRef
 from storage.floors import FLOORS
 from storage.locations import LOCATIONS, MAX_COORDINATE
 from storage.maps import Map

@@ -10,18 +10,16 @@ import shapely
 from shapely import Polygon
 
 from routing.arrays import BoolArray, IntArray
+from routing.network.mesh import OUTSIDE
 from routing.network.network import Network
 from routing.network.walk_graph import label_components
-
-BOUNDARY_TOLERANCE_FEET = 0.001
-"""Vertices lie on the boundary of their area, off by rounding."""
 
 
 @dataclass(frozen=True)
 class ComponentLabels:
-    """Component numbers of the vertices of each level, and of each location (-1: unattached)."""
+    """Component numbers of the triangles of each level, and of each location (-1: unattached)."""
 
-    vertex_components: tuple[IntArray, ...]
+    triangle_components: tuple[IntArray, ...]
     location_components: IntArray
 
     @property
@@ -44,34 +42,33 @@ class ComponentLabels:
 
 def find_components(network: Network) -> ComponentLabels:
     """Label the components that walks and rides connect, ignoring the direction of rides."""
-    first = np.cumsum([0, *(level.graph.vertex_count for level in network.levels)])
-    vertex_of_portal = np.zeros(len(network.portals), dtype=np.int64)
+    first = np.cumsum([0, *(len(level.mesh) for level in network.levels)])
+    triangle_of_portal = np.zeros(len(network.portals), dtype=np.int64)
     pairs = [np.empty((0, 2), dtype=np.int64)]
-    # `first` has one element more than there are levels: the number of all vertices.
+    # `first` has one element more than there are levels: the number of all triangles.
     for start, level in zip(first, network.levels, strict=False):
-        vertex_of_portal[level.portal_indexes] = level.portal_vertices + start
-        pairs.append(np.stack((level.graph.edges.first, level.graph.edges.second), axis=1) + start)
+        portals = level.xy[level.first_portal :]
+        triangle_of_portal[level.portal_indexes] = level.mesh.locate(portals) + start
+        neighbours, _ = level.mesh.neighbours
+        triangles, sides = np.nonzero(neighbours != OUTSIDE)
+        pairs.append(np.stack((triangles, neighbours[triangles, sides]), axis=1) + start)
     links = np.array([(link.start, link.end) for link in network.links], dtype=np.int64)
     # Without links the array is of shape (0,), and its result could not be concatenated with pairs.
-    pairs.append(vertex_of_portal[links.reshape(-1, 2)])
+    pairs.append(triangle_of_portal[links.reshape(-1, 2)])
     labels = label_components(int(first[-1]), np.concatenate(pairs))
-    location_labels = [
-        -1 if location.vertex < 0 else labels[first[location.level] + location.vertex]
-        for location in network.locations
-    ]
+    stops = network.locations
+    location_labels = np.full(len(stops), -1, dtype=np.int64)
+    attached = stops.are_attached
+    location_labels[attached] = labels[first[stops.levels[attached]] + stops.triangles[attached]]
     # np.split takes only the borders between the parts, not those of the whole.
     level_labels = tuple(np.split(labels, first[1:-1]))
-    return ComponentLabels(level_labels, np.array(location_labels, dtype=np.int64))
+    return ComponentLabels(level_labels, location_labels)
 
 
 def find_cut_off_areas(network: Network, components: ComponentLabels, level: int) -> list[Polygon]:
     """Return the walkable polygons of one level outside the main component."""
     level_network = network.levels[level]
-    main_xy = level_network.xy[components.vertex_components[level] == components.main]
     areas = cast(list[Polygon], list(shapely.get_parts(level_network.walkable_area)))
-    if not len(main_xy) or not areas:
-        return areas
-    vertices = shapely.STRtree(shapely.points(main_xy))
-    with_vertex, _ = vertices.query(areas, predicate="dwithin", distance=BOUNDARY_TOLERANCE_FEET)
-    in_main = set(with_vertex.tolist())
-    return [area for index, area in enumerate(areas) if index not in in_main]
+    inside = shapely.get_coordinates(shapely.point_on_surface(areas))
+    of_areas = components.triangle_components[level][level_network.mesh.locate(inside)]
+    return [area for area, own in zip(areas, of_areas, strict=True) if own != components.main]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import shapely
 
 from routing.arrays import FloatArray, IntArray
 from routing.costing import Costing, TravelMode
+from routing.network.corners import find_corners
+from routing.network.labels import Labels, build_labels
+from routing.network.mesh import Mesh, grow, triangulate
 from routing.network.portals import (
     Link,
     Portal,
@@ -20,20 +24,21 @@ from routing.network.portals import (
     list_links,
     portals_on_level,
 )
-from routing.network.regions import (
-    Region,
-    attach,
-    build_regions,
-    edges_from_stops,
-    edges_within_regions,
+from routing.network.stops import Stops, attach, join_stops, stops_outside
+from routing.network.views import (
+    Views,
+    all_round,
+    join_sectors,
+    spread_views,
+    tangent_sectors,
 )
-from routing.network.walk_graph import WalkGraph
+from routing.network.walk_graph import WalkGraph, build_walk_graph
 from routing.plan import ConnectorKind, Plan, PlanLocation, Polygonal
 from routing.space.walkable import WalkableLevel
 
-MAX_HUBS = 1_000
-"""Levels with more hubs get no table of hub distances, which would take over 8 MB; walks there are
-searched instead.
+MAX_LABELLED_VERTICES = 4_000
+"""Levels with more vertices get no labels, which take memory by the square of them to compute;
+walks there are searched instead.
 """
 
 
@@ -45,42 +50,42 @@ class ConnectorInfo(NamedTuple):
     name: str
 
 
-class NetworkLocation(NamedTuple):
-    """A location on the network.
-
-    `vertex` is its vertex on level number `level`, or -1 if nothing walkable is near;
-    `offset_feet` is the distance from (x, y) to that vertex.
-    """
-
-    id: str
-    level: int
-    x: float
-    y: float
-    vertex: int
-    offset_feet: float
-
-
 @dataclass(frozen=True)
 class LevelNetwork:
-    """The graph of one level; `xy` (n, 2) are the positions of its vertices.
+    """One level: its walkable area, and the graph over its vertices.
 
-    `portal_indexes` (p,) are the network's portals on this level, `portal_vertices` (p,) their
-    vertices, `portal_feet` (p, n) the walks from them to all vertices. Vertices come in the order
-    corners and points in doors, portals, locations; all but the locations are the hubs of
-    `routing.search.walks`. `hub_feet` (hubs, hubs) are the walks between them, None if too many.
+    Vertices are the corners of the area, followed by the portals on the level, which have the
+    indexes `portal_indexes` (p,) in the network. `views` are what the vertices see. `portal_feet`
+    (p, n) are the walks from portals to vertices. `labels` are None if there are too many vertices.
     """
 
     id: str
     ordinal: float
     walkable_area: Polygonal
     rooms: tuple[Polygonal, ...]
-    regions: tuple[Region, ...]
-    xy: FloatArray
+    mesh: Mesh
+    views: Views
     graph: WalkGraph
     portal_indexes: IntArray
-    portal_vertices: IntArray
     portal_feet: FloatArray
-    hub_feet: FloatArray | None
+    labels: Labels | None
+
+    @property
+    def xy(self) -> FloatArray:
+        """The positions of the vertices (n, 2)."""
+        return self.views.xy
+
+    @property
+    def first_portal(self) -> int:
+        """The vertex of the level's first portal."""
+        return len(self.xy) - len(self.portal_indexes)
+
+    @cached_property
+    def sight_area(self) -> Polygonal:
+        """The area in which lines of sight stay."""
+        area = grow(self.walkable_area)
+        shapely.prepare(area)
+        return area
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,8 @@ class Network:
     portals: tuple[Portal, ...]
     links: tuple[Link, ...]
     connectors: tuple[ConnectorInfo, ...]
-    locations: tuple[NetworkLocation, ...]
+    location_ids: tuple[str, ...]
+    locations: Stops
     portal_paths: PortalPaths
 
     @property
@@ -105,25 +111,20 @@ class Network:
         return {level.id: index for index, level in enumerate(self.levels)}
 
     @cached_property
-    def location_portal_feet(self) -> FloatArray:
-        """Walks from each location to each portal of its level (n, p); inf to other portals."""
-        feet = np.full((len(self.locations), len(self.portals)), np.inf)
-        for index, location in enumerate(self.locations):
-            if location.vertex >= 0:
-                level = self.levels[location.level]
-                feet[index, level.portal_indexes] = (
-                    level.portal_feet[:, location.vertex] + location.offset_feet
-                )
-        return feet
-
-    @cached_property
     def location_index(self) -> dict[str, int]:
-        return {location.id: index for index, location in enumerate(self.locations)}
+        return {location_id: index for index, location_id in enumerate(self.location_ids)}
 
     @cached_property
     def attached_location_ids(self) -> frozenset[str]:
         """Ids of the locations on the walkable area, or near enough to it."""
-        return frozenset(location.id for location in self.locations if location.vertex >= 0)
+        attached = np.flatnonzero(self.locations.are_attached).tolist()
+        return frozenset(self.location_ids[index] for index in attached)
+
+    def attach(self, level: int, xy: FloatArray) -> Stops:
+        """Return stops at positions (n, 2) of a level."""
+        own = self.levels[level]
+        within_feet = self.costing.attach_feet
+        return attach(level, own.mesh, own.walkable_area, own.rooms, xy, within_feet)
 
 
 def build_network(
@@ -144,29 +145,35 @@ def build_network(
     # Portals depend on the walkable area. With other portals, the indexes in its levels are wrong.
     reusable = foot if foot is not None and foot.portals == tuple(portals) else None
     levels: list[LevelNetwork] = []
-    locations: dict[str, NetworkLocation] = {}
     for index, (level, area) in enumerate(zip(walkable, areas, strict=True)):
         if reusable is not None and level.are_all_passable(mode, costing):
-            level_network = reusable.levels[index]
-            on_level = [loc for loc in reusable.locations if loc.level == index]
+            levels.append(reusable.levels[index])
         else:
-            drawn = [loc for loc in plan.locations if loc.level_id == level.level.id]
-            level_network, on_level = build_level_network(
-                index, level, area, portals, drawn, mode, costing
-            )
-        levels.append(level_network)
-        locations.update({location.id: location for location in on_level})
+            levels.append(build_level_network(index, level, area, portals))
     portal_paths = compute_portal_paths(levels, portals, links, costing.feet_per_second(mode))
-    return Network(
+    network = Network(
         mode,
         costing,
         tuple(levels),
         tuple(portals),
         tuple(links),
         tuple(ConnectorInfo(c.id, c.kind, c.name) for c in plan.connectors),
-        tuple(locations[location.id] for location in plan.locations),
+        tuple(location.id for location in plan.locations),
+        stops_outside(np.empty(0, dtype=np.int64), np.empty((0, 2))),
         portal_paths,
     )
+    return replace(network, locations=attach_locations(network, plan.locations))
+
+
+def attach_locations(network: Network, locations: Sequence[PlanLocation]) -> Stops:
+    """Return the stops of locations, in their order."""
+    if not locations:
+        return network.locations
+    xy = np.array([(location.x, location.y) for location in locations], dtype=np.float64)
+    levels = np.array([network.level_index[location.level_id] for location in locations])
+    parts = [np.flatnonzero(levels == level) for level in range(len(network.levels))]
+    stops = [network.attach(level, xy[own]) for level, own in enumerate(parts)]
+    return join_stops(stops).take(np.argsort(np.concatenate(parts)))
 
 
 def compute_portal_paths(
@@ -179,7 +186,7 @@ def compute_portal_paths(
     walks_feet = np.full((len(portals), len(portals)), np.inf)
     for level in levels:
         walks_feet[np.ix_(level.portal_indexes, level.portal_indexes)] = level.portal_feet[
-            :, level.portal_vertices
+            :, level.first_portal :
         ]
     return floyd_warshall(walks_feet, links, feet_per_second)
 
@@ -201,65 +208,28 @@ def find_portals(
 
 
 def build_level_network(
-    index: int,
-    level: WalkableLevel,
-    walkable_area: Polygonal,
-    portals: Sequence[Portal],
-    locations: Sequence[PlanLocation],
-    mode: TravelMode,
-    costing: Costing,
-) -> tuple[LevelNetwork, list[NetworkLocation]]:
-    """Return level number `index` and its locations, those that attach as vertices."""
-    openings = level.passable_openings(mode, costing)
-    regions, region_xy = build_regions(level.floor, openings, walkable_area)
+    index: int, level: WalkableLevel, walkable_area: Polygonal, portals: Sequence[Portal]
+) -> LevelNetwork:
+    """Return level number `index`."""
     portal_indexes, portal_xy = portals_on_level(portals, index)
     rooms = tuple(room.polygon for room in level.floor.rooms)
-    first_portal, first_location = len(region_xy), len(region_xy) + len(portal_xy)
-    on_network, location_xy = attach_locations(
-        index, walkable_area, rooms, locations, costing, first_location
-    )
-    xy = np.concatenate((region_xy, portal_xy, location_xy))
-    stops = np.arange(first_portal, len(xy))
-    edges = edges_within_regions(regions, region_xy)
-    edges += edges_from_stops(regions, region_xy, xy[stops], stops)
-    graph = WalkGraph(len(xy), edges)
-    hubs, portal_vertices = np.arange(first_location), np.arange(first_portal, first_location)
-    network = LevelNetwork(
+    mesh, corners = triangulate(walkable_area), find_corners(walkable_area)
+    xy = np.concatenate((corners.xy, portal_xy))
+    sectors = join_sectors(tangent_sectors(corners), all_round(np.arange(len(corners), len(xy))))
+    views = spread_views(mesh, xy, sectors)
+    graph = build_walk_graph(mesh, views, corners)
+    labels = None
+    if len(xy) <= MAX_LABELLED_VERTICES:
+        labels = build_labels(graph)
+    return LevelNetwork(
         level.level.id,
         level.level.ordinal,
         walkable_area,
         rooms,
-        tuple(regions),
-        xy,
+        mesh,
+        views,
         graph,
         portal_indexes,
-        portal_vertices,
-        graph.distances(portal_vertices, np.arange(len(xy))),
-        graph.distances(hubs, hubs) if len(hubs) <= MAX_HUBS else None,
+        graph.distances(np.arange(len(corners), len(xy))),
+        labels,
     )
-    return network, on_network
-
-
-def attach_locations(
-    index: int,
-    walkable_area: Polygonal,
-    rooms: tuple[Polygonal, ...],
-    locations: Sequence[PlanLocation],
-    costing: Costing,
-    first_vertex: int,
-) -> tuple[list[NetworkLocation], FloatArray]:
-    """Return all locations on the network, and the positions (n, 2) of their vertices.
-
-    Vertices are numbered from `first_vertex`.
-    """
-    on_network: list[NetworkLocation] = []
-    xy: list[tuple[float, float]] = []
-    for location in locations:
-        x, y = location.x, location.y
-        attachment = attach(walkable_area, rooms, x, y, costing.attach_feet)
-        vertex, offset_feet = -1, 0.0
-        if attachment is not None:
-            vertex, offset_feet = first_vertex + len(xy), attachment.offset_feet
-            xy.append((attachment.x, attachment.y))
-        on_network.append(NetworkLocation(location.id, index, x, y, vertex, offset_feet))
-    return on_network, np.array(xy).reshape(-1, 2)

@@ -1,105 +1,79 @@
-"""Shortest walks on one level by Dijkstra's algorithm; the only module that uses igraph.
+"""The graph of straight walks between the vertices of one level, and shortest paths in it.
 
-The graph is undirected and weighted in feet, so a search can start from the side with fewer
-vertices. igraph rebuilds its arrays on each call, so calls are kept few and large.
+The only module that uses igraph. The graph is undirected and weighted in feet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import igraph  # type: ignore[import-untyped]
 import numpy as np
 
-from routing.arrays import FloatArray, IntArray
-from routing.network.visibility import Edges
+from routing.arrays import BoolArray, FloatArray, IntArray
+from routing.network.corners import Corners
+from routing.network.mesh import Mesh
+from routing.network.views import Views
+
+MAX_BLOCK_ROWS = 256
+"""Rows of distances that are computed together; igraph returns them as Python numbers."""
+SAME_RATIO = 1e-12
+"""Walks whose lengths differ by this share are equally long; rounding makes larger differences."""
 
 
-class Adjacency:
-    """Neighbours of each vertex, in compressed form: both directions, sorted by vertex."""
+@dataclass(frozen=True)
+class Edges:
+    """Pairs of vertices in sight of each other: indexes `first` and `second`, `feet`; each (n,)."""
 
-    def __init__(self, edges: Edges) -> None:
-        vertices = np.concatenate((edges.first, edges.second))
-        neighbours = np.concatenate((edges.second, edges.first))
-        # The last key of lexsort is the first to sort by: by vertex, and its neighbours in order.
-        order = np.lexsort((neighbours, vertices))
-        self.vertices, self.neighbours = vertices[order], neighbours[order]
-        self.feet = np.tile(edges.feet, 2)[order]
+    first: IntArray
+    second: IntArray
+    feet: FloatArray
 
-    def neighbours_of(self, vertex: int) -> tuple[IntArray, FloatArray]:
-        """Return the neighbours of a vertex in ascending order, and their distances."""
-        part = slice(*self.vertices.searchsorted((vertex, vertex + 1)).tolist())
-        return self.neighbours[part], self.feet[part]
+    def __len__(self) -> int:
+        return len(self.first)
 
-    def neighbours_of_all(self, vertices: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return three arrays: an index into `vertices`, one of its neighbours, their distance."""
-        begin, end = self.vertices.searchsorted(vertices), self.vertices.searchsorted(vertices + 1)
-        counts = end - begin
-        vertex_indexes = np.repeat(np.arange(len(vertices)), counts)
-        # Concatenate the ranges begin[i]..end[i] without a Python loop.
-        shifts = np.repeat(begin - (np.cumsum(counts) - counts), counts)
-        edges = np.arange(len(vertex_indexes)) + shifts
-        return vertex_indexes, self.neighbours[edges], self.feet[edges]
+    def take(self, chosen: IntArray | BoolArray) -> Edges:
+        return Edges(self.first[chosen], self.second[chosen], self.feet[chosen])
 
 
 class WalkGraph:
     """An undirected graph of `count` vertices; its edges are straight walks.
 
-    Raises ValueError for an edge that leads to no vertex, or has a negative length or NaN.
-
     >>> edges = Edges(np.array([0, 1]), np.array([1, 2]), np.array([3.0, 4.0]))
-    >>> WalkGraph(3, [edges]).distances(np.array([2]), np.array([0, 1])).tolist()
-    [[7.0, 4.0]]
+    >>> WalkGraph(3, edges).distances(np.array([2])).tolist()
+    [[7.0, 4.0, 0.0]]
     """
 
-    def __init__(self, count: int, edges: Iterable[Edges]) -> None:
-        self.edges = concatenate_edges(edges)
-        pairs = np.stack((self.edges.first, self.edges.second), axis=1)
-        # igraph would add the missing vertices, and report a length only when it is searched.
-        if ((pairs < 0) | (pairs >= count)).any():
-            raise ValueError(f"an edge leads to a vertex that is not among the {count}")
-        if len(self.edges.feet) != len(pairs) or not (self.edges.feet >= 0).all():
-            raise ValueError("every edge needs a length of 0 or more")
-        self.graph: Any = igraph.Graph(count, pairs)
-        self.graph.es["feet"] = self.edges.feet.tolist()
-
-    @property
-    def vertex_count(self) -> int:
-        return int(self.graph.vcount())
-
-    @property
-    def edge_count(self) -> int:
-        return len(self.edges.feet)
+    def __init__(self, count: int, edges: Edges) -> None:
+        self.vertex_count = count
+        self.edges = edges
 
     @cached_property
-    def adjacency(self) -> Adjacency:
-        return Adjacency(self.edges)
+    def graph(self) -> Any:
+        pairs = np.stack((self.edges.first, self.edges.second), axis=1).astype(np.int64)
+        graph = igraph.Graph(self.vertex_count, pairs)
+        graph.es["feet"] = self.edges.feet.tolist()
+        return graph
 
-    def with_vertices(self, count: int, edges: Iterable[Edges]) -> WalkGraph:
-        """Return a copy with `count` more vertices and these edges."""
-        return WalkGraph(self.vertex_count + count, [self.edges, *edges])
+    def restrict(self, vertices: IntArray) -> WalkGraph:
+        """Return the part of the graph with only some vertices, in ascending order."""
+        number = np.full(self.vertex_count, -1)
+        number[vertices] = np.arange(len(vertices))
+        first, second = number[self.edges.first], number[self.edges.second]
+        kept = (first >= 0) & (second >= 0)
+        return WalkGraph(len(vertices), Edges(first[kept], second[kept], self.edges.feet[kept]))
 
-    def distances(self, sources: IntArray, targets: IntArray) -> FloatArray:
-        """Return feet of the shortest walk from sources (rows) to targets (columns), or inf."""
-        if not len(sources) or not len(targets):
-            return np.empty((len(sources), len(targets)))
-        # igraph rejects repeated targets.
-        rows, row_of = np.unique(sources, return_inverse=True)
-        columns, column_of = np.unique(targets, return_inverse=True)
-        if len(rows) <= len(columns):
-            feet = self.search_distances(rows, columns)
-        else:
-            feet = self.search_distances(columns, rows).T
-        return feet[row_of[:, None], column_of[None, :]]
-
-    def search_distances(self, sources: IntArray, targets: IntArray) -> FloatArray:
-        """Return `distances` for vertices without repetition, by one search per source."""
-        feet = self.graph.distances(
-            sources.tolist(), targets.tolist(), weights="feet", algorithm="dijkstra"
-        )
-        return np.array(feet, dtype=np.float64).reshape(len(sources), len(targets))
+    def distances(self, sources: IntArray) -> FloatArray:
+        """Return feet of the shortest walks from sources (rows) to all vertices, or inf."""
+        feet = np.empty((len(sources), self.vertex_count))
+        for first in range(0, len(sources), MAX_BLOCK_ROWS):
+            block = slice(first, first + MAX_BLOCK_ROWS)
+            feet[block] = self.graph.distances(
+                sources[block].tolist(), weights="feet", algorithm="dijkstra"
+            )
+        return feet
 
     def shortest_path(self, source: int, target: int) -> list[int]:
         """Return the vertices of the shortest walk; there must be one."""
@@ -107,14 +81,56 @@ class WalkGraph:
         return [int(vertex) for vertex in path]
 
 
-def concatenate_edges(edges: Iterable[Edges]) -> Edges:
-    """Return all edges in one object."""
-    parts = list(edges)
-    empty = np.empty(0, dtype=np.int64)
-    first = np.concatenate([empty, *(part.first for part in parts)])
-    second = np.concatenate([empty, *(part.second for part in parts)])
-    feet = np.concatenate([np.empty(0), *(part.feet for part in parts)])
-    return Edges(first, second, feet)
+def build_walk_graph(mesh: Mesh, views: Views, corners: Corners) -> WalkGraph:
+    """Return the reduced visibility graph of the origins of views; corners come first.
+
+    A segment of a shortest path is tangent to the walls at both its ends. Segments that are not are
+    left out, and so are those that lead straight through another vertex, if both halves are edges
+    themselves. So the graph holds a shortest path between any two vertices.
+    """
+    sights = views.sights(views.xy, mesh.cells[mesh.locate(views.xy)])
+    count = len(views.xy)
+    points = np.repeat(np.arange(count), np.diff(sights.starts))
+    pairs = np.unique(
+        np.minimum(points, sights.vertices) * count + np.maximum(points, sights.vertices)
+    )
+    first, second = pairs // count, pairs % count
+    needed = first != second
+    lines = views.xy[second] - views.xy[first]
+    for ends in (first, second):
+        at_corner = np.flatnonzero(ends < len(corners))
+        needed[at_corner] &= corners.are_tangent(ends[at_corner], lines[at_corner])
+    edges = Edges(first, second, np.hypot(lines[:, 0], lines[:, 1])).take(needed)
+    return WalkGraph(count, drop_compound_edges(views.xy, edges))
+
+
+def drop_compound_edges(xy: FloatArray, edges: Edges) -> Edges:
+    """Return edges without those that are two others, one after the other.
+
+    Corners along a wall all see one another, so most of the edges there are such.
+    """
+    if not len(edges):
+        return edges
+    count, number = len(xy), np.arange(len(edges))
+    starts = np.concatenate((edges.first, edges.second))
+    ends = np.concatenate((edges.second, edges.first))
+    feet, numbers = np.tile(edges.feet, 2), np.tile(number, 2)
+    directions = np.arctan2(*(xy[ends] - xy[starts]).T)
+    order = np.lexsort((feet, np.round(directions, 9), starts))
+    starts, ends, numbers, feet = starts[order], ends[order], numbers[order], feet[order]
+    # In this order, the edge to the next vertex in the same direction comes just before.
+    near, far = ends[:-1], ends[1:]
+    keys = edges.first * count + edges.second
+    wanted = np.minimum(near, far) * count + np.maximum(near, far)
+    by_key = np.argsort(keys)
+    found = by_key[np.searchsorted(keys, wanted, sorter=by_key).clip(max=len(keys) - 1)]
+    is_compound = (starts[:-1] == starts[1:]) & (keys[found] == wanted)
+    is_compound &= feet[:-1] + edges.feet[found] <= feet[1:] * (1 + SAME_RATIO)
+    # Both halves are shorter, so that no two edges are dropped for each other.
+    is_compound &= np.minimum(feet[:-1], edges.feet[found]) > feet[1:] * SAME_RATIO
+    kept = np.ones(len(number), dtype=bool)
+    kept[numbers[1:][is_compound]] = False
+    return edges.take(kept)
 
 
 def label_components(count: int, pairs: IntArray) -> IntArray:

@@ -1,4 +1,4 @@
-"""Precomputed distances between all locations of a map."""
+"""Precomputed distances between all locations of a map, in as few bytes as exactness allows."""
 
 from __future__ import annotations
 
@@ -7,39 +7,47 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from routing.arrays import Float32Array
+from routing.arrays import FloatArray, IntArray
 from routing.costing import TravelMode
 from routing.errors import WaypointError
 from routing.network.network import Network
-from routing.search.matrix import TravelMatrix, measure_stops
-from routing.search.stops import find_location_stop
+from routing.search.matrix import TravelMatrix, approach_portals, measure_routes
 
 MAX_TABLE_LOCATIONS = 3_000
-"""A larger table would take over 72 MB per mode; such maps are searched on each request."""
+"""A larger table would take over 50 MB per mode; such maps are searched on each request."""
+NO_PATH = 2**32 - 1
+SECONDS_DECIMALS = 6
+"""Rides whose times differ by less are stored as one."""
 
 
 @dataclass(frozen=True)
 class DistanceTable:
-    """Feet and seconds (n, n) of the fastest routes between `location_ids`; NaN if no path."""
+    """The fastest routes between `location_ids`, by pair.
+
+    `steps` are their lengths in steps of the largest one divided by 2^32, so that they are off by
+    less than a millionth of a foot up to a mile and a half; NO_PATH if there is none. `rides` are
+    indexes into `ride_seconds`: how much longer they take than to walk as far at `feet_per_second`.
+
+    All pairs are in the order of rows and columns. If all routes have the same length in both
+    directions, only pairs with row <= column are there.
+    """
 
     mode: TravelMode
     location_ids: tuple[str, ...]
-    feet: Float32Array
-    seconds: Float32Array
+    feet_per_second: float
+    step_feet: float
+    steps: NDArray[np.uint32]
+    rides: IntArray
+    ride_seconds: FloatArray
 
     @cached_property
     def index_by_id(self) -> dict[str, int]:
         return {location_id: index for index, location_id in enumerate(self.location_ids)}
 
     def look_up(self, sources: Sequence[str], targets: Sequence[str]) -> TravelMatrix:
-        """Return the distances between locations. Raises WaypointError for an unknown one.
-
-        >>> feet = np.array([[0, 30], [30, 0]], dtype=np.float32)
-        >>> table = DistanceTable(TravelMode.FOOT, ("cafe", "kiosk"), feet, feet / 5)
-        >>> table.look_up(["cafe"], ["kiosk"]).seconds.tolist()
-        [[6.0]]
-        """
+        """Return the distances between locations. Raises WaypointError for an unknown one."""
         index = self.index_by_id
         try:
             rows = [index[location_id] for location_id in sources]
@@ -48,25 +56,53 @@ class DistanceTable:
             raise WaypointError(f"The map has no location {error.args[0]!r}.") from None
         # The dtype is for empty lists, which numpy makes arrays of floats, and those are no
         # indexes.
-        cells = np.array(rows, dtype=np.intp)[:, None], np.array(columns, dtype=np.intp)
-        return TravelMatrix(self.feet[cells], self.seconds[cells])
+        row, column = np.array(rows, dtype=np.intp)[:, None], np.array(columns, dtype=np.intp)
+        count = len(self.location_ids)
+        if len(self.steps) < count * count:
+            row, column = np.minimum(row, column), np.maximum(row, column)
+            # Each row is one shorter than the row before it.
+            pairs = row * (2 * count - row - 1) // 2 + column
+        else:
+            pairs = row * count + column
+        steps = self.steps[pairs]
+        feet = np.where(steps == NO_PATH, np.nan, steps * self.step_feet)
+        return TravelMatrix(
+            feet, feet / self.feet_per_second + self.ride_seconds[self.rides[pairs]]
+        )
 
 
 def build_distance_table(network: Network) -> DistanceTable:
     """Return the table of a network."""
-    ids = tuple(location.id for location in network.locations)
-    stops = [find_location_stop(network, location_id) for location_id in ids]
-    # Half the memory of doubles; 24 significant bits are exact to 0.001 ft up to three miles.
-    feet = np.full((len(ids), len(ids)), np.nan, dtype=np.float32)
+    stops, count = network.locations, len(network.location_ids)
+    feet = np.full((count, count), np.nan)
     seconds = feet.copy()
-    levels = [
-        np.array([i for i, stop in enumerate(stops) if stop.level == level], dtype=np.intp)
-        for level in range(len(network.levels))
-    ]
     # One pair of levels at a time limits memory.
-    for rows in levels:
-        for columns in levels:
-            block = measure_stops(network, [stops[i] for i in rows], [stops[i] for i in columns])
+    parts = [np.flatnonzero(stops.levels == level) for level in range(len(network.levels))]
+    blocks = [(own, approach_portals(network, stops.take(own))) for own in parts]
+    for rows, starts in blocks:
+        for columns, ends in blocks:
+            block = measure_routes(network, starts, ends)
             feet[np.ix_(rows, columns)] = block.feet
             seconds[np.ix_(rows, columns)] = block.seconds
-    return DistanceTable(network.mode, ids, feet, seconds)
+    links = {(link.start, link.end) for link in network.links}
+    if all((end, start) in links for start, end in links):
+        both_ways = np.triu_indices(count)
+        feet, seconds = feet[both_ways], seconds[both_ways]
+    return compress_table(network, feet.ravel(), seconds.ravel())
+
+
+def compress_table(network: Network, feet: FloatArray, seconds: FloatArray) -> DistanceTable:
+    """Return the table of all pairs; NaN if no path."""
+    speed = network.feet_per_second
+    reached = np.isfinite(feet)
+    step_feet = max(float(feet[reached].max(initial=0)), 1.0) / (NO_PATH - 1)
+    steps = np.full(len(feet), NO_PATH, dtype=np.uint32)
+    steps[reached] = np.rint(feet[reached] / step_feet)
+    rides = np.zeros(len(feet), dtype=np.int64)
+    beyond_walking = (seconds - feet / speed)[reached].round(SECONDS_DECIMALS)
+    ride_seconds, rides[reached] = np.unique(beyond_walking, return_inverse=True)
+    if not len(ride_seconds):
+        ride_seconds = np.zeros(1)
+    return DistanceTable(
+        network.mode, network.location_ids, speed, step_feet, steps, rides, ride_seconds
+    )

@@ -7,17 +7,18 @@ the walks on each level that has both sources and targets, and two minima over p
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from routing.arrays import Float32Array, FloatArray, IntArray
+from routing.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from routing.network.network import Network
 from routing.network.portals import PortalPaths
-from routing.search.stops import Stop, WaypointRef, find_stop
-from routing.search.walks import measure_walks
+from routing.network.stops import Stops
+from routing.search.walks import PlacedStops, measure_portal_walks, measure_walks, place_stops
+from routing.search.waypoints import WaypointRef, find_stops
 
 MAX_BLOCK_CELLS = 1 << 21
 """Cells per block of sums over portals; limits memory to about 50 MB."""
@@ -37,69 +38,61 @@ class PortalApproach(NamedTuple):
     feet: FloatArray
 
 
+@dataclass(frozen=True)
+class Approaches:
+    """Stops, those on the walkable area placed on their levels, and walks to all portals (n, p).
+
+    `levels` has the indexes of a level's stops, and these stops.
+    """
+
+    stops: Stops
+    levels: Mapping[int, tuple[IntArray, PlacedStops]]
+    portal_feet: FloatArray
+
+
 def compute_matrix(
     network: Network, sources: Sequence[WaypointRef], targets: Sequence[WaypointRef]
 ) -> TravelMatrix:
     """Return the matrix of waypoints. Raises WaypointError for an unknown location."""
-    starts = [find_stop(network, waypoint) for waypoint in sources]
-    ends = [find_stop(network, waypoint) for waypoint in targets]
-    return measure_stops(network, starts, ends)
+    starts, ends = find_stops(network, sources), find_stops(network, targets)
+    return measure_routes(
+        network, approach_portals(network, starts), approach_portals(network, ends)
+    )
 
 
-def measure_stops(network: Network, starts: Sequence[Stop], ends: Sequence[Stop]) -> TravelMatrix:
+def approach_portals(network: Network, stops: Stops) -> Approaches:
+    """Place stops on their levels, and measure the walks to the portals there."""
+    levels: dict[int, tuple[IntArray, PlacedStops]] = {}
+    portal_feet = np.full((len(stops), len(network.portals)), np.inf)
+    attached = stops.are_attached
+    for number in np.unique(stops.levels[attached]).tolist():
+        level, own = network.levels[number], np.flatnonzero((stops.levels == number) & attached)
+        placed = place_stops(level, stops.take(own))
+        levels[number] = own, placed
+        portal_feet[own[:, None], level.portal_indexes] = measure_portal_walks(level, placed)
+    return Approaches(stops, levels, portal_feet)
+
+
+def measure_routes(network: Network, starts: Approaches, ends: Approaches) -> TravelMatrix:
     """Return the matrix of stops."""
-    feet = np.full((len(starts), len(ends)), np.inf)
-    start_portal_feet = known_portal_feet(network, starts)
-    end_portal_feet = known_portal_feet(network, ends)
-    for level, (rows, columns) in group_attached_by_level(starts, ends).items():
-        level_starts = [starts[index] for index in rows]
-        level_ends = [ends[index] for index in columns]
-        stops = [*level_starts, *level_ends]
-        # Walks from locations to portals are precomputed; without pairs there is nothing else.
-        if all(stop.vertex >= 0 for stop in stops) and not (rows and columns):
-            continue
-        walks = measure_walks(network.levels[level], level_starts, level_ends)
-        offsets = np.array([stop.offset_feet for stop in stops])
-        pair_offsets = offsets[: len(rows), None] + offsets[None, len(rows) :]
-        feet[np.ix_(rows, columns)] = walks.feet + pair_offsets
-        portals = network.levels[level].portal_indexes
-        portal_feet = walks.portal_feet + offsets[:, None]
-        start_portal_feet[np.array(rows, dtype=int)[:, None], portals] = portal_feet[: len(rows)]
-        end_portal_feet[np.array(columns, dtype=int)[:, None], portals] = portal_feet[len(rows) :]
+    feet = np.full((len(starts.stops), len(ends.stops)), np.inf)
+    for number in starts.levels.keys() & ends.levels.keys():
+        (rows, start_stops), (columns, end_stops) = starts.levels[number], ends.levels[number]
+        feet[np.ix_(rows, columns)] = measure_walks(network.levels[number], start_stops, end_stops)
     seconds = feet / network.feet_per_second
     relax_through_portals(
         network,
-        reachable_portals(start_portal_feet),
-        reachable_portals(end_portal_feet),
+        reachable_portals(starts.portal_feet),
+        reachable_portals(ends.portal_feet),
         feet,
         seconds,
     )
     # Else a waypoint off the floor would be twice its offset away from itself.
-    same = coinciding_pairs(starts, ends)
+    same = find_coinciding(starts.stops, ends.stops)
     feet[same] = seconds[same] = 0
     no_path = ~np.isfinite(seconds)
     feet[no_path] = seconds[no_path] = np.nan
     return TravelMatrix(feet, seconds)
-
-
-def known_portal_feet(network: Network, stops: Sequence[Stop]) -> FloatArray:
-    """Return precomputed walks from stops (rows) to portals (columns); inf for positions."""
-    feet = np.full((len(stops), len(network.portals)), np.inf)
-    rows = [row for row, stop in enumerate(stops) if stop.location_index >= 0]
-    feet[rows] = network.location_portal_feet[[stops[row].location_index for row in rows]]
-    return feet
-
-
-def group_attached_by_level(
-    starts: Sequence[Stop], ends: Sequence[Stop]
-) -> dict[int, tuple[list[int], list[int]]]:
-    """Return the indexes of attached starts and of attached ends for each level."""
-    groups: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-    for side, stops in enumerate((starts, ends)):
-        for index, stop in enumerate(stops):
-            if stop.is_attached:
-                groups[stop.level][side].append(index)
-    return groups
 
 
 def reachable_portals(feet: FloatArray) -> PortalApproach:
@@ -160,16 +153,7 @@ def distances_to_portals(
     return TravelMatrix(feet, seconds)
 
 
-def coinciding_pairs(starts: Sequence[Stop], ends: Sequence[Stop]) -> tuple[IntArray, IntArray]:
-    """Return rows and columns of attached stops at the same position, which are 0 feet apart."""
-    columns_at: dict[tuple[int, float, float], list[int]] = {}
-    for column, stop in enumerate(ends):
-        columns_at.setdefault((stop.level, stop.x, stop.y), []).append(column)
-    pairs = [
-        (row, column)
-        for row, stop in enumerate(starts)
-        if stop.is_attached
-        for column in columns_at.get((stop.level, stop.x, stop.y), ())
-    ]
-    indexes = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return indexes[:, 0], indexes[:, 1]
+def find_coinciding(starts: Stops, ends: Stops) -> BoolArray:
+    """Return whether starts (rows) and ends (columns) are at one place, which is attached."""
+    same = (starts.levels[:, None] == ends.levels) & starts.are_attached[:, None]
+    return np.asarray(same & (starts.xy[:, None] == ends.xy).all(axis=2))

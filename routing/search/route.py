@@ -11,8 +11,11 @@ from shapely import LineString
 
 from routing.arrays import FloatArray, IntArray
 from routing.network.network import Network
+from routing.network.stops import Stops
 from routing.plan import ConnectorKind
-from routing.search.stops import Stop, WaypointRef, augment_graph, find_stop
+from routing.search.matrix import find_coinciding
+from routing.search.walks import measure_portal_walks, measure_walks, place_stops, trace_walk
+from routing.search.waypoints import WaypointRef, find_stops
 
 STRAIGHT_TOLERANCE_FEET = 1e-4
 """Bends of less than this are removed from the lines of walks."""
@@ -64,15 +67,14 @@ def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> Co
 
     Raises WaypointError for an unknown location.
     """
-    start, end = find_stop(network, source), find_stop(network, target)
-    if not (start.is_attached and end.is_attached):
+    start, end = find_stops(network, [source]), find_stops(network, [target])
+    if not (start.are_attached[0] and end.are_attached[0]):
         return None
-    if (start.level, start.x, start.y) == (end.level, end.x, end.y):
-        return ComputedRoute(
-            (WalkLeg(network.levels[start.level].id, ((start.x, start.y),), 0.0, 0.0),)
-        )
+    level, (x, y) = int(start.levels[0]), start.xy[0].tolist()
+    if find_coinciding(start, end)[0, 0]:
+        return ComputedRoute((WalkLeg(network.levels[level].id, ((x, y),), 0.0, 0.0),))
     walk_feet = np.inf
-    if start.level == end.level:
+    if level == end.levels[0]:
         walk_feet = direct_walk_feet(network, start, end)
     portals, seconds_by_portals = fastest_portals(network, start, end)
     # If neither exists, both sides are infinite, which is the case of no route.
@@ -85,14 +87,13 @@ def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> Co
     return ComputedRoute(tuple(merge_walks(legs_through_portals(network, start, end, portals))))
 
 
-def direct_walk_feet(network: Network, start: Stop, end: Stop) -> float:
+def direct_walk_feet(network: Network, start: Stops, end: Stops) -> float:
     """Return the shortest walk between two stops of one level that stays on it, or inf."""
-    augmented = augment_graph(network.levels[start.level], [start, end])
-    feet = augmented.graph.distances(augmented.stop_vertices[:1], augmented.stop_vertices[1:])[0, 0]
-    return float(feet) + start.offset_feet + end.offset_feet
+    level = network.levels[start.levels[0]]
+    return float(measure_walks(level, place_stops(level, start), place_stops(level, end))[0, 0])
 
 
-def fastest_portals(network: Network, start: Stop, end: Stop) -> tuple[tuple[int, int], float]:
+def fastest_portals(network: Network, start: Stops, end: Stops) -> tuple[tuple[int, int], float]:
     """Return the first and last portal of the fastest route through portals, and its seconds."""
     first, first_feet = portal_distances(network, start)
     last, last_feet = portal_distances(network, end)
@@ -104,14 +105,14 @@ def fastest_portals(network: Network, start: Stop, end: Stop) -> tuple[tuple[int
     return (int(first[row]), int(last[column])), float(seconds[row, column])
 
 
-def portal_distances(network: Network, stop: Stop) -> tuple[IntArray, FloatArray]:
+def portal_distances(network: Network, stop: Stops) -> tuple[IntArray, FloatArray]:
     """Return the portals of the stop's level and the walks to them in feet."""
-    level = network.levels[stop.level]
-    return level.portal_indexes, augment_graph(level, [stop]).portal_feet[:, 0] + stop.offset_feet
+    level = network.levels[stop.levels[0]]
+    return level.portal_indexes, measure_portal_walks(level, place_stops(level, stop))[0]
 
 
 def legs_through_portals(
-    network: Network, start: Stop, end: Stop, portals: tuple[int, int]
+    network: Network, start: Stops, end: Stops, portals: tuple[int, int]
 ) -> list[Leg]:
     """Return the legs of the fastest route through this first and last portal."""
     path = network.portal_paths.path(*portals)
@@ -120,12 +121,10 @@ def legs_through_portals(
     return [*legs, build_walk_leg(network, portal_stop(network, path[-1]), end)]
 
 
-def portal_stop(network: Network, portal: int) -> Stop:
+def portal_stop(network: Network, portal: int) -> Stops:
     """Return a portal, given by index, as a stop."""
-    level = network.levels[network.portals[portal].level]
-    vertex = int(level.portal_vertices[np.flatnonzero(level.portal_indexes == portal)[0]])
-    _, _, x, y = network.portals[portal]
-    return Stop(network.portals[portal].level, x, y, x, y, 0.0, vertex)
+    level, _, x, y = network.portals[portal]
+    return network.attach(level, np.array([(x, y)]))
 
 
 def leg_between_portals(network: Network, one: int, other: int) -> Leg:
@@ -140,13 +139,11 @@ def leg_between_portals(network: Network, one: int, other: int) -> Leg:
     return ConnectorLeg(connector.id, connector.kind, connector.name, *levels, feet, seconds)
 
 
-def build_walk_leg(network: Network, start: Stop, end: Stop) -> WalkLeg:
+def build_walk_leg(network: Network, start: Stops, end: Stops) -> WalkLeg:
     """Return the shortest walk between two stops of one level; there must be one."""
-    level = network.levels[start.level]
-    augmented = augment_graph(level, [start, end])
-    first, last = augmented.stop_vertices.tolist()
-    vertices = augmented.graph.shortest_path(first, last)
-    line = [(start.x, start.y), *map(tuple, augmented.xy[vertices].tolist()), (end.x, end.y)]
+    level = network.levels[start.levels[0]]
+    bends = trace_walk(level, place_stops(level, start), place_stops(level, end))
+    line = np.concatenate((start.xy, bends, end.xy)).tolist()
     # Its length is taken before it is simplified, so that it equals the matrix's.
     path = LineString(line)
     points = [(x, y) for x, y in path.simplify(STRAIGHT_TOLERANCE_FEET).coords]

@@ -13,7 +13,7 @@ from routing.network.network import Network
 from routing.search.distance_table import DistanceTable
 from routing.search.matrix import TravelMatrix, compute_matrix
 from routing.search.route import ComputedRoute, find_route
-from routing.search.stops import Position, WaypointRef, find_stop
+from routing.search.waypoints import Position, WaypointRef, find_stops
 
 __all__ = [
     "ComputedRoute",
@@ -71,7 +71,7 @@ class Router:
         """Return whether all waypoints are on the walkable area, or near enough to it."""
         network = self.networks[mode]
         unknown = [point for point in waypoints if point not in network.attached_location_ids]
-        return all(find_stop(network, waypoint).is_attached for waypoint in unknown)
+        return bool(find_stops(network, unknown).are_attached.all())
 
     def route(
         self, source: WaypointRef, target: WaypointRef, mode: TravelMode = TravelMode.FOOT

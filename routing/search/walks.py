@@ -1,129 +1,137 @@
-"""Walks between stops of one level, by adding up precomputed walks between its hubs.
+"""Walks between stops of one level, by adding up precomputed walks between its vertices.
 
-The hubs of a level are its corners, the points in its doors and its portals; the walks between all
-hubs are measured when the level is built. Any walk is either a straight line, or leads from the
-start to a hub in sight, on between hubs, and from a hub to the end.
+Any walk is either a straight line, or leads from the start to a vertex in sight, on to a hub that
+both ends have in common, to a vertex in sight of the end, and to the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from routing.arrays import FloatArray, IntArray
+from routing.network.mesh import are_clear
 from routing.network.network import LevelNetwork
-from routing.network.walk_graph import Adjacency, concatenate_edges
-from routing.search.stops import Stop, augment_graph, connect_stops
+from routing.network.stops import Stops
+from routing.network.views import Sights, all_round, expand_ranges, spread_views
+
+MAX_TESTED_PAIRS = 200
+"""Above this number of pairs, spreading views from one side is faster than testing each line."""
 
 
-class WalkDistances(NamedTuple):
-    """Feet from starts (rows) to ends (columns), and from starts and ends to the level's portals.
+class PlacedStops(NamedTuple):
+    """Attached stops on one level, and the vertices that they see."""
 
-    inf if there is no walk. Offsets of stops from the walkable area are not included.
-    """
-
-    feet: FloatArray
-    portal_feet: FloatArray
-
-
-class HubDistances(NamedTuple):
-    """Hubs that stops see, and their distances; those of stop i begin at `starts[i]`."""
-
-    starts: IntArray
-    hubs: IntArray
-    feet: FloatArray
+    xy: FloatArray
+    offset_feet: FloatArray
+    sights: Sights
 
     def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def slice_stops(self, first: int, last: int) -> HubDistances:
-        """Return the hubs of the stops from `first` to before `last`."""
-        begin, end = self.starts[first], self.starts[last]
-        starts = self.starts[first : last + 1] - begin
-        return HubDistances(starts, self.hubs[begin:end], self.feet[begin:end])
+        return len(self.xy)
 
 
-def measure_walks(
-    level: LevelNetwork, starts: Sequence[Stop], ends: Sequence[Stop]
-) -> WalkDistances:
-    """Return the walks between stops, which must be on the level and attached."""
-    stops, count = [*starts, *ends], len(starts)
-    if level.hub_feet is None:
-        placed = augment_graph(level, stops)
-        feet = placed.graph.distances(placed.stop_vertices[:count], placed.stop_vertices[count:])
-        return WalkDistances(feet, placed.portal_feet.T)
-    vertices, _, edges = connect_stops(level, stops)
-    adjacencies = [level.graph.adjacency]
-    if edges:
-        adjacencies.append(Adjacency(concatenate_edges(edges)))
-    hubs = find_visible_hubs(adjacencies, vertices, len(level.hub_feet))
-    feet = distances_through_hubs(
-        level.hub_feet, hubs.slice_stops(0, count), hubs.slice_stops(count, len(stops))
-    )
-    apply_direct_sight(adjacencies, vertices[:count], vertices[count:], feet)
-    portal_count = len(level.portal_vertices)
-    # Portals are hubs themselves, each 0 feet from itself.
-    portals = HubDistances(
-        np.arange(portal_count + 1), level.portal_vertices, np.zeros(portal_count)
-    )
-    return WalkDistances(feet, distances_through_hubs(level.hub_feet, hubs, portals))
+def place_stops(level: LevelNetwork, stops: Stops) -> PlacedStops:
+    """Place stops, which must be on the level and attached."""
+    sights = level.views.sights(stops.near, level.mesh.cells[stops.triangles])
+    return PlacedStops(stops.near, stops.offset_feet, sights)
 
 
-def find_visible_hubs(
-    adjacencies: Sequence[Adjacency], vertices: IntArray, hub_count: int
-) -> HubDistances:
-    """Return the hubs that stops at `vertices` see; vertices below `hub_count` are hubs."""
-    # Every stop gets at least one entry, as reduceat below needs: a hub itself, at 0 feet, and
-    # any other stop the first hub, at an infinite distance.
-    is_hub = vertices < hub_count
-    stops, hubs = [np.arange(len(vertices))], [np.where(is_hub, vertices, 0)]
-    feet = [np.where(is_hub, 0.0, np.inf)]
-    for adjacency in adjacencies:
-        stop_indexes, visible, visible_feet = adjacency.neighbours_of_all(vertices)
-        to_hub = visible < hub_count
-        stops.append(stop_indexes[to_hub])
-        hubs.append(visible[to_hub])
-        feet.append(visible_feet[to_hub])
-    all_stops = np.concatenate(stops)
-    order = np.argsort(all_stops, kind="stable")
-    starts = all_stops[order].searchsorted(np.arange(len(vertices) + 1))
-    return HubDistances(starts, np.concatenate(hubs)[order], np.concatenate(feet)[order])
+def measure_portal_walks(level: LevelNetwork, stops: PlacedStops) -> FloatArray:
+    """Return the walks from stops (n) to the level's portals (p), inf if there is none."""
+    starts, vertices, feet = stops.sights
+    walks = minimum_by_stop(level.portal_feet[:, vertices] + feet, starts)
+    return walks.T + stops.offset_feet[:, None]
 
 
-def distances_through_hubs(
-    hub_feet: FloatArray, starts: HubDistances, ends: HubDistances
-) -> FloatArray:
-    """Return the shortest walks through hubs, from starts (rows) to ends (columns)."""
+def measure_walks(level: LevelNetwork, starts: PlacedStops, ends: PlacedStops) -> FloatArray:
+    """Return the walks from starts (rows) to ends (columns), inf if there is none."""
     # The loop is over the side with fewer stops; walks are as long in both directions.
     if len(starts) > len(ends):
-        return distances_through_hubs(hub_feet, ends, starts).T
+        return measure_walks(level, ends, starts).T
+    walks = measure_bent_walks(level, starts, ends)
+    apply_straight_walks(level, starts.xy, ends.xy, walks)
+    return walks + starts.offset_feet[:, None] + ends.offset_feet
+
+
+def trace_walk(level: LevelNetwork, start: PlacedStops, end: PlacedStops) -> FloatArray:
+    """Return the points (n, 2) of the shortest walk between two single stops; there must be one."""
+    if are_clear(level.sight_area, start.xy, end.xy)[0]:
+        return np.concatenate((start.xy, end.xy))
+    _, near, near_feet = start.sights
+    _, far, far_feet = end.sights
+    last = far[(VertexDistances(level, far).measure(near, near_feet) + far_feet).argmin()]
+    to_last = VertexDistances(level, near).measure(np.array([last]), np.zeros(1))
+    first = near[(to_last + near_feet).argmin()]
+    bends = level.xy[level.graph.shortest_path(int(first), int(last))]
+    return np.concatenate((start.xy, bends, end.xy))
+
+
+def measure_bent_walks(level: LevelNetwork, starts: PlacedStops, ends: PlacedStops) -> FloatArray:
+    """Return the walks through at least one vertex, without offsets."""
     walks = np.full((len(starts), len(ends)), np.inf)
-    # Without hubs, the hub 0 that `find_visible_hubs` gives to each stop does not exist.
-    for row in range(len(starts) if len(hub_feet) else 0):
-        own = starts.slice_stops(row, row + 1)
-        to_hubs = (hub_feet[own.hubs] + own.feet[:, None]).min(axis=0)
-        walks[row] = np.minimum.reduceat(to_hubs[ends.hubs] + ends.feet, ends.starts[:-1])
+    vertices, of_end = np.unique(ends.sights.vertices, return_inverse=True)
+    to_vertices = VertexDistances(level, vertices)
+    for row in range(len(starts)):
+        own = slice(starts.sights.starts[row], starts.sights.starts[row + 1])
+        feet = to_vertices.measure(starts.sights.vertices[own], starts.sights.feet[own])
+        walks[row] = minimum_by_stop(feet[of_end] + ends.sights.feet, ends.sights.starts)
     return walks
 
 
-def apply_direct_sight(
-    adjacencies: Sequence[Adjacency], starts: IntArray, ends: IntArray, feet: FloatArray
+class VertexDistances:
+    """Walks to some vertices of a level, by labels or else by search."""
+
+    def __init__(self, level: LevelNetwork, vertices: IntArray) -> None:
+        self._level = level
+        self._vertices = vertices
+        if level.labels is not None:
+            labels = level.labels
+            counts, self._entries = expand_ranges(
+                labels.starts[:-1][vertices], labels.starts[1:][vertices]
+            )
+            self._starts = counts.searchsorted(np.arange(len(vertices) + 1))
+            self._hubs, self._feet = labels.hubs[self._entries], labels.feet[self._entries]
+
+    def measure(self, vertices: IntArray, feet: FloatArray) -> FloatArray:
+        """Return the shortest walks that begin with `feet` to one of `vertices`."""
+        labels = self._level.labels
+        if labels is None:
+            return self._search(vertices, feet)
+        begin, end = labels.starts[:-1][vertices], labels.starts[1:][vertices]
+        of_vertex, entries = expand_ranges(begin, end)
+        to_hubs = np.full(len(labels), np.inf)
+        np.minimum.at(to_hubs, labels.hubs[entries], labels.feet[entries] + feet[of_vertex])
+        return minimum_by_stop(to_hubs[self._hubs] + self._feet, self._starts)
+
+    def _search(self, vertices: IntArray, feet: FloatArray) -> FloatArray:
+        if not len(vertices):
+            return np.full(len(self._vertices), np.inf)
+        walks = self._level.graph.distances(vertices)[:, self._vertices]
+        return np.asarray((walks + feet[:, None]).min(axis=0))
+
+
+def minimum_by_stop(feet: FloatArray, starts: IntArray) -> FloatArray:
+    """Return the minima of the parts of the last axis that begin at `starts`; inf of empty ones."""
+    filled = np.flatnonzero(starts[:-1] < starts[1:])
+    minima = np.full((*feet.shape[:-1], len(starts) - 1), np.inf)
+    if len(filled):
+        minima[..., filled] = np.minimum.reduceat(feet, starts[filled], axis=-1)
+    return minima
+
+
+def apply_straight_walks(
+    level: LevelNetwork, starts: FloatArray, ends: FloatArray, feet: FloatArray
 ) -> None:
-    """Lower `feet` in place where an end is in sight of a start, or at the same vertex."""
-    if len(starts) > len(ends):
-        # A transposed array is a view, so what is written to it is written to `feet`.
-        starts, ends, feet = ends, starts, feet.T
-    for row, vertex in enumerate(starts.tolist()):
-        feet[row, ends == vertex] = 0.0
-        for adjacency in adjacencies:
-            visible, visible_feet = adjacency.neighbours_of(vertex)
-            if not len(visible):
-                continue
-            positions = visible.searchsorted(ends)
-            # searchsorted returns an index past the end for an end above all others; clipped, it
-            # points to one that differs.
-            columns = np.flatnonzero(visible.take(positions, mode="clip") == ends)
-            direct_feet = visible_feet[positions[columns]]
-            feet[row, columns] = np.minimum(feet[row, columns], direct_feet)
+    """Lower `feet` in place where a start (n, 2) and an end (m, 2) see each other."""
+    straight = np.hypot(*(ends[None] - starts[:, None]).T).T
+    if feet.size > MAX_TESTED_PAIRS:
+        views = spread_views(level.mesh, starts, all_round(np.arange(len(starts))))
+        sights = views.sights(ends, level.mesh.cells[level.mesh.locate(ends)])
+        columns = np.repeat(np.arange(len(ends)), np.diff(sights.starts))
+        rows = sights.vertices
+    else:
+        rows, columns = np.nonzero(straight < feet)
+        clear = are_clear(level.sight_area, starts[rows], ends[columns])
+        rows, columns = rows[clear], columns[clear]
+    feet[rows, columns] = np.minimum(feet[rows, columns], straight[rows, columns])

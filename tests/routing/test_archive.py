@@ -1,6 +1,7 @@
 """Archives hold values and arrays; other bytes are an error."""
 
 import json
+import zlib
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,27 @@ def test_values_and_arrays_are_read_back() -> None:
     assert [*arrays] == [*ARRAYS]
     for name, array in arrays.items():
         np.testing.assert_array_equal(array, ARRAYS[name])
+
+
+@pytest.mark.parametrize(
+    ("array", "dtype"),
+    [
+        (np.array([0, 127]), np.int8),
+        (np.array([-129, 3]), np.int16),
+        (np.array([0, 2**15]), np.int32),
+        (np.array([0, 2**31]), np.int64),
+        (np.array([], dtype=np.int64), np.int64),
+        (np.array([255], dtype=np.uint8), np.uint8),
+        (np.array([1.0]), np.float64),
+        (np.array([1], dtype=np.float32), np.float32),
+    ],
+)
+def test_integers_take_as_few_bytes_as_they_need(
+    array: np.ndarray[Any, Any], dtype: type[np.generic]
+) -> None:
+    _, arrays = unpack_archive("test", pack_archive("test", {}, {"a": array}))
+    np.testing.assert_array_equal(arrays["a"], array)
+    assert arrays["a"].dtype == dtype
 
 
 def test_arrays_are_read_only_views_of_the_buffer() -> None:
@@ -62,7 +84,8 @@ def with_header(header: object) -> bytes:
 
 
 def describing(arrays: object) -> bytes:
-    return with_header({"kind": "test", "version": FORMAT_VERSION, "values": {}, "arrays": arrays})
+    header = {"kind": "test", "version": FORMAT_VERSION, "values": {}, "arrays": arrays}
+    return with_header({**header, "checksum": zlib.crc32(bytes(64))})
 
 
 def test_a_header_describes_the_arrays_after_it() -> None:
@@ -91,6 +114,13 @@ def test_a_header_describes_the_arrays_after_it() -> None:
 def test_a_damaged_header_is_an_error(archive: bytes) -> None:
     with pytest.raises(ArchiveError, match="damaged"):
         unpack_archive("test", archive)
+
+
+def test_a_changed_byte_is_an_error() -> None:
+    damaged = bytearray(ARCHIVE)
+    damaged[-1] ^= 1
+    with pytest.raises(ArchiveError, match="damaged"):
+        unpack_archive("test", damaged)
 
 
 def test_a_lack_of_memory_is_no_damage() -> None:

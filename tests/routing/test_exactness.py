@@ -12,9 +12,10 @@ from shapely import Polygon
 
 from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
-from routing.network.regions import Region, edges_from_stops, edges_within_regions
-from routing.network.visibility import find_corners
-from routing.network.walk_graph import WalkGraph
+from routing.network.corners import find_corners
+from routing.network.mesh import triangulate
+from routing.network.views import all_round, join_sectors, spread_views, tangent_sectors
+from routing.network.walk_graph import build_walk_graph
 from routing.plan import Polygonal
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.router import Position, Router
@@ -31,12 +32,10 @@ def walk_feet(area: Polygonal, places: Floats) -> Floats:
     """Walks between `places` by the reduced visibility graph of `area`."""
     corners = find_corners(area)
     count = len(corners)
-    region = Region(area, corners, np.arange(count), np.empty(0, dtype=np.int64))
     ids = np.arange(count, count + len(places))
-    edges = edges_within_regions([region], corners.xy) + edges_from_stops(
-        [region], corners.xy, places, ids
-    )
-    return WalkGraph(count + len(places), edges).distances(ids, ids)
+    mesh, xy = triangulate(area), np.concatenate((corners.xy, places))
+    views = spread_views(mesh, xy, join_sectors(tangent_sectors(corners), all_round(ids)))
+    return build_walk_graph(mesh, views, corners).distances(ids)[:, ids]
 
 
 def assert_exact(found: Floats, area: Polygonal, places: Floats) -> None:

@@ -9,7 +9,6 @@ from shapely import LineString, Point, Polygon, box
 
 from routing.issues import IssueKind
 from routing.plan import (
-    Barrier,
     Door,
     Level,
     Plan,
@@ -47,15 +46,6 @@ def one_level(*spaces: Space, doors: tuple[Door, ...] = ()) -> Plan:
 def with_lift(**changes: object) -> Plan:
     lift = OFFICE.connectors[0]
     return replace(OFFICE, connectors=(replace(lift, **changes),))  # type: ignore[arg-type]
-
-
-def with_pillars(rooms: int) -> Plan:
-    """Rooms along a corridor, each with 40 corners of pillars."""
-    spaces = [Space(f"{at}", "0", box(20 * at, 20, 20 * at + 20, 40)) for at in range(rooms)]
-    corridor = Space("hall", "0", box(0, 0, 20 * rooms, 20), SpaceKind.CORRIDOR)
-    corners = [(x, y) for x in range(2, 20 * rooms, 4) for y in (30, 35)]
-    pillars = tuple(Barrier("0", box(x, y, x + 1, y + 1)) for x, y in corners)
-    return Plan((GROUND,), (corridor, *spaces), pillars)
 
 
 def near(level_0: Point, level_1: Point) -> dict[str, Point]:
@@ -101,7 +91,6 @@ PLANS = {
         replace(one_level(HALL), locations=(PlanLocation("far", "0", 99, 99),)),
         "far",
     ),
-    IssueKind.COARSE_GRAPH: (with_pillars(rooms=40), "0"),
 }
 
 
@@ -124,15 +113,6 @@ def test_the_kinds_are_counted_in_the_report_by_their_values() -> None:
         "message": "room 'room C' has no door and is cut off; draw a door into it",
         "level_id": "0",
     }
-
-
-def test_the_issue_of_a_large_level_states_the_bound_of_its_error() -> None:
-    """`tests/routing/network/test_regions.py` compares it with exact geodesics."""
-    plan, _ = PLANS[IssueKind.COARSE_GRAPH]
-    (issue,) = process_plan(plan).report.problems
-    assert issue.message.endswith(
-        " corners; a distance may be too long by half the width of each door on the way"
-    )
 
 
 def test_a_plan_without_faults_has_no_issue() -> None:

@@ -15,6 +15,7 @@ from routing.processing import process_plan
 from routing.search.euclidean import euclidean_distances
 from routing.search.matrix import TravelMatrix
 from routing.search.router import Position, Router
+from routing.search.walks import measure_walks, place_stops
 from tests.routing.random_plans import plans, scaled, spots, turned
 
 pytestmark = pytest.mark.slow
@@ -109,12 +110,12 @@ def test_a_plan_of_twice_the_size_has_twice_the_distances(plan: Plan, factor: fl
 def test_walks_are_the_exact_geodesics_of_the_walkable_space(plan: Plan) -> None:
     processed = process_plan(plan)
     network = processed.networks[TravelMode.FOOT]
-    attached = [anchor for anchor in network.locations if anchor.vertex >= 0]
-    near = network.levels[0].xy[[anchor.vertex for anchor in attached]]
-    exact = geodesic_feet(network.levels[0].walkable_area, [tuple(at) for at in near.tolist()])
-    vertices = np.array([anchor.vertex for anchor in attached], dtype=np.int64)
-    found = network.levels[0].graph.distances(vertices, vertices)
-    np.testing.assert_allclose(found, exact, atol=ROUNDING_FEET)
+    level = network.levels[0]
+    stops = network.locations.take(np.flatnonzero(network.locations.are_attached))
+    exact = geodesic_feet(level.walkable_area, [(x, y) for x, y in stops.near.tolist()])
+    placed = place_stops(level, stops)
+    walks = measure_walks(level, placed, placed) - placed.offset_feet[:, None] - placed.offset_feet
+    np.testing.assert_allclose(walks, exact, atol=ROUNDING_FEET)
 
 
 @given(plans(), modes, st.data())

@@ -17,7 +17,7 @@ from resolvers.networks.waypoints import (
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.errors import InvalidInputError
-from routing.search.stops import Position
+from routing.search.waypoints import Position
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.maps import Map
 from storage.mongo import driver

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from shapely import Point, box
 
 from routing.costing import Costing, TravelMode
-from routing.network import network as module
+from routing.network.corners import find_corners
 from routing.network.network import ConnectorInfo, Network, build_network
 from routing.plan import (
     Connector,
@@ -48,33 +48,26 @@ def build(plan: Plan, mode: TravelMode, costing: Costing, foot: Network | None =
     return build_network(plan, build_walkable_levels(plan)[0], mode, costing, foot)
 
 
-def test_vertices_are_corners_then_portals_then_locations() -> None:
+def test_vertices_are_corners_then_portals() -> None:
     level = FOOT.levels[0]
-    corners = len(level.regions[0].corners)
-    assert corners > 0
-    np.testing.assert_array_equal(level.xy[:corners], level.regions[0].corners.xy)
-    assert level.portal_vertices.tolist() == [corners]
-    assert [location.vertex for location in FOOT.locations[:2]] == [corners + 1, corners + 2]
+    corners = find_corners(level.walkable_area)
+    assert level.first_portal == len(corners) > 0
+    np.testing.assert_array_equal(level.xy[: len(corners)], corners.xy)
     portal = FOOT.portals[0]
-    assert level.xy[corners:].tolist() == [[portal.x, portal.y], [6.0, 2.0], [14.0, 2.0]]
+    assert level.xy[len(corners) :].tolist() == [[portal.x, portal.y]]
 
 
-def test_walks_from_portals_and_between_hubs_are_those_of_the_graph() -> None:
+def test_walks_from_portals_are_those_of_the_graph() -> None:
     for level in (*FOOT.levels, *WHEELCHAIR.levels):
-        everything = np.arange(level.graph.vertex_count)
-        feet = level.graph.distances(everything, everything)
-        hubs = len(everything) - sum(
-            FOOT.levels[loc.level].id == level.id for loc in FOOT.locations
-        )
-        np.testing.assert_allclose(level.portal_feet, feet[level.portal_vertices])
-        assert level.hub_feet is not None
-        np.testing.assert_allclose(level.hub_feet, feet[:hubs, :hubs])
+        feet = level.graph.distances(np.arange(len(level.xy)))
+        np.testing.assert_array_equal(level.portal_feet, feet[level.first_portal :])
+        assert level.labels is not None and len(level.labels) == len(level.xy)
 
 
 def test_levels_portals_and_locations_are_numbered_as_in_the_plan() -> None:
     assert FOOT.level_index == {"0": 0, "1": 1}
     assert FOOT.location_index == {"A": 0, "B": 1, "C": 2}
-    assert [location.level for location in FOOT.locations] == [0, 0, 1]
+    assert FOOT.locations.levels.tolist() == [0, 0, 1]
     assert [level.portal_indexes.tolist() for level in FOOT.levels] == [[0], [1]]
     assert [(portal.level, portal.connector) for portal in FOOT.portals] == [(0, 0), (1, 0)]
     assert FOOT.connectors == (ConnectorInfo("e4,2", ConnectorKind.ELEVATOR, ""),)
@@ -83,20 +76,10 @@ def test_levels_portals_and_locations_are_numbered_as_in_the_plan() -> None:
 def test_locations_are_in_the_order_of_the_plan_on_whatever_level() -> None:
     plan = replace(TOWER.plan, locations=tuple(reversed(TOWER.plan.locations)))
     network = process_plan(plan).networks[TravelMode.FOOT]
-    assert [(location.id, location.level) for location in network.locations] == [
-        ("C", 1),
-        ("B", 0),
-        ("A", 0),
-    ]
+    assert network.location_ids == ("C", "B", "A")
+    assert network.locations.levels.tolist() == [1, 0, 0]
     shuffled = replace(plan, locations=tuple(plan.locations[at] for at in (1, 0, 2)))
     assert [*process_plan(shuffled).networks[TravelMode.FOOT].location_index] == ["B", "C", "A"]
-
-
-def test_a_location_knows_its_walks_to_the_portals_of_its_own_level() -> None:
-    feet = FOOT.location_portal_feet
-    assert np.isfinite(feet).tolist() == [[True, False], [True, False], [False, True]]
-    assert feet[2, 1] == pytest.approx(np.hypot(2, 2) + np.hypot(6, 2))  # around a corner
-    assert np.isinf(WHEELCHAIR.location_portal_feet[0]).all()  # behind a narrow door
 
 
 @pytest.mark.parametrize(("outside_feet", "attached"), [(0, True), (5.9, True), (6.1, False)])
@@ -109,16 +92,13 @@ def test_a_location_near_the_floor_is_attached_and_the_way_there_counts(
         TravelMode.FOOT
     ]
     assert ("beside" in network.attached_location_ids) is attached
-    location = network.locations[0]
-    assert (location.x, location.y) == (2.0, -outside_feet)
+    location = network.locations.take(np.array([0]))
+    assert location.xy.tolist() == [[2.0, -outside_feet]]
     if attached:
-        assert network.levels[0].xy[location.vertex].tolist() == [2.0, 0.0]
-        assert location.offset_feet == outside_feet
-        walk = outside_feet + np.hypot(12, 2)
-        assert network.location_portal_feet[0] == pytest.approx([walk, np.inf])
+        assert location.near.tolist() == [[2.0, 0.0]]
+        assert location.offset_feet.tolist() == [outside_feet]
     else:
-        assert (location.vertex, location.offset_feet) == (-1, 0)
-        assert np.isinf(network.location_portal_feet[0]).all()
+        assert not location.are_attached.any()
 
 
 def test_a_connector_has_a_portal_on_each_level_where_floor_is_near() -> None:
@@ -164,16 +144,6 @@ def test_no_level_is_shared_if_the_portals_differ() -> None:
     assert (len(foot.portals), len(wheelchair.portals)) == (4, 3)
     assert wheelchair.levels[1].portal_indexes.tolist() == [0, 2]
     assert compute_matrix(wheelchair, ["below"], ["above"]).feet[0, 0] == pytest.approx(25 + 25)
-
-
-def test_a_level_with_too_many_hubs_has_no_table_of_their_distances(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    plan = draw_plan("A,,e", ",,,e")
-    for limit, has_table in ((1, True), (0, False)):  # the only hub is the portal
-        monkeypatch.setattr(module, "MAX_HUBS", limit)
-        level = process_plan(plan).networks[TravelMode.FOOT].levels[0]
-        assert (level.hub_feet is not None) is has_table
 
 
 @pytest.mark.slow

@@ -1,59 +1,98 @@
 """Shortest walks in a small graph: 0 -3- 1 -4- 2, 0 -9- 2, and 3 alone."""
 
 import numpy as np
-import pytest
+from numpy.typing import NDArray
 
-from routing.network.visibility import Edges
-from routing.network.walk_graph import Adjacency, WalkGraph, label_components
+from routing.network import walk_graph
+from routing.network.corners import find_corners
+from routing.network.mesh import triangulate
+from routing.network.views import spread_views, tangent_sectors
+from routing.network.walk_graph import (
+    Edges,
+    WalkGraph,
+    build_walk_graph,
+    drop_compound_edges,
+    label_components,
+)
+from tests.routing.hard_areas import build_area, teeth
 
 EDGES = Edges(np.array([0, 1, 2]), np.array([1, 2, 0]), np.array([3.0, 4.0, 9.0]))
-GRAPH = WalkGraph(4, [EDGES])
+GRAPH = WalkGraph(4, EDGES)
+
+
+def pairs(edges: Edges) -> set[tuple[int, int]]:
+    return set(zip(edges.first.tolist(), edges.second.tolist(), strict=True))
 
 
 def test_distances_are_those_of_the_shortest_walks_in_either_direction() -> None:
-    feet = GRAPH.distances(np.array([0, 3]), np.array([2, 2, 1, 3]))
-    assert feet.tolist() == [[7, 7, 3, np.inf], [np.inf, np.inf, np.inf, 0]]
-    np.testing.assert_array_equal(feet.T, GRAPH.distances(np.array([2, 2, 1, 3]), np.array([0, 3])))
+    feet = GRAPH.distances(np.arange(4))
+    assert feet[0].tolist() == [0, 3, 7, np.inf]
+    np.testing.assert_array_equal(feet, feet.T)
+
+
+def test_many_rows_are_computed_in_blocks() -> None:
+    sources = np.resize(np.arange(4), walk_graph.MAX_BLOCK_ROWS + 3)
+    np.testing.assert_array_equal(GRAPH.distances(sources)[-1], GRAPH.distances(sources[-1:])[0])
 
 
 def test_no_sources_make_an_empty_matrix() -> None:
-    none = np.array([], dtype=np.int64)
-    assert GRAPH.distances(none, np.array([1, 2])).shape == (0, 2)
+    assert GRAPH.distances(np.array([], dtype=np.int64)).shape == (0, 4)
 
 
 def test_the_shortest_walk_has_all_its_vertices() -> None:
     assert GRAPH.shortest_path(0, 2) == [0, 1, 2]
 
 
-def test_vertices_are_added_to_a_copy() -> None:
-    link = Edges(np.array([3]), np.array([4]), np.array([1.0]))
-    more = GRAPH.with_vertices(1, [link])
-    assert (more.vertex_count, more.edge_count) == (5, 4)
-    assert (GRAPH.vertex_count, GRAPH.edge_count) == (4, 3)
-    assert more.distances(np.array([4]), np.array([3]))[0, 0] == 1
+def test_a_part_of_a_graph_has_the_edges_between_its_vertices() -> None:
+    part = GRAPH.restrict(np.array([0, 2, 3]))
+    assert part.vertex_count == 3
+    assert pairs(part.edges) == {(1, 0)}
+    assert part.edges.feet.tolist() == [9]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "feet"),
-    [
-        (0, 4, 1.0),
-        (-1, 0, 1.0),
-        (0, 1, -1.0),
-        (0, 1, np.nan),
-    ],
-)
-def test_an_edge_needs_two_vertices_and_a_length(first: int, second: int, feet: float) -> None:
-    with pytest.raises(ValueError, match="edge"):
-        WalkGraph(4, [Edges(np.array([first]), np.array([second]), np.array([feet]))])
+def line_of(*x: float) -> tuple[NDArray[np.float64], Edges]:
+    """Points on a line, each of which sees all others."""
+    xy = np.array([(at, 0.0) for at in x])
+    first, second = np.triu_indices(len(x), k=1)
+    return xy, Edges(first, second, np.abs(xy[second, 0] - xy[first, 0]))
 
 
-def test_neighbours_come_in_order_with_their_distances() -> None:
-    adjacency = Adjacency(EDGES)
-    neighbours, feet = adjacency.neighbours_of(2)
-    assert (neighbours.tolist(), feet.tolist()) == ([0, 1], [9, 4])
-    indexes, neighbours, feet = adjacency.neighbours_of_all(np.array([1, 3, 2]))
-    assert indexes.tolist() == [0, 0, 2, 2]
-    assert (neighbours.tolist(), feet.tolist()) == ([0, 2, 0, 1], [3, 4, 9, 4])
+def test_an_edge_through_another_vertex_is_dropped() -> None:
+    assert pairs(drop_compound_edges(*line_of(0, 3, 10, 12))) == {(0, 1), (1, 2), (2, 3)}
+
+
+def test_an_edge_is_kept_if_one_half_is_none() -> None:
+    xy, edges = line_of(0, 3, 10)
+    kept = drop_compound_edges(xy, edges.take(np.array([0, 1])))
+    assert pairs(kept) == {(0, 1), (0, 2)}
+
+
+def test_an_edge_is_kept_if_the_way_through_the_vertex_is_a_hair_longer() -> None:
+    xy, edges = line_of(0, 3, 10)
+    longer = Edges(edges.first, edges.second, edges.feet + np.array([0, 0, 1e-9]))
+    assert len(drop_compound_edges(xy, longer)) == 3
+
+
+def test_vertices_at_one_place_do_not_replace_each_other() -> None:
+    """Each of two edges to them would be made of the other and the edge of no length."""
+    xy, edges = line_of(0, 10, 10)
+    assert pairs(drop_compound_edges(xy, edges)) == {(0, 1), (0, 2), (1, 2)}
+
+
+def test_without_compound_edges_the_distances_are_the_same() -> None:
+    area = build_area(teeth, 0, 17.3, 0)
+    corners, mesh = find_corners(area), triangulate(area)
+    views = spread_views(mesh, corners.xy, tangent_sectors(corners))
+    graph = build_walk_graph(mesh, views, corners)
+    sights = views.sights(views.xy, mesh.cells[mesh.locate(views.xy)])
+    points = np.repeat(np.arange(len(corners)), np.diff(sights.starts))
+    other = points != sights.vertices
+    everything = Edges(points[other], sights.vertices[other], sights.feet[other])
+    assert len(graph.edges) < len(everything) / 4
+    ids = np.arange(len(corners))
+    np.testing.assert_allclose(
+        graph.distances(ids), WalkGraph(len(ids), everything).distances(ids), rtol=1e-11
+    )
 
 
 def test_components_are_numbered() -> None:

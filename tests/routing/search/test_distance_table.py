@@ -8,16 +8,28 @@ from routing.errors import WaypointError
 from routing.search.distance_table import build_distance_table
 from routing.search.matrix import compute_matrix
 from tests.routing.ascii_plans import process_drawing
+from tests.routing.buildings import process_demo
 
 NETWORK = process_drawing("A,,e#C", "B,,e#,").networks[TravelMode.FOOT]
 TABLE = build_distance_table(NETWORK)
+ONE_WAY = process_drawing("A,m,,s", "B,m,,s").networks[TravelMode.FOOT]
+"""Up by an escalator, and down by the stairs."""
 
 
-def test_a_table_has_what_a_search_finds() -> None:
-    ids = TABLE.location_ids
-    found = compute_matrix(NETWORK, ids, ids)
-    np.testing.assert_allclose(TABLE.feet, found.feet, rtol=1e-6)
-    np.testing.assert_allclose(TABLE.seconds, found.seconds, rtol=1e-6)
+@pytest.mark.parametrize("mode", TravelMode)
+def test_a_table_has_what_a_search_finds_to_a_millionth_of_a_foot(mode: TravelMode) -> None:
+    for network in (NETWORK, ONE_WAY, process_demo().networks[mode]):
+        table, ids = build_distance_table(network), network.location_ids
+        found, stored = compute_matrix(network, ids, ids), table.look_up(ids, ids)
+        np.testing.assert_allclose(stored.feet, found.feet, atol=1e-6, rtol=0)
+        np.testing.assert_allclose(stored.seconds, found.seconds, atol=2e-6, rtol=0)
+
+
+def test_a_table_has_each_pair_once_if_all_ways_lead_both_ways() -> None:
+    assert len(TABLE.steps) == 6
+    assert len(build_distance_table(ONE_WAY).steps) == 4
+    up, down = build_distance_table(ONE_WAY).look_up(["A", "B"], ["B", "A"]).seconds[[0, 1], [0, 1]]
+    assert up < down
 
 
 def test_distances_are_looked_up_in_the_order_of_the_request() -> None:
@@ -25,7 +37,13 @@ def test_distances_are_looked_up_in_the_order_of_the_request() -> None:
     assert feet.shape == seconds.shape == (2, 3)
     assert feet[1, 0] == 0
     assert feet[0, 0] == feet[0, 2] > 0
-    assert np.isnan(feet[:, 1]).all()
+    assert np.isnan(feet[:, 1]).all() and np.isnan(seconds[:, 1]).all()
+
+
+def test_a_table_may_have_no_path_at_all() -> None:
+    apart = build_distance_table(process_drawing("A,#B,").networks[TravelMode.FOOT])
+    assert np.isnan(apart.look_up(["A"], ["B"]).feet[0, 0])
+    assert len(build_distance_table(process_drawing(",,").networks[TravelMode.FOOT]).steps) == 0
 
 
 def test_an_unknown_location_is_an_error() -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bench.geodesic import search
+from bench.geodesic import geodesic_feet, search
 from routing.costing import TravelMode
 from routing.network.network import Network
 from routing.plan import Plan
@@ -18,7 +18,7 @@ from routing.processing import process_plan
 from routing.search import matrix as module
 from routing.search.matrix import compute_matrix
 from routing.search.route import find_route
-from routing.search.stops import Position, WaypointRef
+from routing.search.waypoints import Position, WaypointRef
 from tests.routing.ascii_plans import draw_plan, process_drawing
 from tests.routing.random_plans import plans
 
@@ -28,23 +28,23 @@ SPEED = FOOT.feet_per_second
 
 
 def search_seconds(network: Network) -> NDArray[np.float64]:
-    """Seconds between all locations, by a search over walks and rides alike."""
-    first = np.cumsum([0, *(level.graph.vertex_count for level in network.levels)]).tolist()
-    neighbours: list[list[tuple[int, float]]] = [[] for _ in range(first[-1])]
-    vertex_of_portal: dict[int, int] = {}
-    for start, level in zip(first, network.levels, strict=False):
-        edges = level.graph.edges
-        vertices = (edges.first + start).tolist(), (edges.second + start).tolist()
-        for one, other, feet in zip(*vertices, edges.feet.tolist(), strict=True):
-            neighbours[one].append((other, feet / network.feet_per_second))
-            neighbours[other].append((one, feet / network.feet_per_second))
-        portals = (level.portal_vertices + start).tolist()
-        vertex_of_portal |= dict(zip(level.portal_indexes.tolist(), portals, strict=True))
+    """Seconds between all locations, by a search over walks between them, and rides."""
+    stops, count, portals = network.locations, len(network.locations), network.portals
+    neighbours: list[list[tuple[int, float]]] = [[] for _ in range(count + len(portals))]
+    for index, level in enumerate(network.levels):
+        own = np.flatnonzero(stops.levels == index).tolist()
+        xy = np.concatenate((stops.near[own], level.xy[level.first_portal :])).tolist()
+        offsets = np.zeros(len(xy))
+        offsets[: len(own)] = stops.offset_feet[own]
+        walks = geodesic_feet(level.walkable_area, xy) + offsets[:, None] + offsets
+        vertices = [*own, *(level.portal_indexes + count).tolist()]
+        for row, one in enumerate(vertices):
+            for column, other in enumerate(vertices):
+                seconds = walks[row, column] / network.feet_per_second
+                neighbours[one].append((other, 0.0 if one == other else seconds))
     for link in network.links:
-        ride = vertex_of_portal[link.end], link.cost.seconds
-        neighbours[vertex_of_portal[link.start]].append(ride)
-    vertices_of = [first[location.level] + location.vertex for location in network.locations]
-    return np.array([np.array(search(neighbours, start))[vertices_of] for start in vertices_of])
+        neighbours[count + link.start].append((count + link.end, link.cost.seconds))
+    return np.array([search(neighbours, start)[:count] for start in range(count)])
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import pytest
 
 from routing.costing import TravelMode
 from routing.search.route import ConnectorLeg, WalkLeg, find_route, merge_walks
-from routing.search.stops import Position
+from routing.search.waypoints import Position
 from tests.routing.ascii_plans import process_drawing
 
 TOWER = process_drawing("A,,e#C", "B,,e#,")

@@ -1,8 +1,7 @@
-"""Walks on one level are the shortest there are, added up over hubs or searched."""
+"""Walks on one level are the shortest there are, added up over labels or searched."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,11 +14,13 @@ from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
 from routing.network import network as networks
 from routing.network.network import LevelNetwork, Network
+from routing.network.stops import Stops, join_stops
 from routing.plan import Plan
 from routing.processing import process_plan
+from routing.search import walks as walks_module
 from routing.search.router import Position, Router
-from routing.search.stops import Stop, WaypointRef, find_stop
-from routing.search.walks import measure_walks
+from routing.search.walks import measure_portal_walks, measure_walks, place_stops, trace_walk
+from routing.search.waypoints import WaypointRef, find_stops
 from tests.routing.ascii_plans import process_drawing
 from tests.routing.random_plans import plans, spots
 
@@ -40,31 +41,55 @@ PIECES = process_drawing(
 IDS = [*"ABCDE"]
 
 
-def stops_at(network: Network, *waypoints: WaypointRef) -> list[Stop]:
-    return [find_stop(network, waypoint) for waypoint in waypoints]
+def stops_at(network: Network, *waypoints: WaypointRef) -> Stops:
+    return find_stops(network, waypoints)
 
 
-def geodesics(level: LevelNetwork, stops: Sequence[Stop]) -> NDArray[np.float64]:
-    return geodesic_feet(level.walkable_area, [(stop.near_x, stop.near_y) for stop in stops])
+def geodesics(level: LevelNetwork, stops: Stops) -> NDArray[np.float64]:
+    return geodesic_feet(level.walkable_area, [(x, y) for x, y in stops.near.tolist()])
 
 
-def without_hubs(network: Network) -> LevelNetwork:
-    return replace(network.levels[0], hub_feet=None)
+def without_labels(network: Network) -> LevelNetwork:
+    return replace(network.levels[0], labels=None)
 
 
-@pytest.mark.parametrize("level", [PIECES.levels[0], without_hubs(PIECES)], ids=["hubs", "search"])
+either_way = pytest.mark.parametrize(
+    "level", [PIECES.levels[0], without_labels(PIECES)], ids=["labels", "search"]
+)
+
+
+@pytest.mark.parametrize(
+    "level", [PIECES.levels[0], without_labels(PIECES)], ids=["labels", "search"]
+)
 def test_walks_on_a_floor_of_several_pieces_are_exact(level: LevelNetwork) -> None:
     corner = Position("0", *level.xy[0])
-    portal = Position("0", *level.xy[level.portal_vertices[0]])
-    inside = [Position("0", 22, 6), Position("0", 54, 9), Position("0", 33, 29)]
-    stops = stops_at(PIECES, *IDS, *inside, corner, portal)
-    walks = measure_walks(level, stops, stops)
+    portals = [Position("0", *xy) for xy in level.xy[level.first_portal :]]
+    inside = [Position("0", 22, 6), Position("0", 54, 9), Position("0", 33, 30)]
+    stops = stops_at(PIECES, *IDS, *inside, corner, *portals)
+    placed = place_stops(level, stops)
+    walks = measure_walks(level, placed, placed) - stops.offset_feet[:, None] - stops.offset_feet
     exact = geodesics(level, stops)
-    assert np.isinf(exact).any() and np.isinf(walks.feet).any()
-    np.testing.assert_allclose(walks.feet, exact, atol=1e-6)
-    portals = stops_at(PIECES, *(Position("0", *xy) for xy in level.xy[level.portal_vertices]))
-    to_portals = geodesics(level, [*stops, *portals])[: len(stops), len(stops) :]
-    np.testing.assert_allclose(walks.portal_feet, np.vstack((to_portals, to_portals)), atol=1e-6)
+    assert np.isinf(exact).any() and np.isinf(walks).any()
+    np.testing.assert_allclose(walks, exact, atol=1e-6)
+    to_portals = measure_portal_walks(level, placed) - stops.offset_feet[:, None]
+    np.testing.assert_allclose(to_portals, exact[:, -len(portals) :], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "level", [PIECES.levels[0], without_labels(PIECES)], ids=["labels", "search"]
+)
+def test_the_line_of_a_walk_is_as_long_as_the_walk(level: LevelNetwork) -> None:
+    stops = stops_at(PIECES, "A", "B", "C", Position("0", 54, 9))
+    placed = [place_stops(level, stops.take(np.array([index]))) for index in range(len(stops))]
+    for one in placed:
+        for other in placed:
+            walk = measure_walks(level, one, other)[0, 0]
+            if np.isinf(walk):
+                continue
+            points = trace_walk(level, one, other)
+            np.testing.assert_array_equal(points[[0, -1]], np.concatenate((one.xy, other.xy)))
+            length = np.linalg.norm(np.diff(points, axis=0), axis=1).sum()
+            assert length == pytest.approx(walk, abs=1e-9)
 
 
 @pytest.mark.slow
@@ -79,51 +104,72 @@ def test_walks_between_places_of_a_random_plan_are_exact(
     waypoint = st.sampled_from([location.id for location in plan.locations]) | spot
     starts = stops_at(network, *data.draw(st.lists(waypoint, min_size=1, max_size=5)))
     ends = stops_at(network, *data.draw(st.lists(waypoint, max_size=5)))
-    exact = geodesics(network.levels[0], [*starts, *ends])[: len(starts), len(starts) :]
-    for level in (network.levels[0], without_hubs(network)):
-        walks = measure_walks(level, starts, ends)
-        assert walks.feet.shape == (len(starts), len(ends))
-        assert walks.portal_feet.shape == (len(starts) + len(ends), len(level.portal_indexes))
-        np.testing.assert_allclose(walks.feet, exact.reshape(walks.feet.shape), atol=1e-5)
+    exact = geodesics(network.levels[0], join_stops([starts, ends]))[: len(starts), len(starts) :]
+    for level in (network.levels[0], without_labels(network)):
+        walks = measure_walks(level, place_stops(level, starts), place_stops(level, ends))
+        assert walks.shape == (len(starts), len(ends))
+        without_offsets = walks - starts.offset_feet[:, None] - ends.offset_feet
+        np.testing.assert_allclose(without_offsets, exact.reshape(walks.shape), atol=1e-6)
 
 
-@pytest.mark.parametrize("level", [PIECES.levels[0], without_hubs(PIECES)], ids=["hubs", "search"])
+@pytest.mark.parametrize(
+    "level", [PIECES.levels[0], without_labels(PIECES)], ids=["labels", "search"]
+)
 def test_walks_are_as_long_in_both_directions(level: LevelNetwork) -> None:
-    few, many = stops_at(PIECES, "A", "E"), stops_at(PIECES, *IDS, Position("0", 22, 6))
-    there, back = measure_walks(level, few, many), measure_walks(level, many, few)
-    np.testing.assert_array_equal(there.feet, back.feet.T)
-    np.testing.assert_array_equal(there.portal_feet[:2], back.portal_feet[-2:])
+    few, many = (
+        place_stops(level, stops_at(PIECES, *waypoints))
+        for waypoints in (["A", "E"], [*IDS, Position("0", 22, 6)])
+    )
+    np.testing.assert_array_equal(
+        measure_walks(level, few, many), measure_walks(level, many, few).T
+    )
 
 
-def test_the_way_from_a_stop_to_the_floor_is_not_included() -> None:
-    outside, beside = stops_at(PIECES, Position("0", 10, 3), Position("0", 10, 5))
-    assert outside.offset_feet == pytest.approx(1.05)
-    assert measure_walks(PIECES.levels[0], [outside], [beside]).feet == pytest.approx(0.95)
+@pytest.mark.parametrize("max_pairs", [0, 10_000])
+def test_straight_walks_are_found_by_views_or_by_testing_lines(
+    max_pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walks_module, "MAX_TESTED_PAIRS", max_pairs)
+    level, stops = PIECES.levels[0], stops_at(PIECES, *IDS, Position("0", 22, 6))
+    placed = place_stops(level, stops)
+    np.testing.assert_allclose(
+        measure_walks(level, placed, placed), geodesics(level, stops), atol=1e-6
+    )
+
+
+def test_the_way_from_a_stop_to_the_floor_is_included() -> None:
+    level = PIECES.levels[0]
+    outside, beside = (
+        place_stops(level, stops_at(PIECES, Position("0", *at))) for at in ((10, 3), (10, 5))
+    )
+    assert outside.offset_feet == pytest.approx([1.05])
+    assert measure_walks(level, outside, beside) == pytest.approx(2)
 
 
 def test_a_stop_is_no_distance_from_itself() -> None:
-    (at,) = stops_at(PIECES, "A")
-    assert measure_walks(PIECES.levels[0], [at, at], [at]).feet.tolist() == [[0], [0]]
+    level = PIECES.levels[0]
+    twice = place_stops(level, stops_at(PIECES, "A", "A"))
+    assert measure_walks(level, twice, twice).tolist() == [[0, 0], [0, 0]]
 
 
 @pytest.mark.parametrize(("drawing", "feet"), [("A,,B", 12.0), ("A,#B,", np.inf)])
-def test_rooms_without_a_hub_are_walked_in_a_straight_line(drawing: str, feet: float) -> None:
+def test_rooms_without_a_corner_are_walked_in_a_straight_line(drawing: str, feet: float) -> None:
     network = process_drawing(drawing).networks[TravelMode.FOOT]
     level = network.levels[0]
-    assert level.hub_feet is not None and level.hub_feet.shape == (0, 0)
-    beside = Position("0", 3, 2)
-    walks = measure_walks(level, stops_at(network, "A", beside), stops_at(network, "B"))
-    assert walks.feet[:, 0].tolist() == [feet, feet - 1]
-    assert walks.portal_feet.shape == (3, 0)
+    assert len(level.xy) == 0
+    starts = place_stops(level, stops_at(network, "A", Position("0", 3, 2)))
+    walks = measure_walks(level, starts, place_stops(level, stops_at(network, "B")))
+    assert walks[:, 0].tolist() == [feet, feet - 1]
+    assert measure_portal_walks(level, starts).shape == (2, 0)
 
 
-def test_a_level_with_too_many_hubs_is_searched_and_has_the_same_distances(
+def test_a_level_with_too_many_vertices_is_searched_and_has_the_same_distances(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = process_drawing("A..+,,e", "B..+,,e").plan
-    monkeypatch.setattr(networks, "MAX_HUBS", -1)
+    monkeypatch.setattr(networks, "MAX_LABELLED_VERTICES", 0)
     searched = Router(process_plan(plan).networks)
-    assert searched.networks[TravelMode.FOOT].levels[0].hub_feet is None
+    assert searched.networks[TravelMode.FOOT].levels[0].labels is None
     monkeypatch.undo()
     added = Router(process_plan(plan).networks)
     ends = [*"AB", Position("0", 22, 2)]

@@ -1,0 +1,99 @@
+"""Hub labels: distances between all vertices of a graph in the space of a few for each.
+
+Each vertex keeps its distance to some hubs, chosen so that a shortest path between any two vertices
+leads through a hub of both (Cohen et al. 2003; Akiba, Iwata and Yoshida 2013). In a building they
+are few, because most paths lead through the same corridors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from routing.arrays import FloatArray, IntArray
+from routing.network.walk_graph import WalkGraph
+
+SAME_FEET = 1e-9
+"""Paths that differ by less are equally short."""
+SAMPLED_VERTICES = 64
+"""Vertices between which paths are counted to find the hubs that most of them share."""
+FIRST_BATCH = 32
+"""Hubs that are searched from before they are taken out of the graph; each batch is twice as large
+as the one before."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Hubs of each vertex and the walks to them.
+
+    Those of vertex v are `hubs[starts[v]:starts[v + 1]]`, at a distance of `feet`. Hubs are
+    vertices.
+    """
+
+    starts: IntArray
+    hubs: IntArray
+    feet: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+def build_labels(graph: WalkGraph) -> Labels:
+    """Return labels for all vertices of a graph.
+
+    >>> line = Edges(np.arange(3), np.arange(1, 4), np.ones(3))
+    >>> len(build_labels(WalkGraph(4, line)).hubs)
+    8
+    """
+    count = graph.vertex_count
+    order = rank_hubs(graph)
+    feet = np.full((count, count), np.inf)
+    hubs_of: list[list[int]] = [[] for _ in range(count)]
+    labelled: list[IntArray] = []
+    remaining, first, size = np.ones(count, dtype=bool), 0, FIRST_BATCH
+    while first < count:
+        batch = order[first : first + size]
+        # Paths through earlier hubs are known, so these are left out: most of a building is then
+        # in small parts, and searches are short.
+        vertices = np.flatnonzero(remaining)
+        searched = graph.restrict(vertices).distances(vertices.searchsorted(batch))
+        feet[batch[:, None], vertices] = searched
+        for hub in batch.tolist():
+            needing = find_vertices_to_label(feet, hub, hubs_of[hub])
+            labelled.append(needing)
+            for vertex in needing.tolist():
+                hubs_of[vertex].append(hub)
+        remaining[batch] = False
+        first, size = first + size, 2 * size
+    hubs = np.repeat(order, [len(vertices) for vertices in labelled])
+    vertices = np.concatenate([np.empty(0, dtype=np.int64), *labelled])
+    by_vertex = np.lexsort((hubs, vertices))
+    hubs, vertices = hubs[by_vertex], vertices[by_vertex]
+    return Labels(vertices.searchsorted(np.arange(count + 1)), hubs, feet[hubs, vertices])
+
+
+def find_vertices_to_label(feet: FloatArray, hub: int, own_hubs: list[int]) -> IntArray:
+    """Return the vertices to which no path through another hub is as short as the one from `hub`.
+
+    Rows of `feet` (n, n) are walks from hubs, inf where other hubs are known to be on the way.
+    """
+    reached = np.flatnonzero(np.isfinite(feet[hub]))
+    if not own_hubs:
+        return reached
+    others = np.array(own_hubs)
+    through = (feet[others, hub, None] + feet[others[:, None], reached]).min(axis=0)
+    needed = (feet[hub, reached] < through - SAME_FEET) | (reached == hub)
+    return np.asarray(reached[needed])
+
+
+def rank_hubs(graph: WalkGraph) -> IntArray:
+    """Return all vertices, those on most of the shortest paths between a sample first."""
+    count = graph.vertex_count
+    sample = np.unique(np.linspace(0, count - 1, min(count, SAMPLED_VERTICES)).astype(np.int64))
+    feet = graph.distances(sample)
+    on_path = np.zeros(count, dtype=np.int64)
+    for start in range(len(sample)):
+        between = feet[start] + feet
+        on_path += (between <= feet[start, sample, None] + SAME_FEET).sum(axis=0)
+    return np.argsort(-on_path, kind="stable")

@@ -1,0 +1,133 @@
+"""Triangulate a walkable area, so that positions are found in it and views can spread over it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import shapely
+from shapely import STRtree
+
+from routing.arrays import BoolArray, FloatArray, IntArray
+from routing.plan import Polygonal
+
+SIGHT_TOLERANCE_FEET = 1e-6
+"""Lines of sight may cut this far into a wall, so that rounding hides no corner."""
+OUTSIDE = -1
+FLAT_SQUARE_FEET = 1e-9
+"""Corners of a cell may bend inwards by as little as rounding makes them."""
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """A constrained Delaunay triangulation of an area grown by SIGHT_TOLERANCE_FEET.
+
+    `triangles` (t, 3) are indexes into `xy` (v, 2), counterclockwise. Side k of a triangle leads
+    from its corner k to the next. `cells` (t,) are the numbers of the convex cells, each of one or
+    more triangles, that triangles belong to.
+    """
+
+    xy: FloatArray
+    triangles: IntArray
+    cells: IntArray
+
+    def __len__(self) -> int:
+        return len(self.triangles)
+
+    @cached_property
+    def neighbours(self) -> tuple[IntArray, IntArray]:
+        """The triangle across each side (t, 3), OUTSIDE at a wall, and which side it is there."""
+        # Those that were read from an archive have too few bits for the keys.
+        triangles = self.triangles.astype(np.int64)
+        start, end = triangles.ravel(), np.roll(triangles, -1, axis=1).ravel()
+        if not len(start):
+            return self.triangles, self.triangles
+        key, opposite = start * len(self.xy) + end, end * len(self.xy) + start
+        order = np.argsort(key)
+        found = order[np.searchsorted(key, opposite, sorter=order).clip(max=len(key) - 1)]
+        across = np.where(key[found] == opposite, found, OUTSIDE).reshape(-1, 3)
+        return np.where(across == OUTSIDE, OUTSIDE, across // 3), across % 3
+
+    @cached_property
+    def tree(self) -> STRtree:
+        outlines = self.xy[self.triangles]
+        return STRtree(np.array(shapely.polygons(outlines), dtype=object))
+
+    def locate(self, xy: FloatArray) -> IntArray:
+        """Return a triangle that contains each position (n, 2), or OUTSIDE."""
+        positions, triangles = self.tree.query(shapely.points(xy), predicate="intersects")
+        located = np.full(len(xy), OUTSIDE, dtype=np.int64)
+        located[positions] = triangles
+        return located
+
+    @property
+    def cell_count(self) -> int:
+        return int(self.cells.max(initial=-1)) + 1
+
+
+def triangulate(area: Polygonal) -> Mesh:
+    """Return the mesh of an area.
+
+    >>> len(triangulate(shapely.box(0, 0, 20, 10)))
+    2
+    """
+    parts = shapely.get_parts(grow(area))
+    triangles = shapely.get_parts(shapely.constrained_delaunay_triangles(parts))
+    triangles = shapely.get_parts(triangles)
+    corners = shapely.get_coordinates(shapely.orient_polygons(triangles)).reshape(-1, 4, 2)[:, :3]
+    xy, indexes = np.unique(corners.reshape(-1, 2), axis=0, return_inverse=True)
+    mesh = Mesh(xy, indexes.reshape(-1, 3), np.arange(len(indexes.reshape(-1, 3))))
+    return replace(mesh, cells=merge_triangles(mesh))
+
+
+def merge_triangles(mesh: Mesh) -> IntArray:
+    """Return the cell of each triangle: cells are merged across a side if the result is convex.
+
+    Longer sides go first (Hertel and Mehlhorn 1983).
+    """
+    neighbours, _ = mesh.neighbours
+    triangle, side = np.nonzero(neighbours > np.arange(len(mesh))[:, None])
+    start, end = mesh.triangles[triangle, side], mesh.triangles[triangle, (side + 1) % 3]
+    order = np.argsort(-np.hypot(*(mesh.xy[end] - mesh.xy[start]).T), kind="stable")
+    columns = triangle, neighbours[triangle, side], start, end
+    parents, outlines = list(range(len(mesh))), mesh.triangles.tolist()
+    points = mesh.xy.tolist()
+    sides = zip(*(column[order].tolist() for column in columns), strict=True)
+    for one, other, first, last in sides:
+        root, merged = _find_root(parents, one), _find_root(parents, other)
+        # Both outlines begin after the side that they share, and end before it.
+        near, far = _rotate_to(outlines[root], last), _rotate_to(outlines[merged], first)
+        if _is_convex(points, far[-2], last, near[1]) and _is_convex(
+            points, near[-2], first, far[1]
+        ):
+            parents[merged], outlines[root] = root, [*near, *far[1:-1]]
+    roots = [_find_root(parents, number) for number in range(len(mesh))]
+    return np.unique(np.array(roots, dtype=np.int64), return_inverse=True)[1]
+
+
+def _find_root(parents: list[int], number: int) -> int:
+    while parents[number] != number:
+        parents[number] = number = parents[parents[number]]
+    return number
+
+
+def _rotate_to(outline: list[int], corner: int) -> list[int]:
+    at = outline.index(corner)
+    return outline[at:] + outline[:at]
+
+
+def _is_convex(points: list[list[float]], before: int, corner: int, after: int) -> bool:
+    (x0, y0), (x1, y1), (x2, y2) = points[before], points[corner], points[after]
+    return (x1 - x0) * (y2 - y1) - (y1 - y0) * (x2 - x1) >= -FLAT_SQUARE_FEET
+
+
+def grow(area: Polygonal) -> Polygonal:
+    """Return the area in which lines of sight stay."""
+    # Round joins would add vertices at each corner, and so make everything slower.
+    return area.buffer(SIGHT_TOLERANCE_FEET, join_style="mitre")
+
+
+def are_clear(sight_area: Polygonal, starts: FloatArray, ends: FloatArray) -> BoolArray:
+    """Return whether each segment, from (n, 2) to (n, 2), stays within a prepared area."""
+    return np.asarray(shapely.covers(sight_area, shapely.linestrings(np.stack((starts, ends), 1))))

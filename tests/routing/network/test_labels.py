@@ -1,0 +1,67 @@
+"""Labels have the distances of a graph: compared with the distances themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from routing.costing import TravelMode
+from routing.network import labels as module
+from routing.network.labels import Labels, build_labels
+from routing.network.walk_graph import Edges, WalkGraph
+from tests.routing.buildings import process_demo
+
+Floats = NDArray[np.float64]
+
+
+def distances_by(labels: Labels) -> Floats:
+    """The least sum of two walks to the same hub, for each pair of vertices."""
+    count = len(labels)
+    to_hubs = np.full((count, count), np.inf)
+    vertices = np.repeat(np.arange(count), np.diff(labels.starts))
+    to_hubs[vertices, labels.hubs] = labels.feet
+    return np.asarray((to_hubs[:, None] + to_hubs[None]).min(axis=2))
+
+
+@given(st.integers(1, 12), st.data())
+@settings(max_examples=100, deadline=None)
+def test_labels_have_all_distances_of_a_graph(count: int, data: st.DataObject) -> None:
+    vertex = st.integers(0, count - 1)
+    drawn = data.draw(st.lists(st.tuples(vertex, vertex, st.integers(1, 50)), max_size=3 * count))
+    first, second, feet = np.array(drawn, dtype=np.int64).reshape(-1, 3).T
+    graph = WalkGraph(count, Edges(first, second, feet.astype(np.float64)))
+    distances = graph.distances(np.arange(count))
+    np.testing.assert_array_equal(distances_by(build_labels(graph)), distances)
+
+
+def test_labels_of_a_building_are_few() -> None:
+    for level in process_demo().networks[TravelMode.FOOT].levels:
+        assert level.labels is not None
+        distances = level.graph.distances(np.arange(len(level.xy)))
+        np.testing.assert_allclose(distances_by(level.labels), distances, rtol=1e-9)
+        assert len(level.labels.hubs) < len(level.xy) ** 2 / 4
+
+
+def test_each_vertex_is_a_hub_of_its_own() -> None:
+    labels = build_labels(apart(3))
+    assert labels.hubs.tolist() == [0, 1, 2]
+    assert labels.feet.tolist() == [0, 0, 0]
+
+
+def apart(count: int) -> WalkGraph:
+    none = np.empty(0, dtype=np.int64)
+    return WalkGraph(count, Edges(none, none, np.empty(0)))
+
+
+def test_no_vertices_have_no_labels() -> None:
+    assert len(build_labels(apart(0))) == 0
+
+
+def test_labels_of_many_batches_have_all_distances(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FIRST_BATCH", 1)
+    graph = process_demo().networks[TravelMode.FOOT].levels[0].graph
+    distances = graph.distances(np.arange(graph.vertex_count))
+    np.testing.assert_allclose(distances_by(build_labels(graph)), distances, rtol=1e-9)
