@@ -39,12 +39,13 @@ class Comparison:
 def compare_levels(network: Network) -> list[Comparison]:
     """Compare walks between the locations of each level, without leaving it."""
     compared = []
-    for index, level in enumerate(network.levels):
-        own = np.flatnonzero((network.locations.levels == index) & network.locations.are_attached)
+    levels = network.levels
+    for level in network.level_numbers.tolist():
+        own = np.flatnonzero((network.locations.levels == level) & network.locations.are_attached)
         if len(own) < 2:
             continue
-        stops = place_stops(level, network.locations.take(own))
-        exact = geodesic_feet(level.walkable_area, [(x, y) for x, y in stops.xy.tolist()])
-        walks = measure_walks(level, stops, stops) - stops.offset_feet[:, None] - stops.offset_feet
+        stops = place_stops(levels, network.locations.take(own))
+        exact = geodesic_feet(levels.walkable_area(level), [(x, y) for x, y in stops.xy.tolist()])
+        walks = measure_walks(levels, stops, stops) - stops.offset_feet[:, None] - stops.offset_feet
         compared.append(Comparison(walks, exact))
     return compared

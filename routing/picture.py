@@ -88,7 +88,7 @@ def draw_level(
     """
     network, components = processed.networks[mode], processed.components[mode]
     index = network.level_index[level_id]
-    level = processed.walkable_levels[index]
+    [level] = [each for each in processed.walkable_levels if each.level.id == level_id]
     names = {location.id: location.name for location in processed.plan.locations}
     extent = picture_extent(network, index)
     parts = chain(
@@ -107,8 +107,8 @@ def picture_extent(network: Network, index: int) -> PictureExtent:
     """Return an extent with room for the level's floor, rooms, locations and the legend."""
     points = [Point(at) for at in network.locations.xy[network.locations.levels == index]]
     shapes: list[BaseGeometry] = [
-        network.levels[index].walkable_area,
-        *network.levels[index].rooms,
+        network.levels.walkable_area(index),
+        *network.levels.rooms.unpack(index),
         *points,
     ]
     # The bounds of an empty level are NaN.
@@ -162,7 +162,7 @@ def format_points(xy: FloatArray) -> str:
 
 
 def draw_floor(network: Network, index: int) -> Iterator[str]:
-    area = path_data(network.levels[index].walkable_area)
+    area = path_data(network.levels.walkable_area(index))
     yield f'<path class="floor" fill-rule="evenodd" d="{area}"/>'
 
 
@@ -181,17 +181,16 @@ def draw_doors(level: WalkableLevel, passable: Collection[Opening]) -> Iterator[
 
 
 def draw_graph(network: Network, index: int, scale: float) -> Iterator[str]:
-    level = network.levels[index]
-    starts, ends = level.xy[level.graph.edges.first], level.xy[level.graph.edges.second]
-    lines = np.stack((starts, ends), axis=1)
+    levels = network.levels
+    lines = levels.xy[levels.edges_of(index)]
     yield f'<path class="edge" d="{"".join(f"M{format_points(line)}" for line in lines)}"/>'
-    for x, y in level.xy.tolist():
+    for x, y in levels.xy[levels.vertices(index)].tolist():
         yield f'<circle class="vertex" cx="{x:.2f}" cy="{y:.2f}" r="{0.3 * scale:.2f}"/>'
 
 
 def draw_portals(network: Network, index: int, scale: float) -> Iterator[str]:
     for portal in network.portals:
-        if portal.level == index:
+        if network.level_numbers[portal.level] == index:
             connector = network.connectors[portal.connector]
             symbol = CONNECTOR_SYMBOLS[connector.kind]
             title = escape(connector.name or connector.id)

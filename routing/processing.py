@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from routing.costing import Costing, TravelMode
 from routing.network.components import ComponentLabels, find_components
@@ -67,6 +67,7 @@ def process_plan(
     progress(0.5, "building the visibility graph (wheelchair)")
     # Levels where wheelchairs pass every door share the graph on foot.
     wheelchair = build_network(repaired, walkable, TravelMode.WHEELCHAIR, costing, foot)
+    foot = replace(foot, levels=wheelchair.levels)
     networks = {TravelMode.FOOT: foot, TravelMode.WHEELCHAIR: wheelchair}
     progress(0.7, "measuring distances")
     tables: dict[TravelMode, DistanceTable] = {}

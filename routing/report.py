@@ -156,8 +156,8 @@ def check_network(
     )
     return Reachability(
         network.mode,
-        vertices=sum(level.graph.vertex_count for level in network.levels),
-        edges=sum(len(level.graph.edges) for level in network.levels),
+        vertices=sum(len(network.levels.vertices(number)) for number in network.level_numbers),
+        edges=sum(len(network.levels.edges_of(number)) for number in network.level_numbers),
         links=len(network.links),
         components=components.count,
         reached=reached,
@@ -172,7 +172,7 @@ def explain_cut_off(
     """Return the reason why a location is outside the main component."""
     stops = network.locations
     level = int(stops.levels[index])
-    built = walkable[level]
+    built = walkable[network.level_numbers.tolist().index(level)]
     if not stops.are_attached[index]:
         return f"lies {describe_distance(location, network, level)}"
     point = shapely.Point(stops.near[index])
@@ -192,7 +192,7 @@ def explain_cut_off(
 
 def describe_distance(location: PlanLocation, network: Network, level: int) -> str:
     """Return how far a location is from the walkable area, to follow "lies"."""
-    area = network.levels[level].walkable_area
+    area = network.levels.walkable_area(level)
     if area.is_empty:
         return "on a level without walkable floor"
     feet = area.distance(shapely.Point(location.x, location.y))
@@ -218,7 +218,10 @@ def list_unroutable(plan: Plan, checks: Sequence[Reachability]) -> Iterator[Plan
 
 def list_loose_connectors(plan: Plan, network: Network) -> Iterator[PlanIssue]:
     """Yield an issue for each connector, or end of one, that cannot be used."""
-    attached = {(portal.connector, network.levels[portal.level].id) for portal in network.portals}
+    attached = {
+        (portal.connector, network.levels.ids[network.level_numbers[portal.level]])
+        for portal in network.portals
+    }
     for index, connector in enumerate(plan.connectors):
         levels = [level_id for level_id in connector.entrances if (index, level_id) in attached]
         label = f"{connector.kind.value} {connector.id!r}"

@@ -10,16 +10,16 @@ import shapely
 from shapely import Polygon
 
 from routing.arrays import BoolArray, IntArray
-from routing.network.mesh import OUTSIDE
+from routing.network.locator import OUTSIDE
 from routing.network.network import Network
 from routing.network.walk_graph import label_components
 
 
 @dataclass(frozen=True)
 class ComponentLabels:
-    """Component numbers of the triangles of each level, and of each location (-1: unattached)."""
+    """Component numbers of triangles, by number, and of each location (-1: unattached)."""
 
-    triangle_components: tuple[IntArray, ...]
+    triangle_components: IntArray
     location_components: IntArray
 
     @property
@@ -42,33 +42,28 @@ class ComponentLabels:
 
 def find_components(network: Network) -> ComponentLabels:
     """Label the components that walks and rides connect, ignoring the direction of rides."""
-    first = np.cumsum([0, *(len(level.mesh) for level in network.levels)])
-    triangle_of_portal = np.zeros(len(network.portals), dtype=np.int64)
-    pairs = [np.empty((0, 2), dtype=np.int64)]
-    # `first` has one element more than there are levels: the number of all triangles.
-    for start, level in zip(first, network.levels, strict=False):
-        portals = level.xy[level.first_portal :]
-        triangle_of_portal[level.portal_indexes] = level.mesh.locate(portals) + start
-        neighbours, _ = level.mesh.neighbours
-        triangles, sides = np.nonzero(neighbours != OUTSIDE)
-        pairs.append(np.stack((triangles, neighbours[triangles, sides]), axis=1) + start)
+    levels = network.levels
+    xy = np.array([(portal.x, portal.y) for portal in network.portals]).reshape(-1, 2)
+    on_levels = network.level_numbers[[portal.level for portal in network.portals]]
+    triangle_of_portal = levels.mesh.locate(xy, on_levels)
+    neighbours, _ = levels.mesh.neighbours
+    triangles, sides = np.nonzero(neighbours != OUTSIDE)
     links = np.array([(link.start, link.end) for link in network.links], dtype=np.int64)
-    # Without links the array is of shape (0,), and its result could not be concatenated with pairs.
-    pairs.append(triangle_of_portal[links.reshape(-1, 2)])
-    labels = label_components(int(first[-1]), np.concatenate(pairs))
+    pairs = (
+        np.stack((triangles, neighbours[triangles, sides]), axis=1),
+        # Without links the array is of shape (0,).
+        triangle_of_portal[links.reshape(-1, 2)],
+    )
+    labels = label_components(len(levels.mesh), np.concatenate(pairs))
     stops = network.locations
     location_labels = np.full(len(stops), -1, dtype=np.int64)
-    attached = stops.are_attached
-    location_labels[attached] = labels[first[stops.levels[attached]] + stops.triangles[attached]]
-    # np.split takes only the borders between the parts, not those of the whole.
-    level_labels = tuple(np.split(labels, first[1:-1]))
-    return ComponentLabels(level_labels, location_labels)
+    location_labels[stops.are_attached] = labels[stops.triangles[stops.are_attached]]
+    return ComponentLabels(labels, location_labels)
 
 
 def find_cut_off_areas(network: Network, components: ComponentLabels, level: int) -> list[Polygon]:
-    """Return the walkable polygons of one level outside the main component."""
-    level_network = network.levels[level]
-    areas = cast(list[Polygon], list(shapely.get_parts(level_network.walkable_area)))
+    """Return the walkable polygons of one level, by number, outside the main component."""
+    areas = cast(list[Polygon], list(shapely.get_parts(network.levels.walkable_area(level))))
     inside = shapely.get_coordinates(shapely.point_on_surface(areas))
-    of_areas = components.triangle_components[level][level_network.mesh.locate(inside)]
+    of_areas = components.triangle_components[network.levels.mesh.locate(inside, level)]
     return [area for area, own in zip(areas, of_areas, strict=True) if own != components.main]

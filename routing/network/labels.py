@@ -7,11 +7,13 @@ are few, because most paths lead through the same corridors.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from routing.arrays import FloatArray, IntArray
+from routing.network.ranges import join_starts, shift_and_join
 from routing.network.walk_graph import WalkGraph
 
 SAME_FEET = 1e-9
@@ -37,6 +39,22 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+
+def join_labels(parts: Sequence[Labels]) -> Labels:
+    """Return the labels of some graphs as those of one that consists of them."""
+    vertices = np.cumsum([0, *map(len, parts)])
+    return Labels(
+        join_starts([part.starts for part in parts]),
+        shift_and_join([part.hubs for part in parts], vertices),
+        np.concatenate([part.feet for part in parts]),
+    )
+
+
+def no_labels(count: int) -> Labels:
+    """Return labels without hubs."""
+    empty = np.empty(0, dtype=np.int64)
+    return Labels(np.zeros(count + 1, dtype=np.int64), empty, np.empty(0))
 
 
 def build_labels(graph: WalkGraph) -> Labels:

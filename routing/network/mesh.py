@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import shapely
-from shapely import STRtree
 
-from routing.arrays import BoolArray, FloatArray, IntArray
+from routing.arrays import FloatArray, IntArray
+from routing.network.locator import OUTSIDE, Grid, are_inside, build_grid
+from routing.network.ranges import join_starts, shift_and_join
 from routing.plan import Polygonal
 
 SIGHT_TOLERANCE_FEET = 1e-6
 """Lines of sight may cut this far into a wall, so that rounding hides no corner."""
-OUTSIDE = -1
 FLAT_SQUARE_FEET = 1e-9
 """Corners of a cell may bend inwards by as little as rounding makes them."""
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """A constrained Delaunay triangulation of an area grown by SIGHT_TOLERANCE_FEET.
+    """A constrained Delaunay triangulation of areas grown by SIGHT_TOLERANCE_FEET, one a level.
 
-    `triangles` (t, 3) are indexes into `xy` (v, 2), counterclockwise. Side k of a triangle leads
-    from its corner k to the next. `cells` (t,) are the numbers of the convex cells, each of one or
-    more triangles, that triangles belong to.
+    `triangles` (t, 3) are indexes into `xy` (v, 2), counterclockwise; those of level l are from
+    `level_starts[l]` to before `level_starts[l + 1]`. Side k of a triangle leads from its corner k
+    to the next. `cells` (t,) are the numbers of the convex cells, each of one or more triangles,
+    that triangles belong to.
     """
 
     xy: FloatArray
     triangles: IntArray
     cells: IntArray
+    level_starts: IntArray
 
     def __len__(self) -> int:
         return len(self.triangles)
@@ -50,16 +53,22 @@ class Mesh:
         return np.where(across == OUTSIDE, OUTSIDE, across // 3), across % 3
 
     @cached_property
-    def tree(self) -> STRtree:
-        outlines = self.xy[self.triangles]
-        return STRtree(np.array(shapely.polygons(outlines), dtype=object))
+    def grid(self) -> Grid:
+        return build_grid(self.xy[self.triangles], self.level_starts)
 
-    def locate(self, xy: FloatArray) -> IntArray:
-        """Return a triangle that contains each position (n, 2), or OUTSIDE."""
-        positions, triangles = self.tree.query(shapely.points(xy), predicate="intersects")
+    def locate(self, xy: FloatArray, levels: IntArray | int = 0) -> IntArray:
+        """Return a triangle that contains each position (n, 2) on its level, or OUTSIDE."""
+        levels = np.broadcast_to(levels, len(xy))
+        positions, triangles = self.grid.find_candidates(xy, levels)
+        corners = self.xy.take(self.triangles.take(triangles, axis=0), axis=0)
+        inside = np.flatnonzero(are_inside(corners, xy.take(positions, axis=0)))
         located = np.full(len(xy), OUTSIDE, dtype=np.int64)
-        located[positions] = triangles
+        located[positions[inside]] = triangles[inside]
         return located
+
+    def locate_cells(self, xy: FloatArray, levels: IntArray | int = 0) -> IntArray:
+        """Return the cell of each position (n, 2), which must be inside."""
+        return self.cells[self.locate(xy, levels)]
 
     @property
     def cell_count(self) -> int:
@@ -77,8 +86,22 @@ def triangulate(area: Polygonal) -> Mesh:
     triangles = shapely.get_parts(triangles)
     corners = shapely.get_coordinates(shapely.orient_polygons(triangles)).reshape(-1, 4, 2)[:, :3]
     xy, indexes = np.unique(corners.reshape(-1, 2), axis=0, return_inverse=True)
-    mesh = Mesh(xy, indexes.reshape(-1, 3), np.arange(len(indexes.reshape(-1, 3))))
+    corners_of = indexes.reshape(-1, 3)
+    count = len(corners_of)
+    mesh = Mesh(xy, corners_of, np.arange(count), np.array([0, count]))
     return replace(mesh, cells=merge_triangles(mesh))
+
+
+def join_meshes(meshes: Sequence[Mesh]) -> Mesh:
+    """Return the levels of some meshes in their order."""
+    corners = np.cumsum([0, *(len(mesh.xy) for mesh in meshes)])
+    cells = np.cumsum([0, *(mesh.cell_count for mesh in meshes)])
+    return Mesh(
+        np.concatenate([mesh.xy for mesh in meshes]),
+        shift_and_join([mesh.triangles for mesh in meshes], corners),
+        shift_and_join([mesh.cells for mesh in meshes], cells),
+        join_starts([mesh.level_starts for mesh in meshes]),
+    )
 
 
 def merge_triangles(mesh: Mesh) -> IntArray:
@@ -126,8 +149,3 @@ def grow(area: Polygonal) -> Polygonal:
     """Return the area in which lines of sight stay."""
     # Round joins would add vertices at each corner, and so make everything slower.
     return area.buffer(SIGHT_TOLERANCE_FEET, join_style="mitre")
-
-
-def are_clear(sight_area: Polygonal, starts: FloatArray, ends: FloatArray) -> BoolArray:
-    """Return whether each segment, from (n, 2) to (n, 2), stays within a prepared area."""
-    return np.asarray(shapely.covers(sight_area, shapely.linestrings(np.stack((starts, ends), 1))))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import shapely
 
 from routing.arrays import FloatArray, IntArray
 from routing.costing import Costing, TravelMode
-from routing.network.corners import find_corners
-from routing.network.labels import Labels, build_labels
-from routing.network.mesh import Mesh, grow, triangulate
+from routing.network.levels import Levels, build_level, join_levels
 from routing.network.portals import (
     Link,
     Portal,
@@ -24,22 +21,9 @@ from routing.network.portals import (
     list_links,
     portals_on_level,
 )
-from routing.network.stops import Stops, attach, join_stops, stops_outside
-from routing.network.views import (
-    Views,
-    all_round,
-    join_sectors,
-    spread_views,
-    tangent_sectors,
-)
-from routing.network.walk_graph import WalkGraph, build_walk_graph
+from routing.network.stops import Stops, attach
 from routing.plan import ConnectorKind, Plan, PlanLocation, Polygonal
 from routing.space.walkable import WalkableLevel
-
-MAX_LABELLED_VERTICES = 4_000
-"""Levels with more vertices get no labels, which take memory by the square of them to compute;
-walks there are searched instead.
-"""
 
 
 class ConnectorInfo(NamedTuple):
@@ -51,50 +35,17 @@ class ConnectorInfo(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LevelNetwork:
-    """One level: its walkable area, and the graph over its vertices.
-
-    Vertices are the corners of the area, followed by the portals on the level, which have the
-    indexes `portal_indexes` (p,) in the network. `views` are what the vertices see. `portal_feet`
-    (p, n) are the walks from portals to vertices. `labels` are None if there are too many vertices.
-    """
-
-    id: str
-    ordinal: float
-    walkable_area: Polygonal
-    rooms: tuple[Polygonal, ...]
-    mesh: Mesh
-    views: Views
-    graph: WalkGraph
-    portal_indexes: IntArray
-    portal_feet: FloatArray
-    labels: Labels | None
-
-    @property
-    def xy(self) -> FloatArray:
-        """The positions of the vertices (n, 2)."""
-        return self.views.xy
-
-    @property
-    def first_portal(self) -> int:
-        """The vertex of the level's first portal."""
-        return len(self.xy) - len(self.portal_indexes)
-
-    @cached_property
-    def sight_area(self) -> Polygonal:
-        """The area in which lines of sight stay."""
-        area = grow(self.walkable_area)
-        shapely.prepare(area)
-        return area
-
-
-@dataclass(frozen=True)
 class Network:
-    """A map in one travel mode. Indexes of levels, portals and locations refer to its tuples."""
+    """A map in one travel mode. Indexes of portals and locations refer to its tuples.
+
+    Its levels are those with the `level_numbers` (l,) among `levels`, in the order of the plan;
+    the networks of a map share those in which they do not differ.
+    """
 
     mode: TravelMode
     costing: Costing
-    levels: tuple[LevelNetwork, ...]
+    levels: Levels
+    level_numbers: IntArray
     portals: tuple[Portal, ...]
     links: tuple[Link, ...]
     connectors: tuple[ConnectorInfo, ...]
@@ -108,7 +59,8 @@ class Network:
 
     @cached_property
     def level_index(self) -> dict[str, int]:
-        return {level.id: index for index, level in enumerate(self.levels)}
+        """The numbers of levels by id."""
+        return {self.levels.ids[number]: number for number in self.level_numbers.tolist()}
 
     @cached_property
     def location_index(self) -> dict[str, int]:
@@ -120,11 +72,9 @@ class Network:
         attached = np.flatnonzero(self.locations.are_attached).tolist()
         return frozenset(self.location_ids[index] for index in attached)
 
-    def attach(self, level: int, xy: FloatArray) -> Stops:
-        """Return stops at positions (n, 2) of a level."""
-        own = self.levels[level]
-        within_feet = self.costing.attach_feet
-        return attach(level, own.mesh, own.walkable_area, own.rooms, xy, within_feet)
+    def attach(self, levels: IntArray, xy: FloatArray) -> Stops:
+        """Return stops at positions (n, 2) on levels (n,), by number."""
+        return attach(self.levels, levels, xy, self.costing.attach_feet)
 
 
 def build_network(
@@ -136,58 +86,68 @@ def build_network(
 ) -> Network:
     """Return the network of a repaired plan over its walkable levels, in the plan's order.
 
-    Given the network on `foot`, levels where `mode` passes all doors are reused from it.
+    Given the network on `foot`, its levels come first among those of the network, which has levels
+    of its own only where `mode` does not pass all doors.
     """
     areas = [level.walkable_area(level.passable_openings(mode, costing)) for level in walkable]
     portals = find_portals(plan, walkable, areas, costing)
     ordinals = [level.ordinal for level in plan.levels]
     links = list_links(portals, plan.connectors, ordinals, mode, costing)
+    parts = [] if foot is None else [foot.levels]
+    numbers = [] if foot is None else foot.level_numbers.tolist()
     # Portals depend on the walkable area. With other portals, the indexes in its levels are wrong.
-    reusable = foot if foot is not None and foot.portals == tuple(portals) else None
-    levels: list[LevelNetwork] = []
+    shares_levels = foot is not None and foot.portals == tuple(portals)
+    count = sum(map(len, parts))
     for index, (level, area) in enumerate(zip(walkable, areas, strict=True)):
-        if reusable is not None and level.are_all_passable(mode, costing):
-            levels.append(reusable.levels[index])
-        else:
-            levels.append(build_level_network(index, level, area, portals))
-    portal_paths = compute_portal_paths(levels, portals, links, costing.feet_per_second(mode))
-    network = Network(
+        if not shares_levels or not level.are_all_passable(mode, costing):
+            rooms = [room.polygon for room in level.floor.rooms]
+            drawn = level.level
+            on_level = portals_on_level(portals, index)
+            parts.append(build_level(drawn.id, drawn.ordinal, area, rooms, *on_level))
+            numbers[index : index + 1] = [count]
+            count += 1
+    levels, level_numbers = join_levels(parts), np.array(numbers, dtype=np.int64)
+    speed = costing.feet_per_second(mode)
+    return Network(
         mode,
         costing,
-        tuple(levels),
+        levels,
+        level_numbers,
         tuple(portals),
         tuple(links),
         tuple(ConnectorInfo(c.id, c.kind, c.name) for c in plan.connectors),
         tuple(location.id for location in plan.locations),
-        stops_outside(np.empty(0, dtype=np.int64), np.empty((0, 2))),
-        portal_paths,
+        attach_locations(levels, level_numbers, plan.locations, costing.attach_feet),
+        compute_portal_paths(levels, level_numbers, portals, links, speed),
     )
-    return replace(network, locations=attach_locations(network, plan.locations))
 
 
-def attach_locations(network: Network, locations: Sequence[PlanLocation]) -> Stops:
+def attach_locations(
+    levels: Levels,
+    level_numbers: IntArray,
+    locations: Sequence[PlanLocation],
+    within_feet: float,
+) -> Stops:
     """Return the stops of locations, in their order."""
-    if not locations:
-        return network.locations
+    numbers = {levels.ids[number]: number for number in level_numbers.tolist()}
+    own = np.array([numbers[location.level_id] for location in locations], dtype=np.int64)
     xy = np.array([(location.x, location.y) for location in locations], dtype=np.float64)
-    levels = np.array([network.level_index[location.level_id] for location in locations])
-    parts = [np.flatnonzero(levels == level) for level in range(len(network.levels))]
-    stops = [network.attach(level, xy[own]) for level, own in enumerate(parts)]
-    return join_stops(stops).take(np.argsort(np.concatenate(parts)))
+    return attach(levels, own, xy.reshape(-1, 2), within_feet)
 
 
 def compute_portal_paths(
-    levels: Sequence[LevelNetwork],
+    levels: Levels,
+    level_numbers: IntArray,
     portals: Sequence[Portal],
     links: Sequence[Link],
     feet_per_second: float,
 ) -> PortalPaths:
     """Return the fastest paths between all portals."""
     walks_feet = np.full((len(portals), len(portals)), np.inf)
-    for level in levels:
-        walks_feet[np.ix_(level.portal_indexes, level.portal_indexes)] = level.portal_feet[
-            :, level.first_portal :
-        ]
+    for level in level_numbers.tolist():
+        vertices = levels.portal_vertices(level)
+        own = levels.portals[level, : len(vertices)]
+        walks_feet[np.ix_(own, own)] = levels.portal_feet[: len(own), vertices]
     return floyd_warshall(walks_feet, links, feet_per_second)
 
 
@@ -205,31 +165,3 @@ def find_portals(
             if entry is not None:
                 portals.append(Portal(index, connector_index, *entry))
     return portals
-
-
-def build_level_network(
-    index: int, level: WalkableLevel, walkable_area: Polygonal, portals: Sequence[Portal]
-) -> LevelNetwork:
-    """Return level number `index`."""
-    portal_indexes, portal_xy = portals_on_level(portals, index)
-    rooms = tuple(room.polygon for room in level.floor.rooms)
-    mesh, corners = triangulate(walkable_area), find_corners(walkable_area)
-    xy = np.concatenate((corners.xy, portal_xy))
-    sectors = join_sectors(tangent_sectors(corners), all_round(np.arange(len(corners), len(xy))))
-    views = spread_views(mesh, xy, sectors)
-    graph = build_walk_graph(mesh, views, corners)
-    labels = None
-    if len(xy) <= MAX_LABELLED_VERTICES:
-        labels = build_labels(graph)
-    return LevelNetwork(
-        level.level.id,
-        level.level.ordinal,
-        walkable_area,
-        rooms,
-        mesh,
-        views,
-        graph,
-        portal_indexes,
-        graph.distances(np.arange(len(corners), len(xy))),
-        labels,
-    )

@@ -10,13 +10,16 @@ from shapely import Point
 from shapely.ops import nearest_points
 
 from routing.arrays import BoolArray, FloatArray, IntArray
-from routing.network.mesh import OUTSIDE, Mesh
+from routing.network.levels import Levels
+from routing.network.locator import OUTSIDE
 from routing.plan import Polygonal
+
+UNKNOWN_LEVEL = -1
 
 
 @dataclass(frozen=True)
 class Stops:
-    """Positions `xy` (n, 2) on `levels` (n,) of a network, by index.
+    """Positions `xy` (n, 2) on `levels` (n,), by number, or on UNKNOWN_LEVEL.
 
     Each joins the walkable area at `near` (n, 2), `offset_feet` (n,) away, in a triangle of the
     level's mesh. The triangle is OUTSIDE if nothing walkable is near.
@@ -62,31 +65,31 @@ def stops_outside(levels: IntArray, xy: FloatArray) -> Stops:
     return Stops(levels, xy, xy, np.zeros(len(xy)), outside)
 
 
-def attach(
-    level: int,
-    mesh: Mesh,
-    walkable_area: Polygonal,
-    rooms: Sequence[Polygonal],
-    xy: FloatArray,
-    within_feet: float,
-) -> Stops:
-    """Return stops at positions (n, 2) of a level, joined to the walkable area.
+def attach(levels: Levels, numbers: IntArray, xy: FloatArray, within_feet: float) -> Stops:
+    """Return stops at positions (n, 2) of levels (n,), joined to the walkable area.
 
     Those outside join its nearest point. A position in a room joins that room's floor, even if
-    other floor is nearer through a wall. Nothing that is farther than `within_feet` is near.
+    other floor is nearer through a wall. Nothing that is farther than `within_feet` is near, and
+    neither is anything on UNKNOWN_LEVEL.
     """
-    stops = replace(stops_outside(np.full(len(xy), level), xy), triangles=mesh.locate(xy))
-    beside = np.flatnonzero(~stops.are_attached)
+    known = numbers != UNKNOWN_LEVEL
+    stops = stops_outside(numbers, xy)
+    if not known.any():
+        return stops
+    stops.triangles[known] = levels.mesh.locate(xy[known], numbers[known])
+    beside = np.flatnonzero(~stops.are_attached & known)
     if not len(beside):
         return stops
-    near, offset_feet = xy.copy(), stops.offset_feet
-    for index in beside:
-        point = Point(xy[index])
-        nearest = _find_nearest(walkable_area, rooms, point, within_feet)
-        if nearest is not None:
-            near[index] = nearest.x, nearest.y
-            offset_feet[index] = nearest.distance(point)
-    return replace(stops, near=near, triangles=mesh.locate(near))
+    near = xy.copy()
+    for level in np.unique(numbers[beside]).tolist():
+        area, rooms = levels.walkable_area(level), levels.rooms.unpack(level)
+        for index in beside[numbers[beside] == level].tolist():
+            nearest = _find_nearest(area, rooms, Point(xy[index]), within_feet)
+            if nearest is not None:
+                near[index] = nearest.x, nearest.y
+                stops.offset_feet[index] = nearest.distance(Point(xy[index]))
+    stops.triangles[beside] = levels.mesh.locate(near[beside], numbers[beside])
+    return replace(stops, near=near)
 
 
 def _find_nearest(

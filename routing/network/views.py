@@ -9,6 +9,7 @@ tested later. All views spread together, one triangle further at each step.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +17,9 @@ import numpy as np
 
 from routing.arrays import BoolArray, FloatArray, IntArray
 from routing.network.corners import Corners, cross
-from routing.network.mesh import OUTSIDE, Mesh
+from routing.network.locator import OUTSIDE
+from routing.network.mesh import Mesh
+from routing.network.ranges import expand_ranges, join_starts, shift_and_join
 
 SECTOR_SLACK_RADIANS = 1e-3
 """Sectors are wider by this; lines at their sides are tangent within a tolerance."""
@@ -44,6 +47,12 @@ class Sights(NamedTuple):
     starts: IntArray
     vertices: IntArray
     feet: FloatArray
+
+    def of_points(self, points: slice) -> Sights:
+        """Return the pairs of consecutive points, numbered from the first of them."""
+        starts = self.starts[points.start : points.stop + 1]
+        own = slice(starts[0], starts[-1])
+        return Sights(starts - starts[0], self.vertices[own], self.feet[own])
 
 
 class Frontier(NamedTuple):
@@ -78,22 +87,16 @@ class Views:
         """Return the origins that see positions (m, 2) inside these `cells` (m,)."""
         begin, end = self.starts[:-1][cells], self.starts[1:][cells]
         points, entries = expand_ranges(begin, end)
-        origins = self.origins[entries]
-        at = self.xy[origins]
-        lines = xy[points] - at
-        seen = cross(self.limits[self.right[entries]] - at, lines) >= 0
-        seen &= cross(self.limits[self.left[entries]] - at, lines) <= 0
-        lines = lines[seen]
-        starts = points[seen].searchsorted(np.arange(len(xy) + 1))
-        return Sights(starts, origins[seen], np.hypot(lines[:, 0], lines[:, 1]))
-
-
-def expand_ranges(begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
-    """Return all members of the ranges from `begin` to before `end`, and which range each is of."""
-    counts = end - begin
-    ranges = np.repeat(np.arange(len(counts)), counts)
-    shifts = np.repeat(begin - (np.cumsum(counts) - counts), counts)
-    return ranges, np.arange(len(ranges)) + shifts
+        # `take` copies pairs of numbers several times faster than an index in brackets.
+        origins = self.origins.take(entries)
+        at = self.xy.take(origins, axis=0)
+        lines = xy.take(points, axis=0) - at
+        right = self.limits.take(self.right.take(entries), axis=0) - at
+        left = self.limits.take(self.left.take(entries), axis=0) - at
+        seen = np.flatnonzero((cross(right, lines) >= 0) & (cross(left, lines) <= 0))
+        lines = lines.take(seen, axis=0)
+        starts = points.take(seen).searchsorted(np.arange(len(xy) + 1))
+        return Sights(starts, origins.take(seen), np.hypot(lines[:, 0], lines[:, 1]))
 
 
 def tangent_sectors(corners: Corners) -> Sectors:
@@ -128,11 +131,25 @@ def join_sectors(*sectors: Sectors) -> Sectors:
     return Sectors(*(np.concatenate(columns) for columns in zip(*sectors, strict=True)))
 
 
-def spread_views(mesh: Mesh, xy: FloatArray, sectors: Sectors) -> Views:
+def join_views(parts: Sequence[Views]) -> Views:
+    """Return the views of the levels of joined meshes."""
+    vertices = np.cumsum([0, *(len(part.xy) for part in parts)])
+    limits = np.cumsum([0, *(len(part.limits) for part in parts)])
+    return Views(
+        np.concatenate([part.xy for part in parts]),
+        np.concatenate([part.limits for part in parts]),
+        join_starts([part.starts for part in parts]),
+        shift_and_join([part.origins for part in parts], vertices),
+        shift_and_join([part.right for part in parts], limits),
+        shift_and_join([part.left for part in parts], limits),
+    )
+
+
+def spread_views(mesh: Mesh, xy: FloatArray, sectors: Sectors, levels: IntArray | int = 0) -> Views:
     """Return the views of origins at `xy` (n, 2), which lie inside the mesh, in their sectors."""
     at = xy[sectors.origins]
     limits = np.concatenate((mesh.xy, xy, at + sectors.right, at + sectors.left))
-    located = mesh.locate(xy)
+    located = mesh.locate(xy, levels)
     no_limit = np.arange(len(xy)) + len(mesh.xy)
     # An origin's own cell is in sight on all sides. A limit at the origin itself has no direction
     # and limits nothing.
@@ -148,7 +165,10 @@ def spread_views(mesh: Mesh, xy: FloatArray, sectors: Sectors) -> Views:
     order = np.argsort(cells, kind="stable")
     entries = Frontier(*(column[order] for column in entries))
     starts = cells[order].searchsorted(np.arange(mesh.cell_count + 1))
-    return Views(xy, limits, starts, entries.origins, entries.right, entries.left)
+    # Most corners of the mesh limit no view.
+    used, ends = np.unique(np.concatenate((entries.right, entries.left)), return_inverse=True)
+    right, left = ends[: len(cells)], ends[len(cells) :]
+    return Views(xy, limits[used], starts, entries.origins, right, left)
 
 
 def _enter_cells(mesh: Mesh, frontier: Frontier) -> BoolArray:

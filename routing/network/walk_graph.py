@@ -1,4 +1,4 @@
-"""The graph of straight walks between the vertices of one level, and shortest paths in it.
+"""The graph of straight walks between vertices, and shortest paths in it.
 
 The only module that uses igraph. The graph is undirected and weighted in feet.
 """
@@ -81,14 +81,14 @@ class WalkGraph:
         return [int(vertex) for vertex in path]
 
 
-def build_walk_graph(mesh: Mesh, views: Views, corners: Corners) -> WalkGraph:
+def build_edges(mesh: Mesh, views: Views, corners: Corners) -> Edges:
     """Return the reduced visibility graph of the origins of views; corners come first.
 
     A segment of a shortest path is tangent to the walls at both its ends. Segments that are not are
     left out, and so are those that lead straight through another vertex, if both halves are edges
     themselves. So the graph holds a shortest path between any two vertices.
     """
-    sights = views.sights(views.xy, mesh.cells[mesh.locate(views.xy)])
+    sights = views.sights(views.xy, mesh.locate_cells(views.xy))
     count = len(views.xy)
     points = np.repeat(np.arange(count), np.diff(sights.starts))
     pairs = np.unique(
@@ -101,7 +101,7 @@ def build_walk_graph(mesh: Mesh, views: Views, corners: Corners) -> WalkGraph:
         at_corner = np.flatnonzero(ends < len(corners))
         needed[at_corner] &= corners.are_tangent(ends[at_corner], lines[at_corner])
     edges = Edges(first, second, np.hypot(lines[:, 0], lines[:, 1])).take(needed)
-    return WalkGraph(count, drop_compound_edges(views.xy, edges))
+    return drop_compound_edges(views.xy, edges)
 
 
 def drop_compound_edges(xy: FloatArray, edges: Edges) -> Edges:

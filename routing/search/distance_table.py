@@ -77,7 +77,7 @@ def build_distance_table(network: Network) -> DistanceTable:
     feet = np.full((count, count), np.nan)
     seconds = feet.copy()
     # One pair of levels at a time limits memory.
-    parts = [np.flatnonzero(stops.levels == level) for level in range(len(network.levels))]
+    parts = [np.flatnonzero(stops.levels == level) for level in network.level_numbers]
     blocks = [(own, approach_portals(network, stops.take(own))) for own in parts]
     for rows, starts in blocks:
         for columns, ends in blocks:

@@ -7,7 +7,7 @@ the walks on each level that has both sources and targets, and two minima over p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,13 +40,14 @@ class PortalApproach(NamedTuple):
 
 @dataclass(frozen=True)
 class Approaches:
-    """Stops, those on the walkable area placed on their levels, and walks to all portals (n, p).
+    """Stops, and the walks from them to all portals (n, p).
 
-    `levels` has the indexes of a level's stops, and these stops.
+    Those with the indexes `attached` are `placed` on the walkable area.
     """
 
     stops: Stops
-    levels: Mapping[int, tuple[IntArray, PlacedStops]]
+    attached: IntArray
+    placed: PlacedStops
     portal_feet: FloatArray
 
 
@@ -62,23 +63,21 @@ def compute_matrix(
 
 def approach_portals(network: Network, stops: Stops) -> Approaches:
     """Place stops on their levels, and measure the walks to the portals there."""
-    levels: dict[int, tuple[IntArray, PlacedStops]] = {}
-    portal_feet = np.full((len(stops), len(network.portals)), np.inf)
-    attached = stops.are_attached
-    for number in np.unique(stops.levels[attached]).tolist():
-        level, own = network.levels[number], np.flatnonzero((stops.levels == number) & attached)
-        placed = place_stops(level, stops.take(own))
-        levels[number] = own, placed
-        portal_feet[own[:, None], level.portal_indexes] = measure_portal_walks(level, placed)
-    return Approaches(stops, levels, portal_feet)
+    by_level = np.argsort(stops.levels, kind="stable")
+    attached = by_level[stops.are_attached[by_level]]
+    placed = place_stops(network.levels, stops.take(attached))
+    # Levels with fewer portals than others have NO_PORTAL, which is the last column.
+    portal_feet = np.full((len(stops), len(network.portals) + 1), np.inf)
+    portals = network.levels.portals[placed.levels]
+    portal_feet[attached[:, None], portals] = measure_portal_walks(network.levels, placed)
+    return Approaches(stops, attached, placed, portal_feet[:, :-1])
 
 
 def measure_routes(network: Network, starts: Approaches, ends: Approaches) -> TravelMatrix:
     """Return the matrix of stops."""
     feet = np.full((len(starts.stops), len(ends.stops)), np.inf)
-    for number in starts.levels.keys() & ends.levels.keys():
-        (rows, start_stops), (columns, end_stops) = starts.levels[number], ends.levels[number]
-        feet[np.ix_(rows, columns)] = measure_walks(network.levels[number], start_stops, end_stops)
+    walks = measure_walks(network.levels, starts.placed, ends.placed)
+    feet[np.ix_(starts.attached, ends.attached)] = walks
     seconds = feet / network.feet_per_second
     relax_through_portals(
         network,

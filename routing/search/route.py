@@ -10,6 +10,7 @@ import numpy as np
 from shapely import LineString
 
 from routing.arrays import FloatArray, IntArray
+from routing.network.levels import NO_PORTAL
 from routing.network.network import Network
 from routing.network.stops import Stops
 from routing.plan import ConnectorKind
@@ -72,7 +73,7 @@ def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> Co
         return None
     level, (x, y) = int(start.levels[0]), start.xy[0].tolist()
     if find_coinciding(start, end)[0, 0]:
-        return ComputedRoute((WalkLeg(network.levels[level].id, ((x, y),), 0.0, 0.0),))
+        return ComputedRoute((WalkLeg(network.levels.ids[level], ((x, y),), 0.0, 0.0),))
     walk_feet = np.inf
     if level == end.levels[0]:
         walk_feet = direct_walk_feet(network, start, end)
@@ -89,8 +90,8 @@ def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> Co
 
 def direct_walk_feet(network: Network, start: Stops, end: Stops) -> float:
     """Return the shortest walk between two stops of one level that stays on it, or inf."""
-    level = network.levels[start.levels[0]]
-    return float(measure_walks(level, place_stops(level, start), place_stops(level, end))[0, 0])
+    levels = network.levels
+    return float(measure_walks(levels, place_stops(levels, start), place_stops(levels, end))[0, 0])
 
 
 def fastest_portals(network: Network, start: Stops, end: Stops) -> tuple[tuple[int, int], float]:
@@ -107,8 +108,9 @@ def fastest_portals(network: Network, start: Stops, end: Stops) -> tuple[tuple[i
 
 def portal_distances(network: Network, stop: Stops) -> tuple[IntArray, FloatArray]:
     """Return the portals of the stop's level and the walks to them in feet."""
-    level = network.levels[stop.levels[0]]
-    return level.portal_indexes, measure_portal_walks(level, place_stops(level, stop))[0]
+    portals = network.levels.portals[stop.levels[0]]
+    walks = measure_portal_walks(network.levels, place_stops(network.levels, stop))[0]
+    return portals[portals != NO_PORTAL], walks[portals != NO_PORTAL]
 
 
 def legs_through_portals(
@@ -124,7 +126,7 @@ def legs_through_portals(
 def portal_stop(network: Network, portal: int) -> Stops:
     """Return a portal, given by index, as a stop."""
     level, _, x, y = network.portals[portal]
-    return network.attach(level, np.array([(x, y)]))
+    return network.attach(network.level_numbers[[level]], np.array([(x, y)]))
 
 
 def leg_between_portals(network: Network, one: int, other: int) -> Leg:
@@ -133,7 +135,8 @@ def leg_between_portals(network: Network, one: int, other: int) -> Leg:
     if start.level == end.level:
         return build_walk_leg(network, portal_stop(network, one), portal_stop(network, other))
     connector = network.connectors[start.connector]
-    levels = network.levels[start.level].id, network.levels[end.level].id
+    from_level, to_level = network.level_numbers[[start.level, end.level]].tolist()
+    levels = network.levels.ids[from_level], network.levels.ids[to_level]
     portal_paths = network.portal_paths
     feet, seconds = float(portal_paths.feet[one, other]), float(portal_paths.seconds[one, other])
     return ConnectorLeg(connector.id, connector.kind, connector.name, *levels, feet, seconds)
@@ -141,13 +144,14 @@ def leg_between_portals(network: Network, one: int, other: int) -> Leg:
 
 def build_walk_leg(network: Network, start: Stops, end: Stops) -> WalkLeg:
     """Return the shortest walk between two stops of one level; there must be one."""
-    level = network.levels[start.levels[0]]
-    bends = trace_walk(level, place_stops(level, start), place_stops(level, end))
+    levels = network.levels
+    bends = trace_walk(levels, place_stops(levels, start), place_stops(levels, end))
     line = np.concatenate((start.xy, bends, end.xy)).tolist()
     # Its length is taken before it is simplified, so that it equals the matrix's.
     path = LineString(line)
     points = [(x, y) for x, y in path.simplify(STRAIGHT_TOLERANCE_FEET).coords]
-    return WalkLeg(level.id, tuple(points), path.length, path.length / network.feet_per_second)
+    level_id = levels.ids[start.levels[0]]
+    return WalkLeg(level_id, tuple(points), path.length, path.length / network.feet_per_second)
 
 
 def merge_walks(legs: list[Leg]) -> list[Leg]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from routing.errors import WaypointError
 from routing.network.network import Network
-from routing.network.stops import Stops, join_stops, stops_outside
+from routing.network.stops import UNKNOWN_LEVEL, Stops, join_stops
 
 
 class Position(NamedTuple):
@@ -24,11 +24,8 @@ WaypointRef: TypeAlias = str | Position
 """The id of a location, or a position."""
 
 
-UNKNOWN_LEVEL = -1
-
-
 def find_stops(network: Network, waypoints: Sequence[WaypointRef]) -> Stops:
-    """Return the stops of waypoints; those of an unknown level have the index UNKNOWN_LEVEL.
+    """Return the stops of waypoints; those of an unknown level are on UNKNOWN_LEVEL.
 
     Raises WaypointError for an unknown location, or a position that is not finite.
     """
@@ -58,17 +55,5 @@ def place_positions(network: Network, positions: Sequence[Position]) -> Stops:
     for x, y in xy[~np.isfinite(xy).all(axis=1)]:
         raise WaypointError(f"({x}, {y}) is not a position; give finite numbers, in feet.")
     index = network.level_index
-    levels = np.array([index.get(position.level_id, UNKNOWN_LEVEL) for position in positions])
-    # Positions on an unknown level stay outside.
-    parts = [(level, np.flatnonzero(levels == level)) for level in sorted({*levels.tolist()})]
-    stops = [
-        stops_outside(levels[own], xy[own])
-        if level == UNKNOWN_LEVEL
-        else network.attach(level, xy[own])
-        for level, own in parts
-    ]
-    if len(stops) == 1:
-        return stops[0]
-    if not stops:
-        return stops_outside(levels.astype(np.int64), xy)
-    return join_stops(stops).take(np.argsort(np.concatenate([own for _, own in parts])))
+    levels = [index.get(position.level_id, UNKNOWN_LEVEL) for position in positions]
+    return network.attach(np.array(levels, dtype=np.int64), xy)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from shapely import Polygon, box
 from shapely.affinity import rotate, translate
 
+from routing.network.mesh import grow
 from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Polygonal, Space, SpaceKind
 from routing.space.plan_repair import extract_polygons, make_valid, to_polygonal
 from tests.routing.random_plans import moved, turned
@@ -150,3 +151,10 @@ def places_in(area: Polygonal, count: int) -> tuple[Floats, Floats]:
         np.concatenate((inside, at_corners, on_walls[clear])),
         np.concatenate((inside, at_corners, beside[clear])),
     )
+
+
+def are_clear(area: Polygonal, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
+    """Whether straight lines, from (n, 2) to (n, 2), stay in an area or within a hair of it."""
+    sight_area = grow(area)
+    shapely.prepare(sight_area)
+    return np.asarray(shapely.covers(sight_area, shapely.linestrings(np.stack((starts, ends), 1))))

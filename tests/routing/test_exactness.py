@@ -15,7 +15,7 @@ from routing.costing import TravelMode
 from routing.network.corners import find_corners
 from routing.network.mesh import triangulate
 from routing.network.views import all_round, join_sectors, spread_views, tangent_sectors
-from routing.network.walk_graph import build_walk_graph
+from routing.network.walk_graph import WalkGraph, build_edges
 from routing.plan import Polygonal
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.router import Position, Router
@@ -35,7 +35,8 @@ def walk_feet(area: Polygonal, places: Floats) -> Floats:
     ids = np.arange(count, count + len(places))
     mesh, xy = triangulate(area), np.concatenate((corners.xy, places))
     views = spread_views(mesh, xy, join_sectors(tangent_sectors(corners), all_round(ids)))
-    return build_walk_graph(mesh, views, corners).distances(ids)[:, ids]
+    graph = WalkGraph(len(views.xy), build_edges(mesh, views, corners))
+    return graph.distances(ids)[:, ids]
 
 
 def assert_exact(found: Floats, area: Polygonal, places: Floats) -> None:
@@ -69,7 +70,7 @@ def test_walks_on_a_plan_are_exact(walls: Walls, jitter_feet: float) -> None:
 
 def check_plan(processed: ProcessedPlan) -> None:
     """The table, sums over hubs and routes, between the plan's own locations."""
-    area = processed.networks[TravelMode.FOOT].levels[0].walkable_area
+    area = processed.networks[TravelMode.FOOT].levels.walkable_area(0)
     places = np.array([(place.x, place.y) for place in processed.plan.locations])
     positions = [Position("0", *at) for at in places.tolist()]
     ids = [place.id for place in processed.plan.locations]

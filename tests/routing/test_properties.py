@@ -110,11 +110,11 @@ def test_a_plan_of_twice_the_size_has_twice_the_distances(plan: Plan, factor: fl
 def test_walks_are_the_exact_geodesics_of_the_walkable_space(plan: Plan) -> None:
     processed = process_plan(plan)
     network = processed.networks[TravelMode.FOOT]
-    level = network.levels[0]
+    levels = network.levels
     stops = network.locations.take(np.flatnonzero(network.locations.are_attached))
-    exact = geodesic_feet(level.walkable_area, [(x, y) for x, y in stops.near.tolist()])
-    placed = place_stops(level, stops)
-    walks = measure_walks(level, placed, placed) - placed.offset_feet[:, None] - placed.offset_feet
+    exact = geodesic_feet(levels.walkable_area(0), [(x, y) for x, y in stops.near.tolist()])
+    placed = place_stops(levels, stops)
+    walks = measure_walks(levels, placed, placed) - placed.offset_feet[:, None] - placed.offset_feet
     np.testing.assert_allclose(walks, exact, atol=ROUNDING_FEET)
 
 

@@ -12,6 +12,7 @@ from shapely import Point, box
 
 from routing.costing import Costing, TravelMode
 from routing.network.corners import find_corners
+from routing.network.levels import NO_PORTAL
 from routing.network.network import ConnectorInfo, Network, build_network
 from routing.plan import (
     Connector,
@@ -49,26 +50,27 @@ def build(plan: Plan, mode: TravelMode, costing: Costing, foot: Network | None =
 
 
 def test_vertices_are_corners_then_portals() -> None:
-    level = FOOT.levels[0]
-    corners = find_corners(level.walkable_area)
-    assert level.first_portal == len(corners) > 0
-    np.testing.assert_array_equal(level.xy[: len(corners)], corners.xy)
-    portal = FOOT.portals[0]
-    assert level.xy[len(corners) :].tolist() == [[portal.x, portal.y]]
+    levels = FOOT.levels
+    for level, portal in enumerate(FOOT.portals):
+        corners, xy = find_corners(levels.walkable_area(level)), levels.xy[levels.vertices(level)]
+        assert len(corners) > 0
+        np.testing.assert_array_equal(xy, [*corners.xy, (portal.x, portal.y)])
 
 
 def test_walks_from_portals_are_those_of_the_graph() -> None:
-    for level in (*FOOT.levels, *WHEELCHAIR.levels):
-        feet = level.graph.distances(np.arange(len(level.xy)))
-        np.testing.assert_array_equal(level.portal_feet, feet[level.first_portal :])
-        assert level.labels is not None and len(level.labels) == len(level.xy)
+    levels = FOOT.levels
+    assert levels.are_labelled.all()
+    for level in range(len(levels)):
+        vertices, portals = levels.vertices(level), levels.portal_vertices(level)
+        feet = levels.graph.distances(portals)[:, vertices]
+        np.testing.assert_array_equal(levels.portal_feet[: len(portals), vertices], feet)
 
 
 def test_levels_portals_and_locations_are_numbered_as_in_the_plan() -> None:
     assert FOOT.level_index == {"0": 0, "1": 1}
     assert FOOT.location_index == {"A": 0, "B": 1, "C": 2}
     assert FOOT.locations.levels.tolist() == [0, 0, 1]
-    assert [level.portal_indexes.tolist() for level in FOOT.levels] == [[0], [1]]
+    assert FOOT.levels.portals[FOOT.level_numbers].tolist() == [[0], [1]]
     assert [(portal.level, portal.connector) for portal in FOOT.portals] == [(0, 0), (1, 0)]
     assert FOOT.connectors == (ConnectorInfo("e4,2", ConnectorKind.ELEVATOR, ""),)
 
@@ -109,13 +111,16 @@ def test_a_connector_has_a_portal_on_each_level_where_floor_is_near() -> None:
     network = process_plan(replace(plan, connectors=(lift,))).networks[TravelMode.FOOT]
     assert [portal.level for portal in network.portals] == [0, 2]
     assert [(link.start, link.end) for link in network.links] == [(0, 1), (1, 0)]
-    assert len(network.levels[1].portal_indexes) == 0
-    assert network.levels[1].portal_feet.shape == (0, network.levels[1].graph.vertex_count)
+    levels = network.levels
+    assert levels.portals.tolist() == [[0], [NO_PORTAL], [1]]
+    assert len(levels.portal_vertices(1)) == 0
+    assert np.isinf(levels.portal_feet[:, levels.vertices(1)]).all()
 
 
 def test_a_wheelchair_shares_the_levels_where_it_passes_every_door() -> None:
-    assert WHEELCHAIR.levels[0] is not FOOT.levels[0]
-    assert WHEELCHAIR.levels[1] is FOOT.levels[1]
+    assert WHEELCHAIR.levels is FOOT.levels
+    assert FOOT.level_numbers.tolist() == [0, 1]
+    assert WHEELCHAIR.level_numbers.tolist() == [2, 1]
     assert (WHEELCHAIR.mode, FOOT.mode) == (TravelMode.WHEELCHAIR, TravelMode.FOOT)
     assert WHEELCHAIR.feet_per_second < FOOT.feet_per_second
 
@@ -142,7 +147,8 @@ def test_no_level_is_shared_if_the_portals_differ() -> None:
     foot = build(plan, TravelMode.FOOT, costing)
     wheelchair = build(plan, TravelMode.WHEELCHAIR, costing, foot)
     assert (len(foot.portals), len(wheelchair.portals)) == (4, 3)
-    assert wheelchair.levels[1].portal_indexes.tolist() == [0, 2]
+    assert wheelchair.level_numbers.tolist() == [2, 3]
+    assert wheelchair.levels.portals[3].tolist() == [0, 2]
     assert compute_matrix(wheelchair, ["below"], ["above"]).feet[0, 0] == pytest.approx(25 + 25)
 
 

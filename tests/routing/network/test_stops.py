@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shapely import MultiPolygon, Polygon, box
 
-from routing.network.mesh import triangulate
+from routing.network.levels import build_level
 from routing.network.stops import Stops, attach, join_stops
 
 ROOMS = [box(0, 0, 20, 20), box(12, 12, 20, 20)]
@@ -16,7 +16,9 @@ FLOOR = MultiPolygon([ROOM_FLOOR, box(14, 14, 20, 20)])
 
 
 def join(floor: Polygon | MultiPolygon, *places: tuple[float, float]) -> Stops:
-    return attach(0, triangulate(floor), floor, ROOMS, np.array(places), within_feet=6)
+    no_portals = np.empty(0, dtype=np.int64), np.empty((0, 2))
+    levels = build_level("0", 0, floor, ROOMS, *no_portals)
+    return attach(levels, np.zeros(len(places), dtype=np.int64), np.array(places), within_feet=6)
 
 
 @pytest.mark.parametrize(

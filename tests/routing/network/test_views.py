@@ -7,16 +7,15 @@ import pytest
 from shapely import Polygon
 
 from routing.network.corners import cross, find_corners, normalize
-from routing.network.mesh import are_clear, grow, triangulate
+from routing.network.mesh import triangulate
 from routing.network.views import (
     SECTOR_SLACK_RADIANS,
     all_round,
-    expand_ranges,
     join_sectors,
     spread_views,
     tangent_sectors,
 )
-from tests.routing.hard_areas import WALLS, Walls, build_area, places_in
+from tests.routing.hard_areas import WALLS, Walls, are_clear, build_area, places_in
 
 FRAMES = ((0.0, 0.0), (17.3, 1234.567891234567), (45.0, 1e6))
 
@@ -28,10 +27,10 @@ def test_a_place_sees_what_a_straight_line_reaches(walls: Walls, jitter_feet: fl
         area = build_area(walls, jitter_feet, degrees, offset_feet)
         mesh, places = triangulate(area), places_in(area, 20)[0]
         views = spread_views(mesh, places, all_round(np.arange(len(places))))
-        sights = views.sights(places, mesh.cells[mesh.locate(places)])
+        sights = views.sights(places, mesh.locate_cells(places))
         points = np.repeat(np.arange(len(places)), np.diff(sights.starts))
         first, second = np.indices((len(places), len(places))).reshape(2, -1)
-        clear = are_clear(grow(area), places[first], places[second])
+        clear = are_clear(area, places[first], places[second])
         expected = set(zip(first[clear].tolist(), second[clear].tolist(), strict=True))
         assert set(zip(points.tolist(), sights.vertices.tolist(), strict=True)) == expected
         lines = places[points] - places[sights.vertices]
@@ -47,7 +46,7 @@ def test_corners_see_what_paths_around_them_lead_to_and_little_else(walls: Walls
     sights = views.sights(places, mesh.cells[located])
     point, corner = np.repeat(np.arange(len(places)), np.diff(sights.starts)), sights.vertices
     first, second = np.indices((len(places), len(corners))).reshape(2, -1)
-    clear = are_clear(grow(area), places[first], corners.xy[second])
+    clear = are_clear(area, places[first], corners.xy[second])
     clear &= corners.are_tangent(second, corners.xy[second] - places[first])
     seen = set(zip(point.tolist(), corner.tolist(), strict=True))
     assert seen >= set(zip(first[clear].tolist(), second[clear].tolist(), strict=True))
@@ -65,7 +64,7 @@ def test_the_end_of_a_thin_wall_sees_nearly_all_round() -> None:
     (tip,) = np.flatnonzero(corners.xy[:, 1] == 30)
     views = spread_views(mesh, corners.xy, tangent_sectors(corners))
     places = np.array([(1.0, 1.0), (39.0, 1.0), (1.0, 39.0), (39.0, 39.0), (18.0, 1.0)])
-    sights = views.sights(places, mesh.cells[mesh.locate(places)])
+    sights = views.sights(places, mesh.locate_cells(places))
     for place in range(len(places)):
         assert tip in sights.vertices[sights.starts[place] : sights.starts[place + 1]]
 
@@ -73,8 +72,3 @@ def test_the_end_of_a_thin_wall_sees_nearly_all_round() -> None:
 def test_sectors_are_joined_in_order() -> None:
     both = join_sectors(all_round(np.array([0])), all_round(np.array([1])))
     assert both.origins.tolist() == [0, 0, 0, 1, 1, 1]
-
-
-def test_ranges_are_expanded() -> None:
-    ranges, members = expand_ranges(np.array([4, 0, 7]), np.array([6, 0, 8]))
-    assert (ranges.tolist(), members.tolist()) == ([0, 0, 2], [4, 5, 7])

@@ -10,7 +10,7 @@ from routing.network.views import spread_views, tangent_sectors
 from routing.network.walk_graph import (
     Edges,
     WalkGraph,
-    build_walk_graph,
+    build_edges,
     drop_compound_edges,
     label_components,
 )
@@ -83,8 +83,8 @@ def test_without_compound_edges_the_distances_are_the_same() -> None:
     area = build_area(teeth, 0, 17.3, 0)
     corners, mesh = find_corners(area), triangulate(area)
     views = spread_views(mesh, corners.xy, tangent_sectors(corners))
-    graph = build_walk_graph(mesh, views, corners)
-    sights = views.sights(views.xy, mesh.cells[mesh.locate(views.xy)])
+    graph = WalkGraph(len(corners), build_edges(mesh, views, corners))
+    sights = views.sights(views.xy, mesh.locate_cells(views.xy))
     points = np.repeat(np.arange(len(corners)), np.diff(sights.starts))
     other = points != sights.vertices
     everything = Edges(points[other], sights.vertices[other], sights.feet[other])

@@ -31,13 +31,14 @@ def search_seconds(network: Network) -> NDArray[np.float64]:
     """Seconds between all locations, by a search over walks between them, and rides."""
     stops, count, portals = network.locations, len(network.locations), network.portals
     neighbours: list[list[tuple[int, float]]] = [[] for _ in range(count + len(portals))]
-    for index, level in enumerate(network.levels):
-        own = np.flatnonzero(stops.levels == index).tolist()
-        xy = np.concatenate((stops.near[own], level.xy[level.first_portal :])).tolist()
+    for level in network.level_numbers.tolist():
+        own = np.flatnonzero(stops.levels == level).tolist()
+        on_level = network.levels.portal_vertices(level)
+        xy = np.concatenate((stops.near[own], network.levels.xy[on_level])).tolist()
         offsets = np.zeros(len(xy))
         offsets[: len(own)] = stops.offset_feet[own]
-        walks = geodesic_feet(level.walkable_area, xy) + offsets[:, None] + offsets
-        vertices = [*own, *(level.portal_indexes + count).tolist()]
+        walks = geodesic_feet(network.levels.walkable_area(level), xy) + offsets[:, None] + offsets
+        vertices = [*own, *(network.levels.portals[level, : len(on_level)] + count).tolist()]
         for row, one in enumerate(vertices):
             for column, other in enumerate(vertices):
                 seconds = walks[row, column] / network.feet_per_second

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
-from routing.network import network as networks
-from routing.network.network import LevelNetwork, Network
+from routing.network import levels as levels_module
+from routing.network.labels import no_labels
+from routing.network.levels import Levels
+from routing.network.network import Network
 from routing.network.stops import Stops, join_stops
 from routing.plan import Plan
 from routing.processing import process_plan
@@ -45,48 +47,44 @@ def stops_at(network: Network, *waypoints: WaypointRef) -> Stops:
     return find_stops(network, waypoints)
 
 
-def geodesics(level: LevelNetwork, stops: Stops) -> NDArray[np.float64]:
-    return geodesic_feet(level.walkable_area, [(x, y) for x, y in stops.near.tolist()])
+def geodesics(levels: Levels, stops: Stops) -> NDArray[np.float64]:
+    return geodesic_feet(levels.walkable_area(0), [(x, y) for x, y in stops.near.tolist()])
 
 
-def without_labels(network: Network) -> LevelNetwork:
-    return replace(network.levels[0], labels=None)
+def without_labels(network: Network) -> Levels:
+    return replace(network.levels, labels=no_labels(len(network.levels.xy)))
 
 
 either_way = pytest.mark.parametrize(
-    "level", [PIECES.levels[0], without_labels(PIECES)], ids=["labels", "search"]
+    "levels", [PIECES.levels, without_labels(PIECES)], ids=["labels", "search"]
 )
 
 
-@pytest.mark.parametrize(
-    "level", [PIECES.levels[0], without_labels(PIECES)], ids=["labels", "search"]
-)
-def test_walks_on_a_floor_of_several_pieces_are_exact(level: LevelNetwork) -> None:
-    corner = Position("0", *level.xy[0])
-    portals = [Position("0", *xy) for xy in level.xy[level.first_portal :]]
+@either_way
+def test_walks_on_a_floor_of_several_pieces_are_exact(levels: Levels) -> None:
+    corner = Position("0", *levels.xy[0])
+    portals = [Position("0", *xy) for xy in levels.xy[levels.portal_vertices(0)]]
     inside = [Position("0", 22, 6), Position("0", 54, 9), Position("0", 33, 30)]
     stops = stops_at(PIECES, *IDS, *inside, corner, *portals)
-    placed = place_stops(level, stops)
-    walks = measure_walks(level, placed, placed) - stops.offset_feet[:, None] - stops.offset_feet
-    exact = geodesics(level, stops)
+    placed = place_stops(levels, stops)
+    walks = measure_walks(levels, placed, placed) - stops.offset_feet[:, None] - stops.offset_feet
+    exact = geodesics(levels, stops)
     assert np.isinf(exact).any() and np.isinf(walks).any()
     np.testing.assert_allclose(walks, exact, atol=1e-6)
-    to_portals = measure_portal_walks(level, placed) - stops.offset_feet[:, None]
+    to_portals = measure_portal_walks(levels, placed) - stops.offset_feet[:, None]
     np.testing.assert_allclose(to_portals, exact[:, -len(portals) :], atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "level", [PIECES.levels[0], without_labels(PIECES)], ids=["labels", "search"]
-)
-def test_the_line_of_a_walk_is_as_long_as_the_walk(level: LevelNetwork) -> None:
+@either_way
+def test_the_line_of_a_walk_is_as_long_as_the_walk(levels: Levels) -> None:
     stops = stops_at(PIECES, "A", "B", "C", Position("0", 54, 9))
-    placed = [place_stops(level, stops.take(np.array([index]))) for index in range(len(stops))]
+    placed = [place_stops(levels, stops.take(np.array([index]))) for index in range(len(stops))]
     for one in placed:
         for other in placed:
-            walk = measure_walks(level, one, other)[0, 0]
+            walk = measure_walks(levels, one, other)[0, 0]
             if np.isinf(walk):
                 continue
-            points = trace_walk(level, one, other)
+            points = trace_walk(levels, one, other)
             np.testing.assert_array_equal(points[[0, -1]], np.concatenate((one.xy, other.xy)))
             length = np.linalg.norm(np.diff(points, axis=0), axis=1).sum()
             assert length == pytest.approx(walk, abs=1e-9)
@@ -104,24 +102,22 @@ def test_walks_between_places_of_a_random_plan_are_exact(
     waypoint = st.sampled_from([location.id for location in plan.locations]) | spot
     starts = stops_at(network, *data.draw(st.lists(waypoint, min_size=1, max_size=5)))
     ends = stops_at(network, *data.draw(st.lists(waypoint, max_size=5)))
-    exact = geodesics(network.levels[0], join_stops([starts, ends]))[: len(starts), len(starts) :]
-    for level in (network.levels[0], without_labels(network)):
-        walks = measure_walks(level, place_stops(level, starts), place_stops(level, ends))
+    exact = geodesics(network.levels, join_stops([starts, ends]))[: len(starts), len(starts) :]
+    for levels in (network.levels, without_labels(network)):
+        walks = measure_walks(levels, place_stops(levels, starts), place_stops(levels, ends))
         assert walks.shape == (len(starts), len(ends))
         without_offsets = walks - starts.offset_feet[:, None] - ends.offset_feet
         np.testing.assert_allclose(without_offsets, exact.reshape(walks.shape), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "level", [PIECES.levels[0], without_labels(PIECES)], ids=["labels", "search"]
-)
-def test_walks_are_as_long_in_both_directions(level: LevelNetwork) -> None:
+@either_way
+def test_walks_are_as_long_in_both_directions(levels: Levels) -> None:
     few, many = (
-        place_stops(level, stops_at(PIECES, *waypoints))
+        place_stops(levels, stops_at(PIECES, *waypoints))
         for waypoints in (["A", "E"], [*IDS, Position("0", 22, 6)])
     )
     np.testing.assert_array_equal(
-        measure_walks(level, few, many), measure_walks(level, many, few).T
+        measure_walks(levels, few, many), measure_walks(levels, many, few).T
     )
 
 
@@ -130,46 +126,46 @@ def test_straight_walks_are_found_by_views_or_by_testing_lines(
     max_pairs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(walks_module, "MAX_TESTED_PAIRS", max_pairs)
-    level, stops = PIECES.levels[0], stops_at(PIECES, *IDS, Position("0", 22, 6))
-    placed = place_stops(level, stops)
+    levels, stops = PIECES.levels, stops_at(PIECES, *IDS, Position("0", 22, 6))
+    placed = place_stops(levels, stops)
     np.testing.assert_allclose(
-        measure_walks(level, placed, placed), geodesics(level, stops), atol=1e-6
+        measure_walks(levels, placed, placed), geodesics(levels, stops), atol=1e-6
     )
 
 
 def test_the_way_from_a_stop_to_the_floor_is_included() -> None:
-    level = PIECES.levels[0]
+    levels = PIECES.levels
     outside, beside = (
-        place_stops(level, stops_at(PIECES, Position("0", *at))) for at in ((10, 3), (10, 5))
+        place_stops(levels, stops_at(PIECES, Position("0", *at))) for at in ((10, 3), (10, 5))
     )
     assert outside.offset_feet == pytest.approx([1.05])
-    assert measure_walks(level, outside, beside) == pytest.approx(2)
+    assert measure_walks(levels, outside, beside) == pytest.approx(2)
 
 
 def test_a_stop_is_no_distance_from_itself() -> None:
-    level = PIECES.levels[0]
-    twice = place_stops(level, stops_at(PIECES, "A", "A"))
-    assert measure_walks(level, twice, twice).tolist() == [[0, 0], [0, 0]]
+    levels = PIECES.levels
+    twice = place_stops(levels, stops_at(PIECES, "A", "A"))
+    assert measure_walks(levels, twice, twice).tolist() == [[0, 0], [0, 0]]
 
 
 @pytest.mark.parametrize(("drawing", "feet"), [("A,,B", 12.0), ("A,#B,", np.inf)])
 def test_rooms_without_a_corner_are_walked_in_a_straight_line(drawing: str, feet: float) -> None:
     network = process_drawing(drawing).networks[TravelMode.FOOT]
-    level = network.levels[0]
-    assert len(level.xy) == 0
-    starts = place_stops(level, stops_at(network, "A", Position("0", 3, 2)))
-    walks = measure_walks(level, starts, place_stops(level, stops_at(network, "B")))
+    levels = network.levels
+    assert len(levels.xy) == 0
+    starts = place_stops(levels, stops_at(network, "A", Position("0", 3, 2)))
+    walks = measure_walks(levels, starts, place_stops(levels, stops_at(network, "B")))
     assert walks[:, 0].tolist() == [feet, feet - 1]
-    assert measure_portal_walks(level, starts).shape == (2, 0)
+    assert measure_portal_walks(levels, starts).shape == (2, 0)
 
 
 def test_a_level_with_too_many_vertices_is_searched_and_has_the_same_distances(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = process_drawing("A..+,,e", "B..+,,e").plan
-    monkeypatch.setattr(networks, "MAX_LABELLED_VERTICES", 0)
+    monkeypatch.setattr(levels_module, "MAX_LABELLED_VERTICES", 0)
     searched = Router(process_plan(plan).networks)
-    assert searched.networks[TravelMode.FOOT].levels[0].labels is None
+    assert not searched.networks[TravelMode.FOOT].levels.are_labelled.any()
     monkeypatch.undo()
     added = Router(process_plan(plan).networks)
     ends = [*"AB", Position("0", 22, 2)]

@@ -5,7 +5,8 @@ import pytest
 
 from routing.costing import TravelMode
 from routing.errors import WaypointError
-from routing.search.waypoints import UNKNOWN_LEVEL, Position, WaypointRef, find_stops
+from routing.network.stops import UNKNOWN_LEVEL
+from routing.search.waypoints import Position, WaypointRef, find_stops
 from tests.routing.ascii_plans import process_drawing
 
 NETWORK = process_drawing("A,,,", ",,,,").networks[TravelMode.FOOT]

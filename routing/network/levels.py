@@ -1,0 +1,180 @@
+"""The walkable areas of levels and the graphs over their vertices, in arrays over all levels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import shapely
+
+from routing.arrays import BoolArray, FloatArray, IntArray
+from routing.network.corners import find_corners
+from routing.network.labels import Labels, build_labels, join_labels, no_labels
+from routing.network.mesh import Mesh, grow, join_meshes, triangulate
+from routing.network.ranges import join_starts, shift_and_join
+from routing.network.shapes import PackedShapes, join_shapes, pack_shapes
+from routing.network.views import (
+    Views,
+    all_round,
+    join_sectors,
+    join_views,
+    spread_views,
+    tangent_sectors,
+)
+from routing.network.walk_graph import Edges, WalkGraph, build_edges
+from routing.plan import Polygonal
+
+MAX_LABELLED_VERTICES = 4_000
+"""Levels with more vertices get no labels, which take memory by the square of them to compute;
+walks there are searched instead.
+"""
+NO_PORTAL = -1
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Levels by number, and their vertices, triangles and cells, numbered over all levels.
+
+    The vertices of a level are the corners of its walkable area, followed by its portals.
+    `level_starts` (l + 1) are the first of each level, and the number of all. `views` are what
+    vertices see, `edges` (e, 2) the graph over them, and `labels` are empty on levels with too many
+    vertices. `portals` (l, s) are the indexes of a level's portals in its networks, NO_PORTAL where
+    it has fewer, and `portal_feet` (s, n) the walks from them to the vertices of their level.
+    """
+
+    ids: tuple[str, ...]
+    ordinals: tuple[float, ...]
+    walkable_areas: PackedShapes
+    rooms: PackedShapes
+    mesh: Mesh
+    views: Views
+    edges: IntArray
+    labels: Labels
+    level_starts: IntArray
+    portals: IntArray
+    portal_feet: FloatArray
+    _sight_areas: dict[int, Polygonal] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def xy(self) -> FloatArray:
+        """The positions of the vertices (n, 2)."""
+        return self.views.xy
+
+    @cached_property
+    def graph(self) -> WalkGraph:
+        """The graph of the straight walks between vertices."""
+        first, second = self.edges[:, 0], self.edges[:, 1]
+        return WalkGraph(len(self.xy), Edges(first, second, measure_lines(self.xy, self.edges)))
+
+    @cached_property
+    def are_labelled(self) -> BoolArray:
+        """Whether the vertices of each level have labels."""
+        starts = self.labels.starts[self.level_starts]
+        return np.asarray((np.diff(starts) > 0) | (np.diff(self.level_starts) == 0))
+
+    def vertices(self, level: int) -> IntArray:
+        """Return the vertices of a level."""
+        return np.arange(self.level_starts[level], self.level_starts[level + 1])
+
+    def portal_vertices(self, level: int) -> IntArray:
+        """Return the vertices of a level that are portals, in their order."""
+        count = np.count_nonzero(self.portals[level] != NO_PORTAL)
+        end = self.level_starts[level + 1]
+        return np.arange(end - count, end)
+
+    def edges_of(self, level: int) -> IntArray:
+        """Return the edges (e, 2) between vertices of a level."""
+        first, end = self.level_starts[level], self.level_starts[level + 1]
+        return np.asarray(self.edges[(self.edges[:, 0] >= first) & (self.edges[:, 0] < end)])
+
+    def walkable_area(self, level: int) -> Polygonal:
+        """Return the area in which people can stand and walk."""
+        [area] = self.walkable_areas.unpack(level)
+        return area
+
+    def sight_area(self, level: int) -> Polygonal:
+        """Return the area in which lines of sight stay, prepared."""
+        area = self._sight_areas.get(level)
+        if area is None:
+            area = self._sight_areas[level] = grow(self.walkable_area(level))
+            shapely.prepare(area)
+        return area
+
+    def are_clear(self, level: int, starts: FloatArray, ends: FloatArray) -> BoolArray:
+        """Return whether each segment, from (n, 2) to (n, 2), stays in sight."""
+        lines = shapely.linestrings(np.stack((starts, ends), axis=1))
+        return np.asarray(shapely.covers(self.sight_area(level), lines))
+
+
+def measure_lines(xy: FloatArray, pairs: IntArray) -> FloatArray:
+    """Return the lengths of lines between pairs (n, 2) of vertices."""
+    lines = xy[pairs[:, 1]] - xy[pairs[:, 0]]
+    return np.asarray(np.hypot(lines[:, 0], lines[:, 1]))
+
+
+def build_level(
+    level_id: str,
+    ordinal: float,
+    walkable_area: Polygonal,
+    rooms: Sequence[Polygonal],
+    portals: IntArray,
+    portal_xy: FloatArray,
+) -> Levels:
+    """Return a single level, with `portals` (p,) at `portal_xy` (p, 2)."""
+    mesh, corners = triangulate(walkable_area), find_corners(walkable_area)
+    xy = np.concatenate((corners.xy, portal_xy))
+    sectors = join_sectors(tangent_sectors(corners), all_round(np.arange(len(corners), len(xy))))
+    views = spread_views(mesh, xy, sectors)
+    edges = build_edges(mesh, views, corners)
+    graph = WalkGraph(len(xy), edges)
+    return Levels(
+        (level_id,),
+        (ordinal,),
+        pack_shapes([[walkable_area]]),
+        pack_shapes([rooms]),
+        mesh,
+        views,
+        np.stack((edges.first, edges.second), axis=1),
+        build_labels(graph) if len(xy) <= MAX_LABELLED_VERTICES else no_labels(len(xy)),
+        np.array([0, len(xy)]),
+        portals[None],
+        graph.distances(np.arange(len(corners), len(xy))),
+    )
+
+
+def join_levels(parts: Sequence[Levels]) -> Levels:
+    """Return all levels of some parts, which are numbered in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    vertices = np.cumsum([0, *(len(part.xy) for part in parts)])
+    slots = max((part.portals.shape[1] for part in parts), default=0)
+    free = [slots - part.portals.shape[1] for part in parts]
+    return Levels(
+        tuple(level_id for part in parts for level_id in part.ids),
+        tuple(ordinal for part in parts for ordinal in part.ordinals),
+        join_shapes([part.walkable_areas for part in parts]),
+        join_shapes([part.rooms for part in parts]),
+        join_meshes([part.mesh for part in parts]),
+        join_views([part.views for part in parts]),
+        shift_and_join([part.edges for part in parts], vertices),
+        join_labels([part.labels for part in parts]),
+        join_starts([part.level_starts for part in parts]),
+        np.concatenate(
+            [
+                np.pad(part.portals, ((0, 0), (0, count)), constant_values=NO_PORTAL)
+                for part, count in zip(parts, free, strict=True)
+            ]
+        ),
+        np.concatenate(
+            [
+                np.pad(part.portal_feet, ((0, count), (0, 0)), constant_values=np.inf)
+                for part, count in zip(parts, free, strict=True)
+            ],
+            axis=1,
+        ),
+    )

@@ -1,0 +1,37 @@
+"""Ranges of indexes, such as the entries of some rows of a ragged array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from routing.arrays import IntArray
+
+
+def expand_ranges(begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
+    """Return all members of the ranges from `begin` to before `end`, and which range each is of.
+
+    >>> [part.tolist() for part in expand_ranges(np.array([4, 0, 7]), np.array([6, 0, 8]))]
+    [[0, 0, 2], [4, 5, 7]]
+    """
+    counts = end - begin
+    ranges = np.repeat(np.arange(len(counts)), counts)
+    shifts = np.repeat(begin - (np.cumsum(counts) - counts), counts)
+    return ranges, np.arange(len(ranges)) + shifts
+
+
+def shift_and_join(parts: Sequence[IntArray], shifts: IntArray) -> IntArray:
+    """Return arrays of indexes, one after another, each moved on by its shift."""
+    return np.concatenate(
+        [part.astype(np.int64) + shift for part, shift in zip(parts, shifts, strict=False)]
+    )
+
+
+def join_starts(parts: Sequence[IntArray]) -> IntArray:
+    """Return where the rows of ragged arrays begin after these are joined; the end comes last.
+
+    >>> join_starts([np.array([0, 2, 3]), np.array([0, 4])]).tolist()
+    [0, 2, 3, 7]
+    """
+    return np.concatenate([np.zeros(1, dtype=np.int64), *map(np.diff, parts)]).cumsum()
