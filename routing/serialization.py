@@ -6,6 +6,7 @@ Names inside the archives are part of the stored format: changing one needs a ne
 from __future__ import annotations
 
 from dataclasses import asdict, fields, is_dataclass
+from functools import cache
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
@@ -30,7 +31,7 @@ def serialize_router(router: Router) -> bytes:
     Levels that several networks share are stored once.
     """
     levels = router.networks[TravelMode.FOOT].levels
-    values: dict[str, Any] = {"levels": [levels.ids, levels.ordinals]}
+    values: dict[str, Any] = {"levels": [levels.ids, levels.ordinals, levels.tolerances_feet]}
     arrays = list_arrays(levels, "levels/")
     for mode, network in router.networks.items():
         values[mode] = {
@@ -61,8 +62,9 @@ def deserialize_router(buffer: Any) -> Router:
     Its arrays are views of `buffer`. Raises ArchiveError.
     """
     values, arrays = unpack_archive("router", buffer)
-    ids, ordinals = values["levels"]
-    levels = read_part(Levels, arrays, "levels/", ids=tuple(ids), ordinals=tuple(ordinals))
+    names = ("ids", "ordinals", "tolerances_feet")
+    columns = dict(zip(names, map(tuple, values["levels"]), strict=True))
+    levels = read_part(Levels, arrays, "levels/", **columns)
     modes = [mode for mode in TravelMode if mode in values]
     networks = {mode: deserialize_network(mode, values[mode], arrays, levels) for mode in modes}
     tables = {
@@ -115,9 +117,15 @@ def list_arrays(part: Any, prefix: str) -> dict[str, NDArray[Any]]:
     return arrays
 
 
+@cache
+def list_field_types(kind: type[Any]) -> dict[str, Any]:
+    """Return the types of a dataclass's fields by name."""
+    return get_type_hints(kind)
+
+
 def read_part(kind: type[T], arrays: Arrays, prefix: str, **values: Any) -> T:
     """Return a dataclass with the arrays that `list_arrays` returned, and other `values`."""
-    for name, field_type in get_type_hints(kind).items():
+    for name, field_type in list_field_types(kind).items():
         if isinstance(field_type, type) and is_dataclass(field_type):
             values[name] = read_part(field_type, arrays, f"{prefix}{name}/")
         elif prefix + name in arrays:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import shapely
 
 from routing.arrays import BoolArray, FloatArray, IntArray
+from routing.network.coarsening import coarsen
 from routing.network.corners import find_corners
-from routing.network.labels import Labels, build_labels, join_labels, no_labels
+from routing.network.labels import Labels, build_labels, join_labels
 from routing.network.mesh import Mesh, grow, join_meshes, triangulate
 from routing.network.ranges import join_starts, shift_and_join
-from routing.network.shapes import PackedShapes, join_shapes, pack_shapes
+from routing.network.shapes import PackedShapes, join_shapes, pack_shapes, unpack_shapes
 from routing.network.views import (
     Views,
     all_round,
@@ -26,26 +27,26 @@ from routing.network.views import (
 from routing.network.walk_graph import Edges, WalkGraph, build_edges
 from routing.plan import Polygonal
 
-MAX_LABELLED_VERTICES = 4_000
-"""Levels with more vertices get no labels, which take memory by the square of them to compute;
-walks there are searched instead.
-"""
 NO_PORTAL = -1
+MAX_SIGHT_AREAS = 256
+"""Of all maps; each takes some 100 kB."""
 
 
 @dataclass(frozen=True)
 class Levels:
     """Levels by number, and their vertices, triangles and cells, numbered over all levels.
 
-    The vertices of a level are the corners of its walkable area, followed by its portals.
-    `level_starts` (l + 1) are the first of each level, and the number of all. `views` are what
-    vertices see, `edges` (e, 2) the graph over them, and `labels` are empty on levels with too many
-    vertices. `portals` (l, s) are the indexes of a level's portals in its networks, NO_PORTAL where
-    it has fewer, and `portal_feet` (s, n) the walks from them to the vertices of their level.
+    `tolerances_feet` are how far the walls of a level may be from where they were drawn, because it
+    has too many corners; 0 if distances are exact. The vertices of a level are the corners of its
+    walkable area, followed by its portals. `level_starts` (l + 1) are the first of each level, and
+    the number of all. `views` are what vertices see, `edges` (e, 2) and `labels` the graph over
+    them. `portals` (l, s) are the indexes of a level's portals in its networks, NO_PORTAL where it
+    has fewer, and `portal_feet` (s, n) the walks from them to the vertices of their level.
     """
 
     ids: tuple[str, ...]
     ordinals: tuple[float, ...]
+    tolerances_feet: tuple[float, ...]
     walkable_areas: PackedShapes
     rooms: PackedShapes
     mesh: Mesh
@@ -55,7 +56,6 @@ class Levels:
     level_starts: IntArray
     portals: IntArray
     portal_feet: FloatArray
-    _sight_areas: dict[int, Polygonal] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -64,18 +64,6 @@ class Levels:
     def xy(self) -> FloatArray:
         """The positions of the vertices (n, 2)."""
         return self.views.xy
-
-    @cached_property
-    def graph(self) -> WalkGraph:
-        """The graph of the straight walks between vertices."""
-        first, second = self.edges[:, 0], self.edges[:, 1]
-        return WalkGraph(len(self.xy), Edges(first, second, measure_lines(self.xy, self.edges)))
-
-    @cached_property
-    def are_labelled(self) -> BoolArray:
-        """Whether the vertices of each level have labels."""
-        starts = self.labels.starts[self.level_starts]
-        return np.asarray((np.diff(starts) > 0) | (np.diff(self.level_starts) == 0))
 
     def vertices(self, level: int) -> IntArray:
         """Return the vertices of a level."""
@@ -92,29 +80,36 @@ class Levels:
         first, end = self.level_starts[level], self.level_starts[level + 1]
         return np.asarray(self.edges[(self.edges[:, 0] >= first) & (self.edges[:, 0] < end)])
 
+    def graph_of(self, vertices: IntArray) -> WalkGraph:
+        """Return the graph over some vertices, in ascending order."""
+        number = np.full(len(self.xy), -1)
+        number[vertices] = np.arange(len(vertices))
+        edges = self.edges[(number[self.edges] >= 0).all(axis=1)]
+        lines = self.xy[edges[:, 1]] - self.xy[edges[:, 0]]
+        first, second = number[edges].T
+        return WalkGraph(len(vertices), Edges(first, second, np.hypot(lines[:, 0], lines[:, 1])))
+
     def walkable_area(self, level: int) -> Polygonal:
         """Return the area in which people can stand and walk."""
         [area] = self.walkable_areas.unpack(level)
         return area
 
-    def sight_area(self, level: int) -> Polygonal:
-        """Return the area in which lines of sight stay, prepared."""
-        area = self._sight_areas.get(level)
-        if area is None:
-            area = self._sight_areas[level] = grow(self.walkable_area(level))
-            shapely.prepare(area)
-        return area
-
     def are_clear(self, level: int, starts: FloatArray, ends: FloatArray) -> BoolArray:
         """Return whether each segment, from (n, 2) to (n, 2), stays in sight."""
         lines = shapely.linestrings(np.stack((starts, ends), axis=1))
-        return np.asarray(shapely.covers(self.sight_area(level), lines))
+        sight_area = prepare_sight_area(self.walkable_areas.content(level))
+        return np.asarray(shapely.covers(sight_area, lines))
 
 
-def measure_lines(xy: FloatArray, pairs: IntArray) -> FloatArray:
-    """Return the lengths of lines between pairs (n, 2) of vertices."""
-    lines = xy[pairs[:, 1]] - xy[pairs[:, 0]]
-    return np.asarray(np.hypot(lines[:, 0], lines[:, 1]))
+@lru_cache(maxsize=MAX_SIGHT_AREAS)
+def prepare_sight_area(content: bytes) -> Polygonal:
+    """Return the area in which lines of sight stay, in a walkable area as it is packed."""
+    [walkable_area] = unpack_shapes(content)
+    area = grow(walkable_area)
+    shapely.prepare(area)
+    # The first use builds the index, which several threads must not do at once.
+    shapely.covers(area, shapely.LineString([(0, 0), (1, 1)]))
+    return area
 
 
 def build_level(
@@ -126,6 +121,7 @@ def build_level(
     portal_xy: FloatArray,
 ) -> Levels:
     """Return a single level, with `portals` (p,) at `portal_xy` (p, 2)."""
+    walkable_area, tolerance_feet = coarsen(walkable_area)
     mesh, corners = triangulate(walkable_area), find_corners(walkable_area)
     xy = np.concatenate((corners.xy, portal_xy))
     sectors = join_sectors(tangent_sectors(corners), all_round(np.arange(len(corners), len(xy))))
@@ -135,12 +131,13 @@ def build_level(
     return Levels(
         (level_id,),
         (ordinal,),
+        (tolerance_feet,),
         pack_shapes([[walkable_area]]),
         pack_shapes([rooms]),
         mesh,
         views,
         np.stack((edges.first, edges.second), axis=1),
-        build_labels(graph) if len(xy) <= MAX_LABELLED_VERTICES else no_labels(len(xy)),
+        build_labels(graph),
         np.array([0, len(xy)]),
         portals[None],
         graph.distances(np.arange(len(corners), len(xy))),
@@ -157,6 +154,7 @@ def join_levels(parts: Sequence[Levels]) -> Levels:
     return Levels(
         tuple(level_id for part in parts for level_id in part.ids),
         tuple(ordinal for part in parts for ordinal in part.ordinals),
+        tuple(feet for part in parts for feet in part.tolerances_feet),
         join_shapes([part.walkable_areas for part in parts]),
         join_shapes([part.rooms for part in parts]),
         join_meshes([part.mesh for part in parts]),

@@ -63,7 +63,9 @@ def build_grid(corners: FloatArray, level_starts: IntArray) -> Grid:
     squares += first[level_of[triangles]]
     order = np.argsort(squares, kind="stable")
     starts = squares[order].searchsorted(np.arange(first[-1] + 1))
-    return Grid(origin, size, shapes, first[:-1], starts, triangles[order])
+    # Half the memory of the indexes with which numpy computes.
+    starts, triangles = starts.astype(np.int32), triangles[order].astype(np.int32)
+    return Grid(origin, size, shapes, first[:-1], starts, triangles)
 
 
 def _cover_squares(corners: FloatArray, shape: IntArray) -> tuple[IntArray, IntArray]:

@@ -50,7 +50,8 @@ class Mesh:
         order = np.argsort(key)
         found = order[np.searchsorted(key, opposite, sorter=order).clip(max=len(key) - 1)]
         across = np.where(key[found] == opposite, found, OUTSIDE).reshape(-1, 3)
-        return np.where(across == OUTSIDE, OUTSIDE, across // 3), across % 3
+        across = across.astype(np.int32)
+        return np.where(across == OUTSIDE, OUTSIDE, across // 3), (across % 3).astype(np.int8)
 
     @cached_property
     def grid(self) -> Grid:

@@ -25,6 +25,10 @@ class PackedShapes:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    def content(self, index: int) -> bytes:
+        """Return one list, as it is packed."""
+        return self.wkb[self.starts[index] : self.starts[index + 1]].tobytes()
+
     def unpack(self, index: int) -> tuple[Polygonal, ...]:
         """Return one list, decoded.
 
@@ -32,9 +36,13 @@ class PackedShapes:
         >>> [shape.area for shape in lists.unpack(1)]
         [2.0]
         """
-        content = self.wkb[self.starts[index] : self.starts[index + 1]].tobytes()
-        # One collection keeps empty areas and MultiPolygons in their places.
-        return tuple(shapely.get_parts(shapely.from_wkb(content)))
+        return unpack_shapes(self.content(index))
+
+
+def unpack_shapes(content: bytes) -> tuple[Polygonal, ...]:
+    """Return one list, decoded."""
+    # One collection keeps empty areas and MultiPolygons in their places.
+    return tuple(shapely.get_parts(shapely.from_wkb(content)))
 
 
 def pack_shapes(lists: Iterable[Sequence[Polygonal]]) -> PackedShapes:

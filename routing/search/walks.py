@@ -18,6 +18,8 @@ from routing.network.views import Sights, all_round, spread_views
 
 MAX_TESTED_PAIRS = 200
 """Above this number of pairs, spreading views from one side is faster than testing each line."""
+ON_WALK_FEET = 1e-6
+"""A walk through what is on a shortest one may seem this much longer, as labels are rounded."""
 
 
 class PlacedStops(NamedTuple):
@@ -68,8 +70,19 @@ def trace_walk(levels: Levels, start: PlacedStops, end: PlacedStops) -> FloatArr
     last = far[(VertexWalks(levels, far).measure(near, near_feet) + far_feet).argmin()]
     to_last = VertexWalks(levels, near).measure(np.array([last]), np.zeros(1))
     first = near[(to_last + near_feet).argmin()]
-    bends = levels.xy[levels.graph.shortest_path(int(first), int(last))]
+    bends = levels.xy[find_bends(levels, int(start.levels[0]), int(first), int(last))]
     return np.concatenate((start.xy, bends, end.xy))
+
+
+def find_bends(levels: Levels, level: int, first: int, last: int) -> IntArray:
+    """Return the vertices of the shortest walk between two vertices of a level, both included."""
+    vertices = levels.vertices(level)
+    walks = VertexWalks(levels, vertices)
+    from_first, to_last = (walks.measure(np.array([end]), np.zeros(1)) for end in (first, last))
+    # The others are on no shortest walk, and they are most of the level.
+    between = vertices[from_first + to_last <= from_first[last - vertices[0]] + ON_WALK_FEET]
+    path = levels.graph_of(between).shortest_path(*between.searchsorted((first, last)).tolist())
+    return np.asarray(between[path])
 
 
 def find_common_levels(starts: PlacedStops, ends: PlacedStops) -> list[int]:
@@ -93,7 +106,7 @@ def measure_bent_walks(levels: Levels, starts: PlacedStops, ends: PlacedStops) -
 
 
 class VertexWalks:
-    """Walks to some vertices of one level, by labels or else by search."""
+    """Walks to some vertices of one level, by labels."""
 
     def __init__(self, levels: Levels, vertices: IntArray) -> None:
         self._levels = levels
@@ -109,17 +122,9 @@ class VertexWalks:
         labels = self._levels.labels
         begin, end = labels.starts[:-1][vertices], labels.starts[1:][vertices]
         of_vertex, entries = expand_ranges(begin, end)
-        if not len(entries):
-            return self._search(vertices, feet)
         to_hubs = np.full(len(labels), np.inf)
         np.minimum.at(to_hubs, labels.hubs[entries], labels.feet[entries] + feet[of_vertex])
         return minimum_by_stop(to_hubs[self._hubs] + self._feet, self._starts)
-
-    def _search(self, vertices: IntArray, feet: FloatArray) -> FloatArray:
-        if not len(vertices):
-            return np.full(len(self._vertices), np.inf)
-        walks = self._levels.graph.distances(vertices)[:, self._vertices]
-        return np.asarray((walks + feet[:, None]).min(axis=0))
 
 
 def minimum_by_stop(feet: FloatArray, starts: IntArray) -> FloatArray:

@@ -112,7 +112,7 @@ def test_walks_are_the_exact_geodesics_of_the_walkable_space(plan: Plan) -> None
     network = processed.networks[TravelMode.FOOT]
     levels = network.levels
     stops = network.locations.take(np.flatnonzero(network.locations.are_attached))
-    exact = geodesic_feet(levels.walkable_area(0), [(x, y) for x, y in stops.near.tolist()])
+    exact = geodesic_feet(levels.walkable_area(int(stops.levels[0])), stops.near.tolist())
     placed = place_stops(levels, stops)
     walks = measure_walks(levels, placed, placed) - placed.offset_feet[:, None] - placed.offset_feet
     np.testing.assert_allclose(walks, exact, atol=ROUNDING_FEET)

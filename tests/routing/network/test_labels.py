@@ -39,8 +39,8 @@ def test_labels_have_all_distances_of_a_graph(count: int, data: st.DataObject) -
 
 def test_labels_of_a_building_are_few() -> None:
     levels = process_demo().networks[TravelMode.FOOT].levels
-    assert levels.are_labelled.all()
-    distances = levels.graph.distances(np.arange(len(levels.xy)))
+    graph = levels.graph_of(np.arange(len(levels.xy)))
+    distances = graph.distances(np.arange(len(levels.xy)))
     np.testing.assert_allclose(distances_by(levels.labels), distances, rtol=1e-9)
     assert len(levels.labels.hubs) < np.isfinite(distances).sum() / 4
 
@@ -62,6 +62,7 @@ def test_no_vertices_have_no_labels() -> None:
 
 def test_labels_of_many_batches_have_all_distances(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_BATCH", 1)
-    graph = process_demo().networks[TravelMode.FOOT].levels.graph
+    levels = process_demo().networks[TravelMode.FOOT].levels
+    graph = levels.graph_of(np.arange(len(levels.xy)))
     distances = graph.distances(np.arange(graph.vertex_count))
     np.testing.assert_allclose(distances_by(build_labels(graph)), distances, rtol=1e-9)

@@ -7,7 +7,8 @@ import pytest
 import shapely
 from shapely import MultiPolygon, Polygon, box
 
-from routing.network.mesh import OUTSIDE, Mesh, triangulate
+from routing.network.locator import OUTSIDE
+from routing.network.mesh import Mesh, triangulate
 from routing.plan import Polygonal
 from tests.routing.hard_areas import WALLS, Walls, build_area
 

@@ -1,8 +1,6 @@
-"""Walks on one level are the shortest there are, added up over labels or searched."""
+"""Walks on one level are the shortest there are, added up over labels."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,15 +10,13 @@ from numpy.typing import NDArray
 
 from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
-from routing.network import levels as levels_module
-from routing.network.labels import no_labels
 from routing.network.levels import Levels
 from routing.network.network import Network
 from routing.network.stops import Stops, join_stops
 from routing.plan import Plan
 from routing.processing import process_plan
 from routing.search import walks as walks_module
-from routing.search.router import Position, Router
+from routing.search.router import Position
 from routing.search.walks import measure_portal_walks, measure_walks, place_stops, trace_walk
 from routing.search.waypoints import WaypointRef, find_stops
 from tests.routing.ascii_plans import process_drawing
@@ -48,20 +44,11 @@ def stops_at(network: Network, *waypoints: WaypointRef) -> Stops:
 
 
 def geodesics(levels: Levels, stops: Stops) -> NDArray[np.float64]:
-    return geodesic_feet(levels.walkable_area(0), [(x, y) for x, y in stops.near.tolist()])
+    return geodesic_feet(levels.walkable_area(int(stops.levels[0])), stops.near.tolist())
 
 
-def without_labels(network: Network) -> Levels:
-    return replace(network.levels, labels=no_labels(len(network.levels.xy)))
-
-
-either_way = pytest.mark.parametrize(
-    "levels", [PIECES.levels, without_labels(PIECES)], ids=["labels", "search"]
-)
-
-
-@either_way
-def test_walks_on_a_floor_of_several_pieces_are_exact(levels: Levels) -> None:
+def test_walks_on_a_floor_of_several_pieces_are_exact() -> None:
+    levels = PIECES.levels
     corner = Position("0", *levels.xy[0])
     portals = [Position("0", *xy) for xy in levels.xy[levels.portal_vertices(0)]]
     inside = [Position("0", 22, 6), Position("0", 54, 9), Position("0", 33, 30)]
@@ -75,8 +62,8 @@ def test_walks_on_a_floor_of_several_pieces_are_exact(levels: Levels) -> None:
     np.testing.assert_allclose(to_portals, exact[:, -len(portals) :], atol=1e-6)
 
 
-@either_way
-def test_the_line_of_a_walk_is_as_long_as_the_walk(levels: Levels) -> None:
+def test_the_line_of_a_walk_is_as_long_as_the_walk() -> None:
+    levels = PIECES.levels
     stops = stops_at(PIECES, "A", "B", "C", Position("0", 54, 9))
     placed = [place_stops(levels, stops.take(np.array([index]))) for index in range(len(stops))]
     for one in placed:
@@ -103,15 +90,15 @@ def test_walks_between_places_of_a_random_plan_are_exact(
     starts = stops_at(network, *data.draw(st.lists(waypoint, min_size=1, max_size=5)))
     ends = stops_at(network, *data.draw(st.lists(waypoint, max_size=5)))
     exact = geodesics(network.levels, join_stops([starts, ends]))[: len(starts), len(starts) :]
-    for levels in (network.levels, without_labels(network)):
-        walks = measure_walks(levels, place_stops(levels, starts), place_stops(levels, ends))
-        assert walks.shape == (len(starts), len(ends))
-        without_offsets = walks - starts.offset_feet[:, None] - ends.offset_feet
-        np.testing.assert_allclose(without_offsets, exact.reshape(walks.shape), atol=1e-6)
+    levels = network.levels
+    walks = measure_walks(levels, place_stops(levels, starts), place_stops(levels, ends))
+    assert walks.shape == (len(starts), len(ends))
+    without_offsets = walks - starts.offset_feet[:, None] - ends.offset_feet
+    np.testing.assert_allclose(without_offsets, exact.reshape(walks.shape), atol=1e-6)
 
 
-@either_way
-def test_walks_are_as_long_in_both_directions(levels: Levels) -> None:
+def test_walks_are_as_long_in_both_directions() -> None:
+    levels = PIECES.levels
     few, many = (
         place_stops(levels, stops_at(PIECES, *waypoints))
         for waypoints in (["A", "E"], [*IDS, Position("0", 22, 6)])
@@ -157,17 +144,3 @@ def test_rooms_without_a_corner_are_walked_in_a_straight_line(drawing: str, feet
     walks = measure_walks(levels, starts, place_stops(levels, stops_at(network, "B")))
     assert walks[:, 0].tolist() == [feet, feet - 1]
     assert measure_portal_walks(levels, starts).shape == (2, 0)
-
-
-def test_a_level_with_too_many_vertices_is_searched_and_has_the_same_distances(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    plan = process_drawing("A..+,,e", "B..+,,e").plan
-    monkeypatch.setattr(levels_module, "MAX_LABELLED_VERTICES", 0)
-    searched = Router(process_plan(plan).networks)
-    assert not searched.networks[TravelMode.FOOT].levels.are_labelled.any()
-    monkeypatch.undo()
-    added = Router(process_plan(plan).networks)
-    ends = [*"AB", Position("0", 22, 2)]
-    found, known = searched.matrix(ends, ends), added.matrix(ends, ends)
-    np.testing.assert_allclose(found.feet, known.feet, rtol=1e-12)

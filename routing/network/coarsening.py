@@ -1,0 +1,52 @@
+"""Simplify areas that have too many corners to be measured exactly."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import shapely
+from shapely import Polygon
+
+from routing.network.corners import find_corners
+from routing.plan import Polygonal
+from routing.space.plan_repair import extract_polygons, to_polygonal
+
+MAX_EXACT_CORNERS = 4_000
+"""The labels of so many take 15 to 25 seconds where all of them see each other."""
+MAX_COARSE_CORNERS = 2_000
+MIN_TOLERANCE_FEET = 0.05
+
+
+def coarsen(area: Polygonal) -> tuple[Polygonal, float]:
+    """Return an area with few enough corners, and how far in feet its walls may have moved.
+
+    Obstacles smaller than that are left out. An area with at most MAX_EXACT_CORNERS stays as it is.
+
+    >>> area, tolerance_feet = coarsen(shapely.box(0, 0, 20, 10))
+    >>> tolerance_feet
+    0.0
+    """
+    if len(find_corners(area)) <= MAX_EXACT_CORNERS:
+        return area, 0.0
+    coarse, tolerance_feet = area, MIN_TOLERANCE_FEET / 2
+    while len(find_corners(coarse)) > MAX_COARSE_CORNERS:
+        tolerance_feet *= 2
+        # This never joins what was apart, and never cuts what was joined.
+        coarse = shapely.simplify(coarse, tolerance_feet / 2, preserve_topology=True)
+        coarse = drop_obstacles(coarse, 2 * tolerance_feet)
+    return coarse, tolerance_feet
+
+
+def drop_obstacles(area: Polygonal, max_feet: float) -> Polygonal:
+    """Return an area without the holes that are at most so long from corner to corner."""
+    kept = []
+    for polygon in extract_polygons(area):
+        bounds = shapely.bounds(np.array(polygon.interiors))
+        holes = [
+            hole
+            for hole, (west, south, east, north) in zip(polygon.interiors, bounds, strict=True)
+            if math.hypot(east - west, north - south) > max_feet
+        ]
+        kept.append(Polygon(polygon.exterior, holes))
+    return to_polygonal(kept)
