@@ -3,7 +3,8 @@
 RoutingError
 ├── PlanError        a plan contradicts itself; the message names the part and what to change
 ├── WaypointError    a waypoint is an unknown location, or has no finite position
-└── ArchiveError     bytes that are not a stored network or table of this version
+├── ArchiveError     bytes that are not a stored network or table of this version
+└── VerificationError  a distance that was measured is wrong; nothing may be published
 """
 
 
@@ -20,4 +21,8 @@ class WaypointError(RoutingError):
 
 
 class ArchiveError(RoutingError):
+    pass
+
+
+class VerificationError(RoutingError):
     pass

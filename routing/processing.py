@@ -14,6 +14,7 @@ from routing.search.distance_table import MAX_TABLE_LOCATIONS, DistanceTable, bu
 from routing.search.router import Router
 from routing.space.plan_repair import repair_plan
 from routing.space.walkable import WalkableLevel, build_walkable_levels
+from routing.verification import Verification, verify_router
 
 ProcessingProgress = Callable[[float, str], None]
 """Called with the completed share, from 0 to 1, and the name of the next step."""
@@ -29,6 +30,7 @@ class ProcessedPlan:
     tables: Mapping[TravelMode, DistanceTable]
     components: Mapping[TravelMode, ComponentLabels]
     report: ProcessingReport
+    verification: Verification
 
     @property
     def router(self) -> Router:
@@ -47,7 +49,9 @@ def process_plan(
     max_table_locations: int = MAX_TABLE_LOCATIONS,
     progress: ProcessingProgress = ignore_progress,
 ) -> ProcessedPlan:
-    """Make a plan routable. Raises PlanError if the plan contradicts itself.
+    """Make a plan routable.
+
+    Raises PlanError if the plan contradicts itself, VerificationError if a distance is not right.
 
     >>> from shapely import box
     >>> from routing.plan import Level, PlanLocation, Space, SpaceKind
@@ -76,5 +80,9 @@ def process_plan(
     components = {mode: find_components(network) for mode, network in networks.items()}
     issues = [*repair_issues, *floor_issues]
     report = build_report(repaired, walkable, networks, components, issues)
+    progress(0.9, "checking a sample of the distances")
+    verification = verify_router(Router(networks, tables))
     progress(1.0, "done")
-    return ProcessedPlan(repaired, tuple(walkable), networks, tables, components, report)
+    return ProcessedPlan(
+        repaired, tuple(walkable), networks, tables, components, report, verification
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, cast, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,14 +118,14 @@ def list_arrays(part: Any, prefix: str) -> dict[str, NDArray[Any]]:
 
 
 @cache
-def list_field_types(kind: type[Any]) -> dict[str, Any]:
+def list_field_types(kind: Any) -> dict[str, Any]:
     """Return the types of a dataclass's fields by name."""
     return get_type_hints(kind)
 
 
 def read_part(kind: type[T], arrays: Arrays, prefix: str, **values: Any) -> T:
     """Return a dataclass with the arrays that `list_arrays` returned, and other `values`."""
-    for name, field_type in list_field_types(kind).items():
+    for name, field_type in list_field_types(cast(Any, kind)).items():
         if isinstance(field_type, type) and is_dataclass(field_type):
             values[name] = read_part(field_type, arrays, f"{prefix}{name}/")
         elif prefix + name in arrays:
