@@ -5,9 +5,10 @@ igraph and scipy are measured on the same graph in the same process, in turn.
 
 from __future__ import annotations
 
-import itertools
+import mmap
 import multiprocessing
 import random
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -19,7 +20,6 @@ import click
 import igraph  # type: ignore[import-untyped]
 import numpy as np
 import scipy.sparse as sparse  # type: ignore[import-untyped]
-import shapely
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table as Sheet
@@ -27,14 +27,15 @@ from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
 
 from bench.accuracy import compare_levels
 from bench.data.demo_plan import build_demo
+from bench.data.large_plans import build_comb, build_hall
 from bench.data.office_plan import build_office
 from routing.costing import TravelMode
-from routing.network.network import LevelNetwork, Network
-from routing.network.stops import Stops
+from routing.network.network import Network
 from routing.network.views import all_round, spread_views
 from routing.plan import Plan
 from routing.processing import ProcessedPlan, process_plan
-from routing.search.router import Router
+from routing.search.router import Position, Router, TravelMatrix
+from routing.serialization import deserialize_router, serialize_router
 
 SEED = 7
 MATRIX_SIZES = ((1, 50), (50, 1), (7, 7), (5, 10))
@@ -109,31 +110,26 @@ class ReferenceGraph:
     """The whole map as one graph weighted in seconds, as users of igraph or scipy build it."""
 
     def __init__(self, network: Network) -> None:
-        self.vertex: dict[str, int] = {}
-        stops = network.locations
-        portal_vertex = np.zeros(len(network.portals), dtype=np.int64)
-        first, arcs = 0, [np.empty((0, 3))]
-        for index, level in enumerate(network.levels):
-            portal_vertex[level.portal_indexes] = first + level.first_portal
-            portal_vertex[level.portal_indexes] += np.arange(len(level.portal_indexes))
-            own = np.flatnonzero((stops.levels == index) & stops.are_attached)
-            vertices = itertools.count(first + len(level.xy))
-            ids = (network.location_ids[at] for at in own.tolist())
-            self.vertex |= dict(zip(ids, vertices, strict=False))
-            edges = level.graph.edges
-            arcs.append(np.stack((edges.first + first, edges.second + first, edges.feet), axis=1))
-            arcs.append(locate_arcs(level, stops.take(own), first))
-            first += len(level.xy) + len(own)
-        walks = np.concatenate(arcs)
+        levels, stops = network.levels, network.locations
+        attached = np.flatnonzero(stops.are_attached)
+        first = len(levels.xy)
+        self.vertex = {network.location_ids[at]: first + at for at in attached.tolist()}
+        lines = levels.xy[levels.edges[:, 1]] - levels.xy[levels.edges[:, 0]]
+        walks = np.concatenate(
+            (
+                np.column_stack((levels.edges, np.hypot(*lines.T))),
+                *(locate_arcs(network, level, attached) for level in network.level_numbers),
+            )
+        )
         walks[:, 2] /= network.feet_per_second
+        vertices = find_portal_vertices(network)
         rides = [
-            (portal_vertex[link.start], portal_vertex[link.end], link.cost.seconds)
-            for link in network.links
+            (vertices[link.start], vertices[link.end], link.cost.seconds) for link in network.links
         ]
         everything = np.concatenate((walks, walks[:, (1, 0, 2)], np.array(rides).reshape(-1, 3)))
         tails, heads = everything[:, :2].astype(np.int64).T
         weights = everything[:, 2]
-        self.count = first
+        self.count = first + len(stops)
         self.edges = len(tails)
         self.graph: Any = igraph.Graph(
             self.count, np.stack((tails, heads), axis=1).tolist(), directed=True
@@ -152,65 +148,147 @@ class ReferenceGraph:
         return np.asarray(dijkstra(self.matrix, indices=rows)[:, columns])
 
 
-def locate_arcs(level: LevelNetwork, stops: Stops, first: int) -> NDArray[np.float64]:
-    """Return arcs (n, 3) from locations of a level to the vertices and locations that they see.
+def find_portal_vertices(network: Network) -> dict[int, int]:
+    """Return the vertex of each portal."""
+    levels = network.levels
+    return {
+        portal: vertex
+        for level in network.level_numbers.tolist()
+        for portal, vertex in zip(
+            levels.portals[level], levels.portal_vertices(level), strict=False
+        )
+    }
 
-    The level's vertices are numbered from `first`, the locations come after them.
+
+def locate_arcs(network: Network, level: int, attached: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return arcs (n, 3) from the locations of a level to the vertices and locations they see.
+
+    Locations are numbered after all vertices.
     """
-    xy = stops.near
-    from_locations = spread_views(level.mesh, xy, all_round(np.arange(len(xy))))
+    levels, stops = network.levels, network.locations
+    own = attached[stops.levels[attached] == level]
+    xy, numbers = stops.near[own], own + len(levels.xy)
+    cells = levels.mesh.cells[stops.triangles[own]]
+    from_locations = spread_views(levels.mesh, xy, all_round(np.arange(len(xy))), level)
+    vertices = np.arange(len(levels.xy))
     arcs = []
-    for views, start in ((level.views, first), (from_locations, first + len(level.xy))):
-        sights = views.sights(xy, level.mesh.cells[stops.triangles])
-        points = np.repeat(np.arange(len(xy)), np.diff(sights.starts)) + first + len(level.xy)
-        arcs.append(np.stack((points, sights.vertices + start, sights.feet), axis=1))
+    for views, ends in ((levels.views, vertices), (from_locations, numbers)):
+        sights = views.sights(xy, cells)
+        points = np.repeat(numbers, np.diff(sights.starts))
+        arcs.append(np.column_stack((points, ends[sights.vertices], sights.feet)))
     return np.concatenate(arcs)
 
 
 def show_processing(console: Console) -> None:
-    columns = ("plan", "levels", "rooms", "vertices a level", "nodes", "edges", "CPU s", "peak MB")
+    columns = ("plan", "levels", "rooms", "vertices", "edges", "CPU s", "peak MB", "archive MB")
     sheet = Sheet(*columns)
     plans = {
         "one floor": build_office(1, 128),
-        "six floors, 500 rooms": build_office(6, 84),
+        "six floors, 504 rooms": build_office(6, 84),
         "demo building": build_demo(),
+        "long corridors, 100 rooms": build_comb(100),
+        "long corridors, 200 rooms": build_comb(200),
+        "long corridors, 400 rooms": build_comb(400),
+        "six floors of 500 rooms": build_comb(500, 6),
+        "hall, 144 pillars": build_hall(12),
+        "hall, 2,500 pillars": build_hall(50),
     }
     for name, plan in plans.items():
         processed, seconds, before, peak = process_in_subprocess(plan)
         foot = processed.report.reachability[0]
-        free = [level.walkable_area for level in processed.networks[TravelMode.FOOT].levels]
         rooms = sum(level.rooms for level in processed.report.levels)
-        largest = max(int(shapely.get_num_coordinates(area)) for area in free)
+        levels = len(processed.report.levels)
+        size_mb = len(serialize_router(processed.router)) / 1e6
         memory = f"{peak:.0f} ({before:.0f} before)"
-        figures = (len(free), rooms, largest, foot.vertices, foot.edges, f"{seconds:.2f}", memory)
-        sheet.add_row(name, *map(str, figures))
+        figures = (levels, rooms, foot.vertices, foot.edges)
+        sheet.add_row(name, *map(str, figures), f"{seconds:.2f}", memory, f"{size_mb:.2f}")
     console.print("Processing, both modes with tables", sheet)
 
 
 def show_matrices(console: Console, rounds: int) -> None:
-    processed, _ = process_timed(build_office(6, 55))
+    """Measure 50 pairs of ids, of the same places as coordinates, and in the peers' graphs.
+
+    The peers' graphs have the places as vertices, which coordinates are not.
+    """
+    processed, _ = process_timed(build_office(6, 84))
     network = processed.networks[TravelMode.FOOT]
     peers, searching = ReferenceGraph(network), Router(processed.networks)
     title = f"50 pairs on {peers.count:,} nodes, {peers.edges:,} arcs, 6 floors: CPU ms, p50 / p99"
-    sheet = Sheet("pairs", "table", "search", "igraph", "scipy", "igraph : search", title=title)
+    columns = ("pairs", "ids", "coordinates", "igraph", "scipy", "igraph : coordinates")
+    sheet = Sheet(*columns, title=title)
     ids = network.location_ids
-    for rows, columns in MATRIX_SIZES:
-        questions = draw_questions(ids, rows, columns, rounds)
-        check_agreement(searching, peers, *questions[0])
-        timings = time_calls([searching.matrix, peers.by_igraph, peers.by_scipy], questions)
+    stops = network.locations
+    places = {
+        location_id: Position(network.levels.ids[level], x, y)
+        for location_id, level, (x, y) in zip(ids, stops.levels, stops.near.tolist(), strict=True)
+    }
+
+    def by_coordinates(sources: Sequence[str], targets: Sequence[str]) -> TravelMatrix:
+        return searching.matrix([places[end] for end in sources], [places[end] for end in targets])
+
+    for rows, columns_ in MATRIX_SIZES:
+        questions = draw_questions(ids, rows, columns_, rounds)
+        check_agreement(by_coordinates, peers, *questions[0])
+        timings = time_calls([by_coordinates, peers.by_igraph, peers.by_scipy], questions)
         looked_up = time_calls([processed.router.matrix], questions)
         ratio = f"{timings[1].p50 / timings[0].p50:.1f}"
-        sheet.add_row(f"{rows} x {columns}", *map(str, [*looked_up, *timings]), ratio)
+        sheet.add_row(f"{rows} x {columns_}", *map(str, [*looked_up, *timings]), ratio)
     console.print(sheet)
 
 
 def check_agreement(
-    router: Router, peers: ReferenceGraph, sources: Sequence[str], targets: Sequence[str]
+    matrix: Callable[[Sequence[str], Sequence[str]], TravelMatrix],
+    peers: ReferenceGraph,
+    sources: Sequence[str],
+    targets: Sequence[str],
 ) -> None:
     """Assert that all find the same seconds."""
-    own = router.matrix(sources, targets).seconds
+    own = matrix(sources, targets).seconds
     for other in (peers.by_igraph(sources, targets), peers.by_scipy(sources, targets)):
         np.testing.assert_allclose(own, other, rtol=1e-9)
+
+
+def show_loaded_maps(console: Console, count: int) -> None:
+    """Measure the memory of a process that holds many maps and has used them in every way."""
+    processed, _ = process_timed(build_office(6, 84))
+    archive = serialize_router(processed.router)
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+        before, after, milliseconds = pool.submit(load_maps, archive, count).result()
+    console.print(
+        f"{count} maps of 504 rooms: archives of {len(archive) / 1e6:.2f} MB, loaded in "
+        f"{milliseconds:.1f} ms each; memory {after:.0f} MB, {before:.0f} MB without maps"
+    )
+
+
+def load_maps(archive: bytes, count: int) -> tuple[float, float, float]:
+    """Return the memory before and after loading maps and asking each, and CPU ms of loading."""
+    before = proportional_mb()
+    start = time.process_time()
+    loaded = [map_archive(archive) for _ in range(count)]
+    milliseconds = (time.process_time() - start) / count * 1000
+    for router in loaded:
+        network = router.networks[TravelMode.FOOT]
+        ids, levels = network.location_ids, network.levels
+        places = [Position(level, 20.0 + 5 * at, 21.0) for level in levels.ids for at in range(8)]
+        for mode in router.networks:
+            router.matrix(ids[:7], ids[-7:], mode)
+            router.matrix(places, [*places, *ids[::10]], mode)
+            router.route(ids[0], ids[-1], mode)
+    return before, proportional_mb(), milliseconds
+
+
+def map_archive(archive: bytes) -> Router:
+    with tempfile.TemporaryFile() as file:
+        file.write(archive)
+        file.flush()
+        return deserialize_router(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def proportional_mb() -> float:
+    """Return the memory of this process, mapped files included."""
+    memory = Path("/proc/self/smaps_rollup").read_text()
+    return int(memory.partition("Pss:")[2].split()[0]) * 1024 / 1e6
 
 
 def show_growth(console: Console, rounds: int, sizes: Sequence[int]) -> None:
@@ -243,18 +321,18 @@ def show_accuracy(console: Console) -> None:
 
 
 def accuracy_rows(network: Network) -> Iterator[tuple[str, ...]]:
-    for level, compared in zip(network.levels, compare_levels(network), strict=True):
+    levels, stops = network.levels, network.locations
+    compared_levels = zip(network.level_numbers.tolist(), compare_levels(network), strict=True)
+    for level, compared in compared_levels:
         errors = 100 * compared.errors
-        index = network.level_index[level.id]
-        stops = network.locations
-        xy = stops.near[(stops.levels == index) & stops.are_attached]
+        xy = stops.near[(stops.levels == level) & stops.are_attached]
         straight = np.linalg.norm(xy[None] - xy[:, None], axis=2)
         pairs = np.isfinite(compared.exact) & (compared.exact > 0)
         short = 100 * (straight[pairs] / compared.exact[pairs] - 1)
         same = 100 * compared.same_nearest.mean()
         figures = (errors.mean(), np.percentile(errors, 95))
         yield (
-            level.id,
+            levels.ids[level],
             str(len(errors)),
             *(f"{figure:.6f}" for figure in figures),
             f"{same:.1f}",
@@ -267,11 +345,13 @@ def accuracy_rows(network: Network) -> Iterator[tuple[str, ...]]:
 @click.option(
     "--size", "sizes", type=int, multiple=True, default=LOCATION_COUNTS, show_default=True
 )
-def main(rounds: int, sizes: tuple[int, ...]) -> None:
-    """Measure processing, matrices beside igraph and scipy, growth, and accuracy."""
+@click.option("--maps", type=click.IntRange(1), default=500, show_default=True)
+def main(rounds: int, sizes: tuple[int, ...], maps: int) -> None:
+    """Measure processing, matrices beside igraph and scipy, memory, growth, and accuracy."""
     console = Console()
     show_processing(console)
     show_matrices(console, rounds)
+    show_loaded_maps(console, maps)
     show_growth(console, rounds // 4 + 1, sizes)
     show_accuracy(console)
 

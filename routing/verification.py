@@ -62,7 +62,7 @@ def verify_router(router: Router) -> Verification:
         return _verify(router)
     except VerificationError as error:
         raise VerificationError(
-            f"A measured distance is wrong: {error}. Nothing was published; please report this plan."
+            f"A distance is wrong: {error}. Nothing was published; please report this plan."
         ) from None
 
 
@@ -234,7 +234,7 @@ class Bends:
 
 def find_bends(area: Polygonal, min_turn_sine: float) -> Bends:
     """Return the corners of an area around which walks bend, by more than a small angle."""
-    parts = []
+    parts = [(np.empty((0, 2)),) * 3]
     for ring in shapely.get_rings(shapely.get_parts(shapely.orient_polygons(area))):
         xy = shapely.get_coordinates(ring)[:-1]
         before, after = np.roll(xy, 1, axis=0), np.roll(xy, -1, axis=0)
