@@ -108,7 +108,7 @@ def picture_extent(network: Network, index: int) -> PictureExtent:
     points = [Point(at) for at in network.locations.xy[network.locations.levels == index]]
     shapes: list[BaseGeometry] = [
         network.levels.walkable_area(index),
-        *network.levels.rooms.unpack(index),
+        *network.levels.rooms(index),
         *points,
     ]
     # The bounds of an empty level are NaN.

@@ -23,6 +23,8 @@ from routing.search.distance_table import DistanceTable
 from routing.search.router import Router
 
 T = TypeVar("T")
+LEVEL_COLUMNS = ("ids", "ordinals", "tolerances_feet")
+"""What is stored of levels besides arrays."""
 
 
 def serialize_router(router: Router) -> bytes:
@@ -30,16 +32,19 @@ def serialize_router(router: Router) -> bytes:
 
     Levels that several networks share are stored once.
     """
-    levels = router.networks[TravelMode.FOOT].levels
-    values: dict[str, Any] = {"levels": [levels.ids, levels.ordinals, levels.tolerances_feet]}
+    foot = router.networks[TravelMode.FOOT]
+    levels = foot.levels
+    values: dict[str, Any] = {
+        "levels": [getattr(levels, name) for name in LEVEL_COLUMNS],
+        "connectors": foot.connectors,
+        "locations": foot.location_ids,
+    }
     arrays = list_arrays(levels, "levels/")
     for mode, network in router.networks.items():
         values[mode] = {
             "costing": asdict(network.costing),
             "portals": network.portals,
             "links": network.links,
-            "connectors": network.connectors,
-            "locations": network.location_ids,
         }
         arrays[f"{mode}/level_numbers"] = network.level_numbers
         parts: dict[str, Any] = {
@@ -62,11 +67,14 @@ def deserialize_router(buffer: Any) -> Router:
     Its arrays are views of `buffer`. Raises ArchiveError.
     """
     values, arrays = unpack_archive("router", buffer)
-    names = ("ids", "ordinals", "tolerances_feet")
-    columns = dict(zip(names, map(tuple, values["levels"]), strict=True))
+    columns = dict(zip(LEVEL_COLUMNS, map(tuple, values["levels"]), strict=True))
     levels = read_part(Levels, arrays, "levels/", **columns)
+    connectors = tuple(
+        ConnectorInfo(i, ConnectorKind(kind), name) for i, kind, name in values["connectors"]
+    )
+    common = levels, connectors, tuple(values["locations"])
     modes = [mode for mode in TravelMode if mode in values]
-    networks = {mode: deserialize_network(mode, values[mode], arrays, levels) for mode in modes}
+    networks = {mode: deserialize_network(mode, values[mode], arrays, *common) for mode in modes}
     tables = {
         mode: read_part(
             DistanceTable,
@@ -83,11 +91,16 @@ def deserialize_router(buffer: Any) -> Router:
 
 
 def deserialize_network(
-    mode: TravelMode, values: dict[str, Any], arrays: Arrays, levels: Levels
+    mode: TravelMode,
+    values: dict[str, Any],
+    arrays: Arrays,
+    levels: Levels,
+    connectors: tuple[ConnectorInfo, ...],
+    location_ids: tuple[str, ...],
 ) -> Network:
     prefix = f"{mode}/"
     stops = read_part(Stops, arrays, f"{prefix}locations/")
-    if len(values["locations"]) != len(stops):
+    if len(location_ids) != len(stops):
         raise ValueError("the locations are not as many as their stops")
     return Network(
         mode,
@@ -96,10 +109,8 @@ def deserialize_network(
         arrays[f"{prefix}level_numbers"],
         tuple(Portal(*portal) for portal in values["portals"]),
         tuple(Link(start, end, RideCost(*ride)) for start, end, ride in values["links"]),
-        tuple(
-            ConnectorInfo(i, ConnectorKind(kind), name) for i, kind, name in values["connectors"]
-        ),
-        tuple(values["locations"]),
+        connectors,
+        location_ids,
         stops,
         read_part(PortalPaths, arrays, f"{prefix}portal_paths/"),
     )

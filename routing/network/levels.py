@@ -14,8 +14,14 @@ from routing.network.coarsening import coarsen
 from routing.network.corners import find_corners
 from routing.network.labels import Labels, build_labels, join_labels
 from routing.network.mesh import Mesh, grow, join_meshes, triangulate
+from routing.network.packing import (
+    PackedLists,
+    join_lists,
+    pack_rows,
+    pack_shapes,
+    unpack_shapes,
+)
 from routing.network.ranges import join_starts, shift_and_join
-from routing.network.shapes import PackedShapes, join_shapes, pack_shapes, unpack_shapes
 from routing.network.views import (
     Views,
     all_round,
@@ -25,7 +31,8 @@ from routing.network.views import (
     tangent_sectors,
 )
 from routing.network.walk_graph import Edges, WalkGraph, build_edges
-from routing.plan import Polygonal
+from routing.plan import Level, Polygonal, Space, SpaceKind
+from routing.space.doors import Opening
 
 NO_PORTAL = -1
 MAX_SIGHT_AREAS = 256
@@ -37,18 +44,25 @@ class Levels:
     """Levels by number, and their vertices, triangles and cells, numbered over all levels.
 
     `tolerances_feet` are how far the walls of a level may be from where they were drawn, because it
-    has too many corners; 0 if distances are exact. The vertices of a level are the corners of its
-    walkable area, followed by its portals. `level_starts` (l + 1) are the first of each level, and
-    the number of all. `views` are what vertices see, `edges` (e, 2) and `labels` the graph over
-    them. `portals` (l, s) are the indexes of a level's portals in its networks, NO_PORTAL where it
-    has fewer, and `portal_feet` (s, n) the walks from them to the vertices of their level.
+    has too many corners; 0 if distances are exact. `spaces` and `doors` are the shapes of each
+    level's spaces and passable openings, `space_rows` (id, name, kind) and `door_rows` (id) the
+    rest of them.
+
+    The vertices of a level are the corners of its walkable area, followed by its portals.
+    `level_starts` (l + 1) are the first of each level, and the number of all. `views` are what
+    vertices see, `edges` (e, 2) and `labels` the graph over them. `portals` (l, s) are the indexes
+    of a level's portals in its networks, NO_PORTAL where it has fewer, and `portal_feet` (s, n) the
+    walks from them to the vertices of their level.
     """
 
     ids: tuple[str, ...]
     ordinals: tuple[float, ...]
     tolerances_feet: tuple[float, ...]
-    walkable_areas: PackedShapes
-    rooms: PackedShapes
+    walkable_areas: PackedLists
+    spaces: PackedLists
+    space_rows: PackedLists
+    doors: PackedLists
+    door_rows: PackedLists
     mesh: Mesh
     views: Views
     edges: IntArray
@@ -91,13 +105,18 @@ class Levels:
 
     def walkable_area(self, level: int) -> Polygonal:
         """Return the area in which people can stand and walk."""
-        [area] = self.walkable_areas.unpack(level)
+        [area] = self.walkable_areas.shapes(level)
         return area
+
+    def rooms(self, level: int) -> list[Polygonal]:
+        """Return the rooms of a level as drawn."""
+        spaces = zip(self.space_rows.rows(level), self.spaces.shapes(level), strict=True)
+        return [shape for (_, _, kind), shape in spaces if kind == SpaceKind.ROOM]
 
     def are_clear(self, level: int, starts: FloatArray, ends: FloatArray) -> BoolArray:
         """Return whether each segment, from (n, 2) to (n, 2), stays in sight."""
         lines = shapely.linestrings(np.stack((starts, ends), axis=1))
-        sight_area = prepare_sight_area(self.walkable_areas.content(level))
+        sight_area = prepare_sight_area(self.walkable_areas.packed(level))
         return np.asarray(shapely.covers(sight_area, lines))
 
 
@@ -113,10 +132,10 @@ def prepare_sight_area(content: bytes) -> Polygonal:
 
 
 def build_level(
-    level_id: str,
-    ordinal: float,
+    level: Level,
     walkable_area: Polygonal,
-    rooms: Sequence[Polygonal],
+    spaces: Sequence[Space],
+    openings: Sequence[Opening],
     portals: IntArray,
     portal_xy: FloatArray,
 ) -> Levels:
@@ -129,11 +148,14 @@ def build_level(
     edges = build_edges(mesh, views, corners)
     graph = WalkGraph(len(xy), edges)
     return Levels(
-        (level_id,),
-        (ordinal,),
+        (level.id,),
+        (level.ordinal,),
         (tolerance_feet,),
         pack_shapes([[walkable_area]]),
-        pack_shapes([rooms]),
+        pack_shapes([[space.polygon for space in spaces]]),
+        pack_rows([[(space.id, space.name, space.kind) for space in spaces]]),
+        pack_shapes([[opening.shape for opening in openings]]),
+        pack_rows([[(opening.door_id,) for opening in openings]]),
         mesh,
         views,
         np.stack((edges.first, edges.second), axis=1),
@@ -155,8 +177,11 @@ def join_levels(parts: Sequence[Levels]) -> Levels:
         tuple(level_id for part in parts for level_id in part.ids),
         tuple(ordinal for part in parts for ordinal in part.ordinals),
         tuple(feet for part in parts for feet in part.tolerances_feet),
-        join_shapes([part.walkable_areas for part in parts]),
-        join_shapes([part.rooms for part in parts]),
+        join_lists([part.walkable_areas for part in parts]),
+        join_lists([part.spaces for part in parts]),
+        join_lists([part.space_rows for part in parts]),
+        join_lists([part.doors for part in parts]),
+        join_lists([part.door_rows for part in parts]),
         join_meshes([part.mesh for part in parts]),
         join_views([part.views for part in parts]),
         shift_and_join([part.edges for part in parts], vertices),

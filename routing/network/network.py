@@ -89,7 +89,8 @@ def build_network(
     Given the network on `foot`, its levels come first among those of the network, which has levels
     of its own only where `mode` does not pass all doors.
     """
-    areas = [level.walkable_area(level.passable_openings(mode, costing)) for level in walkable]
+    openings = [level.passable_openings(mode, costing) for level in walkable]
+    areas = [level.walkable_area(own) for level, own in zip(walkable, openings, strict=True)]
     portals = find_portals(plan, walkable, areas, costing)
     ordinals = [level.ordinal for level in plan.levels]
     links = list_links(portals, plan.connectors, ordinals, mode, costing)
@@ -100,10 +101,9 @@ def build_network(
     count = sum(map(len, parts))
     for index, (level, area) in enumerate(zip(walkable, areas, strict=True)):
         if not shares_levels or not level.are_all_passable(mode, costing):
-            rooms = [room.polygon for room in level.floor.rooms]
-            drawn = level.level
+            spaces = [space for space in plan.spaces if space.level_id == level.level.id]
             on_level = portals_on_level(portals, index)
-            parts.append(build_level(drawn.id, drawn.ordinal, area, rooms, *on_level))
+            parts.append(build_level(level.level, area, spaces, openings[index], *on_level))
             numbers[index : index + 1] = [count]
             count += 1
     levels, level_numbers = join_levels(parts), np.array(numbers, dtype=np.int64)

@@ -82,7 +82,7 @@ def attach(levels: Levels, numbers: IntArray, xy: FloatArray, within_feet: float
         return stops
     near = xy.copy()
     for level in np.unique(numbers[beside]).tolist():
-        area, rooms = levels.walkable_area(level), levels.rooms.unpack(level)
+        area, rooms = levels.walkable_area(level), levels.rooms(level)
         for index in beside[numbers[beside] == level].tolist():
             nearest = _find_nearest(area, rooms, Point(xy[index]), within_feet)
             if nearest is not None:

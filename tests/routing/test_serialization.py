@@ -93,7 +93,7 @@ def test_damaged_arrays_are_refused(share: float) -> None:
         deserialize_router(damaged)
 
 
-@pytest.mark.parametrize("name", ["costing", "portals", "links", "locations"])
+@pytest.mark.parametrize("name", ["costing", "portals", "links"])
 @pytest.mark.parametrize("value", [None, 7, "x", [7], [[7]]])
 def test_damaged_values_are_refused(name: str, value: object) -> None:
     values, arrays = unpack_archive("router", ARCHIVE)

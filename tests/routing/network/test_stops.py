@@ -8,8 +8,9 @@ from shapely import MultiPolygon, Polygon, box
 
 from routing.network.levels import build_level
 from routing.network.stops import Stops, attach, join_stops
+from routing.plan import Level, Space
 
-ROOMS = [box(0, 0, 20, 20), box(12, 12, 20, 20)]
+ROOMS = [Space("room", "0", box(0, 0, 20, 20)), Space("closet", "0", box(12, 12, 20, 20))]
 """A room, and a closet within it."""
 ROOM_FLOOR = Polygon([(0, 0), (20, 0), (20, 11), (11, 11), (11, 20), (0, 20)])
 FLOOR = MultiPolygon([ROOM_FLOOR, box(14, 14, 20, 20)])
@@ -17,7 +18,7 @@ FLOOR = MultiPolygon([ROOM_FLOOR, box(14, 14, 20, 20)])
 
 def join(floor: Polygon | MultiPolygon, *places: tuple[float, float]) -> Stops:
     no_portals = np.empty(0, dtype=np.int64), np.empty((0, 2))
-    levels = build_level("0", 0, floor, ROOMS, *no_portals)
+    levels = build_level(Level("0", 0), floor, ROOMS, [], *no_portals)
     return attach(levels, np.zeros(len(places), dtype=np.int64), np.array(places), within_feet=6)
 
 
