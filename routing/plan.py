@@ -65,6 +65,12 @@ class Space:
     polygon: Polygonal
     kind: SpaceKind = SpaceKind.ROOM
     name: str = ""
+    is_outdoors: bool = False
+
+    @property
+    def place(self) -> str:
+        """Either `indoors` or `outdoors`."""
+        return "outdoors" if self.is_outdoors else "indoors"
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ class Levels:
 
     `tolerances_feet` are how far the walls of a level may be from where they were drawn, because it
     has too many corners; 0 if distances are exact. `spaces` and `doors` are the shapes of each
-    level's spaces and passable openings, `space_rows` (id, name, kind) and `door_rows` (id) the
-    rest of them.
+    level's spaces and passable openings, `space_rows` (id, name, kind, place) and `door_rows` (id)
+    the rest of them.
 
     The vertices of a level are the corners of its walkable area, followed by its portals.
     `level_starts` (l + 1) are the first of each level, and the number of all. `views` are what
@@ -111,7 +111,7 @@ class Levels:
     def rooms(self, level: int) -> list[Polygonal]:
         """Return the rooms of a level as drawn."""
         spaces = zip(self.space_rows.rows(level), self.spaces.shapes(level), strict=True)
-        return [shape for (_, _, kind), shape in spaces if kind == SpaceKind.ROOM]
+        return [shape for (_, _, kind, _), shape in spaces if kind == SpaceKind.ROOM]
 
     def are_clear(self, level: int, starts: FloatArray, ends: FloatArray) -> BoolArray:
         """Return whether each segment, from (n, 2) to (n, 2), stays in sight."""
@@ -140,6 +140,51 @@ def build_level(
     portal_xy: FloatArray,
 ) -> Levels:
     """Return a single level, with `portals` (p,) at `portal_xy` (p, 2)."""
+    return _build_level(
+        level.id,
+        level.ordinal,
+        walkable_area,
+        pack_shapes([[space.polygon for space in spaces]]),
+        pack_rows([[(space.id, space.name, space.kind, space.place) for space in spaces]]),
+        pack_shapes([[opening.shape for opening in openings]]),
+        pack_rows([[(opening.door_id,) for opening in openings]]),
+        portals,
+        portal_xy,
+    )
+
+
+def rebuild_level(levels: Levels, level: int, walkable_area: Polygonal) -> Levels:
+    """Return a level with a smaller walkable area, as the only one.
+
+    Portals outside it are left out.
+    """
+    vertices = levels.portal_vertices(level)
+    portals, xy = levels.portals[level, : len(vertices)], levels.xy[vertices]
+    kept = shapely.intersects_xy(grow(walkable_area), *xy.T)
+    return _build_level(
+        levels.ids[level],
+        levels.ordinals[level],
+        walkable_area,
+        levels.spaces.take(level),
+        levels.space_rows.take(level),
+        levels.doors.take(level),
+        levels.door_rows.take(level),
+        portals[kept],
+        xy[kept],
+    )
+
+
+def _build_level(
+    level_id: str,
+    ordinal: float,
+    walkable_area: Polygonal,
+    spaces: PackedLists,
+    space_rows: PackedLists,
+    doors: PackedLists,
+    door_rows: PackedLists,
+    portals: IntArray,
+    portal_xy: FloatArray,
+) -> Levels:
     walkable_area, tolerance_feet = coarsen(walkable_area)
     mesh, corners = triangulate(walkable_area), find_corners(walkable_area)
     xy = np.concatenate((corners.xy, portal_xy))
@@ -148,14 +193,14 @@ def build_level(
     edges = build_edges(mesh, views, corners)
     graph = WalkGraph(len(xy), edges)
     return Levels(
-        (level.id,),
-        (level.ordinal,),
+        (level_id,),
+        (ordinal,),
         (tolerance_feet,),
         pack_shapes([[walkable_area]]),
-        pack_shapes([[space.polygon for space in spaces]]),
-        pack_rows([[(space.id, space.name, space.kind) for space in spaces]]),
-        pack_shapes([[opening.shape for opening in openings]]),
-        pack_rows([[(opening.door_id,) for opening in openings]]),
+        spaces,
+        space_rows,
+        doors,
+        door_rows,
         mesh,
         views,
         np.stack((edges.first, edges.second), axis=1),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import shapely
 
 from routing.arrays import FloatArray, IntArray
 from routing.costing import Costing, TravelMode
 from routing.network.levels import Levels, build_level, join_levels
+from routing.network.locator import OUTSIDE
 from routing.network.portals import (
     Link,
     Portal,
@@ -52,6 +54,8 @@ class Network:
     location_ids: tuple[str, ...]
     locations: Stops
     portal_paths: PortalPaths
+    closed_areas: Mapping[int, Polygonal] = field(default_factory=dict)
+    """Floor of levels, by number, that nothing leads to."""
 
     @property
     def feet_per_second(self) -> float:
@@ -74,7 +78,11 @@ class Network:
 
     def attach(self, levels: IntArray, xy: FloatArray) -> Stops:
         """Return stops at positions (n, 2) on levels (n,), by number."""
-        return attach(self.levels, levels, xy, self.costing.attach_feet)
+        stops = attach(self.levels, levels, xy, self.costing.attach_feet)
+        for level, area in self.closed_areas.items():
+            closed = shapely.intersects_xy(area, *xy.T) & (levels == level)
+            stops.triangles[closed] = OUTSIDE
+        return stops
 
 
 def build_network(

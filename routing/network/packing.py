@@ -30,6 +30,11 @@ class PackedLists:
         """Return one list, as it is packed."""
         return self.content[self.starts[index] : self.starts[index + 1]].tobytes()
 
+    def take(self, index: int) -> PackedLists:
+        """Return one list, as the only one."""
+        start, end = self.starts[index], self.starts[index + 1]
+        return PackedLists(np.array([0, end - start]), self.content[start:end])
+
     def shapes(self, index: int) -> tuple[Polygonal, ...]:
         """Return one list of polygons.
 

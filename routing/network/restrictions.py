@@ -1,0 +1,106 @@
+"""Networks without some connectors, doors or floor: what is closed, or what a client avoids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import shapely
+
+from routing.arrays import IntArray
+from routing.costing import TravelMode
+from routing.network.levels import Levels, join_levels, rebuild_level
+from routing.network.network import Network, compute_portal_paths
+from routing.plan import ConnectorKind, Polygonal
+from routing.space.plan_repair import extract_polygons, to_polygonal
+
+
+@dataclass(frozen=True)
+class Restrictions:
+    """What routes do not use, by the ids of the plan, by kind, or all that is outdoors.
+
+    Floor in a closed space is no floor: nothing leads to what stands there.
+    """
+
+    connector_ids: frozenset[str] = frozenset()
+    door_ids: frozenset[str] = frozenset()
+    space_ids: frozenset[str] = frozenset()
+    connector_kinds: frozenset[ConnectorKind] = frozenset()
+    outdoors: bool = False
+
+    def __bool__(self) -> bool:
+        return self != Restrictions()
+
+
+def restrict_networks(
+    networks: Mapping[TravelMode, Network], restrictions: Restrictions
+) -> dict[TravelMode, Network]:
+    """Return the networks of a map without what is restricted.
+
+    Only levels where floor is closed are built again.
+    """
+    levels = networks[TravelMode.FOOT].levels
+    parts, instead = [levels], np.arange(len(levels))
+    closed_areas: dict[int, Polygonal] = {}
+    used = np.unique(np.concatenate([each.level_numbers for each in networks.values()]))
+    for number in used.tolist():
+        closed = find_closed_area(levels, number, restrictions)
+        if not closed.is_empty:
+            left = levels.walkable_area(number).difference(closed)
+            instead[number] = len(levels) + len(closed_areas)
+            closed_areas[int(instead[number])] = closed
+            parts.append(rebuild_level(levels, number, to_polygonal(extract_polygons(left))))
+    joined = join_levels(parts)
+    return {
+        mode: restrict_network(network, joined, instead, closed_areas, restrictions)
+        for mode, network in networks.items()
+    }
+
+
+def find_closed_area(levels: Levels, level: int, restrictions: Restrictions) -> Polygonal:
+    """Return the closed floor of a level."""
+    doors = zip(levels.door_rows.rows(level), levels.doors.shapes(level), strict=True)
+    spaces = [*zip(levels.space_rows.rows(level), levels.spaces.shapes(level), strict=True)]
+    closed = [shape for (door_id,), shape in doors if door_id in restrictions.door_ids]
+    closed += [shape for (space_id, *_), shape in spaces if space_id in restrictions.space_ids]
+    if restrictions.outdoors:
+        # A building may be drawn on its site's grounds.
+        indoors, outdoors = (
+            shapely.union_all([shape for (*_, where), shape in spaces if where == place])
+            for place in ("indoors", "outdoors")
+        )
+        closed.append(to_polygonal(extract_polygons(outdoors.difference(indoors))))
+    return to_polygonal(extract_polygons(shapely.union_all(closed)))
+
+
+def restrict_network(
+    network: Network,
+    levels: Levels,
+    instead: IntArray,
+    closed_areas: Mapping[int, Polygonal],
+    restrictions: Restrictions,
+) -> Network:
+    """Return a network over other levels: number n is now `instead[n]`."""
+    closed = {
+        index
+        for index, connector in enumerate(network.connectors)
+        if connector.id in restrictions.connector_ids
+        or connector.kind in restrictions.connector_kinds
+    }
+    links = tuple(
+        link for link in network.links if network.portals[link.start].connector not in closed
+    )
+    numbers = instead[network.level_numbers]
+    restricted = replace(
+        network,
+        levels=levels,
+        level_numbers=numbers,
+        links=links,
+        closed_areas=closed_areas,
+        portal_paths=compute_portal_paths(
+            levels, numbers, network.portals, links, network.feet_per_second
+        ),
+    )
+    stops = network.locations
+    return replace(restricted, locations=restricted.attach(instead[stops.levels], stops.xy))
