@@ -16,6 +16,7 @@ from routing.arrays import FloatArray
 from routing.costing import TravelMode
 from routing.network.components import ComponentLabels, find_cut_off_areas
 from routing.network.network import Network
+from routing.network.portals import NO_CONNECTOR
 from routing.plan import ConnectorKind, Polygonal
 from routing.processing import ProcessedPlan
 from routing.search.route import ComputedRoute, WalkLeg
@@ -190,7 +191,7 @@ def draw_graph(network: Network, index: int, scale: float) -> Iterator[str]:
 
 def draw_portals(network: Network, index: int, scale: float) -> Iterator[str]:
     for portal in network.portals:
-        if network.level_numbers[portal.level] == index:
+        if portal.connector != NO_CONNECTOR and network.level_numbers[portal.level] == index:
             connector = network.connectors[portal.connector]
             symbol = CONNECTOR_SYMBOLS[connector.kind]
             title = escape(connector.name or connector.id)

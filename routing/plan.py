@@ -87,7 +87,8 @@ class Door:
     """An opening in a wall: a point on it, a line along it or a shape across it.
 
     `width_feet` is the clear width, None if unknown. `wheelchair` is False if the source forbids
-    wheelchairs, None if it says nothing. A locked door is impassable.
+    wheelchairs, None if it says nothing. A locked door is impassable. `one_way` is the direction in
+    which alone people pass, a vector; None if they pass both ways.
     """
 
     id: str
@@ -96,6 +97,7 @@ class Door:
     width_feet: float | None = None
     wheelchair: bool | None = None
     is_locked: bool = False
+    one_way: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

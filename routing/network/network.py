@@ -20,6 +20,8 @@ from routing.network.portals import (
     PortalPaths,
     find_entry_point,
     floyd_warshall,
+    link_doors,
+    list_door_portals,
     list_links,
     portals_on_level,
 )
@@ -98,10 +100,18 @@ def build_network(
     of its own only where `mode` does not pass all doors.
     """
     openings = [level.passable_openings(mode, costing) for level in walkable]
-    areas = [level.walkable_area(own) for level, own in zip(walkable, openings, strict=True)]
+    areas = [
+        level.walkable_area(opening for opening in own if opening.one_way is None)
+        for level, own in zip(walkable, openings, strict=True)
+    ]
+    speed = costing.feet_per_second(mode)
     portals = find_portals(plan, walkable, areas, costing)
     ordinals = [level.ordinal for level in plan.levels]
     links = list_links(portals, plan.connectors, ordinals, mode, costing)
+    first_door = len(portals)
+    for index, (level, own) in enumerate(zip(walkable, openings, strict=True)):
+        portals += list_door_portals(level.floor, index, own)
+    links += link_doors(portals, first_door, speed)
     parts = [] if foot is None else [foot.levels]
     numbers = [] if foot is None else foot.level_numbers.tolist()
     # Portals depend on the walkable area. With other portals, the indexes in its levels are wrong.
@@ -115,7 +125,6 @@ def build_network(
             numbers[index : index + 1] = [count]
             count += 1
     levels, level_numbers = join_levels(parts), np.array(numbers, dtype=np.int64)
-    speed = costing.feet_per_second(mode)
     return Network(
         mode,
         costing,

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
+from shapely import Point
 from shapely.geometry.base import BaseGeometry
 from shapely.ops import nearest_points
 
 from routing.arrays import FloatArray, IntArray
 from routing.costing import Costing, RideCost, TravelMode
 from routing.plan import Connector, Direction, Polygonal
+from routing.space.doors import Opening
 from routing.space.floor import FloorSurface
-from routing.space.plan_repair import to_polygonal
+from routing.space.plan_repair import extract_polygons, to_polygonal
+
+NO_CONNECTOR = -1
 
 
 class Portal(NamedTuple):
-    """One end of a connector: `level` and `connector` are indexes into the plan's tuples."""
+    """One end of a connector, or one side of a one-way door.
+
+    `level` and `connector` are indexes into the plan's tuples; a door has NO_CONNECTOR.
+    """
 
     level: int
     connector: int
     x: float
     y: float
+    door_id: str = ""
 
 
 class Link(NamedTuple):
-    """A ride between two portals of one connector; `start` and `end` are their indexes."""
+    """A ride between two portals of one connector, or the way through a one-way door.
+
+    `start` and `end` are their indexes.
+    """
 
     start: int
     end: int
@@ -57,6 +69,37 @@ def find_entry_point(
             if entry.distance(entrance) <= within_feet:
                 return entry.x, entry.y
     return None
+
+
+def find_sides(floor: FloorSurface, opening: Opening) -> tuple[Point, Point] | None:
+    """Return a point before and one behind a one-way door; None if it stands in open floor."""
+    assert opening.one_way is not None
+    x, y = opening.one_way
+    pieces = [floor.pieces[index].polygon for index in {*opening.piece_indexes}]
+    patches = extract_polygons(opening.shape.intersection(to_polygonal(pieces)))
+    points = [patch.representative_point() for patch in patches]
+    points.sort(key=lambda point: point.x * x + point.y * y)
+    return (points[0], points[-1]) if len(points) > 1 else None
+
+
+def list_door_portals(floor: FloorSurface, level: int, openings: Iterable[Opening]) -> list[Portal]:
+    """Return two portals for each one-way door of a level: one before it, then one behind it."""
+    return [
+        Portal(level, NO_CONNECTOR, point.x, point.y, opening.door_id)
+        for opening in openings
+        if opening.one_way is not None
+        for point in find_sides(floor, opening) or ()
+    ]
+
+
+def link_doors(portals: Sequence[Portal], first: int, feet_per_second: float) -> list[Link]:
+    """Return the ways through one-way doors, whose portals are in pairs from index `first` on."""
+    links = []
+    for before in range(first, len(portals), 2):
+        one, other = portals[before], portals[before + 1]
+        feet = math.dist((one.x, one.y), (other.x, other.y))
+        links.append(Link(before, before + 1, RideCost(feet, feet / feet_per_second)))
+    return links
 
 
 def list_links(

@@ -88,8 +88,11 @@ def restrict_network(
         if connector.id in restrictions.connector_ids
         or connector.kind in restrictions.connector_kinds
     }
+    starts = [network.portals[link.start] for link in network.links]
     links = tuple(
-        link for link in network.links if network.portals[link.start].connector not in closed
+        link
+        for link, start in zip(network.links, starts, strict=True)
+        if start.connector not in closed and start.door_id not in restrictions.door_ids
     )
     numbers = instead[network.level_numbers]
     restricted = replace(

@@ -125,13 +125,18 @@ def legs_through_portals(
 
 def portal_stop(network: Network, portal: int) -> Stops:
     """Return a portal, given by index, as a stop."""
-    level, _, x, y = network.portals[portal]
-    return network.attach(network.level_numbers[[level]], np.array([(x, y)]))
+    at = network.portals[portal]
+    return network.attach(network.level_numbers[[at.level]], np.array([(at.x, at.y)]))
 
 
 def leg_between_portals(network: Network, one: int, other: int) -> Leg:
     """Return the leg between two consecutive portals of a path."""
     start, end = network.portals[one], network.portals[other]
+    if start.level == end.level and is_way_through(network, one, other):
+        points = (start.x, start.y), (end.x, end.y)
+        level_id = network.levels.ids[network.level_numbers[start.level]]
+        feet = float(network.portal_paths.feet[one, other])
+        return WalkLeg(level_id, points, feet, feet / network.feet_per_second)
     if start.level == end.level:
         return build_walk_leg(network, portal_stop(network, one), portal_stop(network, other))
     connector = network.connectors[start.connector]
@@ -140,6 +145,13 @@ def leg_between_portals(network: Network, one: int, other: int) -> Leg:
     portal_paths = network.portal_paths
     feet, seconds = float(portal_paths.feet[one, other]), float(portal_paths.seconds[one, other])
     return ConnectorLeg(connector.id, connector.kind, connector.name, *levels, feet, seconds)
+
+
+def is_way_through(network: Network, one: int, other: int) -> bool:
+    """Return whether a path leads through a one-way door here, and not around it."""
+    feet = network.portal_paths.feet[one, other]
+    doors = (link for link in network.links if (link.start, link.end) == (one, other))
+    return any(link.cost.feet == feet for link in doors)
 
 
 def build_walk_leg(network: Network, start: Stops, end: Stops) -> WalkLeg:

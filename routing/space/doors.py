@@ -50,6 +50,7 @@ class Opening:
     origin: DoorOrigin
     width_feet: float
     wheelchair: bool = True
+    one_way: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ def fit_frame(
     width_feet = door.width_feet or 2 * frame.half_width_feet
     origin = DoorOrigin.AS_DRAWN if reach_feet <= MAX_FOUND_EXTENSION_FEET else DoorOrigin.REPAIRED
     wheelchair = door.wheelchair is not False
-    return Opening(door.id, shape, (one, other), origin, width_feet, wheelchair)
+    return Opening(door.id, shape, (one, other), origin, width_feet, wheelchair, door.one_way)
 
 
 def trim_opening(

@@ -5,6 +5,7 @@
     ##+###+##      n narrow door               A-Z a location on the floor around it
     #,,,,,,,#      x locked door               e s m r an elevator, steps, an escalator going up,
     #########      ? door for no wheelchair        a ramp, on the floor around it
+                   > < ^ v one-way door
 
 Cells of floor that touch are one space, named by its first location, else by its first cell.
 Connectors of one kind at one place on several levels are one.
@@ -39,7 +40,8 @@ KINDS = {
     "m": ConnectorKind.ESCALATOR,
     "r": ConnectorKind.RAMP,
 }
-DOORS = "+nx?"
+ONE_WAY = {">": (1.0, 0.0), "<": (-1.0, 0.0), "^": (0.0, -1.0), "v": (0.0, 1.0)}
+DOORS = "+nx?" + "".join(ONE_WAY)
 NARROW_FEET = 2.5
 
 Cell = tuple[int, int]
@@ -101,6 +103,7 @@ def draw_door(level_id: str, sign: str, column: int, row: int) -> Door:
         width,
         False if sign == "?" else None,
         is_locked=sign == "x",
+        one_way=ONE_WAY.get(sign),
     )
 
 
