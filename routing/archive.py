@@ -69,31 +69,47 @@ def find_stored_dtype(array: NDArray[Any]) -> np.dtype[Any]:
     return np.min_scalar_type(min(array.min(), -1 - array.max()))
 
 
-def unpack_archive(kind: str, buffer: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def unpack_archive(
+    kind: str, buffer: Any, version: int = FORMAT_VERSION
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the values and arrays of an archive; the arrays are read-only views of `buffer`.
 
     `buffer` is any object with the buffer protocol, such as bytes or an mmap. Raises ArchiveError
     if it is not an archive of this kind and version, or is damaged.
     """
     view = memoryview(buffer).toreadonly()
-    if bytes(view[: len(MAGIC)]) != MAGIC:
-        raise ArchiveError("This is not a routing archive; process the map again.")
-    header_end = PREFIX_BYTES + int.from_bytes(view[len(MAGIC) : PREFIX_BYTES], "little")
     with raise_archive_errors():
-        header = json.loads(bytes(view[PREFIX_BYTES:header_end]))
-        stored_kind, version = header["kind"], header["version"]
-        if (stored_kind, version) != (kind, FORMAT_VERSION):
+        header, header_end = _read_header(view)
+        stored_kind, stored_version = header["kind"], header["version"]
+        if (stored_kind, stored_version) != (kind, version):
             raise ArchiveError(
-                f"This is a {stored_kind} of version {version}, not a {kind} of version "
-                f"{FORMAT_VERSION}; process the map again."
+                f"This is a {stored_kind} of version {stored_version}, not a {kind} of version "
+                f"{version}; process the map again."
             )
         body = view[header_end + -header_end % ALIGNMENT_BYTES :]
-        if zlib.crc32(body) != header["checksum"]:
+        # The release before wrote none.
+        if "checksum" in header and zlib.crc32(body) != header["checksum"]:
             raise ValueError("the arrays are not those that were written")
         arrays = {
             name: view_array(body, *description) for name, description in header["arrays"].items()
         }
         return header["values"], arrays
+
+
+def read_version(buffer: Any) -> int:
+    """Return the version of an archive's format. Raises ArchiveError."""
+    with raise_archive_errors():
+        header, _ = _read_header(memoryview(buffer))
+        return int(header["version"])
+
+
+def _read_header(view: memoryview) -> tuple[dict[str, Any], int]:
+    """Return the header of an archive and where it ends."""
+    if bytes(view[: len(MAGIC)]) != MAGIC:
+        raise ArchiveError("This is not a routing archive; process the map again.")
+    end = PREFIX_BYTES + int.from_bytes(view[len(MAGIC) : PREFIX_BYTES], "little")
+    header: dict[str, Any] = json.loads(bytes(view[PREFIX_BYTES:end]))
+    return header, end
 
 
 def view_array(body: memoryview, dtype_name: str, shape: Any, offset: int) -> NDArray[Any]:

@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from routing.archive import pack_archive, raise_archive_errors, unpack_archive
+from routing.archive import (
+    FORMAT_VERSION,
+    pack_archive,
+    raise_archive_errors,
+    read_version,
+    unpack_archive,
+)
+from routing.previous_format import PREVIOUS_VERSION, read_previous_router
 from routing.search.router import Router
 from routing.serialization import deserialize_router, serialize_router
 from storage.locations import Location
@@ -53,9 +60,13 @@ def serialize_routable_map(router: Router, placements: Iterable[Placement]) -> b
 @raise_archive_errors()
 def deserialize_routable_map(buffer: Any) -> RoutableMap:
     """Return the map in an archive; its tables stay in `buffer`. Raises ArchiveError."""
-    values, arrays = unpack_archive(ARCHIVE_KIND, buffer)
+    is_previous = read_version(buffer) == PREVIOUS_VERSION
+    values, arrays = unpack_archive(
+        ARCHIVE_KIND, buffer, PREVIOUS_VERSION if is_previous else FORMAT_VERSION
+    )
     placements = {
         key: Placement(key, name, x, y, tuple(floor_ids))
         for key, name, x, y, floor_ids in values["placements"]
     }
-    return RoutableMap(deserialize_router(arrays["router"]), placements)
+    read_router = read_previous_router if is_previous else deserialize_router
+    return RoutableMap(read_router(arrays["router"]), placements)

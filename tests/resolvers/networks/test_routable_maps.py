@@ -17,6 +17,7 @@ from routing.errors import ArchiveError
 from routing.serialization import serialize_router
 from storage.locations import Location, LocationFloor
 from tests.routing.ascii_plans import process_drawing
+from tests.routing.test_previous_format import ARCHIVE as PREVIOUS_ARCHIVE
 
 PLACEMENTS = [
     Placement("A", "Gym", 2.0, 2.5, ("0", "1")),
@@ -30,6 +31,16 @@ def test_router_and_placements_are_read_back() -> None:
     read = deserialize_routable_map(memoryview(archive))
     assert read.placements == {placement.id: placement for placement in PLACEMENTS}
     assert read.router.matrix(["A"], ["B"]).feet == router.matrix(["A"], ["B"]).feet
+
+
+def test_the_archive_of_the_release_before_is_read() -> None:
+    router = np.frombuffer(PREVIOUS_ARCHIVE, np.uint8)
+    now = pack_archive(ARCHIVE_KIND, {"placements": PLACEMENTS}, {"router": router})
+    before = now.replace(b'"version":4', b'"version":3')
+    read = deserialize_routable_map(before)
+    assert read.router.has_location("A")
+    with pytest.raises(ArchiveError, match="version 3"):
+        deserialize_routable_map(now)
 
 
 @pytest.mark.parametrize("archive", [b"", b"something else"])
