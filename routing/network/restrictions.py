@@ -14,6 +14,7 @@ from routing.network.levels import Levels, join_levels, rebuild_level
 from routing.network.network import Network, compute_portal_paths
 from routing.plan import ConnectorKind, Polygonal
 from routing.space.plan_repair import extract_polygons, to_polygonal
+from routing.space.walkable import remove_hairlines
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ def restrict_networks(
     for number in used.tolist():
         closed = find_closed_area(levels, number, restrictions)
         if not closed.is_empty:
-            left = levels.walkable_area(number).difference(closed)
+            left = remove_hairlines(levels.walkable_area(number).difference(closed))
             instead[number] = len(levels) + len(closed_areas)
             closed_areas[int(instead[number])] = closed
-            parts.append(rebuild_level(levels, number, to_polygonal(extract_polygons(left))))
+            parts.append(rebuild_level(levels, number, left))
     joined = join_levels(parts)
     return {
         mode: restrict_network(network, joined, instead, closed_areas, restrictions)

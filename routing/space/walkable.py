@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 import shapely
+from shapely.geometry.base import BaseGeometry
 
 from routing.costing import Costing, TravelMode
 from routing.issues import PlanIssue
@@ -22,6 +23,9 @@ from routing.space.plan_repair import extract_polygons, to_polygonal
 OnLevel = TypeVar("OnLevel", Space, Barrier, Door)
 WIDTH_TOLERANCE_FEET = 0.002
 """Widths are converted from metres with two decimals, which rounds them."""
+
+HAIRLINE_FEET = 1e-4
+"""Much more than rounding and than the tolerance of sight, and too little to matter."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class WalkableLevel:
     def walkable_area(self, openings: Iterable[Opening]) -> Polygonal:
         """Return the union of the floor pieces and `openings`."""
         shapes = [opening.shape for opening in openings]
-        return to_polygonal(extract_polygons(shapely.union_all([*self.floor.polygons, *shapes])))
+        return remove_hairlines(shapely.union_all([*self.floor.polygons, *shapes]))
 
     def count_openings(self, origin: DoorOrigin) -> int:
         """Return the number of openings of one origin."""
@@ -74,6 +78,21 @@ def build_walkable_levels(plan: Plan) -> tuple[list[WalkableLevel], list[PlanIss
         walkable.append(WalkableLevel(floor, (*drawn, *inferred)))
         issues += chain(floor_issues, door_issues, room_issues)
     return walkable, issues
+
+
+def remove_hairlines(area: BaseGeometry) -> Polygonal:
+    """Return an area without walls or passages thinner than twice HAIRLINE_FEET.
+
+    Where shapes meet, rounding leaves such: lines of sight, which may cut a millionth of a foot
+    into walls, would pass through them in one place and not in the next.
+    """
+    closed = _grow(_grow(area, HAIRLINE_FEET), -HAIRLINE_FEET)
+    opened = _grow(_grow(closed, -HAIRLINE_FEET), HAIRLINE_FEET)
+    return to_polygonal(extract_polygons(opened))
+
+
+def _grow(area: BaseGeometry, feet: float) -> BaseGeometry:
+    return area.buffer(feet, join_style="mitre")
 
 
 def group_by_level(features: Iterable[OnLevel]) -> dict[str, list[OnLevel]]:

@@ -1,0 +1,174 @@
+"""What must hold for the distances of any building; compared with an oracle that shares no code."""
+
+from __future__ import annotations
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from bench.geodesic import geodesic_feet, search
+from routing.costing import TravelMode
+from routing.network.network import Network
+from routing.network.restrictions import Restrictions, restrict_networks
+from routing.plan import ConnectorKind, Plan
+from routing.processing import process_plan
+from routing.search.route import WalkLeg
+from routing.search.router import Position, Router
+from routing.serialization import deserialize_router, serialize_router
+
+Floats = NDArray[np.float64]
+ERROR_FEET = 1e-6
+RELATIVE_ERROR = 1e-9
+SAMPLED_ROUTES = 6
+
+
+def check_building(plan: Plan, seed: int) -> None:
+    """Check everything about one building; an AssertionError says what does not hold."""
+    processed = process_plan(plan)
+    router, random = processed.router, np.random.default_rng(seed)
+    stored = deserialize_router(serialize_router(router))
+    for mode, network in router.networks.items():
+        check_distances(network)
+        check_laws(network)
+        check_table(router, stored, mode)
+        check_routes(router, network, random)
+    if plan.locations:
+        check_modes(router)
+    check_restricted(router, draw_restrictions(plan, random))
+
+
+def check_distances(network: Network) -> None:
+    """Times of the fastest routes are those of a search over exact walks and rides."""
+    ids = network.location_ids
+    found = seconds_between(network)
+    expected = search_seconds(network)
+    allowed = (ERROR_FEET + RELATIVE_ERROR * 1e4) / network.feet_per_second
+    reached = np.isfinite(expected)
+    assert (np.isfinite(found) == reached).all(), (ids, found, expected)
+    assert np.abs(found[reached] - expected[reached]).max(initial=0) <= allowed
+
+
+def seconds_between(network: Network) -> Floats:
+    """Seconds between all locations, searched; inf if there is no path."""
+    ids = network.location_ids
+    seconds = Router({network.mode: network}).matrix(ids, ids, network.mode).seconds
+    return np.where(np.isnan(seconds), np.inf, seconds)
+
+
+def search_seconds(network: Network) -> Floats:
+    """Seconds between all locations, by a search over exact walks between them, and rides."""
+    stops, count = network.locations, len(network.locations)
+    neighbours: list[list[tuple[int, float]]] = [[] for _ in range(count + len(network.portals))]
+    for level in network.level_numbers.tolist():
+        own = np.flatnonzero((stops.levels == level) & stops.are_attached).tolist()
+        portals = network.levels.portal_vertices(level)
+        xy = np.concatenate((stops.near[own], network.levels.xy[portals]))
+        offsets = np.concatenate((stops.offset_feet[own], np.zeros(len(portals))))
+        walks = geodesic_feet(network.levels.walkable_area(level), xy.tolist())
+        walks += offsets[:, None] + offsets
+        ends = [*own, *(network.levels.portals[level, : len(portals)] + count).tolist()]
+        for row, one in enumerate(ends):
+            for column, other in enumerate(ends):
+                seconds = walks[row, column] / network.feet_per_second
+                neighbours[one].append((other, seconds))
+    for link in network.links:
+        neighbours[count + link.start].append((count + link.end, link.cost.seconds))
+    seconds = np.array([search(neighbours, start)[:count] for start in range(count)])
+    seconds = seconds.reshape(count, count)
+    same = (stops.xy[:, None] == stops.xy).all(axis=2) & (stops.levels[:, None] == stops.levels)
+    seconds[same & stops.are_attached] = 0
+    seconds[~stops.are_attached] = np.inf
+    return seconds
+
+
+def check_laws(network: Network) -> None:
+    """No detour is faster, and without one-way parts both directions take as long."""
+    seconds = seconds_between(network)
+    links = {(link.start, link.end) for link in network.links}
+    if all((end, start) in links for start, end in links):
+        np.testing.assert_allclose(seconds, seconds.T, atol=1e-6)
+    walked = ~(network.locations.offset_feet > 0)
+    for via in np.flatnonzero(walked).tolist():
+        assert (seconds <= seconds[:, via, None] + seconds[via] + 1e-6).all()
+
+
+def check_table(router: Router, stored: Router, mode: TravelMode) -> None:
+    """The table has what a search finds, and both are the same once stored."""
+    ids = router.networks[mode].location_ids
+    table, searched = router.matrix(ids, ids, mode), Router(router.networks).matrix(ids, ids, mode)
+    np.testing.assert_allclose(table.feet, searched.feet, atol=ERROR_FEET)
+    again = stored.matrix(ids, ids, mode), Router(stored.networks).matrix(ids, ids, mode)
+    for one, other in zip((table, searched), again, strict=True):
+        np.testing.assert_array_equal(one.feet, other.feet)
+        np.testing.assert_array_equal(one.seconds, other.seconds)
+
+
+def check_routes(router: Router, network: Network, random: np.random.Generator) -> None:
+    """Routes are as long as the matrix has them, on the floor, and the nearest come first."""
+    ids = network.location_ids
+    for one, other in random.choice(ids, (SAMPLED_ROUTES, 2)).tolist() if ids else ():
+        route = router.route(one, other, network.mode)
+        [[feet]], [[seconds]] = router.matrix([one], [other], network.mode)
+        assert (route is None) == np.isnan(feet)
+        if route is None:
+            continue
+        np.testing.assert_allclose((route.feet, route.seconds), (feet, seconds), atol=1e-5)
+        for leg in route.legs:
+            if isinstance(leg, WalkLeg) and len(leg.points) > 1:
+                assert_on_floor(network, leg)
+    if ids:
+        start = ids[0]
+        feet, seconds = (row[0] for row in router.matrix([start], ids, network.mode))
+        nearest = [near.seconds for near in router.nearest(start, ids, len(ids), network.mode)]
+        assert nearest == sorted(seconds[np.isfinite(seconds)].tolist())
+
+
+def assert_on_floor(network: Network, leg: WalkLeg) -> None:
+    """A walk leaves the floor only to its ends beside it, and through one-way doors."""
+    level = network.level_index[leg.level_id]
+    beside = network.costing.attach_feet + 1
+    doors = [door.buffer(0.5) for door in network.levels.doors.shapes(level)]
+    floor = shapely.union_all([network.levels.walkable_area(level).buffer(1e-3), *doors])
+    off = shapely.LineString(leg.points).difference(floor)
+    ends = shapely.MultiPoint([leg.points[0], leg.points[-1]])
+    assert off.is_empty or shapely.hausdorff_distance(off, ends) <= max(
+        beside, off.hausdorff_distance(ends)
+    )
+    assert off.length <= 2 * beside
+
+
+def check_modes(router: Router) -> None:
+    """A wheelchair is nowhere faster, and goes nowhere else."""
+    foot, wheelchair = (seconds_between(router.networks[mode]) for mode in TravelMode)
+    offsets = router.networks[TravelMode.WHEELCHAIR].locations.offset_feet
+    same = offsets == router.networks[TravelMode.FOOT].locations.offset_feet
+    assert (foot <= wheelchair + 1e-6)[np.ix_(same, same)].all()
+
+
+def draw_restrictions(plan: Plan, random: np.random.Generator) -> Restrictions:
+    """Close some doors, a space and a connector, and avoid a kind."""
+    doors = [door.id for door in plan.doors if random.random() < 0.15]
+    spaces = [space.id for space in plan.spaces if random.random() < 0.05]
+    connectors = [connector.id for connector in plan.connectors if random.random() < 0.2]
+    kinds = [kind for kind in ConnectorKind if random.random() < 0.1]
+    return Restrictions(
+        frozenset(connectors), frozenset(doors), frozenset(spaces), frozenset(kinds)
+    )
+
+
+def check_restricted(router: Router, restrictions: Restrictions) -> None:
+    """What is left after closures is measured as exactly."""
+    for network in restrict_networks(router.networks, restrictions).values():
+        check_distances(network)
+        places = [
+            Position(network.levels.ids[level], *xy)
+            for level, xy in zip(
+                network.locations.levels.tolist(), network.locations.xy.tolist(), strict=True
+            )
+        ]
+        if places:
+            found = Router({network.mode: network}).matrix(places, places, network.mode)
+            by_id = seconds_between(network)
+            np.testing.assert_allclose(
+                np.where(np.isnan(found.seconds), np.inf, found.seconds), by_id, atol=1e-6
+            )
