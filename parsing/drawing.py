@@ -160,7 +160,8 @@ class NoteCollector:
 
     def add_fault(self, fault: ReadingFault) -> None:
         """Note a fault under its cause, and keep it while there are fewer than `MAX_FAULTS`."""
-        self.add(fault.cause, fault.part or f"{fault.file}:{fault.line}".strip(":0"))
+        place = f"{fault.file}:{fault.line}" if fault.line else fault.file
+        self.add(fault.cause, fault.part or place)
         self.fault_count += 1
         if len(self.faults) < MAX_FAULTS:
             self.faults.append(fault)

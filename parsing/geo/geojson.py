@@ -157,6 +157,18 @@ def parse_geometry(feature: Mapping[str, Any], label: str) -> Geometry | None:
     return GEOMETRY_PARSERS[kind](coordinates, label)
 
 
+def find_position(feature: Mapping[str, Any]) -> Coordinate | None:
+    """Return the first position of a geometry that cannot be parsed, if that one is valid."""
+    geometry = feature.get("geometry")
+    value = geometry.get("coordinates") if isinstance(geometry, dict) else None
+    while isinstance(value, list) and value and isinstance(value[0], list):
+        value = value[0]
+    try:
+        return _parse_position(value, "")
+    except InvalidPlanError:
+        return None
+
+
 def _parse_position(position: Any, label: str) -> Coordinate:
     match position:
         case [int() | float() as longitude, int() | float() as latitude, *_]:

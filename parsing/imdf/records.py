@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from parsing.drawing import Geometry, NoteCollector, ReadingFault
 from parsing.errors import FaultyElementError, InvalidPlanError
-from parsing.geo.geojson import GeoJsonFeature, parse_geometry, parse_json
+from parsing.geo.geojson import GeoJsonFeature, find_position, parse_geometry, parse_json
 
 CLUTTER_PREFIXES: Final = ("__MACOSX", ".")
 
@@ -78,8 +78,10 @@ def parse_records(
         except FaultyElementError as error:
             feature_id = feature.content.get("id")
             part = feature_id if isinstance(feature_id, str) else feature.place
-            cause = f"left out, {error.reason}"
-            collector.add_fault(ReadingFault(cause, error.message, part, feature.file))
+            cause, position = f"left out, {error.reason}", find_position(feature.content)
+            collector.add_fault(
+                ReadingFault(cause, error.message, part, feature.file, position=position)
+            )
     return records
 
 

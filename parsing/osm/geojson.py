@@ -4,13 +4,15 @@ osmtogeojson, JOSM and Overpass Turbo write such files; some converters nest the
 `properties.tags`.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from parsing.drawing import Drawing, NoteCollector, ReadingFault, iter_coordinates
+from parsing.drawing import Coordinate, Drawing, NoteCollector, ReadingFault, iter_coordinates
 from parsing.errors import InvalidPlanError
-from parsing.geo.geojson import GeoJsonFeature, geometry_type, parse_geometry
+from parsing.geo.geojson import GeoJsonFeature, find_position, geometry_type, parse_geometry
+from parsing.imdf.records import pick_label
 from parsing.osm.indoor import INDOOR_KEYS, LEVEL_KEYS, build_drawing, levels_of
 from parsing.osm.levels import find_level_in_name
 from parsing.osm.surroundings import GeoFeature
@@ -20,6 +22,7 @@ from parsing.osm.variants import CATEGORY_KEYS, find_category
 METADATA_KEYS: Final = frozenset(
     {"id", "@id", "timestamp", "version", "changeset", "user", "uid", "meta", "relations"}
 )
+OTHER_NAME: Final = re.compile(r"name[-_:][a-z]{2,3}|title|label|name", re.IGNORECASE)
 ELEMENT_TYPES: Final = (("type", "node"), ("type", "way"), ("type", "relation"))
 OUTDOOR_KEYS: Final = frozenset(
     {"building", "boundary", "highway", "landuse", "natural", "railway"}
@@ -59,7 +62,8 @@ class _Reader:
         try:
             geometry = parse_geometry(content, feature_id)
         except InvalidPlanError as error:
-            self._leave_out("invalid geometry", error.message, feature_id, file, levels_of(tags))
+            levels, position = levels_of(tags), find_position(content)
+            self._leave_out("invalid geometry", error.message, feature_id, file, levels, position)
             return None
         if geometry is None:
             kind = geometry_type(content)
@@ -78,6 +82,8 @@ class _Reader:
         variants.add(variant)
         if len(variants) > 1:
             numbered = feature._replace(id=f"{feature.id}#{len(variants)}")
+            while numbered.id in self.features:
+                numbered = numbered._replace(id=f"{numbered.id}#2")
             message = f"{feature.id} is there twice, with other contents; read as {numbered.id}"
             position = next(iter(iter_coordinates(feature.geometry)), None)
             levels = levels_of(feature.tags)
@@ -90,10 +96,16 @@ class _Reader:
         self.features[feature.id] = feature
 
     def _leave_out(
-        self, reason: str, message: str, part: str, file: str, levels: tuple[str, ...] = ()
+        self,
+        reason: str,
+        message: str,
+        part: str,
+        file: str,
+        levels: tuple[str, ...] = (),
+        position: Coordinate | None = None,
     ) -> None:
-        fault = ReadingFault(f"left out, {reason}", message, part, file, levels=levels)
-        self._collector.add_fault(fault)
+        cause = f"left out, {reason}"
+        self._collector.add_fault(ReadingFault(cause, message, part, file, 0, position, levels))
 
 
 def read_features(files: Sequence[Sequence[GeoJsonFeature]], collector: NoteCollector) -> Drawing:
@@ -141,6 +153,7 @@ def _iter_tags(properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     nested = properties.get("tags")
     tags = nested if isinstance(nested, dict) else properties
     yield from _relation_levels(properties.get("relations"))
+    yield from ((key, name) for key, name in _name(tags) if name)
     for key, value in tags.items():
         if tags is properties and (key in METADATA_KEYS or (key, value) in ELEMENT_TYPES):
             continue
@@ -155,7 +168,8 @@ def _tag_value(value: Any) -> str | None:
         # A bool is an int too, so it comes first.
         case bool():
             return "yes" if value else "no"
-        case str():
+        # Some tools write a missing value as the text null.
+        case str() if value != "null":
             return value
         case int() | float():
             return f"{value:g}"
@@ -164,15 +178,19 @@ def _tag_value(value: Any) -> str | None:
 
 def _relation_levels(relations: Any) -> Iterator[tuple[str, str]]:
     """Yield the levels of the relations of type level (IndoorOSM) that a feature is a member of."""
-    tags = (
-        [r.get("reltags") for r in relations or () if isinstance(r, dict)]
-        if isinstance(relations, list)
-        else []
-    )
-    levels = [
-        t["level"]
-        for t in tags
-        if isinstance(t, dict) and t.get("type") == "level" and isinstance(t.get("level"), str)
-    ]
+    levels = []
+    for relation in relations if isinstance(relations, list) else ():
+        match relation:
+            case {"reltags": {"type": "level", "level": str(level)}}:
+                levels.append(level)
     if levels:
         yield "level", ";".join(levels)
+
+
+def _name(tags: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the name of a feature without the tag `name`: a label, or its name in one language."""
+    if isinstance(tags.get("name"), dict):
+        yield "name", pick_label(tags["name"], "")
+    elif not _tag_value(tags.get("name")):
+        names = (_tag_value(value) for key, value in tags.items() if OTHER_NAME.fullmatch(key))
+        yield "name", next(filter(None, names), "")

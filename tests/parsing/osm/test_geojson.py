@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from parsing.drawing import iter_coordinates
 from parsing.errors import DocumentRejectedError, InvalidPlanError, NotWellFormedError, ParsingError
 from parsing.geo import geojson as geo_geojson
 from tests.parsing.geography import (
@@ -202,6 +203,39 @@ def test_a_broken_feature_does_not_end_the_reading() -> None:
         "a: way/2: Polygon without coordinates",
         "a: features[2] has properties that are no object",
     ]
+
+
+def test_a_broken_geometry_has_the_position_of_its_first_corner() -> None:
+    ring = room()["geometry"]["coordinates"][0]
+    broken = room(id="way/2", geometry=shape("Polygon", [ring[:-1]]))
+    drawing = read_geojson({"a": collection([room(), broken])})
+    (fault,) = drawing.faults
+    assert fault.position in list(iter_coordinates(drawing.features[0].geometry))
+    assert fault.levels == ("0",)
+
+
+def test_a_numbered_id_is_no_other_id() -> None:
+    features = [room(id="a"), room(id="a#2"), room(id="a", properties={"indoor": "room"})]
+    drawing = read_geojson({"a": collection(features)})
+    assert [feature.id for feature in drawing.features] == ["a", "a#2", "a#2#2"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "name"),
+    [
+        ({"name-de": "Halle", "name-en": "Hall"}, "Halle"),
+        ({"name:en": "Hall"}, "Hall"),
+        ({"Title": "Hall"}, "Hall"),
+        ({"name": {"en": "Hall"}}, "Hall"),
+        ({"name": "Hall", "name:de": "Halle"}, "Hall"),
+        ({"name": "null", "label": "Hall"}, "Hall"),
+        ({"nickname": "Hall"}, None),
+    ],
+)
+def test_other_properties_have_the_name(properties: dict[str, Any], name: str | None) -> None:
+    feature = square(indoor="room", level=0, **properties)
+    (found,) = read_geojson({"a": collection([feature])}).features
+    assert found.tags.get("name") == name
 
 
 def test_a_file_of_another_kind_is_left_out_and_named() -> None:

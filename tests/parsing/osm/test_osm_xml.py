@@ -456,6 +456,22 @@ def test_errors_of_several_files_are_all_named() -> None:
         read_plan({"0.osm": b"<osm><a></osm>", "1.osm": b"<osm><a></osm>"})
 
 
+def test_a_plan_without_any_of_its_nodes_keeps_all_that_does_not_need_it() -> None:
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 5, 5), indoor="room", level="0")
+    builder.add_way(box(5, 0, 9, 5), indoor="room", level="0")
+    builder.add_way([(0, -1), (3, -1), (6, -1), (9, -1)], indoor="wall", level="0")
+    door = builder.add_node((5, 3), door="yes", level="0")
+    whole = builder.to_osm().splitlines(keepends=True)
+    ids = {feature.id for feature in read_osm(b"".join(whole)).features}
+    for line in (line for line in whole if line.startswith(b"<node")):
+        drawing = read_osm(b"".join(other for other in whole if other is not line))
+        left_out = {fault.part for fault in drawing.faults if fault.cause.startswith("left out")}
+        read = {feature.id for feature in drawing.features}
+        assert ids - read - left_out <= {door}
+        assert not read & left_out
+
+
 def test_documents_over_the_limits_are_rejected() -> None:
     many = b"<osm>" + b"<bounds/>" * 20 + b"</osm>"
     with pytest.raises(DocumentRejectedError, match="more than 10 elements"):
