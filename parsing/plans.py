@@ -17,6 +17,8 @@ PLAN_FORMATS: Final[tuple[PlanFormat, ...]] = get_args(PlanFormat)
 
 ROOT_ELEMENT: Final = re.compile(r"<(?![?!])(?:[\w.-]+:)?(\w+)")
 FORMAT_BY_ROOT: Final[Mapping[str, PlanFormat]] = {"svg": "svg", "osm": "osm"}
+# A file of a plan in a zip; not what an operating system adds to it.
+PLAN_NAME: Final = re.compile(r"(?!__MACOSX|.*/\.|\.).*\.(?:geojson|json|osm|svg)", re.IGNORECASE)
 HEAD_BYTES: Final = 4096
 MAX_NAMED_FILES: Final = 8
 EXPECTED_FORMATS: Final = (
@@ -96,10 +98,20 @@ def _read(
         )
     (content,) = files.values()
     if kind == "imdf":
-        return reader.read_imdf(unzip(content), collector)
+        return _read_archive(content, feet_per_unit, collector)
     if feet_per_unit is None:
         raise InvalidPlanError("the scale is missing: give the map's feet_per_unit")
     return floor_plan.read_svg_plan(content, feet_per_unit, collector)
+
+
+def _read_archive(archive: bytes, feet_per_unit: float | None, collector: NoteCollector) -> Drawing:
+    """Read a zip of an IMDF archive, or of the files of a plan in another format."""
+    members = unzip(archive)
+    names = {name.rpartition("/")[2] for name in members}
+    plans = {name: members[name] for name in members if PLAN_NAME.fullmatch(name)}
+    if plans and names.isdisjoint(reader.EXPECTED_FILES):
+        return _read(plans, detect_format(plans), feet_per_unit, collector)
+    return reader.read_imdf(members, collector)
 
 
 def _read_geojson(files: Mapping[str, bytes], collector: NoteCollector) -> Drawing:

@@ -15,11 +15,11 @@ WORDY_SPAN: Final = re.compile(
     rf"(?:from\s+)?({LEVEL_NUMBER})\s*(?:to|~|\.\.)\s*({LEVEL_NUMBER})", re.IGNORECASE
 )
 DECIMAL_COMMA: Final = re.compile(r"([+-]?[0-9]{1,3}),(25|5|50|75)")
-# A level in the name of a file or folder: E_-1, floor_2, level-3, 1F, B2, 3.
+# A level in the name of a file or folder: E_-1, floor_2, level-3, 1F, B2, 3, ground.
 NAMED_LEVEL: Final = re.compile(
     r"(?:.*[ _.])?(-?[0-9]{1,2})|.*(?:ebene|etage|floor|geschoss|level|niveau|stock|story|storey)"
     r"[ _-]?([0-9]{1,2})|(?:.*[ _-])?([0-9]{1,2})(?:f|st|nd|rd|th)?(?:[ _-]?(?:floor|level))?"
-    r"|(?:.*[ _-])?b([0-9]{1,2})f?",
+    r"|(?:.*[ _-])?b([0-9]{1,2})f?|(?:.*[ _-])?(?:gf|ground|eg|erdgeschoss|rdc)",
     re.IGNORECASE,
 )
 
@@ -72,7 +72,8 @@ def find_level_in_name(path: str) -> str:
     *folders, name = path.split("/")
     for part in (name.partition(".geo")[0].partition(".json")[0], *reversed(folders)):
         if match := NAMED_LEVEL.fullmatch(part):
-            return f"-{match[4]}" if match[4] else f"{int(match[1] or match[2] or match[3])}"
+            basement, storey = match[4], match[1] or match[2] or match[3]
+            return f"-{int(basement)}" if basement else f"{int(storey or 0)}"
     return ""
 
 

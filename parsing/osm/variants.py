@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from parsing.drawing import AREA_VALUES, AreaGeometry, NoteCollector, Tags
-from parsing.imdf.terms import CORRIDOR, OPEN_AREA, ROOM, UNIT_TAGS, find_tags
+from parsing.imdf.terms import CORRIDOR, OPEN_AREA, ROOM, UNIT_TAGS, WALL, find_tags
 from parsing.osm.surroundings import GeoFeature
 
 BUILDING_PART_KEYS: Final = ("buildingpart", "building:part")
@@ -18,6 +18,7 @@ BUILDING_PARTS: Final[Mapping[str, Tags]] = {
     "corridor": CORRIDOR,
     "verticalpassage": ROOM,
 }
+LEVEL: Final = {"indoor": "level"}
 ELEVATOR: Final = {"highway": "elevator"}
 STEPS: Final = {"highway": "steps"}
 PASSAGES: Final[Mapping[str, Tags]] = {
@@ -30,7 +31,7 @@ INDOOR_VALUES: Final[Mapping[str, Tags]] = {
     "arch": {"indoor": "door", "door": "no"},
     "doorway": {"indoor": "door", "door": "no"},
     "elevator": {"indoor": "room", "highway": "elevator"},
-    "floor": {"indoor": "level"},
+    "floor": LEVEL,
     "hall": OPEN_AREA,
     "hallway": CORRIDOR,
     "pillar": {"indoor": "column"},
@@ -38,16 +39,18 @@ INDOOR_VALUES: Final[Mapping[str, Tags]] = {
     "steps": {"indoor": "area", "highway": "steps"},
 }
 SIMPLE_VALUES: Final = frozenset({"area", "column", "corridor", "door", "level", "room", "wall"})
-CATEGORY_KEYS: Final = ("category", "feature_type")
+TOILETS: Final = {**ROOM, "room": "toilets", "amenity": "toilets"}
+CATEGORY_KEYS: Final = ("category", "feature_type", "type")
 CATEGORIES: Final[Mapping[str, Tags]] = {
     **UNIT_TAGS,
     "walkable": CORRIDOR,
     **dict.fromkeys(("atrium", "courtyard", "hall", "rotunda"), OPEN_AREA),
     **{category: {**ROOM, "shop": "yes"} for category in ("retail", "shop", "store")},
     **dict.fromkeys(("food", "unit"), ROOM),
-    "surface": {"indoor": "level"},
-    "toilet": {**ROOM, "room": "toilets", "amenity": "toilets"},
-    "wall": {"indoor": "wall", "area": "yes"},
+    **dict.fromkeys(("building_outline", "surface"), LEVEL),
+    **dict.fromkeys(("bathroom", "toilet"), TOILETS),
+    **dict.fromkeys(("inaccessible_space", "wall", "window"), WALL),
+    "door": {"indoor": "door", "door": "yes"},
 }
 POINT_CATEGORIES: Final[Mapping[str, Tags]] = {
     "door": {"door": "yes"},
@@ -64,6 +67,8 @@ OTHER_KEYS: Final = frozenset(
     }
 )  # fmt: skip
 """Keys that say that a closed way is something else than a room."""
+PLACE_KEYS: Final = frozenset({"amenity", "leisure", "tourism"})
+"""Keys that may also say what kind of room it is, if there is a tag `room`."""
 
 
 class _Translation(NamedTuple):
@@ -103,7 +108,7 @@ def _translate(tags: Tags, is_area: bool) -> _Translation | None:
         return _Translation(f"type={kind}", PASSAGES[kind])
     if "platform" in (tags.get("railway"), tags.get("public_transport")) and "level" in tags:
         return _Translation("platform on a level", OPEN_AREA) if is_area and not indoor else None
-    if OTHER_KEYS.isdisjoint(tags):
+    if (OTHER_KEYS - PLACE_KEYS if "room" in tags else OTHER_KEYS).isdisjoint(tags):
         return _translate_category(tags, is_area)
     return None
 
@@ -127,7 +132,7 @@ def _translate_category(tags: Tags, is_area: bool) -> _Translation | None:
     named = next((key for key in NAME_KEYS if tags.get(key, "no") != "no"), None)
     if is_area and tags.get("level") and named:
         if tags[named].lower().endswith("wall"):
-            return _Translation("name of a wall", CATEGORIES["wall"])
+            return _Translation("name of a wall", WALL)
         return _Translation(f"closed way with {named} and level", ROOM)
     return None
 

@@ -119,6 +119,21 @@ def test_errors_name_the_file(
         plans.read_plan(files, **arguments)
 
 
+def test_a_zip_of_other_files_than_imdf_is_read_like_a_folder() -> None:
+    members = {
+        "hall/0.geojson": builder().to_geojson(),
+        "hall/readme.txt": b"the hall",
+        "__MACOSX/hall/._0.geojson": b"\0",
+    }
+    drawing = plans.read_plan({"hall.zip": make_archive(members)})
+    assert drawing.features == plans.read_plan({"a": builder().to_geojson()}).features
+
+
+def test_a_zip_without_any_plan_says_what_it_needs() -> None:
+    with pytest.raises(InvalidPlanError, match=r"^a.zip: level.geojson is missing; an IMDF arch"):
+        plans.read_plan({"a.zip": make_archive({"readme.txt": b"the hall"})})
+
+
 def osm_with_faults(count: int) -> bytes:
     more = "".join(f"<node id='{900 + n}' lon='10'/>\n" for n in range(count))
     drawn = builder()

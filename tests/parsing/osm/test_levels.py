@@ -93,6 +93,8 @@ def test_a_comma_before_a_known_level_separates_levels() -> None:
         ("2F/rooms.geojson", "2"),
         ("tower/B1/rooms.geojson", "-1"),
         ("3rd_floor.geojson", "3"),
+        ("house-floor-gf.geojson", "0"),
+        ("EG.geojson", "0"),
         ("plan.geojson", ""),
         ("2im_4326.geojson", ""),
         ("building/stairs.geojson", ""),

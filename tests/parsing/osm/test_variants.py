@@ -52,6 +52,8 @@ def test_a_translation_is_noted() -> None:
         ({"category": "meeting_room"}, {"indoor": "room"}),
         ({"level": "1", "name": "Kitchen"}, {"indoor": "room"}),
         ({"level": "1", "room": "office"}, {"indoor": "room"}),
+        ({"level": "1", "room": "restaurant", "amenity": "restaurant"}, {"indoor": "room"}),
+        ({"type": "building_outline"}, {"indoor": "level"}),
         ({"level": "1", "name": "Outer Wall"}, {"indoor": "wall", "area": "yes"}),
     ],
 )
@@ -95,7 +97,8 @@ def test_a_passage_of_an_area_graph_is_a_door() -> None:
         ("doors", False, {"door": "yes"}),
         ("stairs", True, {"indoor": "room", "highway": "steps"}),
         ("", True, None),
-        ("doors", True, None),
+        ("doors", True, {"indoor": "door", "door": "yes"}),
+        ("rooms", False, None),
     ],
 )
 def test_a_category_may_be_a_plural(
