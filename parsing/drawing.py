@@ -22,6 +22,7 @@ FEET_PER_METRE: Final = 1 / 0.3048
 MAX_EXAMPLES: Final = 5
 MAX_FAULTS: Final = 1_000
 """Faults that a drawing keeps; its notes count the others too."""
+MAX_MESSAGE_CHARS: Final = 500
 MAX_LISTED_FAULTS: Final = 50
 """Faults that an error message lists."""
 
@@ -143,6 +144,11 @@ class Drawing:
     faults: tuple[ReadingFault, ...] = ()
 
 
+def shorten(text: str) -> str:
+    """Return a text that may quote a value of any length, cut to `MAX_MESSAGE_CHARS`."""
+    return text if len(text) <= MAX_MESSAGE_CHARS else f"{text[:MAX_MESSAGE_CHARS]}..."
+
+
 class NoteCollector:
     """Counts reading notes by message and keeps the first few examples of each, and the faults."""
 
@@ -164,7 +170,7 @@ class NoteCollector:
         self.add(fault.cause, fault.part or place)
         self.fault_count += 1
         if len(self.faults) < MAX_FAULTS:
-            self.faults.append(fault)
+            self.faults.append(fault._replace(message=shorten(fault.message)))
 
     @contextmanager
     def reading_file(self, name: str) -> Iterator[None]:

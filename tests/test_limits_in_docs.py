@@ -229,6 +229,7 @@ INTERNAL = {
     "gateway/cli/commands/keys:MAX_COMPARED_ASSETS",
     "parsing/drawing:MAX_EXAMPLES",
     "parsing/drawing:MAX_FAULTS",
+    "parsing/drawing:MAX_MESSAGE_CHARS",
     "parsing/geo/geojson:MAX_COLLECTION_DEPTH",
     "parsing/plans:MAX_NAMED_FILES",
     "parsing/svg/geometry/lengths:MAX_CACHED_LENGTHS",

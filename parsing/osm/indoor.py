@@ -19,6 +19,7 @@ from parsing.drawing import (
     NoteCollector,
     Tags,
     iter_coordinates,
+    shorten,
 )
 from parsing.errors import InvalidPlanError
 from parsing.geo.ground import build_drawing_in_feet, leave_out_remote
@@ -205,7 +206,7 @@ def _place_on_levels(
         try:
             spans = _parse_spans(feature, known, collector)
         except UnreadableLevelError as error:
-            collector.add(f"not read, {error}", feature.id)
+            collector.add(shorten(f"not read, {error}"), feature.id)
             continue
         if spans:
             placed.append(_FeatureSpans(feature, spans))
@@ -272,7 +273,7 @@ def _parse_spans(
         normalized = normalize_levels(text, known)
         spans += parse_levels(normalized)
         if "," in text:
-            collector.add(f"level={text} read as {normalized}", feature.id)
+            collector.add(shorten(f"level={text} read as {normalized}"), feature.id)
     return tuple(spans)
 
 

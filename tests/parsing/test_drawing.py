@@ -1,5 +1,6 @@
 from parsing.drawing import (
     MAX_EXAMPLES,
+    MAX_MESSAGE_CHARS,
     AreaGeometry,
     Bounds,
     Geometry,
@@ -60,3 +61,9 @@ def test_a_fault_is_counted_under_its_cause_with_its_part_or_its_place() -> None
         "a.json, line 10: a comma",
         "b.json: none",
     ]
+
+
+def test_a_message_that_quotes_a_long_value_is_cut() -> None:
+    collector = NoteCollector()
+    collector.add_fault(ReadingFault("left out", "x" * 10_000))
+    assert collector.faults[0].message == "x" * MAX_MESSAGE_CHARS + "..."
