@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final, Literal, TypeAlias, get_args
 
 from parsing.archives import ZIP_SIGNATURES, unzip
-from parsing.drawing import Drawing, NoteCollector
+from parsing.drawing import Drawing, NoteCollector, ReadingFault
 from parsing.errors import DocumentRejectedError, InvalidPlanError, ParsingError
 from parsing.geo.geojson import parse_collections
 from parsing.imdf import reader
@@ -29,7 +30,8 @@ EXPECTED_FORMATS: Final = (
 def detect_format(files: Mapping[str, bytes]) -> PlanFormat:
     """Return the format of a plan, detected from the contents of its files by name.
 
-    Raises `InvalidPlanError` if there is no file, no known format, or more than one.
+    Files of unknown formats, such as a licence, may be among them. Raises `InvalidPlanError` if
+    there is no file, no known format, or more than one.
 
     >>> detect_format({"plan.xml": b"<?xml version='1.0'?><osm version='0.6'/>"})
     'osm'
@@ -38,7 +40,9 @@ def detect_format(files: Mapping[str, bytes]) -> PlanFormat:
         raise InvalidPlanError(f"no file was given; {EXPECTED_FORMATS}")
     if any(name.rpartition("/")[2] == "manifest.json" for name in files):
         return "imdf"
-    formats = {name: _detect_file_format(name, content) for name, content in files.items()}
+    formats = _detect_known(files)
+    if not formats:
+        return _detect_file_format(*next(iter(files.items())))
     if len(set(formats.values())) > 1:
         listed = ", ".join(f"{name}: {kind}" for name, kind in formats.items())
         raise InvalidPlanError(f"the files have different formats ({listed}); a plan has one")
@@ -62,7 +66,8 @@ def read_plan(
     kind = plan_format or detect_format(files)
     collector = NoteCollector()
     try:
-        drawing = _read(files, kind, feet_per_unit, collector)
+        plan_files = _leave_out_others(files, kind, collector)
+        drawing = _read(plan_files, kind, feet_per_unit, collector)
     except ParsingError as error:
         message = f"{_label(files, kind, collector)}{error}"
         if collector.faults and not isinstance(error, DocumentRejectedError):
@@ -78,6 +83,27 @@ def _label(files: Mapping[str, bytes], kind: PlanFormat, collector: NoteCollecto
     if (kind == "imdf" and len(files) > 1) or (kind != "imdf" and collector.errors):
         return ""
     return f"{', '.join(files)}: " if len(files) <= MAX_NAMED_FILES else ""
+
+
+def _detect_known(files: Mapping[str, bytes]) -> dict[str, PlanFormat]:
+    formats = {}
+    for name, content in files.items():
+        with suppress(InvalidPlanError):
+            formats[name] = _detect_file_format(name, content)
+    return formats
+
+
+def _leave_out_others(
+    files: Mapping[str, bytes], kind: PlanFormat, collector: NoteCollector
+) -> Mapping[str, bytes]:
+    """Return the files that look like the format, or all if none does."""
+    formats = _detect_known(files)
+    if kind == "imdf" or kind not in formats.values():
+        return files
+    for name in (name for name in files if formats.get(name) != kind):
+        message = f"it is no file of {kind}, as the others are"
+        collector.add_fault(ReadingFault("left out, other format", message, file=name))
+    return {name: content for name, content in files.items() if formats.get(name) == kind}
 
 
 def _read(
@@ -110,7 +136,8 @@ def _read_archive(archive: bytes, feet_per_unit: float | None, collector: NoteCo
     names = {name.rpartition("/")[2] for name in members}
     plans = {name: members[name] for name in members if PLAN_NAME.fullmatch(name)}
     if plans and names.isdisjoint(reader.EXPECTED_FILES):
-        return _read(plans, detect_format(plans), feet_per_unit, collector)
+        kind = detect_format(plans)
+        return _read(_leave_out_others(plans, kind, collector), kind, feet_per_unit, collector)
     return reader.read_imdf(members, collector)
 
 

@@ -119,6 +119,17 @@ def test_errors_name_the_file(
         plans.read_plan(files, **arguments)
 
 
+def test_a_file_of_no_known_format_is_left_out_and_named() -> None:
+    files = {"LICENCE": b"MIT", "0.osm": builder().to_osm(), "empty.osm": b""}
+    assert plans.detect_format(files) == "osm"
+    drawing = plans.read_plan(files)
+    assert drawing.features == plans.read_plan({"0.osm": files["0.osm"]}).features
+    assert [str(fault) for fault in drawing.faults] == [
+        "LICENCE: it is no file of osm, as the others are",
+        "empty.osm: it is no file of osm, as the others are",
+    ]
+
+
 def test_a_zip_of_other_files_than_imdf_is_read_like_a_folder() -> None:
     members = {
         "hall/0.geojson": builder().to_geojson(),
