@@ -68,16 +68,16 @@ class Extract:
     """The parts of files that features are built from, in document order.
 
     Untagged nodes and ways are kept only as coordinates and node ids, because ways and relations
-    refer to them. `names` has all elements, also those that are left out.
+    refer to them. `files` has the files of all elements by name, also of those that are left out.
     """
 
     nodes: dict[str, Coordinate] = field(default_factory=dict)
     ways: dict[str, list[str]] = field(default_factory=dict)
     tagged: list[OsmElement] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
+    files: dict[str, str] = field(default_factory=dict)
 
     def describe_missing(self, name: str) -> str:
-        return "which is left out" if name in self.names else MISSING_HINT
+        return "which is left out" if name in self.files else MISSING_HINT
 
 
 def iter_features(extract: Extract, collector: NoteCollector) -> Iterator[GeoFeature]:

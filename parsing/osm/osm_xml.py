@@ -85,7 +85,6 @@ class _OsmTarget(ParserTarget):
         self._extract = extract
         self._scope = scope
         self._collector = collector
-        self._names: set[str] = set()
         self._open: _OpenElement | None = None
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
@@ -108,14 +107,15 @@ class _OsmTarget(ParserTarget):
             self._add_fault("attribute missing", f"{kind} has no id")
             return None
         element = OsmElement(kind, self._qualify(attributes["id"]), self._scope.file)
-        if element.name in self._names:
+        known_file = self._extract.files.get(element.name)
+        if known_file == self._scope.file:
             message = f"{element.name} is there twice; ids are unique"
             self._add_fault("duplicate id", message, element)
             return None
-        self._names.add(element.name)
-        if element.name in self._extract.names:
+        if known_file is not None:
             self._collector.add("in several files, read once", element.name)
             return None
+        self._extract.files[element.name] = self._scope.file
         # JOSM marks deleted elements with `action`, history files with `visible`.
         deleted = attributes.get("action") == "delete" or attributes.get("visible") == "false"
         opened = _OpenElement(element, deleted)
@@ -159,9 +159,8 @@ class _OsmTarget(ParserTarget):
     def _finish(self, opened: _OpenElement) -> None:
         element, extract = opened.element, self._extract
         if opened.is_deleted:
-            return
-        extract.names.add(element.name)
-        if opened.lacks_shape:
+            del extract.files[element.name]
+        if opened.is_deleted or opened.lacks_shape:
             return
         if element.coordinate is not None:
             extract.nodes[element.id] = element.coordinate

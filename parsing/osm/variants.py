@@ -60,10 +60,10 @@ CONNECTOR_KEYS: Final = frozenset({"conveying", "elevator", "highway", "ramp", "
 NAME_KEYS: Final = ("name", "ref", "room")
 OTHER_KEYS: Final = frozenset(
     {
-        "advertising", "aeroway", "amenity", "area:highway", "barrier", "boundary", "building",
-        "building:part", "conveying", "door", "elevator", "entrance", "highway", "indoor",
-        "landuse", "leisure", "man_made", "natural", "place", "power", "public_transport",
-        "railway", "ramp", "stairs", "tourism", "waterway",
+        "advertising", "aeroway", "amenity", "area:highway", "attraction", "barrier", "boundary",
+        "building", "building:part", "conveying", "door", "elevator", "entrance", "highway",
+        "historic", "indoor", "landuse", "leisure", "man_made", "natural", "place", "power",
+        "public_transport", "railway", "ramp", "stairs", "tourism", "waterway",
     }
 )  # fmt: skip
 """Keys that say that a closed way is something else than a room."""
