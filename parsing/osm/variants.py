@@ -18,6 +18,9 @@ BUILDING_PARTS: Final[Mapping[str, Tags]] = {
     "corridor": CORRIDOR,
     "verticalpassage": ROOM,
 }
+# A shape that reaches into both spaces; without the tag `area`, it is its outline.
+DOOR_AREA: Final = {"indoor": "door", "door": "yes", "area": "yes"}
+DOORWAY: Final = {**DOOR_AREA, "door": "no"}
 LEVEL: Final = {"indoor": "level"}
 ELEVATOR: Final = {"highway": "elevator"}
 STEPS: Final = {"highway": "steps"}
@@ -28,8 +31,8 @@ PASSAGES: Final[Mapping[str, Tags]] = {
     "ramp": {"ramp": "yes"},
 }
 INDOOR_VALUES: Final[Mapping[str, Tags]] = {
-    "arch": {"indoor": "door", "door": "no"},
-    "doorway": {"indoor": "door", "door": "no"},
+    "arch": DOORWAY,
+    "doorway": DOORWAY,
     "elevator": {"indoor": "room", "highway": "elevator"},
     "floor": LEVEL,
     "hall": OPEN_AREA,
@@ -50,7 +53,7 @@ CATEGORIES: Final[Mapping[str, Tags]] = {
     **dict.fromkeys(("building_outline", "surface"), LEVEL),
     **dict.fromkeys(("bathroom", "toilet"), TOILETS),
     **dict.fromkeys(("inaccessible_space", "wall", "window"), WALL),
-    "door": {"indoor": "door", "door": "yes"},
+    "door": DOOR_AREA,
 }
 POINT_CATEGORIES: Final[Mapping[str, Tags]] = {
     "door": {"door": "yes"},

@@ -42,7 +42,7 @@ def test_a_translation_is_noted() -> None:
         ({"indoor": "Pillar"}, {"indoor": "column"}),
         ({"indoor": "floor"}, {"indoor": "level"}),
         ({"indoor": "Room"}, {"indoor": "room"}),
-        ({"indoor": "arch"}, {"indoor": "door", "door": "no"}),
+        ({"indoor": "arch"}, {"indoor": "door", "door": "no", "area": "yes"}),
         ({"indoor": "steps"}, {"indoor": "area", "highway": "steps"}),
         ({"indoor": "room", "type": "stairwell"}, {"highway": "steps"}),
         ({"railway": "platform", "level": "0"}, {"indoor": "area"}),
@@ -97,7 +97,7 @@ def test_a_passage_of_an_area_graph_is_a_door() -> None:
         ("doors", False, {"door": "yes"}),
         ("stairs", True, {"indoor": "room", "highway": "steps"}),
         ("", True, None),
-        ("doors", True, {"indoor": "door", "door": "yes"}),
+        ("doors", True, {"indoor": "door", "door": "yes", "area": "yes"}),
         ("rooms", False, None),
     ],
 )
