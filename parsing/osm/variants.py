@@ -117,12 +117,15 @@ def _translate(tags: Tags, is_area: bool) -> _Translation | None:
 
 
 def _passage_tags(tags: Tags) -> Tags:
-    """Return the kind and the levels of a vertical passage of IndoorOSM."""
+    """Return the kind of a vertical passage of IndoorOSM, and its levels if it has none itself.
+
+    With a level, it is one of several shapes: every level draws its own.
+    """
     for key in BUILDING_PART_KEYS:
         passage = f"{key}:verticalpassage"
         if tags.get(key) == "verticalpassage":
             kind = PASSAGES.get(tags.get(passage, ""), {})
-            levels = tags.get(f"{passage}:floorrange")
+            levels = "" if tags.get("level") else tags.get(f"{passage}:floorrange")
             return {**kind, "level": levels} if levels else kind
     return {}
 

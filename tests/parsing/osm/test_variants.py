@@ -38,6 +38,14 @@ def test_a_translation_is_noted() -> None:
             },
             {"indoor": "room", "highway": "steps", "level": "-1 to 2"},
         ),
+        (
+            {
+                "buildingpart": "verticalpassage",
+                "buildingpart:verticalpassage:floorrange": "-1 to 2",
+                "level": "1",
+            },
+            {"indoor": "room"},
+        ),
         # values met in the wild
         ({"indoor": "Pillar"}, {"indoor": "column"}),
         ({"indoor": "floor"}, {"indoor": "level"}),
