@@ -13,8 +13,8 @@ from parsing.drawing import Coordinate, Drawing, NoteCollector, ReadingFault, it
 from parsing.errors import InvalidPlanError
 from parsing.geo.geojson import GeoJsonFeature, find_position, geometry_type, parse_geometry
 from parsing.imdf.records import pick_label
-from parsing.osm.indoor import INDOOR_KEYS, LEVEL_KEYS, build_drawing, levels_of
-from parsing.osm.levels import find_level_in_name
+from parsing.osm.indoor import INDOOR_KEYS, build_drawing, levels_of
+from parsing.osm.levels import LEVEL_KEYS, find_level_in_name
 from parsing.osm.surroundings import GeoFeature
 from parsing.osm.variants import CATEGORY_KEYS, find_category
 

@@ -24,6 +24,7 @@ from parsing.drawing import (
 from parsing.errors import InvalidPlanError
 from parsing.geo.ground import build_drawing_in_feet, leave_out_remote
 from parsing.osm.levels import (
+    LEVEL_KEYS,
     LevelSpan,
     UnreadableLevelError,
     expand_spans,
@@ -46,8 +47,6 @@ MAIN_KEYS: Final = (
     "building", "building:part", "highway", "railway", "public_transport", "amenity", "shop",
     "leisure", "landuse", "natural", "barrier", "office", "tourism", "type",
 )  # fmt: skip
-LEVEL_KEYS: Final = ("level", "level_name", "floor", "levels", "level_id")
-"""The tag `level`, and those that may have the level of a feature without it."""
 PATH_TAGS: Final[Tags] = {"highway": "footway"}
 # A line with one of these keys is something else than a path.
 LINE_KEYS: Final = frozenset(

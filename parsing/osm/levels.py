@@ -8,6 +8,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
+LEVEL_KEYS: Final = ("level", "level_name", "floor", "levels", "level_id")
+"""The tag `level`, and those that may have the level of a feature without it."""
 MAX_STOREYS: Final = 250
 LEVEL_NUMBER: Final = r"[+-]?[0-9]{1,4}(?:\.[0-9]{1,3})?"
 LEVEL_SPAN: Final = re.compile(rf"\s*({LEVEL_NUMBER})(?:\s*-\s*({LEVEL_NUMBER}))?\s*")

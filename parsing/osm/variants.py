@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from parsing.drawing import AREA_VALUES, AreaGeometry, NoteCollector, Tags
 from parsing.imdf.terms import CORRIDOR, OPEN_AREA, ROOM, UNIT_TAGS, WALL, find_tags
+from parsing.osm.levels import LEVEL_KEYS
 from parsing.osm.surroundings import GeoFeature
 
 BUILDING_PART_KEYS: Final = ("buildingpart", "building:part")
@@ -109,8 +110,11 @@ def _translate(tags: Tags, is_area: bool) -> _Translation | None:
     kind = tags.get("type", "")
     if indoor in AREA_VALUES and kind in PASSAGES and CONNECTOR_KEYS.isdisjoint(tags):
         return _Translation(f"type={kind}", PASSAGES[kind])
-    if "platform" in (tags.get("railway"), tags.get("public_transport")) and "level" in tags:
-        return _Translation("platform on a level", OPEN_AREA) if is_area and not indoor else None
+    if is_area and not indoor and not tags.keys().isdisjoint(LEVEL_KEYS):
+        if tags.get("highway") == "steps":
+            return _Translation("closed way with highway=steps", OPEN_AREA)
+        if "platform" in (tags.get("railway"), tags.get("public_transport")):
+            return _Translation("platform on a level", OPEN_AREA)
     if (OTHER_KEYS - PLACE_KEYS if "room" in tags else OTHER_KEYS).isdisjoint(tags):
         return _translate_category(tags, is_area)
     return None

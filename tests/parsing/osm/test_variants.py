@@ -54,6 +54,7 @@ def test_a_translation_is_noted() -> None:
         ({"indoor": "steps"}, {"indoor": "area", "highway": "steps"}),
         ({"indoor": "room", "type": "stairwell"}, {"highway": "steps"}),
         ({"railway": "platform", "level": "0"}, {"indoor": "area"}),
+        ({"highway": "steps", "level": "0"}, {"indoor": "area"}),
         # GeoJSON of other tools
         ({"category": "walkway"}, {"indoor": "corridor"}),
         ({"category": "null", "feature_type": "unit"}, {"indoor": "room"}),
@@ -81,6 +82,9 @@ def test_other_tags_mean_simple_indoor_tagging(tags: dict[str, str], new: dict[s
         {"level": "1"},
         {"name": "Kitchen"},
         {"room": "no", "level": "1"},
+        {"highway": "steps"},  # outdoors
+        {"railway": "platform"},
+        {"indoor": "room", "highway": "steps", "level": "1"},
         {"category": "mystery"},
     ],
 )
