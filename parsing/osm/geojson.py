@@ -5,7 +5,6 @@ osmtogeojson, JOSM and Overpass Turbo write such files; some converters nest the
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -37,8 +36,8 @@ class _Reader:
     def __init__(self, has_several_files: bool, collector: NoteCollector) -> None:
         self._has_several_files = has_several_files
         self._collector = collector
-        self._variants: defaultdict[str, set[Hashable]] = defaultdict(set)
-        """The different features of an id, by id."""
+        self._variants: dict[str, set[Hashable]] = {}
+        """The contents of the different features of an id, by id."""
         self.features: dict[str, GeoFeature] = {}
 
     def add_file(self, features: Sequence[GeoJsonFeature]) -> None:
@@ -73,27 +72,26 @@ class _Reader:
 
     def _add(self, feature: GeoFeature, file: str) -> None:
         """Add a feature; another one of the same id, as on another level, gets a number."""
-        variants = self._variants[feature.id]
-        variant = (frozenset(feature.tags.items()), feature.geometry)
+        first = self.features.setdefault(feature.id, feature)
+        if first is feature:
+            return
+        variants = self._variants.setdefault(feature.id, {_contents(first)})
+        variant = _contents(feature)
         if variant in variants:
             message = f"{feature.id} is there twice; ids are unique"
             self._leave_out("duplicate id", message, feature.id, file, levels_of(feature.tags))
             return
         variants.add(variant)
-        if len(variants) > 1:
-            numbered = feature._replace(id=f"{feature.id}#{len(variants)}")
-            while numbered.id in self.features:
-                numbered = numbered._replace(id=f"{numbered.id}#2")
-            message = f"{feature.id} is there twice, with other contents; read as {numbered.id}"
-            position = next(iter(iter_coordinates(feature.geometry)), None)
-            levels = levels_of(feature.tags)
-            self._collector.add_fault(
-                ReadingFault(
-                    "id of several features", message, numbered.id, file, 0, position, levels
-                )
-            )
-            feature = numbered
-        self.features[feature.id] = feature
+        numbered = feature._replace(id=f"{feature.id}#{len(variants)}")
+        while numbered.id in self.features:
+            numbered = numbered._replace(id=f"{numbered.id}#2")
+        self.features[numbered.id] = numbered
+        message = f"{feature.id} is there twice, with other contents; read as {numbered.id}"
+        position = next(iter(iter_coordinates(feature.geometry)), None)
+        levels = levels_of(feature.tags)
+        self._collector.add_fault(
+            ReadingFault("id of several features", message, numbered.id, file, 0, position, levels)
+        )
 
     def _leave_out(
         self,
@@ -118,6 +116,10 @@ def read_features(files: Sequence[Sequence[GeoJsonFeature]], collector: NoteColl
         if features:
             reader.add_file(features)
     return build_drawing(reader.features.values(), collector)
+
+
+def _contents(feature: GeoFeature) -> Hashable:
+    return frozenset(feature.tags.items()), feature.geometry
 
 
 def _complete_from_name(
