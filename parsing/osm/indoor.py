@@ -271,7 +271,7 @@ def _parse_spans(
     for text in texts:
         normalized = normalize_levels(text, known)
         spans += parse_levels(normalized)
-        if "," in text:
+        if normalized != "".join(text.split()):
             collector.add(shorten(f"level={text} read as {normalized}"), feature.id)
     return tuple(spans)
 

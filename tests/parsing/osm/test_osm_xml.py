@@ -56,6 +56,22 @@ def test_levels_come_from_level_and_repeat_on() -> None:
     assert features_of(drawing)[lift].levels == ("-1", "0")
 
 
+def test_levels_that_are_written_in_another_way_are_read_and_noted() -> None:
+    builder = OsmPlanBuilder()
+    half = builder.add_way(box(0, 0, 5, 5), indoor="room", level="0,5")
+    stairs = builder.add_way([(0, 0), (5, 5)], highway="steps", level="from 0 to 2")
+    lift = builder.add_node((2, 2), highway="elevator", level="0; 2")
+    drawing = read_osm(builder.to_osm())
+    found = features_of(drawing)
+    assert [found[name].levels for name in (half, stairs, lift)] == [
+        ("0.5",), ("0", "0.5", "1", "2"), ("0", "2"),
+    ]  # fmt: skip
+    assert sorted(map(str, drawing.notes)) == [
+        f"level=0,5 read as 0.5: 1 ({half})",
+        f"level=from 0 to 2 read as 0-2: 1 ({stairs})",
+    ]
+
+
 def test_min_and_max_level_stand_in_for_a_missing_level() -> None:
     builder = OsmPlanBuilder()
     shaft = builder.add_way(box(0, 0, 5, 5), indoor="room", min_level="0", max_level="2")
