@@ -6,9 +6,12 @@ the source has its own vocabulary.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
+
+from parsing.errors import DocumentRejectedError, ParsingError
 
 Coordinate: TypeAlias = tuple[float, float]
 """x and y; longitude and latitude before projection."""
@@ -17,6 +20,11 @@ Tags: TypeAlias = Mapping[str, str]
 
 FEET_PER_METRE: Final = 1 / 0.3048
 MAX_EXAMPLES: Final = 5
+MAX_FAULTS: Final = 1_000
+"""Faults that a drawing keeps; its notes count the others too."""
+MAX_MESSAGE_CHARS: Final = 500
+MAX_LISTED_FAULTS: Final = 50
+"""Faults that an error message lists."""
 
 AREA_VALUES: Final = frozenset({"room", "corridor", "area", "level"})
 """Values of the tag `indoor` that make a closed outline an area and never a line."""
@@ -85,6 +93,29 @@ class ReadingNote:
         return f"{self.message}: {self.count}" + (f" ({names}{more})" if names else "")
 
 
+class ReadingFault(NamedTuple):
+    """An error of the source, for which an element was left out or read only in part.
+
+    `cause` groups faults of one kind. `part` is the id of the element, `position` a coordinate of
+    it, `line` counts from 1; they are empty, None or 0 if unknown.
+
+    >>> str(ReadingFault("id is missing", "a node has no id", file="plan.osm", line=7))
+    'plan.osm, line 7: a node has no id'
+    """
+
+    cause: str
+    message: str
+    part: str = ""
+    file: str = ""
+    line: int = 0
+    position: Coordinate | None = None
+    levels: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        place = f"{self.file}, line {self.line}" if self.line else self.file
+        return f"{place}: {self.message}" if place else self.message
+
+
 class Bounds(NamedTuple):
     """A bounding box in drawing units."""
 
@@ -99,7 +130,8 @@ class Drawing:
     """All features of a plan, by level.
 
     `id_key` is the tag under which a location keeps its feature's id, or None if ids mean nothing
-    outside the file. `name` is the name of the building or site, or "".
+    outside the file. `name` is the name of the building or site, or "". `faults` has the first
+    `MAX_FAULTS` errors of the source; `notes` counts all of them by cause.
     """
 
     levels: tuple[DrawnLevel, ...]
@@ -109,19 +141,61 @@ class Drawing:
     notes: tuple[ReadingNote, ...] = ()
     id_key: str | None = None
     name: str = ""
+    faults: tuple[ReadingFault, ...] = ()
+
+
+def shorten(text: str) -> str:
+    """Return a text that may quote a value of any length, cut to `MAX_MESSAGE_CHARS`."""
+    return text if len(text) <= MAX_MESSAGE_CHARS else f"{text[:MAX_MESSAGE_CHARS]}..."
 
 
 class NoteCollector:
-    """Counts reading notes by message and keeps the first few examples of each."""
+    """Counts reading notes by message and keeps the first few examples of each, and the faults."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._examples: defaultdict[str, list[str]] = defaultdict(list)
+        self.errors: list[ParsingError] = []
+        self.faults: list[ReadingFault] = []
+        self.fault_count = 0
 
-    def add(self, message: str, example: str = "") -> None:
-        self._counts[message] += 1
+    def add(self, message: str, example: str = "", count: int = 1) -> None:
+        self._counts[message] += count
         if example and len(self._examples[message]) < MAX_EXAMPLES:
             self._examples[message].append(example)
+
+    def add_fault(self, fault: ReadingFault) -> None:
+        """Note a fault under its cause, and keep it while there are fewer than `MAX_FAULTS`."""
+        place = f"{fault.file}:{fault.line}" if fault.line else fault.file
+        self.add(fault.cause, fault.part or place)
+        self.fault_count += 1
+        if len(self.faults) < MAX_FAULTS:
+            self.faults.append(fault._replace(message=shorten(fault.message)))
+
+    @contextmanager
+    def reading_file(self, name: str) -> Iterator[None]:
+        """Keep the error that ends the reading of a file, so that the other files are read too.
+
+        `raise_errors` raises it. A file over a limit ends the reading of all: DocumentRejectedError
+        is raised at once.
+        """
+        try:
+            yield
+        except ParsingError as error:
+            self.errors.append(type(error)(f"{name}: {error}"))
+            if isinstance(error, DocumentRejectedError):
+                raise self.errors[-1] from error
+
+    def raise_errors(self) -> None:
+        """Raise what `reading_file` has kept, as one error of the first one's class."""
+        if self.errors:
+            raise type(self.errors[0])("\n".join(map(str, self.errors)))
+
+    def describe_faults(self) -> str:
+        """Return a line for each of the first faults, and how many more there are."""
+        lines = [str(fault) for fault in self.faults[:MAX_LISTED_FAULTS]]
+        more = self.fault_count - len(lines)
+        return "\n".join([*lines, f"and {more:,} more"] if more else lines)
 
     def notes(self) -> tuple[ReadingNote, ...]:
         """Return the notes in order of first occurrence."""

@@ -5,6 +5,8 @@ ParsingError                 base class; carries message, line and column
 ├── InvalidMarkupError       XML of another kind: wrong root, a value out of its range
 ├── InvalidPlanError         a floor plan that contradicts itself or lacks required parts
 └── DocumentRejectedError    over a limit, or refers to something outside the document
+
+FaultyElementError           an element to leave out; stays within the readers
 """
 
 from typing import Self
@@ -47,3 +49,12 @@ class InvalidPlanError(ParsingError):
 
 class DocumentRejectedError(ParsingError):
     """A document that exceeds a limit or refers to something outside itself."""
+
+
+class FaultyElementError(Exception):
+    """An element that a reader leaves out; the reason groups such elements."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(reason, message)
+        self.reason = reason
+        self.message = message

@@ -39,6 +39,10 @@ async def process_map(
             REQUIRED_PERCENTAGE,
         ),
     ] = 0.0,
+    strict: Annotated[
+        bool,
+        argument("Reject a plan with faulty elements, which are left out and reported otherwise."),
+    ] = False,
     networks: NetworkPolicyArgument = REPROCESS,
 ) -> ProcessedMap:
     """Make a map routable: from its own drawing, or from the text of a floor plan.
@@ -49,7 +53,9 @@ async def process_map(
     asset may make other maps stale: notes of the report say what became of these.
     """
     files = {} if plan is None else {"plan": plan.encode()}
-    request = ProcessingRequest(id, files, None, asset, feet_per_unit, require=require)
+    request = ProcessingRequest(
+        id, files, None, asset, feet_per_unit, require=require, strict=strict
+    )
     with translate_import_errors(), without_deadline():
         outcome = await process_with_other_maps(
             info.context.bypass_caches(),

@@ -27,11 +27,14 @@ DOCUMENTED = {
     "parsing/archives:MAX_UNPACKED_BYTES": [
         ("floor-plans.md", "## When a file is wrong", "files or {:,} bytes unpacked"),
     ],
+    "parsing/drawing:MAX_LISTED_FAULTS": [
+        ("floor-plans.md", "## When a file is wrong", "lists the first {:,} errors"),
+    ],
     "parsing/geo/geojson:MAX_SOURCE_BYTES": [
         ("floor-plans.md", "## When a file is wrong", "files over {:,} bytes"),
     ],
     "parsing/geo/ground:MAX_EXTENT_FEET": [
-        ("floor-plans.md", "## When a file is wrong", "a plan that extends over {:,.0f} ft"),
+        ("floor-plans.md", "## When a file is wrong", "more than {:,.0f} ft from the others"),
     ],
     "parsing/osm/levels:MAX_STOREYS": [
         ("floor-plans.md", "## When a file is wrong", "more than {:,} storeys"),
@@ -225,6 +228,10 @@ INTERNAL = {
     "gateway/cli/key_ids:MAX_CANDIDATES",
     "gateway/cli/commands/keys:MAX_COMPARED_ASSETS",
     "parsing/drawing:MAX_EXAMPLES",
+    "parsing/drawing:MAX_FAULTS",
+    "parsing/drawing:MAX_MESSAGE_CHARS",
+    "parsing/geo/geojson:MAX_COLLECTION_DEPTH",
+    "parsing/plans:MAX_NAMED_FILES",
     "parsing/svg/geometry/lengths:MAX_CACHED_LENGTHS",
     "parsing/svg/geometry/paths:MAX_CHORDS",
     "parsing/svg/style/cascade:MAX_CACHED_STYLES",

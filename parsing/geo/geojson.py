@@ -3,8 +3,9 @@
 Which properties a feature has is left to the format that uses GeoJSON.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -14,55 +15,118 @@ from parsing.drawing import (
     Coordinates,
     Geometry,
     LinesGeometry,
+    NoteCollector,
     PointGeometry,
+    ReadingFault,
 )
 from parsing.errors import DocumentRejectedError, InvalidPlanError, NotWellFormedError
 from parsing.geo.coordinates import check_coordinate
 
 MAX_SOURCE_BYTES: Final = 64 * 1024 * 1024
+MAX_COLLECTION_DEPTH: Final = 4
 WGS_84_NAMES: Final = ("CRS84", "EPSG::4326", "EPSG:4326")
+# Possessive, so that a string without an end takes linear time too.
+STRING_OR_TRAILING_COMMA: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|(,)(?=\s*+[\]}])', re.DOTALL)
 
 
-def parse_json(content: bytes, name: str) -> Any:
-    """Parse a JSON document.
+class GeoJsonFeature(NamedTuple):
+    """A feature with its file and its place in it, such as `features[3]`."""
 
-    Raises `NotWellFormedError` with file, line and column, or `DocumentRejectedError` if it is too
-    large.
+    file: str
+    place: str
+    content: Mapping[str, Any]
+
+
+def parse_json(content: bytes, name: str, collector: NoteCollector) -> Any:
+    """Parse a JSON document; commas before a closing bracket are faults.
+
+    Raises `NotWellFormedError` with line and column, or `DocumentRejectedError` if it is too large.
     """
     if len(content) > MAX_SOURCE_BYTES:
         raise DocumentRejectedError(
-            f"{name}: {len(content):,} bytes; at most {MAX_SOURCE_BYTES:,} are read"
+            f"{len(content):,} bytes; at most {MAX_SOURCE_BYTES:,} are read"
         )
+    # A parser may ignore a byte order mark (RFC 8259, section 8.1); orjson does not.
+    content = content.removeprefix(b"\xef\xbb\xbf")
     try:
-        # A parser may ignore a byte order mark (RFC 8259, section 8.1); orjson does not.
-        return orjson.loads(content.removeprefix(b"\xef\xbb\xbf"))
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:
+        commas = find_trailing_commas(content)
+    text = bytearray(content)
+    for offset in commas:
+        text[offset] = ord(" ")
+    try:
+        document = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         reason = str(error).rpartition(" (char")[0] or str(error)
-        raise NotWellFormedError(f"{name}: not JSON in UTF-8: {reason}") from error
+        raise NotWellFormedError(f"not JSON in UTF-8: {reason}") from error
+    line, counted = 1, 0
+    for offset in commas:
+        line += content.count(b"\n", counted, offset)
+        counted = offset
+        message = "a comma follows the last element; JSON has none there"
+        collector.add_fault(ReadingFault("trailing comma", message, file=name, line=line))
+    return document
 
 
-def parse_feature_collection(content: bytes, name: str) -> Sequence[Mapping[str, Any]]:
-    """Return the features of a FeatureCollection in WGS 84. Raises `ParsingError`."""
-    collection = parse_json(content, name)
-    kind = collection.get("type") if isinstance(collection, dict) else None
-    if kind != "FeatureCollection":
-        raise InvalidPlanError(f"{name}: type is {kind!r}; expected a GeoJSON FeatureCollection")
-    _check_reference_system(collection.get("crs"), name)
-    features = collection.get("features")
-    if not isinstance(features, list):
-        raise InvalidPlanError(f"{name}: features is missing; expected a list of features")
-    for index, feature in enumerate(features):
-        if not isinstance(feature, dict) or feature.get("type") != "Feature":
-            raise InvalidPlanError(f"{name}: features[{index}] is not a GeoJSON Feature")
+def find_trailing_commas(text: bytes) -> list[int]:
+    """Return the offsets of commas before a closing bracket, outside of strings, in linear time.
+
+    >>> find_trailing_commas(b'{"a": [1, 2,], "b": ",]",}')
+    [11, 24]
+    """
+    return [match.start() for match in STRING_OR_TRAILING_COMMA.finditer(text) if match[1]]
+
+
+def parse_collections(content: bytes, name: str, collector: NoteCollector) -> list[GeoJsonFeature]:
+    """Return the features of a document in WGS 84; what is no Feature is a fault.
+
+    FeatureCollections inside of other objects are read, which is a fault as well.
+    Raises `ParsingError`.
+    """
+    document = parse_json(content, name, collector)
+    collections = list(_iter_collections(document, ""))
+    if not collections:
+        kind = document.get("type") if isinstance(document, dict) else None
+        message = f"type is {kind!r}; expected a GeoJSON FeatureCollection"
+        collector.add_fault(ReadingFault("left out, no FeatureCollection", message, file=name))
+    elif collections[0][0]:
+        members = ", ".join(member for member, _ in collections)
+        message = f"expected a GeoJSON FeatureCollection; read from inside: {members}"
+        collector.add_fault(ReadingFault("FeatureCollection inside of JSON", message, file=name))
+    features = []
+    for member, collection in collections:
+        _check_reference_system(collection.get("crs"))
+        items = collection.get("features")
+        if not isinstance(items, list):
+            raise InvalidPlanError("features is missing; expected a list of features")
+        for index, item in enumerate(items):
+            label = f"{member}.features[{index}]".removeprefix(".")
+            if isinstance(item, dict) and item.get("type") == "Feature":
+                features.append(GeoJsonFeature(name, label, item))
+            else:
+                message = f"{label} is not a GeoJSON Feature"
+                collector.add_fault(ReadingFault("left out, no Feature", message, label, name))
     return features
 
 
-def _check_reference_system(system: Any, name: str) -> None:
+def _iter_collections(value: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Iterate over the FeatureCollections in the members of objects, with their paths."""
+    if not isinstance(value, dict) or path.count(".") >= MAX_COLLECTION_DEPTH:
+        return
+    if value.get("type") == "FeatureCollection":
+        yield path, value
+        return
+    for key, member in value.items():
+        yield from _iter_collections(member, f"{path}.{key}" if path else key)
+
+
+def _check_reference_system(system: Any) -> None:
     """Reject the `crs` member of GeoJSON before RFC 7946 unless it names WGS 84."""
     properties = system.get("properties") if isinstance(system, dict) else None
     crs_name = properties.get("name") if isinstance(properties, dict) else None
     if isinstance(crs_name, str) and not crs_name.endswith(WGS_84_NAMES):
-        raise InvalidPlanError(f"{name}: coordinates are in {crs_name}; GeoJSON has them in WGS 84")
+        raise InvalidPlanError(f"coordinates are in {crs_name}; GeoJSON has them in WGS 84")
 
 
 def geometry_type(feature: Mapping[str, Any]) -> Any:
@@ -77,7 +141,7 @@ def parse_geometry(feature: Mapping[str, Any], label: str) -> Geometry | None:
     Raises `InvalidPlanError`; `label` names the feature in its message.
 
     >>> point = {"geometry": {"type": "Point", "coordinates": [10.2, 56.1]}}
-    >>> parse_geometry(point, "plan.geojson: node/1")
+    >>> parse_geometry(point, "node/1")
     PointGeometry(position=(10.2, 56.1))
     """
     geometry, kind = feature.get("geometry"), geometry_type(feature)
@@ -91,6 +155,18 @@ def parse_geometry(feature: Mapping[str, Any], label: str) -> Geometry | None:
     if not isinstance(coordinates, list) or not coordinates:
         raise InvalidPlanError(f"{label}: {kind} without coordinates")
     return GEOMETRY_PARSERS[kind](coordinates, label)
+
+
+def find_position(feature: Mapping[str, Any]) -> Coordinate | None:
+    """Return the first position of a geometry that cannot be parsed, if that one is valid."""
+    geometry = feature.get("geometry")
+    value = geometry.get("coordinates") if isinstance(geometry, dict) else None
+    while isinstance(value, list) and value and isinstance(value[0], list):
+        value = value[0]
+    try:
+        return _parse_position(value, "")
+    except InvalidPlanError:
+        return None
 
 
 def _parse_position(position: Any, label: str) -> Coordinate:

@@ -1,62 +1,121 @@
 """Project the geographic geometries of a plan to feet from their north-west corner."""
 
+import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from parsing.drawing import (
     AreaGeometry,
     Bounds,
     Coordinate,
     Coordinates,
+    Drawing,
+    DrawnLevel,
+    Feature,
     Geometry,
     LinesGeometry,
+    NoteCollector,
+    ReadingFault,
     compute_bounds,
     iter_coordinates,
 )
 from parsing.errors import InvalidPlanError
-from parsing.geo.projection import bounding_box_centre, local_projection, transform_coordinates
+from parsing.geo.projection import (
+    Projection,
+    bounding_box_centre,
+    local_projection,
+    transform_coordinates,
+    wrap_longitude,
+)
 
 MAX_EXTENT_FEET: Final = 100_000.0
 FEET_PER_MILE: Final = 5_280
+FEET_PER_DEGREE: Final = 364_567
+"""Of a meridian, at 45 degrees."""
 FEET_DECIMALS: Final = 6
 
 
-def project_to_feet(geometries: Sequence[Geometry], ids: Sequence[str]) -> list[Geometry]:
-    """Project geometries in degrees to feet, with the origin at the north-west corner of their box.
+class Ground(NamedTuple):
+    """A frame of reference in feet, with its origin at the north-west corner of a plan."""
 
-    `ids` are those of the geometries. Raises `InvalidPlanError`, naming the remotest feature, if
-    they are too far apart to be one building or campus.
-    """
+    project: Projection
+    west: float
+    north: float
+
+    def to_feet(self, point: Coordinate) -> Coordinate:
+        """Return the position of a point in degrees."""
+        x, y = self.project(point)
+        return round(x - self.west, FEET_DECIMALS), round(y - self.north, FEET_DECIMALS)
+
+    def project_geometry(self, geometry: Geometry) -> Geometry:
+        """Return a geometry in feet, its rings in a fixed direction."""
+        return _canonicalize(transform_coordinates(geometry, self.to_feet))
+
+
+def find_ground(geometries: Sequence[Geometry]) -> Ground:
+    """Return the ground of at least one geometry in degrees."""
     project = local_projection(
         bounding_box_centre(point for shape in geometries for point in iter_coordinates(shape))
     )
-    projected = [transform_coordinates(shape, project) for shape in geometries]
-    west, north = compute_bounds(projected)[:2]
-    _check_extent(projected, ids)
-
-    def shift(point: Coordinate) -> Coordinate:
-        return round(point[0] - west, FEET_DECIMALS), round(point[1] - north, FEET_DECIMALS)
-
-    return [_canonicalize(transform_coordinates(shape, shift)) for shape in projected]
+    box = compute_bounds(transform_coordinates(shape, project) for shape in geometries)
+    return Ground(project, box.west, box.north)
 
 
-def _check_extent(projected: Sequence[Geometry], ids: Sequence[str]) -> None:
-    boxes = [compute_bounds([shape]) for shape in projected]
+def leave_out_remote(features: Sequence[Feature], collector: NoteCollector) -> list[Feature]:
+    """Return the features in degrees that are near each other; the others are faults.
+
+    Raises `InvalidPlanError` if fewer than half of them are near each other.
+    """
+    boxes = [compute_bounds([feature.geometry]) for feature in features]
     # The median, unlike the mean, stays with the rest when one feature is far away.
     median = _median_corner(boxes)
-    distances = [max(abs(box.west - median[0]), abs(box.north - median[1])) for box in boxes]
-    farthest = max(range(len(distances)), key=distances.__getitem__)
-    if distances[farthest] > MAX_EXTENT_FEET:
-        miles = distances[farthest] / FEET_PER_MILE
+    distances = [_distance_feet(box, median) for box in boxes]
+    near = [f for f, feet in zip(features, distances, strict=True) if feet <= MAX_EXTENT_FEET]
+    if len(near) * 2 < len(features):
         raise InvalidPlanError(
-            f"{ids[farthest]} is {miles:,.0f} miles away from the rest; "
-            "a plan is one building or campus (longitude and latitude may have changed places)"
+            f"the features are up to {max(distances) / FEET_PER_MILE:,.0f} miles away from each "
+            "other; a plan is one building or campus"
         )
+    for feature, feet in zip(features, distances, strict=True):
+        if feet > MAX_EXTENT_FEET:
+            message = (
+                f"{feature.id} is {feet / FEET_PER_MILE:,.0f} miles away from the rest; a plan is "
+                "one building or campus (longitude and latitude may have changed places)"
+            )
+            fault = ReadingFault("left out, too far away", message, feature.id)
+            collector.add_fault(fault._replace(levels=feature.levels))
+    return near
+
+
+def build_drawing_in_feet(
+    levels: tuple[DrawnLevel, ...],
+    features: Sequence[Feature],
+    collector: NoteCollector,
+    id_key: str,
+    name: str,
+) -> Drawing:
+    """Project at least one feature, and the positions of faults, from degrees to feet."""
+    ground = find_ground([feature.geometry for feature in features])
+    projected = tuple(f._replace(geometry=ground.project_geometry(f.geometry)) for f in features)
+    faults = tuple(
+        fault._replace(position=ground.to_feet(fault.position)) if fault.position else fault
+        for fault in collector.faults
+    )
+    bounds = compute_bounds(feature.geometry for feature in projected)
+    return Drawing(levels, projected, 1.0, bounds, collector.notes(), id_key, name, faults)
 
 
 def _median_corner(boxes: Sequence[Bounds]) -> Coordinate:
     half = len(boxes) // 2
     return sorted(box.west for box in boxes)[half], sorted(box.north for box in boxes)[half]
+
+
+def _distance_feet(box: Bounds, median: Coordinate) -> float:
+    """Return about how far the farthest side of a box in degrees is from a point."""
+    longitude, latitude = median
+    scale = math.cos(math.radians(latitude))
+    east = max(abs(wrap_longitude(side - longitude)) for side in (box.west, box.east)) * scale
+    return FEET_PER_DEGREE * max(east, abs(box.north - latitude), abs(box.south - latitude))
 
 
 def _canonicalize(geometry: Geometry) -> Geometry:

@@ -47,9 +47,9 @@ def bounding_box_centre(points: Iterable[Coordinate]) -> Coordinate:
     """Return the centre of a bounding box in degrees, also for a box across the 180th meridian."""
     longitudes, latitudes = zip(*points, strict=True)
     first = longitudes[0]
-    east = [_wrap_longitude(longitude - first) for longitude in longitudes]
+    east = [wrap_longitude(longitude - first) for longitude in longitudes]
     middle = first + (min(east) + max(east)) / 2
-    return _wrap_longitude(middle), (min(latitudes) + max(latitudes)) / 2
+    return wrap_longitude(middle), (min(latitudes) + max(latitudes)) / 2
 
 
 def transform_coordinates(geometry: Geometry, transform: Projection) -> Geometry:
@@ -67,7 +67,12 @@ def transform_coordinates(geometry: Geometry, transform: Projection) -> Geometry
             return AreaGeometry(tuple(transform_path(ring) for ring in rings), nonzero)
 
 
-def _wrap_longitude(degrees: float) -> float:
+def wrap_longitude(degrees: float) -> float:
+    """Return a longitude from -180 up to 180.
+
+    >>> wrap_longitude(190.0)
+    -170.0
+    """
     return (degrees + 180) % 360 - 180
 
 

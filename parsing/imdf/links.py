@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from parsing.drawing import NoteCollector
-from parsing.errors import InvalidPlanError
+from parsing.drawing import NoteCollector, ReadingFault
+from parsing.errors import FaultyElementError
 from parsing.imdf.records import ImdfRecord
 
 CONNECTOR_CATEGORIES: Final = frozenset({"elevator", "escalator", "ramp", "stairs", "steps"})
@@ -22,15 +22,21 @@ def derive_connector_tags(
     """Return tags by unit id for the units that relationships join.
 
     Joined units share a `ref`; those of a directed relationship get the `incline` in which they
-    move between levels. `ordinals` are those of the levels by id. Raises `InvalidPlanError` for a
-    reference to a unit that does not exist.
+    move between levels. `ordinals` are those of the levels by id. A relationship that refers to a
+    unit that does not exist is a fault.
     """
     units = records["unit"]
     parents: dict[str, str] = {}
     inclines: dict[str, str] = {}
     for relationship in records["relationship"].values():
         category = relationship.get_text("category")
-        ends = list(_iter_units(relationship, units))
+        try:
+            ends = list(_iter_units(relationship, units))
+        except FaultyElementError as error:
+            cause = f"left out, {error.reason}"
+            fault = ReadingFault(cause, error.message, relationship.id, relationship.file)
+            collector.add_fault(fault)
+            continue
         joined = [unit for unit in ends if unit.get_text("category") in CONNECTOR_CATEGORIES]
         if category not in CONNECTOR_RELATIONSHIPS:
             _note_traversal(relationship, collector)
@@ -69,9 +75,8 @@ def _get_unit(
 ) -> ImdfRecord:
     unit = units.get(unit_id) if isinstance(unit_id, str) else None
     if unit is None:
-        raise InvalidPlanError(
-            f"{relationship.name}: refers to unit {unit_id!r}, which unit.geojson does not have"
-        )
+        message = f"{relationship.id} refers to unit {unit_id!r}, which is not there"
+        raise FaultyElementError("reference to nothing", message)
     return unit
 
 

@@ -3,7 +3,8 @@
 An archive is a `manifest.json` and one GeoJSON FeatureCollection for each type of feature.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from parsing.drawing import (
@@ -13,14 +14,17 @@ from parsing.drawing import (
     Feature,
     NoteCollector,
     PointGeometry,
+    ReadingFault,
     Tags,
-    compute_bounds,
+    iter_coordinates,
 )
-from parsing.errors import InvalidPlanError
-from parsing.geo.ground import project_to_feet
+from parsing.errors import FaultyElementError, InvalidPlanError
+from parsing.geo.geojson import GeoJsonFeature, parse_collections
+from parsing.geo.ground import build_drawing_in_feet, leave_out_remote
 from parsing.imdf.links import derive_connector_tags
 from parsing.imdf.records import (
     ImdfRecord,
+    get_feature_type,
     parse_language,
     parse_records,
     pick_label,
@@ -28,7 +32,8 @@ from parsing.imdf.records import (
 )
 from parsing.imdf.terms import AMENITY_TAGS, OPENING_TAGS, ROOM, UNIT_TAGS, find_tags
 
-REQUIRED_FILES: Final = ("manifest.json", "venue.geojson", "level.geojson", "unit.geojson")
+REQUIRED_FILES: Final = ("level.geojson", "unit.geojson")
+EXPECTED_FILES: Final = ("manifest.json", "venue.geojson", *REQUIRED_FILES)
 READ_KINDS: Final = (
     "venue", "level", "unit", "opening", "amenity", "occupant", "anchor", "relationship",
     "fixture", "kiosk",
@@ -37,11 +42,14 @@ KNOWN_FILES: Final = frozenset({"manifest.json"}) | {
     f"{kind}.geojson" for kind in (*READ_KINDS, "building", "address", "footprint")
 }
 WHEELCHAIR: Final = "wheelchair"
+VEHICLE_CATEGORY: Final = "automobile"
+MIN_VEHICLE_SHARE: Final = 0.9
+"""An archive in which so many openings are for vehicles says so by mistake."""
 
 RecordsByKind = Mapping[str, Mapping[str, ImdfRecord]]
 
 
-def read_imdf(members: Mapping[str, bytes]) -> Drawing:
+def read_imdf(members: Mapping[str, bytes], collector: NoteCollector) -> Drawing:
     """Read the members of an IMDF archive by name; folders around them are ignored.
 
     Raises `ParsingError`, which names member and feature.
@@ -50,30 +58,65 @@ def read_imdf(members: Mapping[str, bytes]) -> Drawing:
     for name in REQUIRED_FILES:
         if name not in files:
             raise InvalidPlanError(
-                f"{name} is missing; an IMDF archive has {', '.join(REQUIRED_FILES)}"
+                f"{name} is missing; an IMDF archive has {', '.join(EXPECTED_FILES)}"
             )
-    language = parse_language(files["manifest.json"])
-    collector = NoteCollector()
-    records = {kind: parse_records(files, kind) for kind in READ_KINDS}
+    for name in EXPECTED_FILES:
+        if name not in files:
+            collector.add_fault(ReadingFault("file missing", f"{name} is missing", name))
+    language = ""
+    if "manifest.json" in files:
+        with collector.reading_file("manifest.json"):
+            language = parse_language(files["manifest.json"], collector)
+    features: dict[str, list[GeoJsonFeature]] = {}
+    for kind in READ_KINDS:
+        if (name := f"{kind}.geojson") in files:
+            with collector.reading_file(name):
+                features[kind] = parse_collections(files[name], name, collector)
+    collector.raise_errors()
     for name in sorted(files.keys() - KNOWN_FILES):
         collector.add("file not read", name)
+    return _read_records(features, language, collector)
+
+
+def is_imdf(features: Iterable[GeoJsonFeature]) -> bool:
+    """Return whether features of GeoJSON are those of an IMDF archive: units on levels."""
+    return {"level", "unit"} <= {str(get_feature_type(feature.content)) for feature in features}
+
+
+def read_imdf_features(features: Iterable[GeoJsonFeature], collector: NoteCollector) -> Drawing:
+    """Read the features of an archive that are in one file, or in files of other names.
+
+    Raises `InvalidPlanError`.
+    """
+    by_kind: dict[str, list[GeoJsonFeature]] = {}
+    for feature in features:
+        kind = get_feature_type(feature.content)
+        if kind is None:
+            feature, kind = _type_as_unit(feature, collector), "unit"
+        by_kind.setdefault(str(kind), []).append(feature)
+    for kind in by_kind.keys() - {name.partition(".")[0] for name in KNOWN_FILES}:
+        collector.add(f"not read, feature_type {kind}", by_kind[kind][0].place, len(by_kind[kind]))
+    return _read_records(by_kind, "", collector)
+
+
+def _type_as_unit(feature: GeoJsonFeature, collector: NoteCollector) -> GeoJsonFeature:
+    message = f"{feature.place} has no feature_type; read as a unit"
+    collector.add_fault(ReadingFault("no feature_type", message, feature.place, feature.file))
+    return feature._replace(content={**feature.content, "feature_type": "unit"})
+
+
+def _read_records(
+    by_kind: Mapping[str, Iterable[GeoJsonFeature]], language: str, collector: NoteCollector
+) -> Drawing:
+    records = {kind: parse_records(by_kind.get(kind, ()), kind, collector) for kind in READ_KINDS}
     reader = _ImdfReader(records, language, collector)
-    features_in_degrees = [feature for feature in reader.iter_features() if feature.levels]
-    if not features_in_degrees:
+    features = list(reader.iter_features())
+    if not features:
         raise InvalidPlanError("no unit is on any level")
-    geometries = project_to_feet(
-        [feature.geometry for feature in features_in_degrees],
-        [feature.id for feature in features_in_degrees],
-    )
-    features = tuple(
-        feature._replace(geometry=geometry)
-        for feature, geometry in zip(features_in_degrees, geometries, strict=True)
-    )
     venue = next(iter(records["venue"].values()), None)
     name = pick_label(venue.properties.get("name"), language) if venue else ""
-    return Drawing(
-        reader.levels, features, 1.0, compute_bounds(geometries), collector.notes(), "imdf:id", name
-    )
+    near = leave_out_remote(features, collector)
+    return build_drawing_in_feet(reader.levels, near, collector, "imdf:id", name)
 
 
 class _ImdfReader:
@@ -83,43 +126,86 @@ class _ImdfReader:
         self._records = records
         self._language = language
         self._notes = collector
-        levels = [self._to_level(record) for record in records["level"].values()]
-        self.levels = tuple(sorted(levels, key=lambda level: (level.ordinal or 0, level.id)))
-        ordinals = {level.id: level.ordinal or 0 for level in levels}
+        self._levels: dict[str, DrawnLevel] = {}
+        for record in records["level"].values():
+            with self._leaving_out(record):
+                self._levels[record.id] = self._to_level(record)
+        self.levels = tuple(
+            sorted(self._levels.values(), key=lambda level: (level.ordinal or 0, level.id))
+        )
+        ordinals = {level.id: level.ordinal or 0 for level in self.levels}
         self._connector_tags = derive_connector_tags(records, ordinals, collector)
+        openings = [record.get_text("category") for record in records["opening"].values()]
+        self._vehicle_doors_are_walked = note_vehicle_doors(openings, collector)
 
     def iter_features(self) -> Iterator[Feature]:
-        for record in self._records["level"].values():
-            if isinstance(record.geometry, AreaGeometry):
-                yield Feature(record.id, (record.id,), record.geometry, {"indoor": "level"})
-        for record in self._records["unit"].values():
-            yield self._to_feature(record, self._unit_tags(record))
-        for record in self._records["opening"].values():
-            yield self._to_feature(record, self._opening_tags(record))
-        for kind in ("fixture", "kiosk"):
+        for kind, to_feature in (
+            ("level", self._level_feature),
+            ("unit", self._unit_feature),
+            ("opening", self._opening_feature),
+            ("fixture", self._obstacle_feature),
+            ("kiosk", self._obstacle_feature),
+            ("amenity", self._amenity_feature),
+            ("occupant", self._occupant_feature),
+        ):
             for record in self._records[kind].values():
-                tags = {"barrier": kind, **self._name_tags(record)}
-                yield self._to_feature(record, tags)
-        yield from self._iter_amenities()
-        yield from self._iter_occupants()
+                feature = None
+                with self._leaving_out(record):
+                    feature = to_feature(record)
+                if feature is not None:
+                    yield feature
+
+    @contextmanager
+    def _leaving_out(self, record: ImdfRecord) -> Iterator[None]:
+        """Make a fault of the reason to leave out a record."""
+        try:
+            yield
+        except FaultyElementError as error:
+            points = iter_coordinates(record.geometry) if record.geometry else ()
+            level_id = record.get_text("level_id")
+            self._notes.add_fault(
+                ReadingFault(
+                    f"left out, {error.reason}",
+                    error.message,
+                    record.id,
+                    record.file,
+                    position=next(iter(points), None),
+                    levels=(level_id,) if level_id in self._levels else (),
+                )
+            )
 
     def _to_level(self, record: ImdfRecord) -> DrawnLevel:
         ordinal = record.properties.get("ordinal")
         if not isinstance(ordinal, int | float) or isinstance(ordinal, bool):
-            raise InvalidPlanError(f"{record.name}: ordinal is {ordinal!r}; expected a number")
+            message = f"{record.id}: ordinal is {ordinal!r}; expected a number"
+            raise FaultyElementError("invalid ordinal", message)
         return DrawnLevel(record.id, self._name_tags(record).get("name", ""), float(ordinal))
+
+    def _level_feature(self, record: ImdfRecord) -> Feature | None:
+        if record.id not in self._levels or not isinstance(record.geometry, AreaGeometry):
+            return None
+        return Feature(record.id, (record.id,), record.geometry, {"indoor": "level"})
+
+    def _unit_feature(self, record: ImdfRecord) -> Feature:
+        return self._to_feature(record, self._unit_tags(record))
+
+    def _opening_feature(self, record: ImdfRecord) -> Feature:
+        return self._to_feature(record, self._opening_tags(record))
+
+    def _obstacle_feature(self, record: ImdfRecord) -> Feature:
+        return self._to_feature(record, {"barrier": record.kind, **self._name_tags(record)})
 
     def _to_feature(self, record: ImdfRecord, tags: Tags) -> Feature:
         if record.geometry is None:
-            raise InvalidPlanError(f"{record.name}: geometry is missing; a {record.file} has one")
+            message = f"{record.id}: geometry is missing; a {record.kind} has one"
+            raise FaultyElementError("geometry missing", message)
         return Feature(record.id, (self._level_id(record),), record.geometry, tags)
 
     def _level_id(self, record: ImdfRecord) -> str:
         level_id = record.get_text("level_id")
-        if level_id not in self._records["level"]:
-            raise InvalidPlanError(
-                f"{record.name}: level_id is {level_id!r}, which level.geojson does not have"
-            )
+        if level_id not in self._levels:
+            message = f"{record.id}: level_id is {level_id!r}, which no level has"
+            raise FaultyElementError("reference to nothing", message)
         return level_id
 
     def _unit_tags(self, record: ImdfRecord) -> Tags:
@@ -140,53 +226,53 @@ class _ImdfReader:
             self._notes.add(f"opening category {category or 'missing'}, read as a door", record.id)
         door = record.properties.get("door")
         kind = door.get("type") if isinstance(door, dict) else None
+        if category == VEHICLE_CATEGORY and self._vehicle_doors_are_walked:
+            terms = {}
         tags = {"door": kind if isinstance(kind, str) else "yes", **(terms or {})}
         if "outofservice" in record.get_texts("access_control"):
             tags["access"] = "no"
         return {**tags, **_descriptive_tags(record), **self._name_tags(record)}
 
-    def _iter_amenities(self) -> Iterator[Feature]:
-        for record in self._records["amenity"].values():
-            units = [
-                self._resolve_reference("unit", unit, record)
-                for unit in record.get_texts("unit_ids")
-            ]
-            levels = tuple(dict.fromkeys(self._level_id(unit) for unit in units))
-            if not levels or record.geometry is None:
-                self._notes.add("amenity on no unit", record.id)
-                continue
-            category = record.get_text("category")
-            terms = find_tags(AMENITY_TAGS, category) or {
-                "amenity": category.replace(".", "_") or "yes"
-            }
-            tags = {**terms, **self._name_tags(record), **_descriptive_tags(record)}
-            yield Feature(record.id, levels, record.geometry, tags)
+    def _amenity_feature(self, record: ImdfRecord) -> Feature | None:
+        units = [
+            self._resolve_reference("unit", unit, record) for unit in record.get_texts("unit_ids")
+        ]
+        levels = tuple(dict.fromkeys(self._level_id(unit) for unit in units))
+        if not levels or record.geometry is None:
+            self._notes.add("amenity on no unit", record.id)
+            return None
+        category = record.get_text("category")
+        terms = find_tags(AMENITY_TAGS, category) or {
+            "amenity": category.replace(".", "_") or "yes"
+        }
+        tags = {**terms, **self._name_tags(record), **_descriptive_tags(record)}
+        return Feature(record.id, levels, record.geometry, tags)
 
-    def _iter_occupants(self) -> Iterator[Feature]:
-        for record in self._records["occupant"].values():
-            anchor_id = record.get_text("anchor_id")
-            if not anchor_id:
-                self._notes.add("occupant without anchor", record.id)
-                continue
-            anchor = self._resolve_reference("anchor", anchor_id, record)
-            unit = self._resolve_reference("unit", anchor.get_text("unit_id"), anchor)
-            if not isinstance(anchor.geometry, PointGeometry):
-                raise InvalidPlanError(f"{anchor.name}: geometry is missing; expected a Point")
-            category = record.get_text("category").replace(".", "_")
-            tags = {
-                "occupant": category or "yes",
-                **self._name_tags(record),
-                **_descriptive_tags(record),
-            }
-            yield Feature(record.id, (self._level_id(unit),), anchor.geometry, tags)
+    def _occupant_feature(self, record: ImdfRecord) -> Feature | None:
+        anchor_id = record.get_text("anchor_id")
+        if not anchor_id:
+            self._notes.add("occupant without anchor", record.id)
+            return None
+        anchor = self._resolve_reference("anchor", anchor_id, record)
+        unit = self._resolve_reference("unit", anchor.get_text("unit_id"), anchor)
+        if not isinstance(anchor.geometry, PointGeometry):
+            message = f"anchor {anchor.id}: geometry is missing; expected a Point"
+            raise FaultyElementError("geometry missing", message)
+        category = record.get_text("category").replace(".", "_")
+        tags = {
+            "occupant": category or "yes",
+            **self._name_tags(record),
+            **_descriptive_tags(record),
+        }
+        return Feature(record.id, (self._level_id(unit),), anchor.geometry, tags)
 
     def _resolve_reference(self, kind: str, record_id: str, referrer: ImdfRecord) -> ImdfRecord:
         record = self._records[kind].get(record_id)
         if record is None:
-            raise InvalidPlanError(
-                f"{referrer.name}: refers to {kind} {record_id!r}, "
-                f"which {kind}.geojson does not have"
+            message = (
+                f"{referrer.kind} {referrer.id} refers to {kind} {record_id!r}, which is not there"
             )
+            raise FaultyElementError("reference to nothing", message)
         return record
 
     def _name_tags(self, record: ImdfRecord) -> dict[str, str]:
@@ -201,3 +287,17 @@ def _descriptive_tags(record: ImdfRecord) -> dict[str, str]:
     if WHEELCHAIR in record.get_texts("accessibility") or category.endswith(f".{WHEELCHAIR}"):
         tags["wheelchair"] = "yes"
     return tags
+
+
+def note_vehicle_doors(categories: Sequence[str], collector: NoteCollector) -> bool:
+    """Return whether the openings for vehicles are for people too, because nearly all are such."""
+    count = categories.count(VEHICLE_CATEGORY)
+    are_walked = count > 1 and count >= MIN_VEHICLE_SHARE * len(categories)
+    if are_walked:
+        share = f"{count} of {len(categories)} openings"
+        collector.add(
+            f"{share} have category {VEHICLE_CATEGORY}, read as doors for people", count=count
+        )
+    elif count:
+        collector.add(f"doors locked because of category {VEHICLE_CATEGORY}", count=count)
+    return are_walked

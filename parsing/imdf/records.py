@@ -1,11 +1,11 @@
 """Parse the members of an IMDF archive into records that carry file and id for messages."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from parsing.drawing import Geometry
-from parsing.errors import InvalidPlanError
-from parsing.geo.geojson import parse_feature_collection, parse_geometry, parse_json
+from parsing.drawing import Geometry, NoteCollector, ReadingFault
+from parsing.errors import FaultyElementError, InvalidPlanError
+from parsing.geo.geojson import GeoJsonFeature, find_position, parse_geometry, parse_json
 
 CLUTTER_PREFIXES: Final = ("__MACOSX", ".")
 
@@ -14,14 +14,10 @@ class ImdfRecord(NamedTuple):
     """A feature of the archive with unresolved references."""
 
     file: str
+    kind: str
     id: str
     properties: Mapping[str, Any]
     geometry: Geometry | None
-
-    @property
-    def name(self) -> str:
-        """Return file and id, for messages."""
-        return f"{self.file}.geojson: {self.id}"
 
     def get_text(self, key: str) -> str:
         """Return a text property, or "" if it is missing or no text."""
@@ -50,44 +46,72 @@ def strip_folders(members: Mapping[str, bytes]) -> dict[str, bytes]:
     return files
 
 
-def parse_language(manifest: bytes) -> str:
+def parse_language(manifest: bytes, collector: NoteCollector) -> str:
     """Return the language of the archive's labels.
 
     Raises `InvalidPlanError` for another version of IMDF than 1.
     """
-    content = parse_json(manifest, "manifest.json")
+    content = parse_json(manifest, "manifest.json", collector)
     if not isinstance(content, dict) or not isinstance(content.get("version"), str):
-        raise InvalidPlanError(
-            'manifest.json: version is missing; expected {"version": "1.0.0", ...}'
-        )
-    if not content["version"].startswith("1."):
-        raise InvalidPlanError(f"manifest.json: version is {content['version']}; 1.0.0 is read")
+        message = 'version is missing; expected {"version": "1.0.0", ...}'
+        collector.add_fault(ReadingFault("member missing", message, file="manifest.json"))
+        content = content if isinstance(content, dict) else {}
+    elif not content["version"].startswith("1."):
+        raise InvalidPlanError(f"version is {content['version']}; 1.0.0 is read")
     language = content.get("language")
     return language if isinstance(language, str) else ""
 
 
-def parse_records(files: Mapping[str, bytes], kind: str) -> dict[str, ImdfRecord]:
-    """Return the features of one type by id, none if the file is missing. Raises `ParsingError`."""
-    name = f"{kind}.geojson"
-    if name not in files:
-        return {}
+def parse_records(
+    features: Iterable[GeoJsonFeature], kind: str, collector: NoteCollector
+) -> dict[str, ImdfRecord]:
+    """Return the features of one type by id; those that are not valid are faults."""
     records: dict[str, ImdfRecord] = {}
-    for index, feature in enumerate(parse_feature_collection(files[name], name)):
-        feature_id, properties = feature.get("id"), feature.get("properties")
-        if not isinstance(feature_id, str) or not feature_id:
-            raise InvalidPlanError(f"{name}: features[{index}] has no id")
-        if feature_id in records:
-            raise InvalidPlanError(f"{name}: {feature_id} is there twice; ids are unique")
-        if feature.get("feature_type") != kind:
-            raise InvalidPlanError(
-                f"{name}: {feature_id} has feature_type {feature.get('feature_type')!r}; "
-                f"expected {kind!r}"
+    for feature in features:
+        try:
+            record = _parse_record(feature, kind)
+            if record.id in records:
+                raise FaultyElementError(
+                    "duplicate id", f"{record.id} is there twice; ids are unique"
+                )
+            records[record.id] = record
+        except FaultyElementError as error:
+            feature_id = feature.content.get("id")
+            part = feature_id if isinstance(feature_id, str) else feature.place
+            cause, position = f"left out, {error.reason}", find_position(feature.content)
+            collector.add_fault(
+                ReadingFault(cause, error.message, part, feature.file, position=position)
             )
-        if not isinstance(properties, dict):
-            raise InvalidPlanError(f"{name}: {feature_id} has no properties")
-        geometry = parse_geometry(feature, f"{name}: {feature_id}")
-        records[feature_id] = ImdfRecord(kind, feature_id, properties, geometry)
     return records
+
+
+def _parse_record(feature: GeoJsonFeature, kind: str) -> ImdfRecord:
+    file, place, content = feature
+    feature_id, properties = content.get("id"), content.get("properties")
+    if not isinstance(feature_id, str) or not feature_id:
+        raise FaultyElementError("member missing", f"{place} has no id")
+    if not isinstance(properties, dict):
+        raise FaultyElementError("member missing", f"{feature_id} has no properties")
+    written = get_feature_type(content)
+    if written != kind:
+        message = f"{feature_id} has feature_type {written!r}; expected {kind!r}"
+        raise FaultyElementError("invalid feature_type", message)
+    try:
+        geometry = parse_geometry(content, feature_id)
+    except InvalidPlanError as error:
+        raise FaultyElementError("invalid geometry", error.message) from error
+    return ImdfRecord(file, kind, feature_id, properties, geometry)
+
+
+def get_feature_type(content: Mapping[str, Any]) -> Any:
+    """Return the type of a feature, which some converters put among its properties."""
+    properties = content.get("properties")
+    written = content.get("feature_type")
+    return (
+        properties.get("feature_type")
+        if written is None and isinstance(properties, dict)
+        else written
+    )
 
 
 def pick_label(labels: Any, language: str) -> str:

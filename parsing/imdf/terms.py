@@ -15,7 +15,7 @@ OPEN_AREA: Final = {"indoor": "area"}
 WALL: Final = {"indoor": "wall", "area": "yes"}
 
 UNIT_TAGS: Final[Mapping[str, Tags]] = {
-    **dict.fromkeys(("walkway", "footbridge"), CORRIDOR),
+    **dict.fromkeys(("corridor", "footbridge", "hallway", "walkway"), CORRIDOR),
     **dict.fromkeys(
         (
             "fieldofplay", "lobby", "parking", "platform", "road", "terrace", "unenclosedarea",

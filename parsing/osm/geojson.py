@@ -4,50 +4,142 @@ osmtogeojson, JOSM and Overpass Turbo write such files; some converters nest the
 `properties.tags`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from parsing.drawing import Drawing, NoteCollector
+from parsing.drawing import Coordinate, Drawing, NoteCollector, ReadingFault, iter_coordinates
 from parsing.errors import InvalidPlanError
-from parsing.geo.geojson import geometry_type, parse_feature_collection, parse_geometry
-from parsing.osm.indoor import build_drawing
+from parsing.geo.geojson import GeoJsonFeature, find_position, geometry_type, parse_geometry
+from parsing.imdf.records import pick_label
+from parsing.osm.indoor import INDOOR_KEYS, build_drawing, levels_of
+from parsing.osm.levels import LEVEL_KEYS, find_level_in_name
 from parsing.osm.surroundings import GeoFeature
+from parsing.osm.variants import CATEGORY_KEYS, find_category
 
 # Properties that editors and converters add to a feature beside its tags.
 METADATA_KEYS: Final = frozenset(
-    {"id", "@id", "type", "timestamp", "version", "changeset", "user", "uid", "meta", "relations"}
+    {"id", "@id", "timestamp", "version", "changeset", "user", "uid", "meta", "relations"}
 )
+OTHER_NAME: Final = re.compile(r"name[-_:][a-z]{2,3}|title|label|name", re.IGNORECASE)
+ELEMENT_TYPES: Final = (("type", "node"), ("type", "way"), ("type", "relation"))
+OUTDOOR_KEYS: Final = frozenset(
+    {"building", "boundary", "highway", "landuse", "natural", "railway"}
+)
+KIND_KEYS: Final = frozenset({*INDOOR_KEYS, *OUTDOOR_KEYS, *CATEGORY_KEYS} - {"level", "repeat_on"})
+"""A file in which no feature has any of these keys may say in its name what its features are."""
 
 
-def read_geojson(files: Mapping[str, bytes]) -> Drawing:
-    """Read one plan from one file or several (one per level, say). Raises `ParsingError`."""
-    collector = NoteCollector()
-    features: dict[str, GeoFeature] = {}
-    for name, content in files.items():
-        for feature in _iter_features(parse_feature_collection(content, name), name, collector):
-            if feature.id in features:
-                raise InvalidPlanError(f"{name}: {feature.id} is there twice; ids are unique")
-            features[feature.id] = feature
-    try:
-        return build_drawing(features.values(), collector)
-    except InvalidPlanError as error:
-        raise InvalidPlanError(f"{', '.join(files)}: {error}") from error
+class _Reader:
+    """Reads features one file after the other and gives them unique ids."""
 
+    def __init__(self, has_several_files: bool, collector: NoteCollector) -> None:
+        self._has_several_files = has_several_files
+        self._collector = collector
+        self._variants: dict[str, set[Hashable]] = {}
+        """The contents of the different features of an id, by id."""
+        self.features: dict[str, GeoFeature] = {}
 
-def _iter_features(
-    features: Sequence[Mapping[str, Any]], name: str, collector: NoteCollector
-) -> Iterator[GeoFeature]:
-    for index, feature in enumerate(features):
-        properties = feature.get("properties") or {}
+    def add_file(self, features: Sequence[GeoJsonFeature]) -> None:
+        read = [found for feature in features if (found := self._read_feature(feature))]
+        for feature in _complete_from_name(read, features[0].file, self._collector):
+            self._add(feature, features[0].file)
+
+    def _read_feature(self, feature: GeoJsonFeature) -> GeoFeature | None:
+        file, place, content = feature
+        properties = content.get("properties")
+        if properties is None:
+            properties = {}
         if not isinstance(properties, dict):
-            raise InvalidPlanError(f"{name}: features[{index}] has properties that are no object")
-        feature_id = _feature_id(feature, properties) or f"features[{index}]"
-        geometry = parse_geometry(feature, f"{name}: {feature_id}")
+            self._leave_out(
+                "no properties", f"{place} has properties that are no object", place, file
+            )
+            return None
+        name = f"{file} {place}" if self._has_several_files else place
+        feature_id = _feature_id(content, properties) or name
+        tags = dict(_iter_tags(properties))
+        try:
+            geometry = parse_geometry(content, feature_id)
+        except InvalidPlanError as error:
+            levels, position = levels_of(tags), find_position(content)
+            self._leave_out("invalid geometry", error.message, feature_id, file, levels, position)
+            return None
         if geometry is None:
-            kind = geometry_type(feature)
-            collector.add(f"not read, {kind}" if kind else "without geometry", feature_id)
-        else:
-            yield GeoFeature(feature_id, dict(_iter_tags(properties)), geometry)
+            kind = geometry_type(content)
+            self._collector.add(f"not read, {kind}" if kind else "without geometry", feature_id)
+            return None
+        return GeoFeature(feature_id, tags, geometry)
+
+    def _add(self, feature: GeoFeature, file: str) -> None:
+        """Add a feature; another one of the same id, as on another level, gets a number."""
+        first = self.features.setdefault(feature.id, feature)
+        if first is feature:
+            return
+        variants = self._variants.setdefault(feature.id, {_contents(first)})
+        variant = _contents(feature)
+        if variant in variants:
+            message = f"{feature.id} is there twice; ids are unique"
+            self._leave_out("duplicate id", message, feature.id, file, levels_of(feature.tags))
+            return
+        variants.add(variant)
+        numbered = feature._replace(id=f"{feature.id}#{len(variants)}")
+        while numbered.id in self.features:
+            numbered = numbered._replace(id=f"{numbered.id}#2")
+        self.features[numbered.id] = numbered
+        message = f"{feature.id} is there twice, with other contents; read as {numbered.id}"
+        position = next(iter(iter_coordinates(feature.geometry)), None)
+        levels = levels_of(feature.tags)
+        self._collector.add_fault(
+            ReadingFault("id of several features", message, numbered.id, file, 0, position, levels)
+        )
+
+    def _leave_out(
+        self,
+        reason: str,
+        message: str,
+        part: str,
+        file: str,
+        levels: tuple[str, ...] = (),
+        position: Coordinate | None = None,
+    ) -> None:
+        cause = f"left out, {reason}"
+        self._collector.add_fault(ReadingFault(cause, message, part, file, 0, position, levels))
+
+
+def read_features(files: Sequence[Sequence[GeoJsonFeature]], collector: NoteCollector) -> Drawing:
+    """Read one plan from the features of one file or several (one per level, say).
+
+    Raises `InvalidPlanError`.
+    """
+    reader = _Reader(len(files) > 1, collector)
+    for features in files:
+        if features:
+            reader.add_file(features)
+    return build_drawing(reader.features.values(), collector)
+
+
+def _contents(feature: GeoFeature) -> Hashable:
+    return frozenset(feature.tags.items()), feature.geometry
+
+
+def _complete_from_name(
+    features: Sequence[GeoFeature], file: str, collector: NoteCollector
+) -> Iterator[GeoFeature]:
+    """Add the level and the category that only the name of a file tells, as `2F/rooms.geojson`."""
+    added: dict[str, str] = {}
+    stem = file.rpartition("/")[2].partition(".")[0].lower()
+    keys = {key for feature in features for key in feature.tags}
+    if keys.isdisjoint(LEVEL_KEYS) and (level := find_level_in_name(file)):
+        added["level"] = level
+    if keys.isdisjoint(KIND_KEYS) and (find_category(stem, True) or find_category(stem, False)):
+        added["category"] = stem
+    for feature in features:
+        if not OUTDOOR_KEYS.isdisjoint(feature.tags) and INDOOR_KEYS.isdisjoint(feature.tags):
+            yield feature
+            continue
+        for key, value in added.items():
+            collector.add(f"{key} {value} taken from the name of {file}", feature.id)
+        yield feature._replace(tags={**feature.tags, **added}) if added else feature
 
 
 def _feature_id(feature: Mapping[str, Any], properties: Mapping[str, Any]) -> str:
@@ -62,14 +154,45 @@ def _feature_id(feature: Mapping[str, Any], properties: Mapping[str, Any]) -> st
 def _iter_tags(properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     nested = properties.get("tags")
     tags = nested if isinstance(nested, dict) else properties
+    yield from _relation_levels(properties.get("relations"))
+    yield from ((key, name) for key, name in _name(tags) if name)
     for key, value in tags.items():
-        if key in METADATA_KEYS and tags is properties:
+        if tags is properties and (key in METADATA_KEYS or (key, value) in ELEMENT_TYPES):
             continue
-        match value:
-            # A bool is an int too, so it comes first.
-            case bool():
-                yield key, "yes" if value else "no"
-            case str():
-                yield key, value
-            case int() | float():
-                yield key, f"{value:g}"
+        if isinstance(value, list):
+            yield key, ";".join(filter(None, map(_tag_value, value)))
+        elif text := _tag_value(value):
+            yield key, text
+
+
+def _tag_value(value: Any) -> str | None:
+    match value:
+        # A bool is an int too, so it comes first.
+        case bool():
+            return "yes" if value else "no"
+        # Some tools write a missing value as the text null.
+        case str() if value != "null":
+            return value
+        case int() | float():
+            return f"{value:g}"
+    return None
+
+
+def _relation_levels(relations: Any) -> Iterator[tuple[str, str]]:
+    """Yield the levels of the relations of type level (IndoorOSM) that a feature is a member of."""
+    levels = []
+    for relation in relations if isinstance(relations, list) else ():
+        match relation:
+            case {"reltags": {"type": "level", "level": str(level)}}:
+                levels.append(level)
+    if levels:
+        yield "level", ";".join(levels)
+
+
+def _name(tags: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the name of a feature without the tag `name`: a label, or its name in one language."""
+    if isinstance(tags.get("name"), dict):
+        yield "name", pick_label(tags["name"], "")
+    elif not _tag_value(tags.get("name")):
+        names = (_tag_value(value) for key, value in tags.items() if OTHER_NAME.fullmatch(key))
+        yield "name", next(filter(None, names), "")

@@ -18,29 +18,40 @@ from parsing.drawing import (
     LinesGeometry,
     NoteCollector,
     Tags,
-    compute_bounds,
     iter_coordinates,
+    shorten,
 )
 from parsing.errors import InvalidPlanError
-from parsing.geo.ground import project_to_feet
+from parsing.geo.ground import build_drawing_in_feet, leave_out_remote
 from parsing.osm.levels import (
+    LEVEL_KEYS,
     LevelSpan,
     UnreadableLevelError,
     expand_spans,
     format_level,
+    normalize_levels,
     parse_levels,
 )
 from parsing.osm.surroundings import GeoFeature, find_surroundings
+from parsing.osm.variants import translate_tags
 
 INDOOR_KEYS: Final = frozenset(
-    {"indoor", "level", "repeat_on", "room", "stairs", "elevator", "door", "entrance"}
-)
+    {
+        "indoor", "level", "repeat_on", "room", "stairs", "elevator", "door", "entrance",
+        "buildingpart", "level_id", "level_name",
+    }
+)  # fmt: skip
 DOOR_KEYS: Final = frozenset({"door", "entrance"})
 # The report names a feature that is not indoors by the first of these keys that it has.
 MAIN_KEYS: Final = (
     "building", "building:part", "highway", "railway", "public_transport", "amenity", "shop",
     "leisure", "landuse", "natural", "barrier", "office", "tourism", "type",
 )  # fmt: skip
+PATH_TAGS: Final[Tags] = {"highway": "footway"}
+# A line with one of these keys is something else than a path.
+LINE_KEYS: Final = frozenset(
+    {*MAIN_KEYS, "conveying", "door", "elevator", "entrance", "man_made", "ramp", "stairs", "wall"}
+)
 GROUND_LEVEL: Final = LevelSpan(0, 0)
 
 
@@ -51,13 +62,6 @@ class _FeatureSpans(NamedTuple):
     spans: tuple[LevelSpan, ...]
 
 
-class _FeatureLevels(NamedTuple):
-    """A feature and the levels it is on, from the lowest."""
-
-    feature: GeoFeature
-    levels: tuple[float, ...]
-
-
 def build_drawing(
     features: Iterable[GeoFeature], collector: NoteCollector, name: str = ""
 ) -> Drawing:
@@ -65,10 +69,19 @@ def build_drawing(
 
     Raises `InvalidPlanError` if no feature has an indoor tag and a level.
     """
-    all_features = list(features)
+    all_features = [translate_tags(feature, collector) for feature in features]
     placed = _select_indoor_plan(all_features, collector)
     absent = {level for feature in all_features for level in _absent_levels(feature.tags)}
-    return _project_drawing(_expand_levels(placed, absent, collector), collector, name)
+    expanded = leave_out_remote(_expand_levels(placed, absent, collector), collector)
+    return _build_from_levels(_read_lines_as_paths(expanded, collector), collector, name)
+
+
+def levels_of(tags: Tags) -> tuple[str, ...]:
+    """Return the ids of the levels that tags name, or () if they are missing or unreadable."""
+    try:
+        return tuple(map(format_level, expand_spans(parse_levels(normalize_levels(tags["level"])))))
+    except (KeyError, UnreadableLevelError):
+        return ()
 
 
 def _select_indoor_plan(
@@ -78,17 +91,18 @@ def _select_indoor_plan(
     indoors = [feature for feature in features if _is_indoors(feature.tags)]
     outdoors = [feature for feature in features if not _is_indoors(feature.tags)]
     shaped = [fixed for feature in indoors if (fixed := _fix_geometry(feature, collector))]
-    placed = _place_on_levels(shaped, collector)
+    known = frozenset(feature.tags.get("level", "") for feature in indoors)
+    placed = _place_on_levels(shaped, known, collector)
     return placed + _place_surroundings(placed, outdoors, collector)
 
 
 def _expand_levels(
     placed: Sequence[_FeatureSpans], absent: Set[float], collector: NoteCollector
-) -> list[_FeatureLevels]:
+) -> list[Feature]:
     """Expand level spans to levels. Raises `InvalidPlanError` if no feature is on any."""
     known = {end for _, spans in placed for span in spans for end in span}
     expanded = [
-        _FeatureLevels(feature, levels)
+        Feature(feature.id, tuple(map(format_level, levels)), feature.geometry, feature.tags)
         for feature, spans in placed
         if (levels := expand_spans(spans, known - absent, absent))
     ]
@@ -101,27 +115,31 @@ def _expand_levels(
     return expanded
 
 
-def _project_drawing(
-    placed: Sequence[_FeatureLevels], collector: NoteCollector, name: str
-) -> Drawing:
-    """Project features to feet and sort them by id, since files differ in their order."""
-    projected = project_to_feet(
-        [feature.geometry for feature, _ in placed], [feature.id for feature, _ in placed]
-    )
-    features = sorted(
-        (
-            Feature(feature.id, tuple(map(format_level, levels)), geometry, feature.tags)
-            for (feature, levels), geometry in zip(placed, projected, strict=True)
-        ),
-        key=lambda feature: feature.id,
-    )
-    names = _level_names(features)
+def _read_lines_as_paths(features: list[Feature], collector: NoteCollector) -> list[Feature]:
+    """Make plain lines footways in a plan that draws no space: it is a network of paths."""
+    if any(
+        isinstance(feature.geometry, AreaGeometry) and "indoor" in feature.tags
+        for feature in features
+    ):
+        return features
+    read = []
+    for feature in features:
+        if isinstance(feature.geometry, LinesGeometry) and LINE_KEYS.isdisjoint(feature.tags):
+            collector.add("line in a plan without rooms, read as a path", feature.id)
+            feature = feature._replace(tags={**feature.tags, **PATH_TAGS})
+        read.append(feature)
+    return read
+
+
+def _build_from_levels(features: Sequence[Feature], collector: NoteCollector, name: str) -> Drawing:
+    """Build a drawing of features in degrees, sorted by id, since files differ in their order."""
+    ordered = sorted(features, key=lambda feature: feature.id)
+    names = _level_names(ordered)
+    ids = {level for feature in ordered for level in feature.levels}
     levels = tuple(
-        DrawnLevel(format_level(ordinal), names.get(format_level(ordinal), ""), ordinal)
-        for ordinal in sorted({level for _, levels in placed for level in levels})
+        DrawnLevel(level, names.get(level, ""), float(level)) for level in sorted(ids, key=float)
     )
-    bounds = compute_bounds(projected)
-    return Drawing(levels, tuple(features), 1.0, bounds, collector.notes(), "osm:id", name)
+    return build_drawing_in_feet(levels, ordered, collector, "osm:id", name)
 
 
 def _is_indoors(tags: Tags) -> bool:
@@ -178,42 +196,52 @@ def _is_linear(tags: Tags) -> bool:
 
 
 def _place_on_levels(
-    features: Iterable[GeoFeature], collector: NoteCollector
+    features: Iterable[GeoFeature], known: Set[str], collector: NoteCollector
 ) -> list[_FeatureSpans]:
     """Place features on the levels that they name; doors that name none, on those of their wall."""
     placed: list[_FeatureSpans] = []
     without_level: list[GeoFeature] = []
     for feature in features:
         try:
-            spans = _parse_spans(feature.tags)
+            spans = _parse_spans(feature, known, collector)
         except UnreadableLevelError as error:
-            collector.add(f"not read, {error}", feature.id)
+            collector.add(shorten(f"not read, {error}"), feature.id)
             continue
         if spans:
             placed.append(_FeatureSpans(feature, spans))
         else:
             without_level.append(feature)
-    return placed + _place_without_level(without_level, _index_spans(placed), collector)
+    return placed + _place_without_level(without_level, placed, collector)
 
 
 def _place_without_level(
-    features: Iterable[GeoFeature],
-    spans_at: Mapping[Coordinate, list[LevelSpan]],
-    collector: NoteCollector,
+    features: Sequence[GeoFeature], placed: Sequence[_FeatureSpans], collector: NoteCollector
 ) -> list[_FeatureSpans]:
-    placed = []
+    """Place doors on the levels of their wall, then all else that is indoors on the ground."""
+    walls = _index_spans(placed)
+    doors, others = [], []
     for feature in features:
-        spans = [
-            span for point in iter_coordinates(feature.geometry) for span in spans_at.get(point, ())
-        ]
-        if spans and not DOOR_KEYS.isdisjoint(feature.tags):
-            placed.append(_FeatureSpans(feature, tuple(dict.fromkeys(spans))))
-        elif "indoor" in feature.tags:
+        is_door = not DOOR_KEYS.isdisjoint(feature.tags)
+        if is_door and (spans := _spans_of_wall(feature, walls)):
+            doors.append(_FeatureSpans(feature, spans))
+        elif "indoor" in feature.tags and not (placed and feature.tags["indoor"] == "level"):
             collector.add("no level, assumed to be on level 0", feature.id)
-            placed.append(_FeatureSpans(feature, (GROUND_LEVEL,)))
+            others.append(_FeatureSpans(feature, (GROUND_LEVEL,)))
+    assumed = _index_spans(others)
+    read = {feature.id for feature, _ in (*doors, *others)}
+    for feature in (feature for feature in features if feature.id not in read):
+        if not DOOR_KEYS.isdisjoint(feature.tags) and _spans_of_wall(feature, assumed):
+            doors.append(_FeatureSpans(feature, (GROUND_LEVEL,)))
         else:
             collector.add(f"not read, no level: {_describe_tags(feature.tags)}", feature.id)
-    return placed
+    return doors + others
+
+
+def _spans_of_wall(
+    feature: GeoFeature, walls: Mapping[Coordinate, list[LevelSpan]]
+) -> tuple[LevelSpan, ...]:
+    points = iter_coordinates(feature.geometry)
+    return tuple(dict.fromkeys(span for point in points for span in walls.get(point, ())))
 
 
 def _index_spans(placed: Iterable[_FeatureSpans]) -> dict[Coordinate, list[LevelSpan]]:
@@ -226,12 +254,39 @@ def _index_spans(placed: Iterable[_FeatureSpans]) -> dict[Coordinate, list[Level
     return spans_at
 
 
-def _parse_spans(tags: Tags) -> tuple[LevelSpan, ...]:
-    """Parse `level` and `repeat_on`, or if both are missing `min_level` and `max_level`."""
+def _parse_spans(
+    feature: GeoFeature, known: Set[str], collector: NoteCollector
+) -> tuple[LevelSpan, ...]:
+    """Parse `level` and `repeat_on`, or if both are missing what stands in for them.
+
+    These are `min_level` and `max_level`, else the first of `LEVEL_KEYS` that has levels.
+    """
+    tags = feature.tags
     texts = [tags[key] for key in ("level", "repeat_on") if tags.get(key)]
     if not texts and "min_level" in tags and "max_level" in tags:
         texts = [f"{tags['min_level']}-{tags['max_level']}"]
-    return tuple(span for text in texts for span in parse_levels(text))
+    if not texts:
+        return _parse_other_levels(feature, collector)
+    spans: list[LevelSpan] = []
+    for text in texts:
+        normalized = normalize_levels(text, known)
+        spans += parse_levels(normalized)
+        if normalized != "".join(text.split()):
+            collector.add(shorten(f"level={text} read as {normalized}"), feature.id)
+    return tuple(spans)
+
+
+def _parse_other_levels(feature: GeoFeature, collector: NoteCollector) -> tuple[LevelSpan, ...]:
+    for key in LEVEL_KEYS[1:]:
+        # On a building, `levels` is a number of storeys.
+        if key in feature.tags and not (key == "levels" and "building" in feature.tags):
+            try:
+                spans = parse_levels(normalize_levels(feature.tags[key]))
+            except UnreadableLevelError:
+                continue
+            collector.add(f"level taken from {key}", feature.id)
+            return spans
+    return ()
 
 
 def _absent_levels(tags: Tags) -> tuple[float, ...]:

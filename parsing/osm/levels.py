@@ -1,13 +1,29 @@
-"""Parse the `level` tag of Simple Indoor Tagging: `0`, `-1;0`, `0-3`, `-2--1`, `0.5`."""
+"""Parse the `level` tag of Simple Indoor Tagging: `0`, `-1;0`, `0-3`, `-2--1`, `0.5`.
+
+Other ways to write it are normalized first: `0,5`, `0,1,2`, `from 0 to 3`, `0~3`.
+"""
 
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
+LEVEL_KEYS: Final = ("level", "level_name", "floor", "levels", "level_id")
+"""The tag `level`, and those that may have the level of a feature without it."""
 MAX_STOREYS: Final = 250
 LEVEL_NUMBER: Final = r"[+-]?[0-9]{1,4}(?:\.[0-9]{1,3})?"
 LEVEL_SPAN: Final = re.compile(rf"\s*({LEVEL_NUMBER})(?:\s*-\s*({LEVEL_NUMBER}))?\s*")
+WORDY_SPAN: Final = re.compile(
+    rf"(?:from\s+)?({LEVEL_NUMBER})\s*(?:to|~|\.\.)\s*({LEVEL_NUMBER})", re.IGNORECASE
+)
+DECIMAL_COMMA: Final = re.compile(r"([+-]?[0-9]{1,3}),(25|5|50|75)")
+# A level in the name of a file or folder: E_-1, floor_2, level-3, 1F, B2, 3, ground.
+NAMED_LEVEL: Final = re.compile(
+    r"(?:.*[ _.])?(-?[0-9]{1,2})|.*(?:ebene|etage|floor|geschoss|level|niveau|stock|story|storey)"
+    r"[ _-]?([0-9]{1,2})|(?:.*[ _-])?([0-9]{1,2})(?:f|st|nd|rd|th)?(?:[ _-]?(?:floor|level))?"
+    r"|(?:.*[ _-])?b([0-9]{1,2})f?|(?:.*[ _-])?(?:gf|ground|eg|erdgeschoss|rdc)",
+    re.IGNORECASE,
+)
 
 
 class LevelSpan(NamedTuple):
@@ -25,6 +41,42 @@ class LevelSpan(NamedTuple):
 
 class UnreadableLevelError(ValueError):
     """A level tag that cannot be parsed; the message shows valid ones."""
+
+
+def normalize_levels(text: str, known: Collection[str] = ()) -> str:
+    """Return a level tag with semicolons, points and hyphens where it has other signs.
+
+    One comma is a decimal one if a half or a quarter follows, unless that is one of the `known`
+    levels; other commas separate levels.
+
+    >>> normalize_levels("0,5"), normalize_levels("0,5", {"5"}), normalize_levels("0,1,2")
+    ('0.5', '0;5', '0;1;2')
+    """
+    parts = (part.strip() for part in text.split(";"))
+    return ";".join(_normalize_part(part, known) for part in parts if part)
+
+
+def _normalize_part(part: str, known: Collection[str]) -> str:
+    if span := WORDY_SPAN.fullmatch(part):
+        return span[1] if span[1] == span[2] else f"{span[1]}-{span[2]}"
+    decimal = DECIMAL_COMMA.fullmatch(part)
+    if decimal and decimal[2] not in known:
+        return f"{decimal[1]}.{decimal[2]}"
+    return ";".join(level.strip() for level in part.split(",") if level.strip())
+
+
+def find_level_in_name(path: str) -> str:
+    """Return the level that the name of a file or of its innermost folder ends with, or "".
+
+    >>> [find_level_in_name(name) for name in ("E_-1.geojson", "B2/rooms.json", "plan.json")]
+    ['-1', '-2', '']
+    """
+    *folders, name = path.split("/")
+    for part in (name.partition(".geo")[0].partition(".json")[0], *reversed(folders)):
+        if match := NAMED_LEVEL.fullmatch(part):
+            basement, storey = match[4], match[1] or match[2] or match[3]
+            return f"-{int(basement)}" if basement else f"{int(storey or 0)}"
+    return ""
 
 
 def parse_levels(text: str) -> tuple[LevelSpan, ...]:

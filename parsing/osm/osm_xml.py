@@ -3,94 +3,89 @@
 https://wiki.openstreetmap.org/wiki/OSM_XML, https://wiki.openstreetmap.org/wiki/Simple_Indoor_Tagging
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from parsing.drawing import (
-    AreaGeometry,
-    Coordinate,
-    Drawing,
-    LinesGeometry,
-    NoteCollector,
-    PointGeometry,
-)
+from parsing.drawing import Drawing, NoteCollector, ReadingFault
 from parsing.errors import InvalidMarkupError, InvalidPlanError, NotWellFormedError
 from parsing.geo.coordinates import check_coordinate
 from parsing.limits import DocumentLimits
-from parsing.osm.indoor import INDOOR_KEYS, build_drawing
-from parsing.osm.rings import OpenRingError, join_rings
-from parsing.osm.surroundings import GeoFeature
+from parsing.osm.elements import Extract, OsmElement, OsmMember, iter_features
+from parsing.osm.indoor import build_drawing
 from parsing.xml.decoding import decode_document
-from parsing.xml.tokens import ParserTarget, feed_document
+from parsing.xml.tokens import ParserTarget, feed_document, number_faults
 
 OSM_LIMITS: Final = DocumentLimits(source_bytes=64 * 1024 * 1024, elements=2_000_000)
 END_TAG: Final = b"</osm>"
 TAIL_BYTES: Final = 1024
 ELEMENT_KINDS: Final = frozenset({"node", "way", "relation"})
-MISSING_HINT: Final = "which the file does not have; download the area with all members of its ways"
-MULTIPOLYGON_ROLES: Final = frozenset({"outer", "inner", ""})
 
 
-def read_osm_xml(xml: bytes, limits: DocumentLimits = OSM_LIMITS) -> Drawing:
-    """Read a plan. Raises `ParsingError` with line and column, or with the id of the element."""
-    reader = _OsmTarget(limits)
+def read_osm_xml(
+    files: Mapping[str, bytes], collector: NoteCollector, limits: DocumentLimits = OSM_LIMITS
+) -> Drawing:
+    """Read one plan from one file or several (one per level, say).
+
+    Elements that files share are read once. Negative ids, which editors give to new elements, only
+    mean something in their own file. Raises `ParsingError` with line and column.
+    """
+    extract = Extract()
+    for name, xml in files.items():
+        with collector.reading_file(name):
+            scope = _FileScope(name, f"@{name}" if len(files) > 1 else "")
+            _read_file(xml, _OsmTarget(extract, scope, collector, limits), collector)
+    collector.raise_errors()
+    return build_drawing(iter_features(extract, collector), collector)
+
+
+class _FileScope(NamedTuple):
+    """A file, and what makes its negative ids unique in the plan."""
+
+    file: str
+    suffix: str
+
+
+def _read_file(xml: bytes, target: "_OsmTarget", collector: NoteCollector) -> None:
+    document = decode_document(xml, target.limits)
     try:
-        feed_document(decode_document(xml, limits), reader)
+        feed_document(document, target)
     except NotWellFormedError as error:
         if END_TAG not in xml[-TAIL_BYTES:]:
             message = f"{error.message}; the file does not end with </osm>: it may be cut off"
             raise NotWellFormedError(message, error.line, error.column) from error
         raise
-    collector = NoteCollector()
-    return build_drawing(_iter_features(reader.extract, collector), collector)
+    finally:
+        number_faults(collector, document, target.fault_ordinals)
 
 
-class _OsmMember(NamedTuple):
-    """A member of a relation."""
-
-    kind: str
-    id: str
-    role: str
+class _FaultyAttributeError(InvalidPlanError):
+    """An attribute that is missing or has no valid value."""
 
 
 @dataclass(slots=True)
-class _OsmElement:
-    """A node, way or relation while it is being read."""
+class _OpenElement:
+    """An element while it is being read, and which parts of it are faulty."""
 
-    kind: str
-    id: str
+    element: OsmElement
     is_deleted: bool = False
-    coordinate: Coordinate | None = None
-    tags: dict[str, str] = field(default_factory=dict)
-    nodes: list[str] = field(default_factory=list)
-    members: list[_OsmMember] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        return f"{self.kind}/{self.id}"
-
-
-class _OsmExtract(NamedTuple):
-    """The parts of a file that features are built from, in document order.
-
-    Untagged nodes and ways are kept only as coordinates and node ids, because ways and relations
-    refer to them.
-    """
-
-    node_coordinates: dict[str, Coordinate]
-    ways: dict[str, list[str]]
-    tagged: list[_OsmElement]
+    lacks_shape: bool = False
+    lacks_tags: bool = False
 
 
 class _OsmTarget(ParserTarget):
-    """Collects nodes, ways and relations from the events of the XML parser."""
+    """Adds nodes, ways and relations to an extract from the events of the XML parser."""
 
-    def __init__(self, limits: DocumentLimits) -> None:
+    def __init__(
+        self, extract: Extract, scope: _FileScope, collector: NoteCollector, limits: DocumentLimits
+    ) -> None:
         super().__init__(limits)
-        self.extract = _OsmExtract({}, {}, [])
-        self._element: _OsmElement | None = None
-        self._names: set[str] = set()
+        self.fault_ordinals: dict[int, int] = {}
+        """Number of the start tag of each fault, by index in the collector's list."""
+        self._extract = extract
+        self._scope = scope
+        self._collector = collector
+        self._open: _OpenElement | None = None
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
         if self.depth == 1 and tag != "osm":
@@ -98,117 +93,100 @@ class _OsmTarget(ParserTarget):
                 f"the root element is <{tag}>; a file of OpenStreetMap has <osm>"
             )
         if self.depth == 2 and tag in ELEMENT_KINDS:
-            self._element = self._begin(tag, attributes)
-        elif self.depth == 3 and self._element is not None:
-            _add_child(self._element, tag, attributes)
+            self._open = self._begin(tag, attributes)
+        elif self.depth == 3 and self._open is not None:
+            self._add_child(self._open, tag, attributes)
 
     def leave(self) -> None:
-        if self.depth == 2 and self._element is not None:
-            self._finish(self._element)
-            self._element = None
+        if self.depth == 2 and self._open is not None:
+            self._finish(self._open)
+            self._open = None
 
-    def _begin(self, kind: str, attributes: Mapping[str, str]) -> _OsmElement:
-        element = _OsmElement(kind, _get_required(attributes, "id", kind))
-        if element.name in self._names:
-            raise InvalidPlanError(f"{element.name} is there twice; ids are unique")
-        self._names.add(element.name)
+    def _begin(self, kind: str, attributes: Mapping[str, str]) -> _OpenElement | None:
+        if "id" not in attributes:
+            self._add_fault("attribute missing", f"{kind} has no id")
+            return None
+        element = OsmElement(kind, self._qualify(attributes["id"]), self._scope.file)
+        known_file = self._extract.files.get(element.name)
+        if known_file == self._scope.file:
+            message = f"{element.name} is there twice; ids are unique"
+            self._add_fault("duplicate id", message, element)
+            return None
+        if known_file is not None:
+            self._collector.add("in several files, read once", element.name)
+            return None
+        self._extract.files[element.name] = self._scope.file
         # JOSM marks deleted elements with `action`, history files with `visible`.
         deleted = attributes.get("action") == "delete" or attributes.get("visible") == "false"
-        element.is_deleted = deleted
+        opened = _OpenElement(element, deleted)
         if kind == "node" and not deleted:
-            longitude = _parse_degrees(attributes, "lon", element.name)
-            latitude = _parse_degrees(attributes, "lat", element.name)
-            element.coordinate = check_coordinate(longitude, latitude, element.name)
-        return element
+            try:
+                longitude = _parse_degrees(attributes, "lon", element.name)
+                latitude = _parse_degrees(attributes, "lat", element.name)
+                element.coordinate = check_coordinate(longitude, latitude, element.name)
+            except InvalidPlanError as error:
+                self._add_fault("invalid coordinate", error.message, element)
+                opened.lacks_shape = True
+        return opened
 
-    def _finish(self, element: _OsmElement) -> None:
-        if element.is_deleted:
+    def _add_child(self, opened: _OpenElement, tag: str, attributes: Mapping[str, str]) -> None:
+        element = opened.element
+        try:
+            if tag == "tag":
+                key = _get_required(attributes, "k", f"a tag of {element.name}")
+                value = _get_required(attributes, "v", f"the tag {key!r} of {element.name}")
+                if element.tags.setdefault(key, value) != value:
+                    opened.lacks_tags = True
+                    self._add_fault(
+                        "tag twice", f"{element.name} has the tag {key!r} twice", element
+                    )
+            elif tag == "nd":
+                reference = _get_required(attributes, "ref", f"an nd of {element.name}")
+                element.nodes.append(self._qualify(reference))
+            elif tag == "member":
+                label = f"a member of {element.name}"
+                kind = _get_required(attributes, "type", label)
+                member_id = self._qualify(_get_required(attributes, "ref", label))
+                element.members.append(OsmMember(kind, member_id, attributes.get("role", "")))
+        except _FaultyAttributeError as error:
+            opened.lacks_tags = True
+            opened.lacks_shape |= tag != "tag"
+            self._add_fault("attribute missing", error.message, element)
+
+    def _qualify(self, reference: str) -> str:
+        return reference + self._scope.suffix if reference.startswith("-") else reference
+
+    def _finish(self, opened: _OpenElement) -> None:
+        element, extract = opened.element, self._extract
+        if opened.is_deleted:
+            del extract.files[element.name]
+        if opened.is_deleted or opened.lacks_shape:
             return
         if element.coordinate is not None:
-            self.extract.node_coordinates[element.id] = element.coordinate
+            extract.nodes[element.id] = element.coordinate
         if element.kind == "way":
-            self.extract.ways[element.id] = element.nodes
-        if element.tags:
-            self.extract.tagged.append(element)
+            extract.ways[element.id] = element.nodes
+        if element.tags and not opened.lacks_tags:
+            extract.tagged.append(element)
 
-
-def _add_child(element: _OsmElement, tag: str, attributes: Mapping[str, str]) -> None:
-    if tag == "tag":
-        key = _get_required(attributes, "k", f"a tag of {element.name}")
-        if key in element.tags:
-            raise InvalidPlanError(f"{element.name} has the tag {key!r} twice")
-        element.tags[key] = _get_required(attributes, "v", f"the tag {key!r} of {element.name}")
-    elif tag == "nd":
-        element.nodes.append(_get_required(attributes, "ref", f"an nd of {element.name}"))
-    elif tag == "member":
-        label = f"a member of {element.name}"
-        kind = _get_required(attributes, "type", label)
-        member_id = _get_required(attributes, "ref", label)
-        element.members.append(_OsmMember(kind, member_id, attributes.get("role", "")))
-
-
-def _iter_features(extract: _OsmExtract, collector: NoteCollector) -> Iterator[GeoFeature]:
-    for element in extract.tagged:
-        if element.kind == "node" and element.coordinate is not None:
-            yield GeoFeature(element.name, element.tags, PointGeometry(element.coordinate))
-        elif element.kind == "way":
-            yield _way_feature(element, extract)
-        elif element.tags.get("type") == "multipolygon":
-            yield _multipolygon_feature(element, extract)
-        else:
-            collector.add(f"relation of type {element.tags.get('type', 'unknown')}", element.name)
-
-
-def _way_feature(way: _OsmElement, extract: _OsmExtract) -> GeoFeature:
-    line = tuple(_iter_node_coordinates(way.nodes, way, extract))
-    if len(line) > 3 and way.nodes[0] == way.nodes[-1]:
-        return GeoFeature(way.name, way.tags, AreaGeometry((line[:-1],)))
-    if len(line) < 2:
-        return GeoFeature(way.name, way.tags, LinesGeometry(()))
-    return GeoFeature(way.name, way.tags, LinesGeometry((line,)))
-
-
-def _multipolygon_feature(relation: _OsmElement, extract: _OsmExtract) -> GeoFeature:
-    if INDOOR_KEYS.isdisjoint(relation.tags):
-        return GeoFeature(relation.name, relation.tags, AreaGeometry(()))
-    ways = [
-        member
-        for member in relation.members
-        if member.kind == "way" and member.role in MULTIPOLYGON_ROLES
-    ]
-    for way in ways:
-        if way.id not in extract.ways:
-            raise InvalidPlanError(f"{relation.name} has way/{way.id} as a member, {MISSING_HINT}")
-    try:
-        rings = join_rings(extract.ways[way.id] for way in ways)
-    except OpenRingError as error:
-        raise InvalidPlanError(
-            f"{relation.name} is not closed: its outline ends at node/{error.end}; "
-            "its ways must form rings"
-        ) from error
-    if not rings:
-        raise InvalidPlanError(
-            f"{relation.name} has no member ways; expected one with the role outer"
+    def _add_fault(self, reason: str, message: str, element: OsmElement | None = None) -> None:
+        index = len(self._collector.faults)
+        self._collector.add_fault(
+            ReadingFault(
+                f"left out, {reason}",
+                message,
+                element.name if element else "",
+                self._scope.file,
+                position=element.coordinate if element else None,
+            )
         )
-    outlines = tuple(tuple(_iter_node_coordinates(ring, relation, extract)) for ring in rings)
-    return GeoFeature(relation.name, relation.tags, AreaGeometry(outlines))
-
-
-def _iter_node_coordinates(
-    nodes: list[str] | tuple[str, ...], element: _OsmElement, extract: _OsmExtract
-) -> Iterator[Coordinate]:
-    is_indoors = not INDOOR_KEYS.isdisjoint(element.tags)
-    for node in nodes:
-        coordinate = extract.node_coordinates.get(node)
-        if coordinate is not None:
-            yield coordinate
-        elif is_indoors:
-            raise InvalidPlanError(f"{element.name} refers to node/{node}, {MISSING_HINT}")
+        if len(self._collector.faults) > index:
+            self.fault_ordinals[index] = self.elements
 
 
 def _get_required(attributes: Mapping[str, str], name: str, label: str) -> str:
     if name not in attributes:
-        raise InvalidPlanError(f"{label} has no {name}")
+        raise _FaultyAttributeError(f"{label} has no {name}")
     return attributes[name]
 
 
@@ -217,4 +195,4 @@ def _parse_degrees(attributes: Mapping[str, str], name: str, label: str) -> floa
     try:
         return float(text)
     except ValueError as error:
-        raise InvalidPlanError(f"{label} has {name}={text!r}; expected degrees") from error
+        raise _FaultyAttributeError(f"{label} has {name}={text!r}; expected degrees") from error

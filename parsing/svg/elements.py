@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from parsing.errors import InvalidMarkupError
 from parsing.svg.geometry.lengths import Number
 from parsing.svg.identities import Identity
 
@@ -55,6 +56,15 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
     is_visible: bool
 
 
+class RejectedShape(NamedTuple):
+    """What is known of a shape that cannot be read; `ordinal` is the number of its start tag."""
+
+    kind: str
+    id: str
+    level: Group | None
+    ordinal: int
+
+
 class DrawingHandler(Protocol):
     """Receives the parts of a drawing in document order, the canvas size first."""
 
@@ -72,3 +82,6 @@ class DrawingHandler(Protocol):
 
     def add_shape(self, shape: Shape) -> None:
         """Receive one shape."""
+
+    def reject_shape(self, error: InvalidMarkupError, shape: RejectedShape) -> None:
+        """Receive a shape that cannot be read; raise the error, or leave out the shape."""

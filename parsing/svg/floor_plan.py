@@ -16,16 +16,19 @@ from parsing.drawing import (
     Geometry,
     LinesGeometry,
     NoteCollector,
+    ReadingFault,
     compute_bounds,
 )
 from parsing.errors import InvalidMarkupError, InvalidPlanError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.data_tags import parse_tags
-from parsing.svg.elements import Georeference, Group, Shape
+from parsing.svg.elements import Georeference, Group, RejectedShape, Shape
 from parsing.svg.geometry.lengths import Number
 from parsing.svg.geometry.matrices import parse_transform
 from parsing.svg.geometry.outlines import Outline, trace_shape
 from parsing.svg.walk import walk_drawing
+from parsing.xml.decoding import decode_document
+from parsing.xml.tokens import number_faults
 
 CURVE_TOLERANCE_FEET: Final = 0.01 * FEET_PER_METRE
 """Largest distance between a curve and its chords: a centimetre."""
@@ -38,24 +41,29 @@ UNTAGGED_NOTES: Final = {
 
 
 def read_svg_plan(
-    svg: bytes, feet_per_unit: float, limits: DocumentLimits = DEFAULT_LIMITS
+    svg: bytes,
+    feet_per_unit: float,
+    collector: NoteCollector,
+    limits: DocumentLimits = DEFAULT_LIMITS,
 ) -> Drawing:
-    """Read a plan. Raises `ParsingError` with line and column.
+    """Read a plan; shapes that are left out are faults. Raises `ParsingError` with line and column.
 
     A drawing without Levels has one level with an empty id. Shapes hidden by their style are read
     too, so that a designer can add features that viewers do not show.
     """
     if not (math.isfinite(feet_per_unit) and feet_per_unit > 0):
         raise InvalidPlanError(f"feet per unit is {feet_per_unit:g}; expected a number above 0")
-    reader = _PlanHandler(CURVE_TOLERANCE_FEET / feet_per_unit, limits)
+    reader = _PlanHandler(CURVE_TOLERANCE_FEET / feet_per_unit, collector, limits)
     walk_drawing(svg, reader, limits)
+    if reader.fault_ordinals:
+        number_faults(collector, decode_document(svg, limits), reader.fault_ordinals)
     return reader.build_drawing(feet_per_unit)
 
 
 class _PlanHandler:
     """Collects the shapes that have tags or represent units, by level."""
 
-    def __init__(self, tolerance: float, limits: DocumentLimits) -> None:
+    def __init__(self, tolerance: float, collector: NoteCollector, limits: DocumentLimits) -> None:
         self._tolerance = tolerance
         self._limits = limits
         self._levels: dict[int, DrawnLevel] = {}  # by id() of the group
@@ -63,7 +71,9 @@ class _PlanHandler:
         self._features: list[Feature] = []
         self._features_outside_levels: list[Feature] = []
         self._id_counts: Counter[str] = Counter()
-        self._notes = NoteCollector()
+        self._notes = collector
+        self.fault_ordinals: dict[int, int] = {}
+        """Number of the start tag of each fault, by index in the collector's list."""
 
     def set_canvas_size(self, width: int, height: int) -> None:
         """Ignore the size of the canvas; a drawing has the bounds of its features."""
@@ -83,6 +93,15 @@ class _PlanHandler:
 
     def end_group(self) -> None:
         """Ignore the end of a group; shapes carry their level."""
+
+    def reject_shape(self, error: InvalidMarkupError, shape: RejectedShape) -> None:
+        level = self._levels.get(id(shape.level))
+        name = f"{shape.kind} {shape.id!r}" if shape.id else f"a {shape.kind}"
+        index = len(self._notes.faults)
+        fault = ReadingFault("left out, invalid attribute", f"{name}: {error.message}", shape.id)
+        self._notes.add_fault(fault._replace(levels=(level.id,) if level else ()))
+        if len(self._notes.faults) > index:
+            self.fault_ordinals[index] = shape.ordinal
 
     def add_shape(self, shape: Shape) -> None:
         tags = parse_tags(shape.source.get("data-tags", ""))
@@ -124,8 +143,8 @@ class _PlanHandler:
                 '"indoor=room", or one in the UnitLayer of a Level'
             )
         bounds = compute_bounds(feature.geometry for feature in features)
-        notes = self._notes.notes()
-        return Drawing(levels, tuple(features), feet_per_unit, bounds, notes)
+        notes, faults = self._notes.notes(), tuple(self._notes.faults)
+        return Drawing(levels, tuple(features), feet_per_unit, bounds, notes, faults=faults)
 
     def _unique_id(self, requested: str) -> str:
         """Return the id itself the first time it is requested, later with a number after it.

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import orjson
 
-from parsing.errors import DocumentRejectedError
+from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
-from parsing.svg.elements import Georeference, Group, Shape
+from parsing.svg.elements import Georeference, Group, RejectedShape, Shape
 from parsing.svg.geometry.lengths import Number, parse_opacity
 from parsing.svg.identities import Identity
 from parsing.svg.names import LAYER_KINDS, OUTLINE_ATTRIBUTES, SHAPE_KINDS
@@ -96,6 +96,9 @@ class _UnitMapWriter:
     def add_georeference(self, georeference: Georeference) -> None:
         self._elements += 1
         self._write_member({"type": "Georeference", "uid": self._uid(), **georeference._asdict()})
+
+    def reject_shape(self, error: InvalidMarkupError, shape: RejectedShape) -> None:
+        raise error
 
     def to_bytes(self) -> bytes:
         self._write(b"]}")

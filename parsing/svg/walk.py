@@ -9,7 +9,7 @@ from parsing.svg import identities
 from parsing.svg.conditions import choose_switch_child, conditions_hold
 from parsing.svg.data_tags import parse_tags
 from parsing.svg.definitions import Definitions, read_definitions
-from parsing.svg.elements import DrawingHandler, Group, Shape, ShapeContainer
+from parsing.svg.elements import DrawingHandler, Group, RejectedShape, Shape, ShapeContainer
 from parsing.svg.geometry.lengths import (
     LengthCache,
     Number,
@@ -102,7 +102,12 @@ class DrawingWalker(ParserTarget):
             self._skip_depth = 1
         elif kind := SHAPE_TAGS.get(tag):
             self._skip_depth = 1
-            self._draw_shape(kind, attributes, context)
+            try:
+                self._draw_shape(kind, attributes, context)
+            except InvalidMarkupError as error:
+                level, shape_id = context.position.level, attributes.get("id", "")
+                rejected = RejectedShape(kind, shape_id, level, self.elements)
+                self._handler.reject_shape(error, rejected)
         elif name := CONTAINER_TAGS.get(tag):
             self._open_group(name, attributes, context)
         else:

@@ -1,10 +1,13 @@
 """Stream a document through the XML parser in bounded memory, without building a tree."""
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from lxml import etree
 
+from parsing.drawing import NoteCollector
 from parsing.errors import DocumentRejectedError, ParsingError
 from parsing.limits import DocumentLimits
 from parsing.xml.decoding import XmlDocument, line_and_column, to_parsing_error
@@ -83,9 +86,33 @@ def feed_document(document: XmlDocument, target: ParserTarget) -> None:
 
 def locate_start_tag(document: XmlDocument, ordinal: int) -> tuple[int, int]:
     """Return line and column of a document's n-th start tag, counted from 1."""
-    count = 0
-    for markup in MARKUP_PATTERN.finditer(document.text):
-        count += markup[1] is not None
-        if count >= ordinal:
-            return line_and_column(document.text, markup.start())
-    return 1, 1
+    offset = next(_iter_tag_offsets(document, (ordinal,)), 0)
+    return line_and_column(document.text, offset)
+
+
+def number_faults(
+    collector: NoteCollector, document: XmlDocument, ordinals: Mapping[int, int]
+) -> None:
+    """Set the lines of faults, from the ascending numbers of their start tags by fault."""
+    lines = number_lines(document, ordinals.values())
+    for index, line in zip(ordinals, lines, strict=True):
+        collector.faults[index] = collector.faults[index]._replace(line=line)
+
+
+def number_lines(document: XmlDocument, ordinals: Iterable[int]) -> Iterator[int]:
+    """Iterate over the lines of start tags, whose ordinals ascend, in one pass."""
+    line, counted = 1, 0
+    for offset in _iter_tag_offsets(document, ordinals):
+        line += document.text.count(b"\n", counted, offset)
+        counted = offset
+        yield line
+
+
+def _iter_tag_offsets(document: XmlDocument, ordinals: Iterable[int]) -> Iterator[int]:
+    offsets = (match.start() for match in MARKUP_PATTERN.finditer(document.text) if match[1])
+    count, offset = 0, 0
+    for ordinal in ordinals:
+        if ordinal > count:
+            offset = next(islice(offsets, ordinal - count - 1, None), offset)
+            count = ordinal
+        yield offset

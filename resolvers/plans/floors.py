@@ -34,6 +34,10 @@ def assign_floors(drawing: Drawing, map_id: str, floor_sorts: Mapping[str, int] 
         drawing,
         levels=tuple(sorted(levels, key=lambda level: (level.ordinal or 0.0, level.id))),
         features=features,
+        faults=tuple(
+            fault._replace(levels=tuple(ids[level] for level in fault.levels if level in ids))
+            for fault in drawing.faults
+        ),
     )
 
 

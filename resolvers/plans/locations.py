@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from shapely.geometry.base import BaseGeometry
 
-from parsing.drawing import Drawing, Feature, NoteCollector
+from parsing.drawing import Drawing, Feature, NoteCollector, PointGeometry
 from parsing.osm.surroundings import is_site
 from resolvers.locations import UNIT_ID_TAG
 from resolvers.plans.shapes import PlanGeometry, ShapeIndex, label_point
@@ -57,13 +57,16 @@ def find_location_candidates(
     """Yield a candidate for each unit and each amenity or other point of interest.
 
     A drawing with an `id_key` (OpenStreetMap, IMDF) has no units: each of its rooms becomes one.
+    In a drawing without any room, such as a network of paths, named doors, points and areas are
+    candidates too.
     """
     ordinals = {level.id: level.ordinal or 0 for level in drawing.levels}
+    has_units = any(_is_unit(feature, drawing) for feature in drawing.features)
     seen: set[str] = set()
     for feature, shape in shapes:
         is_unit = _is_unit(feature, drawing)
-        is_of_interest = matches_any(POINT_OF_INTEREST_MATCHERS, feature.tags)
-        if not is_unit and (not is_of_interest or is_door(feature) or is_site(feature.tags)):
+        is_named_place = not has_units and _is_named_place(feature)
+        if not (is_unit or is_named_place or _is_of_interest(feature)):
             continue
         level = min(feature.levels, key=lambda key: (abs(ordinals[key]), ordinals[key]))
         if get_space_kind(feature) is None and not _is_near(shape, walkable.get(level)):
@@ -88,6 +91,19 @@ def _is_unit(feature: Feature, drawing: Drawing) -> bool:
         return feature.unit_id is not None
     is_room = feature.tags.get("indoor") == "room" and get_space_kind(feature) is SpaceKind.ROOM
     return is_room and get_connector_kind(feature) is None
+
+
+def _is_of_interest(feature: Feature) -> bool:
+    matches = matches_any(POINT_OF_INTEREST_MATCHERS, feature.tags)
+    return matches and not is_door(feature) and not is_site(feature.tags)
+
+
+def _is_named_place(feature: Feature) -> bool:
+    """Return whether a plan without rooms leads to a feature: a named door, point or area."""
+    is_place = isinstance(feature.geometry, PointGeometry) or (
+        get_space_kind(feature) is SpaceKind.AREA
+    )
+    return is_place and "name" in feature.tags and get_connector_kind(feature) is None
 
 
 def _is_near(shape: PlanGeometry, walkable: ShapeIndex | None) -> bool:

@@ -59,6 +59,8 @@ POINT_OF_INTEREST_MATCHERS: Final = (
         )
     ),
     TagMatcher("room", frozenset({"toilets", "shower"})),
+    TagMatcher("railway", frozenset({"platform"})),
+    TagMatcher("public_transport", frozenset({"platform"})),
 )  # fmt: skip
 LOCKED_MATCHERS: Final = (
     TagMatcher("access", frozenset({"no"})),

@@ -36,6 +36,8 @@ class ProcessingRequest(NamedTuple):
     with_pictures: bool = False
     require: float = 0.0
     """Percentage of the locations that must reach one another, in each travel mode."""
+    strict: bool = False
+    """Reject a plan with faulty elements, which are left out otherwise."""
 
 
 class BuildTask(NamedTuple):
@@ -93,7 +95,7 @@ def _read_plan(request: ProcessingRequest) -> Drawing:
     plan_format = request.plan_format or detect_format(request.files)
     # The other formats have no styles or references; the limit of processing is enough for them.
     with limit_cpu_time() if plan_format == "svg" else nullcontext():
-        return read_plan(request.files, plan_format, request.feet_per_unit)
+        return read_plan(request.files, plan_format, request.feet_per_unit, strict=request.strict)
 
 
 def _draw_pictures(processed: ProcessedPlan) -> dict[str, str]:

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from parsing.drawing import Drawing
+from parsing.plans import read_plan
+
 CASERNE = Path(os.environ.get("FLOORGATE_PLANS", "../shared/data")) / "caserne"
 METRE_DEGREES = 1 / 111_412
 """About a metre of latitude at 56 degrees north."""
@@ -21,6 +24,14 @@ def lon_lat(metres: Metres) -> tuple[float, float]:
     return round(10 + metres[0] * METRE_DEGREES / 0.5592, 7), round(
         56 + metres[1] * METRE_DEGREES, 7
     )
+
+
+def read_osm(xml: bytes, *, strict: bool = False) -> Drawing:
+    return read_plan({"plan.osm": xml}, "osm", strict=strict)
+
+
+def read_geojson(files: Mapping[str, bytes], *, strict: bool = False) -> Drawing:
+    return read_plan(files, "geojson", strict=strict)
 
 
 def box(west: float, south: float, east: float, north: float) -> list[Metres]:

@@ -1,11 +1,13 @@
 from parsing.drawing import (
     MAX_EXAMPLES,
+    MAX_MESSAGE_CHARS,
     AreaGeometry,
     Bounds,
     Geometry,
     LinesGeometry,
     NoteCollector,
     PointGeometry,
+    ReadingFault,
     ReadingNote,
     compute_bounds,
     iter_coordinates,
@@ -42,3 +44,26 @@ def test_a_note_shows_when_there_are_more_examples() -> None:
     assert str(ReadingNote("lost", 2, ("a", "b"))) == "lost: 2 (a, b)"
     assert str(ReadingNote("lost", 9, ("a", "b"))) == "lost: 9 (a, b, ...)"
     assert str(ReadingNote("lost", 9)) == "lost: 9"
+
+
+def test_a_fault_is_counted_under_its_cause_with_its_part_or_its_place() -> None:
+    collector = NoteCollector()
+    collector.add_fault(ReadingFault("left out, duplicate id", "way/1 is there twice", "way/1"))
+    collector.add_fault(ReadingFault("trailing comma", "a comma", file="a.json", line=10))
+    collector.add_fault(ReadingFault("file missing", "none", file="b.json"))
+    assert [str(note) for note in collector.notes()] == [
+        "left out, duplicate id: 1 (way/1)",
+        "trailing comma: 1 (a.json:10)",
+        "file missing: 1 (b.json)",
+    ]
+    assert collector.describe_faults().splitlines() == [
+        "way/1 is there twice",
+        "a.json, line 10: a comma",
+        "b.json: none",
+    ]
+
+
+def test_a_message_that_quotes_a_long_value_is_cut() -> None:
+    collector = NoteCollector()
+    collector.add_fault(ReadingFault("left out", "x" * 10_000))
+    assert collector.faults[0].message == "x" * MAX_MESSAGE_CHARS + "..."

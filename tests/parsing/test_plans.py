@@ -96,7 +96,7 @@ def test_every_format_reads_into_the_same_kind_of_drawing(
             {"a": b"{}", "b": b"{}"},
             {"plan_format": "imdf"},
             InvalidPlanError,
-            "manifest.json is missing",
+            "level.geojson is missing",
         ),
         (
             {"a.svg": SVG, "b.svg": SVG},
@@ -117,3 +117,72 @@ def test_errors_name_the_file(
 ) -> None:
     with pytest.raises(error, match=message):
         plans.read_plan(files, **arguments)
+
+
+def test_a_file_of_no_known_format_is_left_out_and_named() -> None:
+    files = {"LICENCE": b"MIT", "0.osm": builder().to_osm(), "empty.osm": b""}
+    assert plans.detect_format(files) == "osm"
+    drawing = plans.read_plan(files)
+    assert drawing.features == plans.read_plan({"0.osm": files["0.osm"]}).features
+    assert [str(fault) for fault in drawing.faults] == [
+        "LICENCE: it is no file of osm, as the others are",
+        "empty.osm: it is no file of osm, as the others are",
+    ]
+
+
+def test_a_zip_of_other_files_than_imdf_is_read_like_a_folder() -> None:
+    members = {
+        "hall/0.geojson": builder().to_geojson(),
+        "hall/readme.txt": b"the hall",
+        "__MACOSX/hall/._0.geojson": b"\0",
+    }
+    drawing = plans.read_plan({"hall.zip": make_archive(members)})
+    assert drawing.features == plans.read_plan({"a": builder().to_geojson()}).features
+
+
+def test_a_zip_without_any_plan_says_what_it_needs() -> None:
+    with pytest.raises(InvalidPlanError, match=r"^a.zip: level.geojson is missing; an IMDF arch"):
+        plans.read_plan({"a.zip": make_archive({"readme.txt": b"the hall"})})
+
+
+def osm_with_faults(count: int) -> bytes:
+    more = "".join(f"<node id='{900 + n}' lon='10'/>\n" for n in range(count))
+    drawn = builder()
+    return drawn.to_osm(more)
+
+
+def test_faults_are_left_out_and_named_unless_strict() -> None:
+    files = {"a.osm": osm_with_faults(2)}
+    drawing = plans.read_plan(files)
+    assert [str(note) for note in drawing.notes] == [
+        "left out, invalid coordinate: 2 (node/900, node/901)"
+    ]
+    with pytest.raises(InvalidPlanError) as error:
+        plans.read_plan(files, strict=True)
+    assert str(error.value).splitlines() == [str(fault) for fault in drawing.faults]
+    assert str(error.value).splitlines()[1].endswith(": node/901 has no lat")
+
+
+def test_a_strict_error_lists_the_first_faults_and_counts_the_rest() -> None:
+    with pytest.raises(InvalidPlanError) as error:
+        plans.read_plan({"a.osm": osm_with_faults(2_000)}, strict=True)
+    lines = str(error.value).splitlines()
+    assert (len(lines), lines[-1]) == (51, "and 1,950 more")
+
+
+def test_a_drawing_keeps_the_first_faults_and_its_notes_count_all() -> None:
+    drawing = plans.read_plan({"a.osm": osm_with_faults(2_000)})
+    assert len(drawing.faults) == 1_000
+    assert [note.count for note in drawing.notes] == [2_000]
+
+
+def test_an_error_that_ends_the_reading_comes_with_the_faults() -> None:
+    broken = "<osm>\n<node id='1' lon='10'/></osm>"
+    with pytest.raises(InvalidPlanError, match=r"(?s)no feature has .*\na.osm, line 2: node/1 has"):
+        plans.read_plan({"a.osm": broken.encode()})
+
+
+def test_a_limit_ends_the_reading_in_any_mode() -> None:
+    external = b"<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]><osm>&b;</osm>"
+    with pytest.raises(DocumentRejectedError, match=r"^b.osm: line 1"):
+        plans.read_plan({"a.osm": builder().to_osm(), "b.osm": external})

@@ -77,6 +77,16 @@ async def test_a_map_is_made_routable_from_its_own_drawing(operator: httpx.Async
     assert await owner_and_tier(operator, "tower") == ("tower", "wheelchair_routing")
 
 
+async def test_a_faulty_plan_is_read_unless_strict(operator: httpx.AsyncClient) -> None:
+    new = new_map("flawed")
+    new["plan"] = new["plan"].replace("</svg>", '<path d="L" data-tags="indoor=wall"/></svg>')
+    refused = await post_graphql(operator, mutation(**new, strict=True))
+    assert "a Path: d is no path" in refused["errors"][0]["message"]
+    processed = await process(operator, **new)
+    assert processed["isRoutable"] is True
+    assert any(note.startswith("left out, invalid") for note in processed["report"]["notes"])
+
+
 async def test_below_the_required_share_nothing_changes_and_the_report_says_why(
     operator: httpx.AsyncClient,
 ) -> None:

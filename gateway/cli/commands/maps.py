@@ -1,5 +1,6 @@
 """`floorgate maps process`: make a map routable."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,11 @@ def maps() -> None:
     help="Percentage of the locations that must reach each other, in each mode.",
 )
 @click.option(
+    "--strict",
+    is_flag=True,
+    help="Reject a plan with faulty elements, which are left out and reported otherwise.",
+)
+@click.option(
     "--networks",
     type=click.Choice(NETWORK_POLICIES),
     default=REPROCESS,
@@ -69,6 +75,7 @@ def process_(
     feet_per_unit: float | None,
     pictures: Path | None,
     require: float,
+    strict: bool,
     networks: str,
     as_json: bool,
     **values: Any,
@@ -81,12 +88,13 @@ def process_(
     """
     request = ProcessingRequest(
         map_id,
-        _read_sources(sources),
+        read_sources(sources),
         None if plan_format == "auto" else plan_format,
         asset_id,
         feet_per_unit,
         pictures is not None,
         require,
+        strict,
     )
     if pictures is not None:  # fail before anything is published
         pictures.mkdir(parents=True, exist_ok=True)
@@ -101,15 +109,20 @@ def process_(
         raise click.exceptions.Exit(1)
 
 
-def _read_sources(sources: tuple[Path, ...]) -> dict[str, bytes]:
+def read_sources(sources: tuple[Path, ...]) -> dict[str, bytes]:
+    """Return contents by name; files of the same name are named with their folders."""
     files = [
-        (path, path.relative_to(source) if source.is_dir() else Path(path.name))
+        (path, path.relative_to(source if source.is_dir() else path.parent))
         for source in sources
         for path in (sorted(source.rglob("*")) if source.is_dir() else [source])
         if not path.is_dir()
     ]
+    counts = Counter(name for _, name in files)
     try:
-        return {name.as_posix(): path.read_bytes() for path, name in files}
+        return {
+            (path if counts[name] > 1 else name).as_posix(): path.read_bytes()
+            for path, name in files
+        }
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
 

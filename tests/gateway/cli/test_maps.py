@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.cli.commands.maps import print_report
+from gateway.cli.commands.maps import print_report, read_sources
 from tests.gateway.floorgate_process import TIMEOUT_SECONDS, floorgate, run_serve_command
 
 pytestmark = pytest.mark.slow
@@ -144,6 +144,31 @@ def test_a_share_that_is_none_is_a_wrong_usage(tmp_path: Path) -> None:
         run = floorgate("maps", "process", "tower", "--require", share)
         assert run.returncode == 2
         assert "--require" in run.stderr
+
+
+def test_a_faulty_shape_is_left_out_and_an_error_if_strict(tmp_path: Path) -> None:
+    plan = draw(tmp_path / "works.svg", lift="works")
+    flaw = '<path id="flaw" d="M0 0 L" data-tags="indoor=wall"/></svg>'
+    plan.write_text(plan.read_text().replace("</svg>", flaw))
+    with run_operator(tmp_path / "data") as operator:
+        refused = operator.process(plan, "--strict")
+        assert refused.returncode == 1
+        assert "Path 'flaw': d is no path" in refused.stderr
+        published = operator.process(plan)
+        assert published.returncode == 0, published.stderr
+        assert "note: left out, invalid attribute: 1 (flaw)" in published.stdout
+
+
+def test_sources_of_the_same_name_keep_their_folders(tmp_path: Path) -> None:
+    for folder in ("1F", "2F"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rooms.geojson").write_text(folder)
+    inside = [tmp_path / folder / "rooms.geojson" for folder in ("1F", "2F")]
+    by_path = {path.as_posix(): path.read_bytes() for path in inside}
+    assert read_sources(tuple(inside)) == by_path
+    assert read_sources((tmp_path / "1F", tmp_path / "2F")) == by_path
+    assert read_sources((tmp_path,)) == {"1F/rooms.geojson": b"1F", "2F/rooms.geojson": b"2F"}
+    assert read_sources((inside[0],)) == {"rooms.geojson": b"1F"}
 
 
 def test_names_of_levels_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:

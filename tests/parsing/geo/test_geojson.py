@@ -1,8 +1,10 @@
+from time import process_time
 from typing import Any
 
+import orjson
 import pytest
 
-from parsing.drawing import AreaGeometry, Geometry, LinesGeometry, PointGeometry
+from parsing.drawing import AreaGeometry, Geometry, LinesGeometry, NoteCollector, PointGeometry
 from parsing.errors import DocumentRejectedError, InvalidPlanError, NotWellFormedError
 from parsing.geo import geojson
 
@@ -50,11 +52,59 @@ def test_an_unknown_type_of_geometry_is_an_error() -> None:
 
 
 def test_json_errors_carry_line_and_column() -> None:
-    with pytest.raises(NotWellFormedError, match=r"^a: not JSON in UTF-8: .* line 2 column 1"):
-        geojson.parse_json(b"[\n", "a")
+    with pytest.raises(NotWellFormedError, match=r"^not JSON in UTF-8: .* line 2 column 1"):
+        geojson.parse_json(b"[\n", "a", NoteCollector())
+
+
+def test_commas_before_a_closing_bracket_are_read_and_each_is_named() -> None:
+    collector = NoteCollector()
+    text = b'{"a": [1,\n 2 ,\n ], "b": ",]\\",}",\n}'
+    assert geojson.parse_json(text, "a.json", collector) == {"a": [1, 2], "b": ',]",}'}
+    assert [str(fault) for fault in collector.faults] == [
+        "a.json, line 2: a comma follows the last element; JSON has none there",
+        "a.json, line 3: a comma follows the last element; JSON has none there",
+    ]
+
+
+@pytest.mark.parametrize("text", [b"[1,,]", b"{,,}", b'{"a": 1,', b'{"a": 1,]', b'["a,]'])
+def test_a_document_with_other_errors_is_not_repaired(text: bytes) -> None:
+    collector = NoteCollector()
+    with pytest.raises(NotWellFormedError, match=r"line 1 column"):
+        geojson.parse_json(text, "a", collector)
+    assert collector.faults == []
+
+
+@pytest.mark.parametrize("piece", [b'"\\"', b", ", b",     ", b'",', b"\\"])
+def test_trailing_commas_are_found_in_linear_time(piece: bytes) -> None:
+    def seconds(text: bytes) -> float:
+        start = process_time()
+        geojson.find_trailing_commas(text)
+        return process_time() - start
+
+    assert seconds(piece * 400_000) < 40 * max(seconds(piece * 20_000), 0.01)
 
 
 def test_a_document_over_the_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(geojson, "MAX_SOURCE_BYTES", 10)
-    with pytest.raises(DocumentRejectedError, match=r"^a: 11 bytes; at most 10 are read"):
-        geojson.parse_json(b"[1,2,3,4,5]", "a")
+    with pytest.raises(DocumentRejectedError, match=r"^11 bytes; at most 10 are read"):
+        geojson.parse_json(b"[1,2,3,4,5]", "a", NoteCollector())
+
+
+def test_collections_inside_of_other_json_are_read_and_named() -> None:
+    inner = {"type": "FeatureCollection", "features": [feature("Point", [10, 56])]}
+    document = {"id": 1, "map": {"rooms": inner, "doors": inner}, "list": [inner]}
+    collector = NoteCollector()
+    found = geojson.parse_collections(orjson.dumps(document), "a.json", collector)
+    assert [f.place for f in found] == ["map.rooms.features[0]", "map.doors.features[0]"]
+    (fault,) = collector.faults
+    assert str(fault).endswith("read from inside: map.rooms, map.doors")
+
+
+def test_what_is_no_feature_is_left_out_and_named() -> None:
+    document = {"type": "FeatureCollection", "features": [3, feature("Point", [10, 56])]}
+    collector = NoteCollector()
+    (found,) = geojson.parse_collections(orjson.dumps(document), "a.json", collector)
+    assert found.place == "features[1]"
+    assert [str(fault) for fault in collector.faults] == [
+        "a.json: features[0] is not a GeoJSON Feature"
+    ]

@@ -1,9 +1,6 @@
 from collections.abc import Mapping
 
-import pytest
-
 from parsing.drawing import NoteCollector
-from parsing.errors import InvalidPlanError
 from parsing.imdf.links import derive_connector_tags
 from parsing.imdf.records import ImdfRecord
 
@@ -11,7 +8,9 @@ ORDINALS = {"ground": 0.0, "first": 1.0}
 
 
 def unit(unit_id: str, category: str, level_id: str) -> ImdfRecord:
-    return ImdfRecord("unit", unit_id, {"category": category, "level_id": level_id}, None)
+    return ImdfRecord(
+        "unit.geojson", "unit", unit_id, {"category": category, "level_id": level_id}, None
+    )
 
 
 def relationship(category: str, direction: str, *unit_ids: str) -> ImdfRecord:
@@ -23,7 +22,7 @@ def relationship(category: str, direction: str, *unit_ids: str) -> ImdfRecord:
         "intermediary": ends[1:-1],
         "destination": ends[-1],
     }
-    return ImdfRecord("relationship", "-".join(unit_ids), properties, None)
+    return ImdfRecord("relationship.geojson", "relationship", "-".join(unit_ids), properties, None)
 
 
 UNITS = {
@@ -68,6 +67,8 @@ def test_a_relationship_that_joins_no_two_connectors_is_noted() -> None:
     )
 
 
-def test_a_reference_to_an_unknown_unit_is_an_error() -> None:
-    with pytest.raises(InvalidPlanError, match=r"refers to unit 'x', which unit.geojson does not"):
-        derive(relationship("elevator", "undirected", "a", "x"))
+def test_a_relationship_with_an_unknown_unit_is_left_out() -> None:
+    assert derive(relationship("elevator", "undirected", "a", "x")) == (
+        {},
+        ["left out, reference to nothing"],
+    )

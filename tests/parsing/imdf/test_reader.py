@@ -5,13 +5,24 @@ from typing import Any
 import pytest
 
 from parsing.archives import unzip
-from parsing.drawing import AreaGeometry, Drawing, Feature, LinesGeometry, PointGeometry
+from parsing.drawing import (
+    AreaGeometry,
+    Drawing,
+    Feature,
+    LinesGeometry,
+    PointGeometry,
+    iter_coordinates,
+)
 from parsing.errors import InvalidPlanError, NotWellFormedError
-from parsing.imdf import reader
+from parsing.plans import read_plan
 from samples.venue import feature_id, make_archive, make_venue
 
 Members = dict[str, bytes]
 Change = Callable[[list[Any]], object]
+
+
+def read_imdf(members: Members, *, strict: bool = False) -> Drawing:
+    return read_plan(members, "imdf", strict=strict)
 
 
 def changed(kind: str, change: Change) -> Members:
@@ -22,6 +33,11 @@ def changed(kind: str, change: Change) -> Members:
     return members | {f"{kind}.geojson": json.dumps(collection).encode()}
 
 
+def make_feature(kind: str, index: int) -> dict[str, Any]:
+    feature: dict[str, Any] = json.loads(make_venue()[f"{kind}.geojson"])["features"][index]
+    return feature
+
+
 def feature_of(drawing: Drawing, kind: str, name: str) -> Feature:
     return next(f for f in drawing.features if f.id == feature_id(kind, name))
 
@@ -30,15 +46,15 @@ def test_folder_and_zip_are_the_same_venue() -> None:
     members = make_venue()
     folder = {f"harbour-hall/{name}": content for name, content in members.items()}
     clutter = {"__MACOSX/harbour-hall/._unit.geojson": b"\0", "harbour-hall/.DS_Store": b"\0"}
-    drawing = reader.read_imdf(members)
-    assert reader.read_imdf(folder | clutter) == drawing
-    assert reader.read_imdf(unzip(make_archive(members))) == drawing
+    drawing = read_imdf(members)
+    assert read_imdf(folder | clutter) == drawing
+    assert read_imdf(unzip(make_archive(members))) == drawing
     assert drawing.name == "Harbour Hall"
     assert drawing.id_key == "imdf:id"
 
 
 def test_levels_have_their_ordinals_and_names() -> None:
-    levels = reader.read_imdf(make_venue()).levels
+    levels = read_imdf(make_venue()).levels
     assert [(level.ordinal, level.name) for level in levels] == [
         (0, "Ground floor"),
         (1, "Gallery floor"),
@@ -46,7 +62,7 @@ def test_levels_have_their_ordinals_and_names() -> None:
 
 
 def test_lengths_are_true_to_scale_within_a_thousandth() -> None:
-    bounds = reader.read_imdf(make_venue()).bounds
+    bounds = read_imdf(make_venue()).bounds
     assert bounds[:2] == (0, 0)
     assert bounds[2:] == pytest.approx((60 / 0.3048, 30 / 0.3048), rel=1e-4)
 
@@ -67,11 +83,11 @@ def test_lengths_are_true_to_scale_within_a_thousandth() -> None:
     ],
 )
 def test_unit_categories_become_indoor_terms(name: str, tags: dict[str, str]) -> None:
-    assert tags.items() <= feature_of(reader.read_imdf(make_venue()), "unit", name).tags.items()
+    assert tags.items() <= feature_of(read_imdf(make_venue()), "unit", name).tags.items()
 
 
 def test_units_that_a_relationship_joins_have_one_ref() -> None:
-    drawing = reader.read_imdf(make_venue())
+    drawing = read_imdf(make_venue())
     refs = {
         name: feature_of(drawing, "unit", name).tags.get("ref")
         for name in ("lift-0", "lift-1", "stairs-0", "stairs-1", "bakery")
@@ -81,7 +97,7 @@ def test_units_that_a_relationship_joins_have_one_ref() -> None:
 
 
 def test_openings_are_doors_as_lines_and_an_emergency_exit_says_so() -> None:
-    drawing = reader.read_imdf(make_venue())
+    drawing = read_imdf(make_venue())
     door = feature_of(drawing, "opening", "bakery-door")
     assert isinstance(door.geometry, LinesGeometry)
     assert door.tags["door"] == "sliding"
@@ -93,12 +109,12 @@ def test_an_opening_out_of_service_has_no_access() -> None:
     def close(openings: list[Any]) -> None:
         openings[2]["properties"]["access_control"] = ["outofservice"]
 
-    drawing = reader.read_imdf(changed("opening", close))
+    drawing = read_imdf(changed("opening", close))
     assert feature_of(drawing, "opening", "bakery-door").tags["access"] == "no"
 
 
 def test_fixtures_and_kiosks_are_barriers() -> None:
-    drawing = reader.read_imdf(make_venue())
+    drawing = read_imdf(make_venue())
     assert feature_of(drawing, "fixture", "counter").tags["barrier"] == "fixture"
     kiosk = feature_of(drawing, "kiosk", "coffee")
     assert isinstance(kiosk.geometry, AreaGeometry)
@@ -106,7 +122,7 @@ def test_fixtures_and_kiosks_are_barriers() -> None:
 
 
 def test_amenities_are_on_the_level_of_their_unit_and_occupants_at_their_anchor() -> None:
-    drawing = reader.read_imdf(make_venue())
+    drawing = read_imdf(make_venue())
     ground, gallery = (level.id for level in drawing.levels)
     desk = feature_of(drawing, "amenity", "desk")
     shop = feature_of(drawing, "occupant", "bakery-shop")
@@ -117,7 +133,7 @@ def test_amenities_are_on_the_level_of_their_unit_and_occupants_at_their_anchor(
 
 
 def test_a_level_is_outlined() -> None:
-    drawing = reader.read_imdf(make_venue())
+    drawing = read_imdf(make_venue())
     assert feature_of(drawing, "level", "0").tags == {"indoor": "level"}
 
 
@@ -128,8 +144,8 @@ def test_names_are_in_the_language_of_the_manifest() -> None:
     members = changed("unit", translate)
     manifest = {"version": "1.0.0", "language": "da"}
     danish = members | {"manifest.json": json.dumps(manifest).encode()}
-    assert feature_of(reader.read_imdf(members), "unit", "bakery").tags["name"] == "Bakery"
-    assert feature_of(reader.read_imdf(danish), "unit", "bakery").tags["name"] == "Bageri"
+    assert feature_of(read_imdf(members), "unit", "bakery").tags["name"] == "Bakery"
+    assert feature_of(read_imdf(danish), "unit", "bakery").tags["name"] == "Bageri"
 
 
 def set_property(position: int, key: str, value: Any) -> Change:
@@ -169,13 +185,13 @@ COLUMN = {"id": feature_id("unit", "column-1"), "feature_type": "unit"}
 def test_unknown_terms_are_noted_with_their_id(kind: str, change: Change, note: str) -> None:
     members = changed(kind, change)
     ids = {feature["id"] for feature in json.loads(members[f"{kind}.geojson"])["features"]}
-    (found,) = reader.read_imdf(members).notes
+    (found,) = read_imdf(members).notes
     assert found.message == note
     assert ids.issuperset(found.examples)
 
 
 def test_files_that_are_not_read_are_named() -> None:
-    drawing = reader.read_imdf(make_venue() | {"section.geojson": b"", "readme.txt": b""})
+    drawing = read_imdf(make_venue() | {"section.geojson": b"", "readme.txt": b""})
     assert [str(note) for note in drawing.notes] == [
         "file not read: 2 (readme.txt, section.geojson)"
     ]
@@ -184,8 +200,8 @@ def test_files_that_are_not_read_are_named() -> None:
 @pytest.mark.parametrize(
     ("kind", "change", "message"),
     [
-        ("unit", set_property(0, "level_id", "attic"), "level_id is 'attic', which level.geojson"),
-        ("unit", set_property(0, "level_id", None), "level_id is '', which level.geojson"),
+        ("unit", set_property(0, "level_id", "attic"), "level_id is 'attic', which no level has"),
+        ("unit", set_property(0, "level_id", None), "level_id is '', which no level has"),
         ("unit", set_member(0, "geometry", None), "geometry is missing; a unit has one"),
         ("unit", set_member(0, "feature_type", "room"), "feature_type 'room'; expected 'unit'"),
         ("unit", set_member(0, "properties", None), "has no properties"),
@@ -201,13 +217,13 @@ def test_files_that_are_not_read_are_named() -> None:
             lambda units: units[0]["geometry"]["coordinates"][0].__setitem__(1, [56, 190]),
             "longitude 56, latitude 190",
         ),
-        ("unit", lambda units: units.clear(), "refers to unit '.*', which unit.geojson does not"),
+        ("unit", lambda units: units.clear(), "refers to unit '.*', which is not there"),
         ("level", set_property(0, "ordinal", "first"), "ordinal is 'first'; expected a number"),
         ("level", set_property(0, "ordinal", True), "ordinal is True; expected a number"),
         ("opening", set_property(0, "level_id", "attic"), "level_id is 'attic'"),
-        ("amenity", set_property(0, "unit_ids", ["x"]), "refers to unit 'x', which unit.geojson"),
-        ("occupant", set_property(0, "anchor_id", "x"), "refers to anchor 'x', which anchor"),
-        ("anchor", set_property(0, "unit_id", "x"), "refers to unit 'x', which unit.geojson"),
+        ("amenity", set_property(0, "unit_ids", ["x"]), "refers to unit 'x', which is not there"),
+        ("occupant", set_property(0, "anchor_id", "x"), "refers to anchor 'x', which is not there"),
+        ("anchor", set_property(0, "unit_id", "x"), "refers to unit 'x', which is not there"),
         ("anchor", set_member(0, "geometry", None), "geometry is missing; expected a Point"),
         ("relationship", set_property(0, "origin", NOWHERE), "refers to unit 'nowhere'"),
     ],
@@ -217,34 +233,147 @@ def test_a_broken_venue_is_an_error_with_file_and_feature(
 ) -> None:
     members = changed(kind, change)
     with pytest.raises(InvalidPlanError, match=message) as error:
-        reader.read_imdf(members)
+        read_imdf(members, strict=True)
     assert ".geojson: " in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "name", ["manifest.json", "venue.geojson", "level.geojson", "unit.geojson"]
-)
+def test_a_broken_feature_does_not_end_the_reading() -> None:
+    members = changed("occupant", set_property(0, "anchor_id", "x"))
+    whole, drawing = read_imdf(make_venue()), read_imdf(members)
+    (lost,) = {f.id for f in whole.features} - {f.id for f in drawing.features}
+    (fault,) = drawing.faults
+    assert (fault.part, fault.file) == (lost, "occupant.geojson")
+    assert fault.message == f"occupant {lost} refers to anchor 'x', which is not there"
+    assert [str(note) for note in drawing.notes] == [f"left out, reference to nothing: 1 ({lost})"]
+
+
+def test_a_fault_has_the_position_and_the_level_of_its_feature() -> None:
+    whole = read_imdf(make_venue())
+    without_level = read_imdf(changed("opening", set_property(0, "level_id", "attic")))
+    (fault,) = without_level.faults
+    opening = next(feature for feature in whole.features if feature.id == fault.part)
+    assert fault.position in list(iter_coordinates(opening.geometry))
+    assert fault.levels == ()
+    unit = make_feature("unit", 0)
+    (fault,) = read_imdf(changed("unit", set_member(0, "geometry", None))).faults[:1]
+    assert fault.levels == (unit["properties"]["level_id"],)
+
+
+def test_the_faults_of_all_files_are_found_in_one_run() -> None:
+    members = changed("unit", lambda units: units.append(units[0]))
+    members |= {"opening.geojson": changed("opening", set_member(0, "id", None))["opening.geojson"]}
+    assert [fault.file for fault in read_imdf(members).faults] == [
+        "unit.geojson",
+        "opening.geojson",
+    ]
+    with pytest.raises(InvalidPlanError) as error:
+        read_imdf(members, strict=True)
+    assert [line.partition(":")[0] for line in str(error.value).splitlines()] == [
+        "unit.geojson",
+        "opening.geojson",
+    ]
+
+
+def test_two_files_that_are_no_json_are_both_named() -> None:
+    with pytest.raises(NotWellFormedError, match=r"(?s)^unit.geojson: .*\nopening.geojson: "):
+        read_imdf(make_venue() | {"unit.geojson": b"{", "opening.geojson": b"{"})
+
+
+@pytest.mark.parametrize("name", ["level.geojson", "unit.geojson"])
 def test_a_missing_member_is_an_error_that_names_it(name: str) -> None:
     members = make_venue()
     del members[name]
     with pytest.raises(InvalidPlanError, match=f"{name} is missing; an IMDF archive has"):
-        reader.read_imdf(members)
+        read_imdf(members)
 
 
-def test_a_trailing_comma_is_an_error_with_file_and_line() -> None:
+@pytest.mark.parametrize("name", ["manifest.json", "venue.geojson"])
+def test_a_missing_member_that_is_not_needed_is_named(name: str) -> None:
     members = make_venue()
+    del members[name]
+    assert [str(fault) for fault in read_imdf(members).faults] == [f"{name} is missing"]
+
+
+def test_a_trailing_comma_is_read_and_named_with_file_and_line() -> None:
+    members = make_venue()
+    features = read_imdf(members).features
     members["unit.geojson"] = members["unit.geojson"].replace(b"]\n}\n", b"],\n}\n")
-    with pytest.raises(NotWellFormedError, match=r"^unit.geojson: .* line \d+ column 3$"):
-        reader.read_imdf(members)
+    drawing = read_imdf(members)
+    assert drawing.features == features
+    (fault,) = drawing.faults
+    lines = members["unit.geojson"].decode().splitlines()
+    assert lines[fault.line - 1].rstrip().endswith("],")
+    assert str(fault).startswith(f"unit.geojson, line {fault.line}: a comma follows")
 
 
-@pytest.mark.parametrize("manifest", [b"[]", b"{}", b'{"version": 1}', b'{"version": "2.0.0"}'])
-def test_another_version_is_an_error(manifest: bytes) -> None:
-    with pytest.raises(InvalidPlanError, match=r"manifest.json: version is"):
-        reader.read_imdf(make_venue() | {"manifest.json": manifest})
+def test_another_version_is_an_error() -> None:
+    manifest = b'{"version": "2.0.0"}'
+    with pytest.raises(InvalidPlanError, match=r"manifest.json: version is 2.0.0; 1.0.0 is read"):
+        read_imdf(make_venue() | {"manifest.json": manifest})
+
+
+def set_categories(count: int) -> Change:
+    """A change that makes the first openings ones for vehicles."""
+
+    def change(openings: list[Any]) -> None:
+        for opening in openings[:count]:
+            opening["properties"]["category"] = "automobile"
+
+    return change
+
+
+def test_openings_for_vehicles_are_locked_and_counted() -> None:
+    drawing = read_imdf(changed("opening", set_categories(1)))
+    doors = [feature for feature in drawing.features if feature.tags.get("access") == "no"]
+    assert [door.tags["imdf:category"] for door in doors] == ["automobile"]
+    assert [(note.message, note.count) for note in drawing.notes] == [
+        ("doors locked because of category automobile", 1)
+    ]
+
+
+def test_where_all_openings_are_for_vehicles_people_use_them() -> None:
+    openings = json.loads(make_venue()["opening.geojson"])["features"]
+    drawing = read_imdf(changed("opening", set_categories(len(openings))))
+    doors = [feature for feature in drawing.features if "door" in feature.tags]
+    assert len(doors) == len(openings)
+    assert all("access" not in door.tags for door in doors)
+    (note,) = drawing.notes
+    assert note.message == (
+        f"{len(openings)} of {len(openings)} openings have category automobile, "
+        "read as doors for people"
+    )
+
+
+def test_a_venue_in_one_file_is_read_like_an_archive() -> None:
+    members = make_venue()
+    features = [
+        feature
+        for name, content in members.items()
+        if name.endswith(".geojson")
+        for feature in json.loads(content)["features"]
+    ]
+    for feature in features:
+        feature["properties"]["feature_type"] = feature.pop("feature_type")
+    content = json.dumps({"type": "FeatureCollection", "features": features}).encode()
+    drawing = read_plan({"hall.geojson": content})
+    assert drawing.features == read_imdf(members).features
+    assert drawing.id_key == "imdf:id"
+
+
+def test_a_feature_without_type_in_such_a_file_is_a_unit() -> None:
+    features = [
+        feature
+        for kind in ("level", "unit")
+        for feature in json.loads(make_venue()[f"{kind}.geojson"])["features"]
+    ]
+    del features[-1]["feature_type"]
+    content = json.dumps({"type": "FeatureCollection", "features": features}).encode()
+    drawing = read_plan({"hall.geojson": content})
+    assert features[-1]["id"] in {feature.id for feature in drawing.features}
+    assert [fault.cause for fault in drawing.faults] == ["no feature_type"]
 
 
 def test_two_venues_in_one_archive_are_an_error() -> None:
     one = {f"a/{name}": content for name, content in make_venue().items()}
     with pytest.raises(InvalidPlanError, match="is there twice; an archive holds one venue"):
-        reader.read_imdf(one | {"b/unit.geojson": b""})
+        read_imdf(one | {"b/unit.geojson": b""})

@@ -1,9 +1,10 @@
-import json
 from typing import Any
 
 import pytest
 
+from parsing.drawing import NoteCollector
 from parsing.errors import InvalidPlanError
+from parsing.geo.geojson import GeoJsonFeature
 from parsing.imdf.records import (
     ImdfRecord,
     parse_language,
@@ -32,29 +33,65 @@ def test_folders_and_files_of_operating_systems_are_stripped() -> None:
 
 
 def test_properties_of_another_type_count_as_missing() -> None:
-    record = ImdfRecord("unit", "u1", {"category": 3, "accessibility": ["wheelchair", None]}, None)
+    record = ImdfRecord(
+        "a", "unit", "u1", {"category": 3, "accessibility": ["wheelchair", None]}, None
+    )
     assert record.get_text("category") == ""
     assert record.get_texts("accessibility") == ["wheelchair"]
     assert record.get_texts("category") == []
-    assert record.name == "unit.geojson: u1"
 
 
-def collection(**changes: Any) -> dict[str, bytes]:
-    unit = {"type": "Feature", "id": "u1", "feature_type": "unit", "properties": {}, **changes}
-    return {"unit.geojson": json.dumps({"type": "FeatureCollection", "features": [unit]}).encode()}
+def unit(**changes: Any) -> GeoJsonFeature:
+    written = {"type": "Feature", "id": "u1", "feature_type": "unit", "properties": {}, **changes}
+    return GeoJsonFeature("unit.geojson", "features[0]", written)
 
 
 def test_records_are_returned_by_id() -> None:
-    assert parse_records(collection(), "unit") == {"u1": ImdfRecord("unit", "u1", {}, None)}
-    assert parse_records({}, "unit") == {}
+    record = ImdfRecord("unit.geojson", "unit", "u1", {}, None)
+    assert parse_records([unit()], "unit", NoteCollector()) == {"u1": record}
+    assert parse_records([], "unit", NoteCollector()) == {}
 
 
-def test_a_feature_of_another_type_is_an_error() -> None:
-    with pytest.raises(InvalidPlanError, match="u1 has feature_type 'level'; expected 'unit'"):
-        parse_records(collection(feature_type="level"), "unit")
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"feature_type": "level"}, "unit.geojson: u1 has feature_type 'level'; expected 'unit'"),
+        ({"id": None}, "unit.geojson: features[0] has no id"),
+        ({"properties": None}, "unit.geojson: u1 has no properties"),
+        (
+            {"geometry": {"type": "Polygon", "coordinates": []}},
+            "unit.geojson: u1: Polygon without coordinates",
+        ),
+    ],
+)
+def test_a_faulty_feature_is_left_out_and_named(changes: dict[str, Any], message: str) -> None:
+    collector = NoteCollector()
+    records = parse_records([unit(id="u2"), unit(**changes)], "unit", collector)
+    assert list(records) == ["u2"]
+    assert [str(fault) for fault in collector.faults] == [message]
+
+
+def test_the_first_feature_of_an_id_counts() -> None:
+    collector = NoteCollector()
+    features = [unit(properties={"category": "room"}), unit()]
+    assert parse_records(features, "unit", collector)["u1"].get_text("category") == "room"
+    assert [str(f) for f in collector.faults] == ["unit.geojson: u1 is there twice; ids are unique"]
+
+
+def test_the_type_of_a_feature_may_be_among_its_properties() -> None:
+    feature = unit(feature_type=None, properties={"feature_type": "unit"})
+    assert list(parse_records([feature], "unit", NoteCollector())) == ["u1"]
 
 
 def test_the_manifest_gives_the_language() -> None:
-    assert parse_language(b'{"version": "1.0.0", "language": "da"}') == "da"
+    manifest = b'{"version": "1.0.0", "language": "da"}'
+    assert parse_language(manifest, NoteCollector()) == "da"
     with pytest.raises(InvalidPlanError, match=r"version is 2.0.0; 1.0.0 is read"):
-        parse_language(b'{"version": "2.0.0"}')
+        parse_language(b'{"version": "2.0.0"}', NoteCollector())
+
+
+@pytest.mark.parametrize("manifest", [b"[]", b"{}", b'{"version": 1}'])
+def test_a_manifest_without_version_is_a_fault(manifest: bytes) -> None:
+    collector = NoteCollector()
+    assert parse_language(manifest, collector) == ""
+    assert str(collector.faults[0]).startswith("manifest.json: version is missing; expected")

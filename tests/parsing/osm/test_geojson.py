@@ -3,10 +3,17 @@ from typing import Any
 
 import pytest
 
+from parsing.drawing import iter_coordinates
 from parsing.errors import DocumentRejectedError, InvalidPlanError, NotWellFormedError, ParsingError
 from parsing.geo import geojson as geo_geojson
-from parsing.osm import geojson, osm_xml
-from tests.parsing.geography import OsmPlanBuilder, box, collection, read_caserne
+from tests.parsing.geography import (
+    OsmPlanBuilder,
+    box,
+    collection,
+    read_caserne,
+    read_geojson,
+    read_osm,
+)
 
 
 def room(**changes: Any) -> dict[str, Any]:
@@ -33,15 +40,13 @@ def test_the_same_plan_in_both_formats_is_the_same_drawing() -> None:
     builder.add_way([(10, 20), (10, 29)], highway="steps", level="0;1")
     builder.add_node((9, 2), door="yes")
     builder.add_node((11, 1), highway="elevator", level="0;1")
-    assert geojson.read_geojson({"plan.geojson": builder.to_geojson()}) == osm_xml.read_osm_xml(
-        builder.to_osm()
-    )
+    assert read_geojson({"plan.geojson": builder.to_geojson()}) == read_osm(builder.to_osm())
 
 
 def test_the_shopping_centre_is_the_same_in_both_formats_but_for_one_tag() -> None:
     """Its files disagree on one shop, which is on levels 0 and 2 in one, 0 and 1 in the other."""
-    ours = osm_xml.read_osm_xml(read_caserne("osm"))
-    theirs = geojson.read_geojson({"caserne.geojson": read_caserne("geojson")})
+    ours = read_osm(read_caserne("osm"))
+    theirs = read_geojson({"caserne.geojson": read_caserne("geojson")})
     same = {f.id: f for f in theirs.features if f.id != "way/398056920"}
     assert {f.id: f for f in ours.features if f.id != "way/398056920"} == same
     assert len(same) == len(ours.features) - 1
@@ -60,25 +65,25 @@ def test_the_shopping_centre_is_the_same_in_both_formats_but_for_one_tag() -> No
     ],
 )
 def test_ids_and_tags_are_found_where_converters_put_them(feature: dict[str, Any]) -> None:
-    (found,) = geojson.read_geojson({"a": collection([feature])}).features
+    (found,) = read_geojson({"a": collection([feature])}).features
     assert found.id == "way/1"
     assert found.tags == {"indoor": "room", "level": "0"}
 
 
 def test_numbers_and_truth_values_become_tags() -> None:
     tags = {"indoor": "room", "level": 0, "wheelchair": False, "width": 0.9, "note": None}
-    (found,) = geojson.read_geojson({"a": collection([room(properties=tags)])}).features
+    (found,) = read_geojson({"a": collection([room(properties=tags)])}).features
     assert found.tags == {"indoor": "room", "level": "0", "wheelchair": "no", "width": "0.9"}
 
 
 def test_several_files_make_one_plan() -> None:
     upper = room(id="way/2", properties={"indoor": "room", "level": 1})
-    drawing = geojson.read_geojson({"0": collection([room()]), "1": collection([upper])})
+    drawing = read_geojson({"0": collection([room()]), "1": collection([upper])})
     assert [level.id for level in drawing.levels] == ["0", "1"]
 
 
 def test_a_feature_without_geometry_is_noted() -> None:
-    drawing = geojson.read_geojson({"a": collection([room(), room(id="way/2", geometry=None)])})
+    drawing = read_geojson({"a": collection([room(), room(id="way/2", geometry=None)])})
     assert [str(note) for note in drawing.notes] == ["without geometry: 1 (way/2)"]
 
 
@@ -86,7 +91,7 @@ def test_multipolygons_keep_every_ring() -> None:
     ring = [[10, 56], [10.001, 56], [10.001, 56.001], [10, 56]]
     other = [[10.002, 56], [10.003, 56], [10.003, 56.001], [10.002, 56]]
     geometry = shape("MultiPolygon", [[ring], [other]])
-    (found,) = geojson.read_geojson({"a": collection([room(geometry=geometry)])}).features
+    (found,) = read_geojson({"a": collection([room(geometry=geometry)])}).features
     assert len(found.geometry[0]) == 2
 
 
@@ -110,17 +115,17 @@ def test_multipolygons_keep_every_ring() -> None:
     ],
 )
 def test_a_broken_geometry_is_an_error_with_file_and_feature(geometry: Any, message: str) -> None:
-    with pytest.raises(InvalidPlanError, match=f"^plan.geojson: way/1.*{message}"):
-        geojson.read_geojson({"plan.geojson": collection([room(geometry=geometry)])})
+    with pytest.raises(InvalidPlanError, match=f"plan.geojson: way/1.*{message}"):
+        read_geojson({"plan.geojson": collection([room(geometry=geometry)])}, strict=True)
 
 
 @pytest.mark.parametrize(
     ("document", "error", "message"),
     [
         (
-            b'{"type": "FeatureCollection",\n "features": [],}',
+            b'{"type": "FeatureCollection",\n "features": [],,}',
             NotWellFormedError,
-            "line 2 column 16",
+            r"plan\.geojson: .* line 2 column 1\d",
         ),
         (b'{"type": "FeatureCollection"', NotWellFormedError, "line 1 column 29"),
         (b"", NotWellFormedError, "not JSON"),
@@ -145,21 +150,168 @@ def test_a_broken_document_is_an_error_with_its_file(
     document: bytes, error: type[ParsingError], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        geojson.read_geojson({"plan.geojson": document})
+        read_geojson({"plan.geojson": document}, strict=True)
+
+
+def square(offset: float = 0.0, **properties: Any) -> dict[str, Any]:
+    """A square feature without id."""
+    west, east = 10 + offset, 10.001 + offset
+    ring = [[west, 56], [east, 56], [east, 56.001], [west, 56.001], [west, 56]]
+    geometry = shape("Polygon", [ring])
+    return {"type": "Feature", "properties": properties, "geometry": geometry}
+
+
+def test_ids_are_unique_across_files() -> None:
+    files = {
+        "a.geojson": collection([square(indoor="room", level=0)]),
+        "b.geojson": collection([square(0.001, indoor="room", level=0)]),
+    }
+    drawing = read_geojson(files, strict=True)
+    assert [feature.id for feature in drawing.features] == [
+        "a.geojson features[0]",
+        "b.geojson features[0]",
+    ]
+
+
+def test_a_feature_that_is_there_twice_is_read_once() -> None:
+    drawing = read_geojson({"a": collection([room(), room()])})
+    assert [feature.id for feature in drawing.features] == ["way/1"]
+    assert [str(fault) for fault in drawing.faults] == ["a: way/1 is there twice; ids are unique"]
+
+
+def test_another_feature_of_the_same_id_gets_a_number() -> None:
+    upper = room(properties={"indoor": "room", "level": "1"})
+    drawing = read_geojson({"a": collection([room(), upper, upper])})
+    assert [(feature.id, feature.levels) for feature in drawing.features] == [
+        ("way/1", ("0",)),
+        ("way/1#2", ("1",)),
+    ]
+    assert [fault.cause for fault in drawing.faults] == [
+        "id of several features",
+        "left out, duplicate id",
+    ]
+    assert drawing.faults[0].position is not None
+    assert drawing.faults[0].levels == ("1",)
+
+
+def test_a_broken_feature_does_not_end_the_reading() -> None:
+    broken = room(id="way/2", geometry=shape("Polygon", []))
+    drawing = read_geojson({"a": collection([broken, room(), room(id="way/3", properties=3), 5])})
+    assert [feature.id for feature in drawing.features] == ["way/1"]
+    assert [str(fault) for fault in drawing.faults] == [
+        "a: features[3] is not a GeoJSON Feature",
+        "a: way/2: Polygon without coordinates",
+        "a: features[2] has properties that are no object",
+    ]
+
+
+def test_a_broken_geometry_has_the_position_of_its_first_corner() -> None:
+    ring = room()["geometry"]["coordinates"][0]
+    broken = room(id="way/2", geometry=shape("Polygon", [ring[:-1]]))
+    drawing = read_geojson({"a": collection([room(), broken])})
+    (fault,) = drawing.faults
+    assert fault.position in list(iter_coordinates(drawing.features[0].geometry))
+    assert fault.levels == ("0",)
+
+
+def test_a_numbered_id_is_no_other_id() -> None:
+    features = [room(id="a"), room(id="a#2"), room(id="a", properties={"indoor": "room"})]
+    drawing = read_geojson({"a": collection(features)})
+    assert [feature.id for feature in drawing.features] == ["a", "a#2", "a#2#2"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "name"),
+    [
+        ({"name-de": "Halle", "name-en": "Hall"}, "Halle"),
+        ({"name:en": "Hall"}, "Hall"),
+        ({"Title": "Hall"}, "Hall"),
+        ({"name": {"en": "Hall"}}, "Hall"),
+        ({"name": "Hall", "name:de": "Halle"}, "Hall"),
+        ({"name": "null", "label": "Hall"}, "Hall"),
+        ({"nickname": "Hall"}, None),
+    ],
+)
+def test_other_properties_have_the_name(properties: dict[str, Any], name: str | None) -> None:
+    feature = square(indoor="room", level=0, **properties)
+    (found,) = read_geojson({"a": collection([feature])}).features
+    assert found.tags.get("name") == name
+
+
+def test_a_file_of_another_kind_is_left_out_and_named() -> None:
+    drawing = read_geojson({"a.json": collection([room()]), "graph.json": b'{"nodes": []}'})
+    assert [str(fault) for fault in drawing.faults] == [
+        "graph.json: type is None; expected a GeoJSON FeatureCollection"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("properties", "level"),
+    [
+        ({"level_name": "2"}, "2"),
+        ({"floor": 2}, "2"),
+        ({"levels": [2]}, "2"),
+        ({"level_id": 2}, "2"),
+        ({"level": "", "level_name": "2"}, "2"),
+        ({"level_name": "Attic", "floor": "2"}, "2"),
+        ({"building": "yes", "levels": "5"}, "0"),
+    ],
+)
+def test_other_properties_have_the_level(properties: dict[str, Any], level: str) -> None:
+    (found,) = read_geojson({"a": collection([square(indoor="room", **properties)])}).features
+    assert found.levels == (level,)
+
+
+def test_a_list_of_levels_is_read() -> None:
+    (found,) = read_geojson({"a": collection([square(indoor="room", level=[0, 1])])}).features
+    assert found.levels == ("0", "1")
+
+
+def test_levels_of_relations_are_read() -> None:
+    feature = square(
+        tags={"buildingpart": "room"},
+        relations=[{"rel": 1, "role": "buildingpart", "reltags": {"type": "level", "level": "2"}}],
+    )
+    (found,) = read_geojson({"a": collection([feature])}).features
+    assert (found.levels, found.tags["indoor"]) == (("2",), "room")
+
+
+def test_the_name_of_a_file_says_the_level_that_no_feature_says() -> None:
+    files = {
+        "E_-1.geojson": collection([square(indoor="room")]),
+        "E_0.geojson": collection([square(indoor="room"), square(0.001, building="yes")]),
+    }
+    drawing = read_geojson(files)
+    assert [level.id for level in drawing.levels] == ["-1", "0"]
+    assert "level -1 taken from the name of E_-1.geojson: 1 (E_-1.geojson features[0])" in map(
+        str, drawing.notes
+    )
+
+
+def test_the_name_of_a_file_says_what_features_are_that_have_no_tags() -> None:
+    files = {
+        "1F/rooms.geojson": collection([square(fid=1)]),
+        "1F/walkable.geojson": collection([square(0.001, fid=1)]),
+    }
+    drawing = read_geojson(files)
+    assert [(f.tags["indoor"], f.levels) for f in drawing.features] == [
+        ("room", ("1",)),
+        ("corridor", ("1",)),
+    ]
 
 
 def test_another_reference_system_is_an_error() -> None:
     crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::2154"}}
     document = {"type": "FeatureCollection", "crs": crs, "features": [room()]}
     with pytest.raises(InvalidPlanError, match="coordinates are in urn:ogc:def:crs:EPSG::2154"):
-        geojson.read_geojson({"a": json.dumps(document).encode()})
+        read_geojson({"a": json.dumps(document).encode()})
 
 
 def test_a_byte_order_mark_is_ignored() -> None:
-    assert geojson.read_geojson({"a": b"\xef\xbb\xbf" + collection([room()])}).features
+    assert read_geojson({"a": b"\xef\xbb\xbf" + collection([room()])}).features
 
 
 def test_a_document_over_the_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(geo_geojson, "MAX_SOURCE_BYTES", 10)
     with pytest.raises(DocumentRejectedError, match="at most 10 are read"):
-        geojson.read_geojson({"a": collection([room()])})
+        read_geojson({"a": collection([room()])})

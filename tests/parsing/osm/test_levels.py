@@ -1,6 +1,13 @@
 import pytest
 
-from parsing.osm.levels import UnreadableLevelError, expand_spans, format_level, parse_levels
+from parsing.osm.levels import (
+    UnreadableLevelError,
+    expand_spans,
+    find_level_in_name,
+    format_level,
+    normalize_levels,
+    parse_levels,
+)
 
 
 @pytest.mark.parametrize(
@@ -46,3 +53,52 @@ def test_a_range_over_too_many_storeys_is_an_error() -> None:
 @pytest.mark.parametrize(("level", "key"), [(0.0, "0"), (-0.0, "0"), (-1.0, "-1"), (0.5, "0.5")])
 def test_a_level_is_written_as_its_tag_writes_it(level: float, key: str) -> None:
     assert format_level(level) == key
+
+
+@pytest.mark.parametrize(
+    ("text", "normalized"),
+    [
+        ("0;1", "0;1"),
+        ("0;", "0"),
+        ("0,5", "0.5"),
+        ("-1,25", "-1.25"),
+        ("0,-1", "0;-1"),  # la-defense.osm
+        ("0, 1", "0;1"),
+        ("0,1,2", "0;1;2"),
+        ("0,1", "0;1"),
+        ("3~3", "3"),
+        ("-1~4", "-1-4"),
+        ("From -1 to -2", "-1--2"),  # la-defense.osm
+        ("-1 to 2", "-1-2"),
+        ("ground", "ground"),
+    ],
+)
+def test_other_ways_to_write_levels_are_normalized(text: str, normalized: str) -> None:
+    assert normalize_levels(text) == normalized
+
+
+def test_a_comma_before_a_known_level_separates_levels() -> None:
+    assert normalize_levels("4,5", {"4", "5"}) == "4;5"
+
+
+@pytest.mark.parametrize(
+    ("path", "level"),
+    [
+        ("E_-1.geojson", "-1"),
+        ("ABC_2.geojson", "2"),
+        ("floor_0.json", "0"),
+        ("floor-3.json", "3"),
+        ("Level 12.geojson", "12"),
+        ("etage2.geojson", "2"),
+        ("2F/rooms.geojson", "2"),
+        ("tower/B1/rooms.geojson", "-1"),
+        ("3rd_floor.geojson", "3"),
+        ("house-floor-gf.geojson", "0"),
+        ("EG.geojson", "0"),
+        ("plan.geojson", ""),
+        ("2im_4326.geojson", ""),
+        ("building/stairs.geojson", ""),
+    ],
+)
+def test_the_level_is_found_in_the_name_of_a_file_or_folder(path: str, level: str) -> None:
+    assert find_level_in_name(path) == level

@@ -1,6 +1,16 @@
+import re
+
 import pytest
 
-from parsing.drawing import AreaGeometry, Drawing, Feature, LinesGeometry, PointGeometry
+from parsing.drawing import (
+    AreaGeometry,
+    Drawing,
+    Feature,
+    LinesGeometry,
+    NoteCollector,
+    PointGeometry,
+    iter_coordinates,
+)
 from parsing.errors import (
     DocumentRejectedError,
     InvalidMarkupError,
@@ -9,8 +19,9 @@ from parsing.errors import (
     ParsingError,
 )
 from parsing.limits import DocumentLimits
-from parsing.osm import osm_xml
-from tests.parsing.geography import OsmPlanBuilder, box, read_caserne
+from parsing.osm.osm_xml import read_osm_xml
+from parsing.plans import read_plan
+from tests.parsing.geography import OsmPlanBuilder, box, read_caserne, read_osm
 
 
 def features_of(drawing: Drawing) -> dict[str, Feature]:
@@ -21,7 +32,7 @@ def test_ways_and_nodes_become_features_in_feet_from_the_north_west_corner() -> 
     builder = OsmPlanBuilder()
     room = builder.add_way(box(0, 0, 10, 20), indoor="room", level="0", name="Hall")
     door = builder.add_node((10, 5), door="yes", level="0")
-    drawing = osm_xml.read_osm_xml(builder.to_osm())
+    drawing = read_osm(builder.to_osm())
     found = features_of(drawing)
     assert isinstance(found[room].geometry, AreaGeometry)
     on_wall = found[door].geometry
@@ -37,7 +48,7 @@ def test_levels_come_from_level_and_repeat_on() -> None:
     builder = OsmPlanBuilder()
     room = builder.add_way(box(0, 0, 5, 5), indoor="room", level="0", repeat_on="2-3")
     lift = builder.add_node((2, 2), highway="elevator", level="-1;0")
-    drawing = osm_xml.read_osm_xml(builder.to_osm())
+    drawing = read_osm(builder.to_osm())
     assert [(level.id, level.ordinal) for level in drawing.levels] == [
         ("-1", -1), ("0", 0), ("2", 2), ("3", 3),
     ]  # fmt: skip
@@ -45,36 +56,52 @@ def test_levels_come_from_level_and_repeat_on() -> None:
     assert features_of(drawing)[lift].levels == ("-1", "0")
 
 
+def test_levels_that_are_written_in_another_way_are_read_and_noted() -> None:
+    builder = OsmPlanBuilder()
+    half = builder.add_way(box(0, 0, 5, 5), indoor="room", level="0,5")
+    stairs = builder.add_way([(0, 0), (5, 5)], highway="steps", level="from 0 to 2")
+    lift = builder.add_node((2, 2), highway="elevator", level="0; 2")
+    drawing = read_osm(builder.to_osm())
+    found = features_of(drawing)
+    assert [found[name].levels for name in (half, stairs, lift)] == [
+        ("0.5",), ("0", "0.5", "1", "2"), ("0", "2"),
+    ]  # fmt: skip
+    assert sorted(map(str, drawing.notes)) == [
+        f"level=0,5 read as 0.5: 1 ({half})",
+        f"level=from 0 to 2 read as 0-2: 1 ({stairs})",
+    ]
+
+
 def test_min_and_max_level_stand_in_for_a_missing_level() -> None:
     builder = OsmPlanBuilder()
     shaft = builder.add_way(box(0, 0, 5, 5), indoor="room", min_level="0", max_level="2")
-    assert features_of(osm_xml.read_osm_xml(builder.to_osm()))[shaft].levels == ("0", "1", "2")
+    assert features_of(read_osm(builder.to_osm()))[shaft].levels == ("0", "1", "2")
 
 
 def test_a_range_skips_the_levels_that_a_building_does_not_have() -> None:
     builder = OsmPlanBuilder()
     builder.add_way(box(-1, -1, 6, 6), building="yes", non_existent_levels="13")
     shaft = builder.add_way(box(0, 0, 5, 5), indoor="room", level="12-14")
-    assert features_of(osm_xml.read_osm_xml(builder.to_osm()))[shaft].levels == ("12", "14")
+    assert features_of(read_osm(builder.to_osm()))[shaft].levels == ("12", "14")
 
 
 def test_a_level_is_named_by_its_outline() -> None:
     builder = OsmPlanBuilder()
     builder.add_way(box(0, 0, 5, 5), indoor="level", level="1", name="Gallery")
-    assert [level.name for level in osm_xml.read_osm_xml(builder.to_osm()).levels] == ["Gallery"]
+    assert [level.name for level in read_osm(builder.to_osm()).levels] == ["Gallery"]
 
 
 def test_a_door_without_level_is_on_the_levels_of_the_room_whose_outline_it_is_on() -> None:
     builder = OsmPlanBuilder()
     builder.add_way([(0, 0), (5, 0), (5, 2), (5, 5), (0, 5), (0, 0)], indoor="room", level="3")
     door = builder.add_node((5, 2), door="yes")
-    assert features_of(osm_xml.read_osm_xml(builder.to_osm()))[door].levels == ("3",)
+    assert features_of(read_osm(builder.to_osm()))[door].levels == ("3",)
 
 
 def test_a_room_without_level_is_taken_to_be_on_level_0_and_noted() -> None:
     builder = OsmPlanBuilder()
     room = builder.add_way(box(0, 0, 5, 5), indoor="room")
-    drawing = osm_xml.read_osm_xml(builder.to_osm())
+    drawing = read_osm(builder.to_osm())
     assert features_of(drawing)[room].levels == ("0",)
     assert [str(note) for note in drawing.notes] == [
         f"no level, assumed to be on level 0: 1 ({room})"
@@ -93,7 +120,7 @@ def test_a_multipolygon_is_joined_from_its_ways_with_its_holes() -> None:
         "<tag k='type' v='multipolygon'/><tag k='indoor' v='corridor'/><tag k='level' v='0'/>"
         "</relation>"
     )
-    (corridor,) = osm_xml.read_osm_xml(builder.to_osm(relation)).features
+    (corridor,) = read_osm(builder.to_osm(relation)).features
     assert corridor.id == "relation/7"
     assert isinstance(corridor.geometry, AreaGeometry)
     assert sorted(len(ring) for ring in corridor.geometry.rings) == [4, 4]
@@ -107,7 +134,7 @@ def test_outdoor_features_are_counted_by_main_tag() -> None:
     builder.add_node((80, 80), amenity="bench")
     builder.add_node((81, 80), ele="12")
     relation = "<relation id='7'><tag k='type' v='route'/></relation>"
-    drawing = osm_xml.read_osm_xml(builder.to_osm(relation))
+    drawing = read_osm(builder.to_osm(relation))
     assert {note.message: note.count for note in drawing.notes} == {
         "not indoors: amenity": 1,
         "not indoors: other tags": 1,
@@ -125,7 +152,7 @@ def test_a_site_around_the_rooms_is_read_with_its_buildings_onto_level_0() -> No
     mall = builder.add_way(box(-9, -9, 50, 50), shop="mall")
     kiosk = builder.add_way(box(20, 20, 22, 22), building="yes")
     builder.add_way(box(200, 200, 202, 202), building="yes")
-    drawing = osm_xml.read_osm_xml(builder.to_osm())
+    drawing = read_osm(builder.to_osm())
     found = features_of(drawing)
     assert (found[mall].levels, found[kiosk].levels) == (("0",), ("0",))
     assert [str(note) for note in drawing.notes] == ["not indoors: building: 1"]
@@ -135,14 +162,14 @@ def test_a_site_is_not_read_where_no_room_is_on_the_ground() -> None:
     builder = OsmPlanBuilder()
     builder.add_way(box(0, 0, 5, 5), indoor="room", level="1")
     builder.add_way(box(-9, -9, 50, 50), shop="mall")
-    assert [level.id for level in osm_xml.read_osm_xml(builder.to_osm()).levels] == ["1"]
+    assert [level.id for level in read_osm(builder.to_osm()).levels] == ["1"]
 
 
 def test_an_unreadable_level_leaves_out_that_feature_with_its_id() -> None:
     builder = OsmPlanBuilder()
     builder.add_way(box(0, 0, 5, 5), indoor="room", level="0")
     lost = builder.add_way(box(5, 0, 9, 5), indoor="room", level="ground")
-    drawing = osm_xml.read_osm_xml(builder.to_osm())
+    drawing = read_osm(builder.to_osm())
     assert len(drawing.features) == 1
     (note,) = drawing.notes
     assert note.message.startswith("not read, level=ground; expected numbers")
@@ -153,7 +180,7 @@ def test_a_file_without_any_readable_level_says_what_it_has_instead() -> None:
     builder = OsmPlanBuilder()
     lost = builder.add_way(box(0, 0, 5, 5), indoor="room", level="ground")
     with pytest.raises(InvalidPlanError, match=f"Found instead: not read, level=ground.*{lost}"):
-        osm_xml.read_osm_xml(builder.to_osm())
+        read_osm(builder.to_osm())
 
 
 def test_a_file_that_was_cut_off_says_so() -> None:
@@ -162,7 +189,7 @@ def test_a_file_that_was_cut_off_says_so() -> None:
     whole = builder.to_osm()
     for size in range(len(whole) // 2, len(whole) - 10, 50):
         with pytest.raises(NotWellFormedError, match=r"line .* may be cut off"):
-            osm_xml.read_osm_xml(whole[:size])
+            read_osm(whole[:size])
 
 
 def test_a_wall_is_a_line_even_when_closed_and_an_open_room_is_closed() -> None:
@@ -170,7 +197,7 @@ def test_a_wall_is_a_line_even_when_closed_and_an_open_room_is_closed() -> None:
     wall = builder.add_way(box(0, 0, 5, 5), indoor="wall", level="0")
     room = builder.add_way([(0, 0), (5, 0), (5, 5)], indoor="room", level="0")
     line = builder.add_way([(0, 0), (5, 0)], indoor="room", level="0")
-    drawing = osm_xml.read_osm_xml(builder.to_osm())
+    drawing = read_osm(builder.to_osm())
     found = features_of(drawing)
     assert isinstance(found[wall].geometry, LinesGeometry)
     assert isinstance(found[room].geometry, AreaGeometry)
@@ -185,7 +212,7 @@ def test_deleted_elements_of_an_editor_are_not_there() -> None:
     builder = OsmPlanBuilder()
     builder.add_way(box(0, 0, 5, 5), indoor="room", level="0")
     deleted = "<way id='9' action='delete'><tag k='indoor' v='room'/></way>"
-    assert len(osm_xml.read_osm_xml(builder.to_osm(deleted)).features) == 1
+    assert len(read_osm(builder.to_osm(deleted)).features) == 1
 
 
 ROOM = "<way id='1'>{nodes}<tag k='indoor' v='room'/><tag k='level' v='0'/></way>"
@@ -202,7 +229,7 @@ NODE = "<node id='{id}' lon='{lon}' lat='{lat}'/>"
         (
             "<osm>\n<node lon='1' lat='1'/></osm>",
             InvalidPlanError,
-            "line 2, column 1: node has no id",
+            "plan.osm, line 2: node has no id",
         ),
         ("<osm><node id='1' lon='1'/></osm>", InvalidPlanError, "node/1 has no lat"),
         (
@@ -260,19 +287,217 @@ def test_a_broken_file_is_an_error_with_its_position(
     xml: str, error: type[ParsingError], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        osm_xml.read_osm_xml(xml.encode())
+        read_osm(xml.encode(), strict=True)
+
+
+def plan_with(*broken: str) -> bytes:
+    """A file with a good room and some elements more."""
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 5, 5), indoor="room", level="0")
+    builder.add_node((9, 9), ele="1")
+    return builder.to_osm("\n".join(broken))
+
+
+INDOOR = "<tag k='indoor' v='room'/><tag k='level' v='1'/>"
+
+
+@pytest.mark.parametrize(
+    ("broken", "cause", "message"),
+    [
+        ("<node lon='10' lat='56'/>", "left out, attribute missing", "node has no id"),
+        ("<node id='7' lon='10'/>", "left out, invalid coordinate", "node/7 has no lat"),
+        ("<way id='1'/>", "left out, duplicate id", "way/1 is there twice; ids are unique"),
+        (
+            "<way id='7'><nd/><tag k='indoor' v='room'/></way>",
+            "left out, attribute missing",
+            "an nd of way/7 has no ref",
+        ),
+        (
+            "<way id='7'><nd ref='1'/><tag k='name' v='a'/><tag k='name' v='b'/></way>",
+            "left out, tag twice",
+            "way/7 has the tag 'name' twice",
+        ),
+    ],
+)
+def test_a_faulty_element_is_left_out_and_named_with_its_line(
+    broken: str, cause: str, message: str
+) -> None:
+    drawing = read_osm(plan_with(broken))
+    assert [feature.id for feature in drawing.features] == ["way/1"]
+    (fault,) = drawing.faults
+    assert (fault.cause, fault.message, fault.file) == (cause, message, "plan.osm")
+    assert broken in plan_with(broken).decode().splitlines()[fault.line - 1]
+
+
+def test_the_same_tag_twice_is_read_once() -> None:
+    door = "<node id='7' lon='10' lat='56'>" + "<tag k='door' v='yes'/>" * 2
+    drawing = read_osm(plan_with(door + "<tag k='level' v='0'/></node>"))
+    assert features_of(drawing)["node/7"].tags["door"] == "yes"
+    assert drawing.faults == ()
+
+
+@pytest.mark.parametrize(
+    ("broken", "cause", "message"),
+    [
+        (
+            "<way id='7'><nd ref='1'/><nd ref='2'/><nd ref='99'/><nd ref='1'/>" + INDOOR + "</way>",
+            "left out, node missing",
+            "way/7 refers to node/99, which the file does not have; download",
+        ),
+        (
+            "<relation id='7'><member type='way' ref='1' role='outer'/>"
+            "<member type='way' ref='99' role='inner'/><tag k='type' v='multipolygon'/>"
+            + INDOOR
+            + "</relation>",
+            "left out, member missing",
+            "relation/7 has way/99 as a member, which the file does not have; download",
+        ),
+        (
+            "<way id='6'><nd ref='1'/><nd ref='2'/></way>"
+            "<relation id='7'><member type='way' ref='6' role='outer'/>"
+            "<tag k='type' v='multipolygon'/>" + INDOOR + "</relation>",
+            "left out, ring not closed",
+            "relation/7 is not closed: its outline ends at node/2",
+        ),
+    ],
+)
+def test_an_indoor_element_that_is_not_complete_is_left_out_with_its_place(
+    broken: str, cause: str, message: str
+) -> None:
+    drawing = read_osm(plan_with(broken))
+    assert [feature.id for feature in drawing.features] == ["way/1"]
+    (fault,) = drawing.faults
+    assert fault.message.startswith(message)
+    assert (fault.cause, fault.levels) == (cause, ("1",))
+    assert fault.position in list(iter_coordinates(drawing.features[0].geometry))
+
+
+def test_a_node_that_is_left_out_is_not_said_to_be_missing() -> None:
+    node = "<node id='99' lon='10' lat='156'/>"
+    way = "<way id='7'><nd ref='1'/><nd ref='99'/><nd ref='1'/>" + INDOOR + "</way>"
+    assert [fault.message for fault in read_osm(plan_with(node, way)).faults][1] == (
+        "way/7 refers to node/99, which is left out"
+    )
+
+
+def test_of_a_wall_and_of_a_path_on_a_level_the_known_parts_are_read() -> None:
+    nodes = "<nd ref='1'/><nd ref='2'/><nd ref='99'/><nd ref='3'/><nd ref='4'/><nd ref='98'/>"
+    wall = f"<way id='7'>{nodes}<tag k='indoor' v='wall'/><tag k='level' v='0'/></way>"
+    path = f"<way id='8'>{nodes}<tag k='highway' v='footway'/><tag k='level' v='0'/></way>"
+    drawing = read_osm(plan_with(wall, path))
+    for name in ("way/7", "way/8"):
+        geometry = features_of(drawing)[name].geometry
+        assert isinstance(geometry, LinesGeometry)
+        assert [len(line) for line in geometry.lines] == [2, 2]
+    assert {fault.cause for fault in drawing.faults} == {"read in part, node missing"}
+
+
+def test_stairs_without_an_end_are_left_out() -> None:
+    nodes = "<nd ref='1'/><nd ref='2'/><nd ref='99'/>"
+    stairs = f"<way id='7'>{nodes}<tag k='highway' v='steps'/><tag k='level' v='0;1'/></way>"
+    (fault,) = read_osm(plan_with(stairs)).faults
+    assert (fault.cause, fault.part) == ("left out, node missing", "way/7")
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        "<tag k='highway' v='residential'/>",
+        "<tag k='shop' v='mall'/>",
+        "<tag k='railway' v='rail'/><tag k='level' v='0'/>",
+    ],
+)
+def test_outdoors_a_missing_node_is_no_fault(tags: str) -> None:
+    nodes = "<nd ref='1'/><nd ref='2'/><nd ref='99'/><nd ref='3'/><nd ref='1'/>"
+    drawing = read_osm(plan_with(f"<way id='7'>{nodes}{tags}</way>"), strict=True)
+    assert drawing.faults == ()
+    assert not any(
+        isinstance(feature.geometry, AreaGeometry)
+        for feature in drawing.features
+        if feature.id == "way/7"
+    )
+
+
+def test_members_of_a_level_relation_are_on_its_level() -> None:
+    builder = OsmPlanBuilder()
+    room = builder.add_way(box(0, 0, 5, 5), buildingpart="room")
+    other = builder.add_way(box(5, 0, 9, 5), buildingpart="room", level="3")
+    relation = (
+        "<relation id='7'><member type='way' ref='1' role='buildingpart'/>"
+        "<member type='way' ref='2' role='buildingpart'/>"
+        "<tag k='type' v='level'/><tag k='level' v='2'/></relation>"
+    )
+    found = features_of(read_osm(builder.to_osm(relation)))
+    assert (found[room].levels, found[other].levels) == (("2",), ("3",))
+    assert found[room].tags["indoor"] == "room"
+
+
+def test_a_feature_far_away_is_left_out_and_named() -> None:
+    door = "<node id='99' lon='56' lat='10'><tag k='door' v='yes'/><tag k='level' v='0'/></node>"
+    near = door.replace("99", "98").replace("56", "10.00001").replace("'10'", "'56.00001'")
+    drawing = read_osm(plan_with(door, near))
+    assert [(fault.cause, fault.part) for fault in drawing.faults] == [
+        ("left out, too far away", "node/99")
+    ]
+    assert drawing.bounds.east < 100
+
+
+def test_files_of_one_building_make_one_plan() -> None:
+    ground, upper = OsmPlanBuilder(), OsmPlanBuilder()
+    ground.add_way(box(0, 0, 5, 5), indoor="room", level="0")
+    upper.add_way(box(0, 0, 5, 5), indoor="room", level="0")
+    upper.add_way(box(5, 0, 9, 5), indoor="room", level="1")
+    drawing = read_plan({"0.osm": ground.to_osm(), "1.osm": upper.to_osm()})
+    assert [(f.id, f.levels) for f in drawing.features] == [("way/1", ("0",)), ("way/2", ("1",))]
+    assert drawing.faults == ()
+    (note,) = drawing.notes
+    assert (note.message, note.count) == ("in several files, read once", 5)
+
+
+def test_new_elements_of_different_files_are_different() -> None:
+    files = {}
+    for level in (0, 1):
+        builder = OsmPlanBuilder()
+        builder.add_way(box(0, 0, 5, 5 + level), indoor="room", level=str(level))
+        files[f"{level}.osm"] = re.sub(rb"(id|ref)='", rb"\1='-", builder.to_osm())
+    drawing = read_plan(files, strict=True)
+    assert [(feature.id, feature.levels) for feature in drawing.features] == [
+        ("way/-1@0.osm", ("0",)),
+        ("way/-1@1.osm", ("1",)),
+    ]
+
+
+def test_errors_of_several_files_are_all_named() -> None:
+    with pytest.raises(NotWellFormedError, match=r"(?s)^0.osm: line 1.*\n1.osm: line 1"):
+        read_plan({"0.osm": b"<osm><a></osm>", "1.osm": b"<osm><a></osm>"})
+
+
+def test_a_plan_without_any_of_its_nodes_keeps_all_that_does_not_need_it() -> None:
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 5, 5), indoor="room", level="0")
+    builder.add_way(box(5, 0, 9, 5), indoor="room", level="0")
+    builder.add_way([(0, -1), (3, -1), (6, -1), (9, -1)], indoor="wall", level="0")
+    door = builder.add_node((5, 3), door="yes", level="0")
+    whole = builder.to_osm().splitlines(keepends=True)
+    ids = {feature.id for feature in read_osm(b"".join(whole)).features}
+    for line in (line for line in whole if line.startswith(b"<node")):
+        drawing = read_osm(b"".join(other for other in whole if other is not line))
+        left_out = {fault.part for fault in drawing.faults if fault.cause.startswith("left out")}
+        read = {feature.id for feature in drawing.features}
+        assert ids - read - left_out <= {door}
+        assert not read & left_out
 
 
 def test_documents_over_the_limits_are_rejected() -> None:
     many = b"<osm>" + b"<bounds/>" * 20 + b"</osm>"
     with pytest.raises(DocumentRejectedError, match="more than 10 elements"):
-        osm_xml.read_osm_xml(many, DocumentLimits(elements=10))
+        read_osm_xml({"plan.osm": many}, NoteCollector(), DocumentLimits(elements=10))
     with pytest.raises(DocumentRejectedError, match="at most 10 are read"):
-        osm_xml.read_osm_xml(many, DocumentLimits(source_bytes=10))
+        read_osm_xml({"plan.osm": many}, NoteCollector(), DocumentLimits(source_bytes=10))
 
 
 def test_the_shopping_centre_reads_completely() -> None:
-    drawing = osm_xml.read_osm_xml(read_caserne("osm"))
+    drawing = read_osm(read_caserne("osm"))
     tags = [feature.tags for feature in drawing.features]
     assert [level.id for level in drawing.levels] == ["-1", "0", "1", "2"]
     assert sum(t.get("indoor") == "room" for t in tags) == 59

@@ -8,8 +8,16 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from parsing.errors import ParsingError
-from parsing.svg.elements import DrawingHandler, Georeference, Group, Shape, ShapeContainer
+from parsing.drawing import NoteCollector
+from parsing.errors import InvalidMarkupError, ParsingError
+from parsing.svg.elements import (
+    DrawingHandler,
+    Georeference,
+    Group,
+    RejectedShape,
+    Shape,
+    ShapeContainer,
+)
 from parsing.svg.floor_plan import read_svg_plan
 from parsing.svg.identities import Identity
 from parsing.svg.unit_map import parse_unit_map
@@ -39,6 +47,9 @@ class Parts:
 
     def add_shape(self, shape: Shape) -> None:
         self.all.append(shape)
+
+    def reject_shape(self, error: InvalidMarkupError, shape: RejectedShape) -> None:
+        raise error
 
 
 def to_svg(body: str) -> bytes:
@@ -183,7 +194,7 @@ def test_a_hidden_shape_is_a_part_for_the_reader_to_judge(hiding: str) -> None:
     for body in (shape.replace("/>", f" {hiding}/>"), f"<g {hiding}>{shape}</g>"):
         assert [shape.is_visible for shape in shapes_of(body + shape)] == [False, True]
         level = f'<g data-type="Level">{body}</g>'
-        assert len(read_svg_plan(to_svg(level), 1.0).features) == 1
+        assert len(read_svg_plan(to_svg(level), 1.0, NoteCollector()).features) == 1
         assert b"Rect" not in parse_unit_map(to_svg(level)).json
 
 

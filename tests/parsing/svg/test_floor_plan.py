@@ -1,9 +1,10 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from parsing.drawing import AreaGeometry, Drawing, LinesGeometry
+from parsing.drawing import AreaGeometry, Drawing, LinesGeometry, NoteCollector
 from parsing.errors import InvalidMarkupError, InvalidPlanError, NotWellFormedError, ParsingError
 from parsing.svg import floor_plan
 
@@ -12,7 +13,7 @@ DEMO = Path(__file__).parents[3] / "samples/demo"
 
 def read(body: str, feet_per_unit: float = 0.1) -> Drawing:
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100">{body}</svg>'
-    return floor_plan.read_svg_plan(svg.encode(), feet_per_unit)
+    return floor_plan.read_svg_plan(svg.encode(), feet_per_unit, NoteCollector())
 
 
 def level(body: str, tags: str = "floor=f1") -> str:
@@ -62,7 +63,7 @@ def test_transforms_are_applied_from_the_outside_in() -> None:
 def test_the_view_box_starts_at_the_origin() -> None:
     svg = b"""<svg viewBox="100 200 50 50"><g data-type="Level" data-tags="floor=f">
         <line x1="100" y1="200" x2="110" y2="200" data-tags="indoor=wall"/></g></svg>"""
-    (wall,) = floor_plan.read_svg_plan(svg, 1.0).features
+    (wall,) = floor_plan.read_svg_plan(svg, 1.0, NoteCollector()).features
     assert wall.geometry == LinesGeometry((((0, 0), (10, 0)),))
 
 
@@ -156,26 +157,7 @@ def test_shapes_outside_the_plan_are_noted() -> None:
             InvalidPlanError,
             "no shape is marked as a feature; a room is a shape",
         ),
-        (
-            level('<rect data-tags="room"/>'),
-            InvalidMarkupError,
-            "line 1, column .*expected key=value",
-        ),
-        (
-            level('<path d="M0 0 L 9" data-tags="indoor=wall"/>'),
-            InvalidMarkupError,
-            "line 1, column .*d is no path at character",
-        ),
-        (
-            level('<polyline points="0 0 1e300 1e300" data-tags="indoor=wall"/>'),
-            InvalidMarkupError,
-            "line 1, column .*a coordinate is too large",
-        ),
-        (
-            level('<rect width="1" height="1" transform="turn(3)" data-tags="indoor=room"/>'),
-            InvalidMarkupError,
-            "line 1, column .*expected a list of matrix",
-        ),
+        (level("", tags="floor"), InvalidMarkupError, "line 1, column .*expected key=value"),
     ],
 )
 def test_a_broken_plan_is_an_error_with_line_and_column(
@@ -185,6 +167,35 @@ def test_a_broken_plan_is_an_error_with_line_and_column(
         read(body)
 
 
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ('<rect id="a" data-tags="room"/>', "Rect 'a': .* expected key=value"),
+        ('<path d="M0 0 L 9" data-tags="indoor=wall"/>', "a Path: d is no path at character"),
+        (
+            '<polyline points="0 0 1e300 1e300" data-tags="indoor=wall"/>',
+            "a Polyline: a coordinate is too large",
+        ),
+        (
+            '<rect width="1" height="1" transform="turn(3)" data-tags="indoor=room"/>',
+            "a Rect: .* expected a list of matrix",
+        ),
+        (
+            '<rect width="1e99" height="1" data-tags="indoor=room"/>',
+            "a Rect: 1e99 is too large a number",
+        ),
+    ],
+)
+def test_a_shape_that_cannot_be_read_is_left_out_and_named(shape: str, message: str) -> None:
+    room = '<rect id="room" width="5" height="5" data-tags="indoor=room"/>'
+    drawing = read(level(f"{room}\n{shape}"))
+    assert [feature.id for feature in drawing.features] == ["room"]
+    (fault,) = drawing.faults
+    assert re.match(message, fault.message)
+    assert (fault.cause, fault.line, fault.levels) == ("left out, invalid attribute", 2, ("f1",))
+    assert [note.message for note in drawing.notes] == ["left out, invalid attribute"]
+
+
 @pytest.mark.parametrize("feet_per_unit", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_scale_that_cannot_be_is_an_error(feet_per_unit: float) -> None:
     with pytest.raises(InvalidPlanError, match="expected a number above 0"):
@@ -192,7 +203,9 @@ def test_a_scale_that_cannot_be_is_an_error(feet_per_unit: float) -> None:
 
 
 def test_the_demo_property_reads_completely() -> None:
-    drawing = floor_plan.read_svg_plan((DEMO / "alder-court.svg").read_bytes(), 0.1)
+    drawing = floor_plan.read_svg_plan(
+        (DEMO / "alder-court.svg").read_bytes(), 0.1, NoteCollector()
+    )
     bundle = json.loads((DEMO / "bundle.json").read_bytes())
     units = {unit["id"] for unit in bundle["units"] if unit["asset_id"] == "alder-court"}
     tags = [feature.tags for feature in drawing.features]

@@ -3,7 +3,7 @@ import pytest
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.xml.decoding import XmlDocument
-from parsing.xml.tokens import ParserTarget, feed_document, locate_start_tag
+from parsing.xml.tokens import ParserTarget, feed_document, locate_start_tag, number_lines
 
 
 class Outline(ParserTarget):
@@ -53,3 +53,8 @@ def test_a_document_over_a_limit_is_rejected(limits: DocumentLimits, reason: str
 def test_start_tags_in_comments_and_cdata_are_not_counted() -> None:
     text = b"<a><!-- <x> --><![CDATA[<y>]]>\n<b/></a>"
     assert locate_start_tag(document(text), 2) == (2, 1)
+
+
+def test_lines_of_many_tags_are_found_in_one_pass() -> None:
+    text = b"<a>\n<!-- <b> -->\n<b/><c>\n<d/></c>\n</a>"
+    assert list(number_lines(document(text), (1, 2, 2, 3, 4))) == [1, 3, 3, 3, 4]

@@ -1,8 +1,10 @@
 """Which floor of the catalog each level of a drawing becomes."""
 
+from dataclasses import replace
+
 import pytest
 
-from parsing.drawing import Bounds, Drawing, DrawnLevel
+from parsing.drawing import Bounds, Drawing, DrawnLevel, ReadingFault
 from resolvers.plans.floors import assign_floors
 from resolvers.request.errors import InvalidInputError
 
@@ -27,6 +29,13 @@ def test_a_single_level_needs_no_floor_if_there_is_one_only() -> None:
 def test_without_floors_ids_are_made_up_and_ordinals_stay() -> None:
     [level] = assign_floors(drawing(DrawnLevel("-1", "", -1.0)), "map", None).levels
     assert (level.id, level.ordinal) == ("map-level--1", -1.0)
+
+
+def test_faults_are_on_the_floors_of_their_levels() -> None:
+    fault = ReadingFault("left out", "way/1 is broken", levels=("-1", "7"))
+    drawn = replace(drawing(DrawnLevel("-1", "", -1.0)), faults=(fault,))
+    [found] = assign_floors(drawn, "map", None).faults
+    assert found.levels == ("map-level--1",)
 
 
 @pytest.mark.parametrize(

@@ -64,3 +64,28 @@ def test_a_location_does_not_stand_in_an_obstacle() -> None:
     lounge = rect(0, 0, 40, 40, "indoor=area;amenity=lounge;name=Lounge")
     location = candidate_named(translate_svg(lounge + pool, floors={"f1": 1}), "Lounge")
     assert not (10 < location.x < 30 and 10 < location.y < 30)
+
+
+def test_a_network_of_paths_leads_to_its_named_doors_and_points() -> None:
+    builder = OsmPlanBuilder()
+    builder.add_way([(0, 0), (20, 0)], level="0")
+    builder.add_node((20, 0), indoor="door", level="0", name="4116")
+    builder.add_node((0, 0), level="0", name="Entrance")
+    builder.add_node((10, 0), indoor="door", level="0")
+    translated = translate_osm(builder)
+    assert {location.name for location in translated.candidates} == {"4116", "Entrance"}
+    assert [space.kind.value for space in translated.plan.spaces] == ["area"]
+
+
+def test_a_plan_with_rooms_leads_to_no_named_doors() -> None:
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 9, 9), indoor="room", level="0", name="Shop")
+    builder.add_node((9, 5), door="yes", level="0", name="Door A")
+    assert [location.name for location in translate_osm(builder).candidates] == ["Shop"]
+
+
+def test_the_platforms_of_a_station_are_locations() -> None:
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 90, 9), railway="platform", level="-1", ref="7")
+    (platform,) = translate_osm(builder).candidates
+    assert (platform.name, platform.level) == ("7", "m-level--1")

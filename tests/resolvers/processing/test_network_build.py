@@ -77,6 +77,14 @@ def test_the_network_routes_between_all_locations_and_knows_where_they_are(
         assert placement.floor_id == location["floors"][0]["id"]
 
 
+def test_a_faulty_shape_is_in_the_notes_of_the_report_and_an_error_if_strict() -> None:
+    svg = SVG.replace("</svg>", '<path id="flaw" d="M0 0 L" data-tags="indoor=wall"/></svg>')
+    request = REQUEST._replace(files={"tower.svg": svg.encode()})
+    assert "left out, invalid attribute: 1 (flaw)" in build(task(request=request)).report["notes"]
+    with pytest.raises(ParsingError, match=r"line \d+: Path 'flaw': d is no path"):
+        build(task(request=request._replace(strict=True)))
+
+
 def test_the_report_says_what_was_found(built: BuiltNetwork) -> None:
     report = built.report
     assert (report["map"], report["feet_per_unit"]) == ("tower", 1.0)

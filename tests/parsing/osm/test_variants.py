@@ -1,0 +1,119 @@
+import pytest
+
+from parsing.drawing import AreaGeometry, Geometry, LinesGeometry, NoteCollector, PointGeometry
+from parsing.osm.surroundings import GeoFeature
+from parsing.osm.variants import find_category, translate_tags
+
+AREA = AreaGeometry((((0, 0), (1, 0), (1, 1)),))
+LINE = LinesGeometry((((0, 0), (1, 0)),))
+POINT = PointGeometry((0, 0))
+
+
+def translate(tags: dict[str, str], geometry: Geometry = AREA) -> tuple[dict[str, str], list[str]]:
+    """The tags that are new, and the notes."""
+    collector = NoteCollector()
+    feature = translate_tags(GeoFeature("way/1", tags, geometry), collector)
+    new = {key: value for key, value in feature.tags.items() if tags.get(key) != value}
+    return new, [str(note) for note in collector.notes()]
+
+
+def test_a_translation_is_noted() -> None:
+    assert translate({"buildingpart": "room"}) == (
+        {"indoor": "room"},
+        ["buildingpart=room read as indoor=room: 1 (way/1)"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("tags", "new"),
+    [
+        # IndoorOSM
+        ({"buildingpart": "hall", "indoor": "yes"}, {"indoor": "room"}),
+        ({"buildingpart": "corridor"}, {"indoor": "corridor"}),
+        (
+            {
+                "buildingpart": "verticalpassage",
+                "buildingpart:verticalpassage": "stairway",
+                "buildingpart:verticalpassage:floorrange": "-1 to 2",
+            },
+            {"indoor": "room", "highway": "steps", "level": "-1 to 2"},
+        ),
+        (
+            {
+                "buildingpart": "verticalpassage",
+                "buildingpart:verticalpassage:floorrange": "-1 to 2",
+                "level": "1",
+            },
+            {"indoor": "room"},
+        ),
+        # values met in the wild
+        ({"indoor": "Pillar"}, {"indoor": "column"}),
+        ({"indoor": "floor"}, {"indoor": "level"}),
+        ({"indoor": "Room"}, {"indoor": "room"}),
+        ({"indoor": "arch"}, {"indoor": "door", "door": "no", "area": "yes"}),
+        ({"indoor": "steps"}, {"indoor": "area", "highway": "steps"}),
+        ({"indoor": "room", "type": "stairwell"}, {"highway": "steps"}),
+        ({"railway": "platform", "level": "0"}, {"indoor": "area"}),
+        ({"highway": "steps", "level": "0"}, {"indoor": "area"}),
+        # GeoJSON of other tools
+        ({"category": "walkway"}, {"indoor": "corridor"}),
+        ({"category": "null", "feature_type": "unit"}, {"indoor": "room"}),
+        ({"category": "meeting_room"}, {"indoor": "room"}),
+        ({"level": "1", "name": "Kitchen"}, {"indoor": "room"}),
+        ({"level": "1", "room": "office"}, {"indoor": "room"}),
+        ({"level": "1", "room": "restaurant", "amenity": "restaurant"}, {"indoor": "room"}),
+        ({"type": "building_outline"}, {"indoor": "level"}),
+        ({"level": "1", "name": "Outer Wall"}, {"indoor": "wall", "area": "yes"}),
+    ],
+)
+def test_other_tags_mean_simple_indoor_tagging(tags: dict[str, str], new: dict[str, str]) -> None:
+    assert translate(tags)[0] == new
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        {"indoor": "room", "level": "1", "name": "Hall"},
+        {"indoor": "room", "type": "office"},
+        {"indoor": "room", "type": "stairwell", "room": "storage"},
+        {"building": "yes", "level": "1", "name": "Kiosk"},
+        {"building:part": "yes", "level": "1", "name": "Tower"},
+        {"leisure": "pitch", "level": "1", "name": "Roof garden"},
+        {"level": "1"},
+        {"name": "Kitchen"},
+        {"room": "no", "level": "1"},
+        {"highway": "steps"},  # outdoors
+        {"railway": "platform"},
+        {"indoor": "room", "highway": "steps", "level": "1"},
+        {"category": "mystery"},
+    ],
+)
+def test_other_features_keep_their_tags(tags: dict[str, str]) -> None:
+    assert translate(tags) == ({}, [])
+
+
+def test_only_areas_are_rooms() -> None:
+    assert translate({"level": "1", "name": "Kitchen"}, POINT) == ({}, [])
+    assert translate({"buildingpart": "room"}, LINE) == ({}, [])
+    assert translate({"category": "entrance"}, POINT)[0] == {"entrance": "yes"}
+
+
+def test_a_passage_of_an_area_graph_is_a_door() -> None:
+    assert translate({"osmAG:type": "passage", "level": "1"}, LINE)[0] == {"door": "yes"}
+
+
+@pytest.mark.parametrize(
+    ("category", "is_area", "tags"),
+    [
+        ("rooms", True, {"indoor": "room"}),
+        ("doors", False, {"door": "yes"}),
+        ("stairs", True, {"indoor": "room", "highway": "steps"}),
+        ("", True, None),
+        ("doors", True, {"indoor": "door", "door": "yes", "area": "yes"}),
+        ("rooms", False, None),
+    ],
+)
+def test_a_category_may_be_a_plural(
+    category: str, is_area: bool, tags: dict[str, str] | None
+) -> None:
+    assert find_category(category, is_area) == tags
