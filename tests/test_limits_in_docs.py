@@ -163,11 +163,14 @@ DOCUMENTED = {
     "resolvers/routes:MAX_NEAREST": [
         ("rest.md", "## Distances", "as `limit` says, {:,} at most"),
     ],
-    "routing/network/network:MAX_HUBS": [
-        ("routing.md", "## From graph to distances", "A level with more than {:,} hubs"),
+    "routing/network/coarsening:MAX_COARSE_CORNERS": [
+        ("routing.md", "## From space to graph", "It is simplified to {:,} at most"),
     ],
-    "routing/network/regions:MAX_CORNERS": [
-        ("routing.md", "## From space to graph", "A level with more than {:,} such corners"),
+    "routing/network/coarsening:MAX_EXACT_CORNERS": [
+        ("routing.md", "## From space to graph", "A level with more than {:,} corners"),
+    ],
+    "routing/verification:MAX_TESTED_LINES": [
+        ("routing.md", "## Before a map is published", "up to {:,} lines of sight"),
     ],
     "routing/search/distance_table:MAX_TABLE_LOCATIONS": [
         ("routing.md", "## From graph to distances", "up to {:,} locations, by id"),
@@ -261,14 +264,17 @@ INTERNAL = {
     "resolvers/request/context:MAX_KEYS_PER_COMMAND",
     "resolvers/request/errors:MAX_QUOTED_CHARACTERS",
     "rest/parameters:MAX_DIGITS",
-    "routing/network/door_filter:MAX_BLOCK_PAIRS",
-    "routing/network/door_filter:MAX_DOORS_PER_PIECE",
-    "routing/network/visibility:MAX_BLOCK_PAIRS",
+    "routing/network/levels:MAX_SIGHT_AREAS",
+    "routing/network/views:MAX_BLOCK_ORIGINS",
+    "routing/network/walk_graph:MAX_BLOCK_ROWS",
     "routing/picture:MAX_UNSCALED_FEET",
     "routing/search/matrix:MAX_BLOCK_CELLS",
+    "routing/search/walks:MAX_TESTED_PAIRS",
     "routing/space/doors:MAX_EXTENSION_FEET",
     "routing/space/doors:MAX_FOUND_EXTENSION_FEET",
     "routing/space/floor:MAX_GUESSED_CORRIDOR_HALF_WIDTH_FEET",
+    "routing/verification:MAX_ERROR_FEET",
+    "routing/verification:MAX_RELATIVE_ERROR",
     "schema/compiler/coercion:MAX_EXACT_INTEGER",
     "storage/administration/audit:MAX_RECORD_BYTES",
     "schema/compiler/compiled_query:MAX_CONDITIONS",
