@@ -1,0 +1,55 @@
+"""Plans that others have published are routable as they are, and every distance on them is exact.
+
+The files are not in this repository; `python -m tests.real_plans --fetch` downloads them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import shapely
+
+from bench.geodesic import geodesic_feet
+from parsing.plans import read_plan
+from resolvers.plans.translation import translate_plan
+from routing.costing import TravelMode
+from routing.network.network import Network
+from routing.processing import process_plan
+from routing.search.walks import measure_walks, place_stops
+from tests.real_plans.catalog import DIRECTORY, RealPlan, list_plans
+
+MAX_ORACLE_CORNERS = 350
+"""On levels with more, the oracle would take minutes."""
+ERROR_FEET = 1e-6
+
+
+def test_there_are_twenty_of_them_and_each_has_a_licence() -> None:
+    plans = list_plans()
+    assert len({plan.name for plan in plans}) == len(plans) >= 20
+    assert all(plan.licence and len(plan.commit) == 40 for plan in plans)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plan", list_plans(), ids=lambda plan: plan.name)
+def test_a_plan_is_routable_as_it_is_and_exact(plan: RealPlan) -> None:
+    files = plan.read()
+    if files is None:
+        pytest.skip(f"{DIRECTORY / plan.name} is absent")
+    processed = process_plan(translate_plan(read_plan(files), plan.name).plan)
+    assert TravelMode.FOOT in processed.report.modes
+    check_walks(processed.networks[TravelMode.FOOT])
+
+
+def check_walks(network: Network) -> None:
+    """Walks between locations are those of an oracle, where a level has few enough corners."""
+    levels, stops = network.levels, network.locations
+    for level in network.level_numbers.tolist():
+        area = levels.walkable_area(level)
+        own = np.flatnonzero((stops.levels == level) & stops.are_attached)
+        if shapely.get_num_coordinates(area) > MAX_ORACLE_CORNERS or len(own) < 2:
+            continue
+        placed = place_stops(levels, stops.take(own))
+        walks = measure_walks(levels, placed, placed)
+        walks -= placed.offset_feet[:, None] + placed.offset_feet
+        exact = geodesic_feet(area, [(x, y) for x, y in placed.xy.tolist()])
+        np.testing.assert_allclose(walks, exact, rtol=1e-9, atol=ERROR_FEET)
