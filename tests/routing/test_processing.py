@@ -63,17 +63,17 @@ def test_the_plan_is_the_repaired_one() -> None:
     assert space.polygon.is_valid and space.polygon.area == pytest.approx(200)
 
 
-def test_issues_are_in_the_order_of_the_steps_that_find_them() -> None:
+def test_what_costs_locations_comes_first_then_the_steps_in_their_order() -> None:
     bow_tie = Space("bow", "0", Polygon([(0, 0), (20, 20), (20, 0), (0, 20)]))
     rooms = bow_tie, Space("room", "0", box(28, 0, 48, 20))
     doors = (Door("lost", "0", Point(99, 99)),)
     far = PlanLocation("far", "0", 99, 99)
     report = process_plan(Plan((Level("0", 0),), rooms, (), doors, (), (far,))).report
     assert [problem.kind for problem in report.problems] == [
+        IssueKind.LOCATION_OFF_FLOOR,
         IssueKind.SELF_CROSSING,
         IssueKind.OUTLINE_GUESSED,
         IssueKind.DOOR_JOINS_NOTHING,
-        IssueKind.UNROUTABLE_LOCATION,
     ]
 
 
