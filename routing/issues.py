@@ -68,8 +68,8 @@ CAUSES = {
         " building; or make a map of each building",
     ),
     IssueKind.FLOOR_CUT_OFF: Cause(
-        "A part of the floor is joined with the rest by no door",
-        "{} parts of the floor are joined with the rest by no door",
+        "No door joins a part of the floor with the rest",
+        "No door joins {} parts of the floor with the rest",
         "draw a door (door=yes) or an opening (door=no) in the wall at the point given; if there"
         " is no wall, draw the floor in between (indoor=corridor or area)",
     ),
