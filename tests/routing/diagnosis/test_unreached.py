@@ -1,0 +1,96 @@
+"""Each location that nobody reaches on foot is traced to one problem, which counts it."""
+
+from dataclasses import replace
+
+import pytest
+from shapely import LineString, box
+
+from routing.plan import Barrier, Level, Plan, PlanLocation, Space, SpaceKind
+from routing.processing import process_plan
+from tests.routing.ascii_plans import draw_plan
+from tests.routing.diagnosis.reports import groups_drawn, groups_of, messages
+
+
+def test_a_room_without_a_door_is_one_problem_with_its_locations() -> None:
+    groups = groups_drawn(
+        """
+        #########
+        #A#B.C#D#
+        #+#####+#
+        #,,,,,,,#
+        #########
+        """
+    )
+    assert [*groups] == ["room-without-door"]
+    group = groups["room-without-door"]
+    assert group.statement == "A room has no door: 2 of 4 locations cannot be reached"
+    assert messages(group) == ["room 'B' has no door"]
+
+
+def test_floor_that_is_cut_off_says_what_is_on_it_and_where_the_rest_is_nearest() -> None:
+    groups = groups_drawn("A,B,C#,,D+E.")
+    assert [*groups] == ["floor-cut-off"]
+    [problem] = groups["floor-cut-off"].problems
+    assert problem.locations == 2
+    assert problem.message == (
+        "no door joins a part of level 0 of 79 ft² with room 'E' with the rest;"
+        " here, the rest is 4.0 ft away"
+    )
+    assert problem.at == pytest.approx((22, 2), abs=2)  # in the wall between C and D
+
+
+def test_rooms_that_only_a_wall_parts_from_the_rest_say_so() -> None:
+    hall = Space("hall", "0", box(0, 0, 40, 10), SpaceKind.CORRIDOR)
+    ends = PlanLocation("a", "0", 5, 5), PlanLocation("b", "0", 9, 5), PlanLocation("c", "0", 35, 5)
+    wall = Barrier("0", LineString([(20, -5), (20, 15)]))
+    plan = Plan((Level("0", 0),), (hall,), (wall,), locations=ends)
+    [problem] = groups_of(plan)["floor-cut-off"].problems
+    assert problem.message.endswith("here, the rest is right behind the wall")
+    assert problem.at is not None and problem.at[0] == pytest.approx(20, abs=0.1)
+
+
+def test_locations_on_a_level_without_floor_are_part_of_that() -> None:
+    plan = draw_plan("A,B,e", "C,,,e")
+    on_0 = tuple(space for space in plan.spaces if space.level_id == "0")
+    groups = groups_of(replace(plan, spaces=on_0))
+    assert [*groups] == ["empty-level"]
+    [problem] = groups["empty-level"].problems
+    assert problem.locations == 1
+    assert problem.message == (
+        "level 1 has no room, corridor or area to walk on (stairs and lifts to it: 1)"
+    )
+
+
+def test_a_location_beside_the_floor_says_how_far() -> None:
+    plan = draw_plan("A,B")
+    lost = replace(plan.locations[0], id="lost", x=-50.0, name="Bench")
+    groups = groups_of(replace(plan, locations=(*plan.locations, lost)))
+    [problem] = groups["location-off-floor"].problems
+    assert problem.message == (
+        "location 'Bench' lies 50.0 ft from the nearest floor; at most 6 ft are bridged"
+    )
+    assert (problem.part, problem.at) == ("lost", (-50.0, 2.0))
+
+
+def test_each_location_that_is_cut_off_has_the_problem_that_is_the_reason() -> None:
+    plan = draw_plan("A,B,+.C#.D#E,F", "G,,")
+    lost = PlanLocation("lost", "0", -50, 2)
+    report = process_plan(replace(plan, locations=(*plan.locations, lost))).report
+    causes = {cut.location_id: cut.cause.value for cut in report.reachability[0].cut_off}
+    assert causes == {
+        "D": "room-without-door",
+        "E": "floor-cut-off",
+        "F": "floor-cut-off",
+        "G": "levels-not-joined",
+        "lost": "location-off-floor",
+    }
+    assert sum(group.locations for group in report.groups) == len(causes)
+
+
+def test_a_room_that_walls_divide_is_not_said_to_have_no_door() -> None:
+    plan = draw_plan("A,,+..B..C")
+    wall = Barrier("0", LineString([(28, -5), (28, 9)]))
+    groups = groups_of(replace(plan, barriers=(wall,)))
+    assert [*groups] == ["floor-cut-off"]
+    [problem] = groups["floor-cut-off"].problems
+    assert problem.part == "room B"
