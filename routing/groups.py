@@ -13,7 +13,7 @@ from routing.issues import CAUSES, IssueKind, PlanIssue
 
 MAX_LISTED_PROBLEMS = 100
 """Problems of a group that are listed; the group's count has the others too."""
-MAX_TEXT_CHARS = 500
+MAX_TEXT_CHARS = 300
 """Longer messages and ids are cut: a plan may have names of any length."""
 REACHED_BY = {TravelMode.FOOT: "", TravelMode.WHEELCHAIR: " by wheelchair"}
 

@@ -17,6 +17,7 @@ from routing.plan import (
     SpaceKind,
 )
 from routing.processing import process_plan
+from tests.doc_pages import page, section
 from tests.routing.ascii_plans import draw_plan
 
 GROUND = Level("0", 0)
@@ -126,6 +127,11 @@ def test_every_kind_has_a_sentence_for_one_and_for_many_and_a_remedy(kind: Issue
     assert cause.state(1)[0].isupper()
     assert kind is IssueKind.IMPLAUSIBLE_SCALE or "12" in cause.state(12)
     assert cause.remedy[0].islower() and not cause.remedy.endswith(".")
+
+
+def test_the_docs_have_every_kind() -> None:
+    table = section(page("floor-plans.md"), "## The report")
+    assert [kind.value for kind in IssueKind if f"`{kind.value}`" not in table] == []
 
 
 def test_a_plan_without_faults_has_no_problem() -> None:
