@@ -140,7 +140,7 @@ def lay_out(
         *points,
     ]
     if all(shape.is_empty for shape in shapes):
-        shapes = [Point(problem.at) for own in found for problem in own.problems if problem.at]
+        shapes += [Point(problem.at) for own in found for problem in own.problems if problem.at]
     # The bounds of nothing are NaN.
     bounds = np.nan_to_num(shapely.total_bounds(shapes))
     west, north, east, south = bounds.tolist()

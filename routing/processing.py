@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from routing.costing import Costing, TravelMode
+from routing.issues import PlanIssue
 from routing.network.components import ComponentLabels, find_components
 from routing.network.network import Network, build_network
 from routing.plan import Plan
@@ -44,10 +45,13 @@ def process_plan(
     plan: Plan,
     costing: Costing | None = None,
     *,
+    reading_issues: Sequence[PlanIssue] = (),
     max_table_locations: int = MAX_TABLE_LOCATIONS,
     progress: ProcessingProgress = ignore_progress,
 ) -> ProcessedPlan:
     """Make a plan routable. Raises PlanError if the plan contradicts itself.
+
+    `reading_issues` are problems that were found when the plan was read, for the report.
 
     >>> from shapely import box
     >>> from routing.plan import Level, PlanLocation, Space, SpaceKind
@@ -73,7 +77,7 @@ def process_plan(
     if len(repaired.locations) <= max_table_locations:
         tables = {mode: build_distance_table(network) for mode, network in networks.items()}
     components = {mode: find_components(network) for mode, network in networks.items()}
-    issues = [*repair_issues, *floor_issues]
+    issues = [*reading_issues, *repair_issues, *floor_issues]
     report = build_report(repaired, walkable, networks, components, issues)
     progress(1.0, "done")
     return ProcessedPlan(repaired, tuple(walkable), networks, tables, components, report)

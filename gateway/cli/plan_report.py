@@ -8,6 +8,7 @@ from rich.table import Table
 
 SHOWN_PROBLEMS = 3
 """Problems of a group that are printed without `--verbose`."""
+SHOWN_LEVELS = 8
 
 
 def print_report(report: dict[str, Any], *, verbose: bool = False) -> None:
@@ -66,9 +67,11 @@ def _print_groups(console: Console, report: dict[str, Any], *, verbose: bool) ->
         had_cost = bool(group["locations"])
         console.print(f"\n{group['number']}. {group['statement']}")
         console.print(f"   Remedy: {group['remedy']}.")
+        if len(group["levels"]) > 1:
+            console.print(f"   Levels: {_list_levels(group['levels'], names)}")
         shown = group["problems"] if verbose else group["problems"][:SHOWN_PROBLEMS]
         for problem in shown:
-            console.print(f"   - {_describe(problem, names)}")
+            console.print(f"   - {_describe(problem, group, names)}")
         more = group["count"] - len(shown)
         if more:
             option = "" if verbose else "; --verbose lists them"
@@ -77,8 +80,17 @@ def _print_groups(console: Console, report: dict[str, Any], *, verbose: bool) ->
         console.print()
 
 
-def _describe(problem: dict[str, Any], names: dict[str, str]) -> str:
-    """Return a problem and its place, with the part's id where the message has its name."""
+def _list_levels(level_ids: list[str], names: dict[str, str]) -> str:
+    labels = [names.get(level_id) or level_id for level_id in level_ids]
+    more = len(labels) - SHOWN_LEVELS
+    return ", ".join(labels[:SHOWN_LEVELS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _describe(problem: dict[str, Any], group: dict[str, Any], names: dict[str, str]) -> str:
+    """Return a problem and its place, with the part's id where the message has its name.
+
+    Leave out a message that the group's statement begins with.
+    """
     level_id = problem["level_id"]
     place = [f"level {names.get(level_id) or level_id}"] if level_id is not None else []
     if problem["x"] is not None:
@@ -88,4 +100,6 @@ def _describe(problem: dict[str, Any], names: dict[str, str]) -> str:
     part = problem["part"]
     if part not in problem["message"] and part != level_id:
         place.append(part)
+    if group["statement"].startswith(problem["message"]):
+        return "; ".join(place)
     return f"{problem['message']} ({'; '.join(place)})"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from shapely import STRtree
 
-from routing.diagnosis.names import PlanNames
+from routing.diagnosis.names import PlanNames, join_names
 from routing.issues import IssueKind, PlanIssue, point_in
 from routing.plan import Door, Plan, Space
 from routing.space.doors import MAX_EXTENSION_FEET, DoorOrigin
@@ -125,16 +125,23 @@ def explain_misfit(
 ) -> PlanIssue:
     """Return the problem of a door in no wall; one to the outside has a kind of its own."""
     label = f"door {door.id!r}"
-    issue = replace(issue, message=f"{label} {issue.message}")
     if issue.kind is not IssueKind.DOOR_JOINS_NOTHING or door.geometry.is_empty:
-        return issue
-    pieces = level.floor.pieces_within(door.geometry, OUTSIDE_FEET)
-    if len(pieces) != 1:
-        return issue
-    room = level.floor.pieces[pieces[0]].room_id
-    space = "a corridor or area" if room is None else f"room {names.feature(room)}"
-    message = f"{label} leads out of {space}; no other floor is drawn within {OUTSIDE_FEET:g} ft"
-    return replace(issue, kind=IssueKind.DOOR_TO_OUTSIDE, message=message)
+        return replace(issue, message=f"{label} {issue.message}")
+    pieces = [
+        level.floor.pieces[index]
+        for index in level.floor.pieces_within(door.geometry, OUTSIDE_FEET)
+    ]
+    rooms = [piece.room_id for piece in pieces]
+    spaces = ["open floor" if room is None else f"room {names.feature(room)}" for room in rooms]
+    if not pieces:
+        message = f"{label} stands where no floor is drawn within {OUTSIDE_FEET:g} ft"
+        return replace(issue, message=message)
+    if len(pieces) == 1:
+        message = f"{label} leads out of {spaces[0]} to where no floor is drawn"
+        return replace(issue, kind=IssueKind.DOOR_TO_OUTSIDE, message=message)
+    gaps = [f"{piece.polygon.distance(door.geometry):.1f} ft" for piece in pieces]
+    beside = [f"{space} ({gap} away)" for space, gap in zip(spaces, gaps, strict=True)]
+    return replace(issue, message=f"{label} fits into no wall between {join_names(beside)}")
 
 
 def find_locked_levels(

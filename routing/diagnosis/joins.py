@@ -41,7 +41,7 @@ def describe_stranded(
     ]
     crossing = [each for each in drawn if each.entrances.keys() - own_ids]
     single = [each for each in drawn if len(each.entrances) == 1]
-    message = state_missing_join(plan, [own_ids], survey.mode, names)
+    message = state_missing_join(plan, survey, [own_ids], names)
     kind = KINDS[survey.mode]
     feet = measure_distance(survey, survey.stranded[home])
     if survey.mode is TravelMode.FOOT and feet > MIN_STREET_FEET:
@@ -53,7 +53,7 @@ def describe_stranded(
     elif single:
         verb = "serve" if len(single) > 1 else "serves"
         message += f": {join_names([label(each, names) for each in single])} {verb} no other"
-    near = find_nearest_levels(plan, own_ids)[0]
+    near = find_nearest_levels(plan, survey, own_ids)[0]
     for connector in loose:
         level_id = next(level_id for level_id in connector.entrances if level_id in own_ids)
         at = point_in(connector.entrances[level_id])
@@ -89,26 +89,33 @@ def list_connectors(plan: Plan, mode: TravelMode) -> list[Connector]:
 
 
 def state_missing_join(
-    plan: Plan, groups: Sequence[Collection[str]], mode: TravelMode, names: PlanNames
+    plan: Plan, survey: Survey, groups: Sequence[Collection[str]], names: PlanNames
 ) -> str:
     """Return the sentence that nothing joins groups of levels with the rest."""
     own_ids = set[str]().union(*groups)
     others = {level.id for level in plan.levels} - own_ids
     is_drawn = any(
         others & connector.entrances.keys() and own_ids & connector.entrances.keys()
-        for connector in list_connectors(plan, mode)
+        for connector in list_connectors(plan, survey.mode)
     )
     rest = "the rest"
     if len(groups) == 1 and others:
-        rest = names.level(find_nearest_levels(plan, own_ids)[1].id)
+        rest = names.level(find_nearest_levels(plan, survey, own_ids)[1].id)
     usable = "that can be used " if is_drawn else ""
-    return f"No {MEANS[mode]} {usable}joins {names.level_list(own_ids)} with {rest}"
+    return f"No {MEANS[survey.mode]} {usable}joins {names.level_list(own_ids)} with {rest}"
 
 
-def find_nearest_levels(plan: Plan, own_ids: Collection[str]) -> tuple[Level, Level]:
-    """Return the level of a group, and the one outside it, that are nearest in height."""
+def find_nearest_levels(
+    plan: Plan, survey: Survey, own_ids: Collection[str]
+) -> tuple[Level, Level]:
+    """Return the level of a group, and one with floor outside it, that are nearest in height."""
     own = [level for level in plan.levels if level.id in own_ids]
-    others = [level for level in plan.levels if level.id not in own_ids] or own
+    with_floor = [
+        level
+        for level, here in zip(plan.levels, survey.levels, strict=True)
+        if here.built.floor.pieces and level.id not in own_ids
+    ]
+    others = with_floor or own
     pairs = [(one, other) for one in own for other in others]
     rises = {pair: abs(pair[0].ordinal - pair[1].ordinal) for pair in pairs}
     # Levels of one height are in buildings beside each other.

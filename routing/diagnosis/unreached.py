@@ -133,7 +133,7 @@ def add_stranded(
         if issue.kind is IssueKind.LEVELS_NOT_JOINED:
             groups.append({plan.levels[index].id for index in indexes})
     if groups:
-        statement = state_missing_join(plan, groups, survey.mode, names)
+        statement = state_missing_join(plan, survey, groups, names)
         found.statements[IssueKind.LEVELS_NOT_JOINED] = statement
 
 

@@ -66,7 +66,7 @@ def diagnose_wheelchairs(
             found.add(describe_steps(survey, component, cost, names), component)
     if found_on and len(stranded) == sum(i.kind is IssueKind.NOT_STEP_FREE for i in found.issues):
         groups = [{plan.levels[index].id for index in levels} for levels in stranded.values()]
-        statement = state_missing_join(plan, groups, survey.mode, names)
+        statement = state_missing_join(plan, survey, groups, names)
         found.statements[IssueKind.NOT_STEP_FREE] = statement
     return found
 

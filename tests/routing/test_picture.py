@@ -82,6 +82,12 @@ def test_a_level_without_anything_has_a_picture() -> None:
     assert draw_level(process_drawing("A.", "##"), "1").startswith("<svg")
 
 
+def test_a_plan_without_anything_is_drawn_with_its_problem_in_the_legend() -> None:
+    picture = draw_level(process_plan(Plan((Level("0", 0),))), "0")
+    assert "A level has no walkable floor" in picture
+    assert marked(picture) == []
+
+
 def test_an_unknown_level_is_refused() -> None:
     with pytest.raises(KeyError):
         draw_level(PROCESSED, "9")

@@ -10,7 +10,7 @@ from shapely import LineString, Point, Polygon, box
 
 from routing.costing import Costing, TravelMode
 from routing.errors import PlanError
-from routing.issues import IssueKind
+from routing.issues import IssueKind, PlanIssue
 from routing.plan import Door, Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import process_plan
 from routing.search.router import Position
@@ -75,6 +75,14 @@ def test_what_costs_locations_comes_first_then_the_steps_in_their_order() -> Non
         IssueKind.OUTLINE_GUESSED,
         IssueKind.DOOR_JOINS_NOTHING,
     ]
+
+
+def test_problems_of_reading_the_file_are_in_the_report() -> None:
+    left_out = PlanIssue(IssueKind.ELEMENT_LEFT_OUT, "way/1", "way/1 has no node", "0", (3.0, 4.0))
+    groups = process_plan(TOWER, reading_issues=[left_out]).report.groups
+    [group] = [group for group in groups if group.cause is IssueKind.ELEMENT_LEFT_OUT]
+    assert group.statement == "An element of the file was left out"
+    assert group.problems == (left_out,)
 
 
 def test_a_plan_that_contradicts_itself_is_refused_before_the_first_step_ends() -> None:

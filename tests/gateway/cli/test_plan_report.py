@@ -46,6 +46,21 @@ def test_the_costliest_cause_comes_first_with_its_remedy_and_where_it_is(
     assert second in lines
 
 
+def test_a_problem_that_is_the_whole_group_is_not_said_twice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = printed(capsys)
+    start = next(n for n, line in enumerate(lines) if line.startswith("2. No stairs"))
+    assert lines[start + 2] == "   - level 1; 22.0, 6.0 ft"
+
+
+def test_a_cause_that_is_met_on_several_levels_names_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_report(report_on("A,,", "B,,", "C,,"))
+    assert "   Levels: 1, 2" in capsys.readouterr().out.splitlines()
+
+
 def test_only_the_first_parts_are_shown_unless_all_are_asked_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,10 +83,13 @@ def test_names_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None
     counts = ("doors_as_drawn", "doors_repaired", "doors_inferred", "rooms", "locations")
     level = dict.fromkeys(counts, 1) | {"level_id": "1", "walkable_square_feet": 1200.0}
     problem = {"part": "p", "level_id": "1", "x": None, "y": None}
-    group = {"number": 1, "locations": 1, "count": 3, "remedy": "mend it", "statement": names[0]}
+    group = {"number": 1, "locations": 1, "count": 3, "remedy": "mend it", "levels": ["1"]}
     report = {
         "levels": [level | {"name": name} for name in names],
-        "groups": [group | {"problems": [problem | {"message": name} for name in names]}],
+        "groups": [
+            group
+            | {"statement": "wrong", "problems": [problem | {"message": name} for name in names]}
+        ],
         "notes": [*names],
         "reachability": [],
         "published": False,
@@ -79,4 +97,4 @@ def test_names_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None
     }
     print_report(report)
     output = capsys.readouterr().out
-    assert [output.count(name) for name in names] == [5, 3, 6]  # problems are on the last level
+    assert [output.count(name) for name in names] == [4, 3, 6]  # problems are on the last level

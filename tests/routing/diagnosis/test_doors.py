@@ -55,7 +55,16 @@ def test_a_door_far_from_any_room_without_door_is_a_problem_of_its_own() -> None
 def test_a_door_with_floor_on_one_side_only_leads_outside() -> None:
     groups = groups_drawn("+,A,B")
     assert messages(groups["door-to-outside"]) == [
-        "door '0:0,0' leads out of a corridor or area; no other floor is drawn within 6 ft"
+        "door '0:0,0' leads out of open floor to where no floor is drawn"
+    ]
+
+
+def test_a_door_that_fits_into_no_wall_says_what_is_beside_it() -> None:
+    yard = Space("yard", "0", box(0, 0, 60, 39), SpaceKind.AREA)
+    door = Door("d", "0", Point(30, 41))
+    groups = groups_of(Plan((Level("0", 0),), (HALL, yard), (), (door,)))
+    assert messages(groups["door-joins-no-two-spaces"]) == [
+        "door 'd' fits into no wall between open floor (2.0 ft away) and open floor (3.0 ft away)"
     ]
 
 
