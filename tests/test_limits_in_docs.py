@@ -238,6 +238,7 @@ INTERNAL = {
     "gateway/cli/commands/keys:MAX_COMPARED_ASSETS",
     "parsing/drawing:MAX_EXAMPLES",
     "resolvers/request/context:MAX_REPORTS_PER_COMMAND",
+    "routing/diagnosis/joins:MAX_DETAILED_GROUPS",
     "routing/diagnosis/joins:MAX_EXPLAINED_CONNECTORS",
     "routing/diagnosis/names:MAX_LISTED_NAMES",
     "routing/diagnosis/names:MAX_NAME_CHARS",

@@ -20,20 +20,34 @@ KINDS = {
     TravelMode.FOOT: IssueKind.LEVELS_NOT_JOINED,
     TravelMode.WHEELCHAIR: IssueKind.NOT_STEP_FREE,
 }
+MAX_DETAILED_GROUPS = 200
+"""Groups of levels, those with the most locations first, that are described in detail."""
 MAX_EXPLAINED_CONNECTORS = 3
 MIN_STREET_FEET = 20.0
 """Levels that are this far from the rest, seen from above, are another building."""
 
 
 def describe_stranded(
-    plan: Plan, network: Network, survey: Survey, home: int, locations: int, names: PlanNames
+    plan: Plan,
+    network: Network,
+    survey: Survey,
+    home: int,
+    locations: int,
+    names: PlanNames,
+    *,
+    is_detailed: bool,
 ) -> tuple[PlanIssue, list[Connector]]:
     """Return the problem of the levels that a component is the home of.
 
-    With it come the connectors there that should join them, and do not.
+    With it come the connectors there that should join them, and do not. `is_detailed` says whether
+    to look for these.
     """
     own = [plan.levels[index] for index in survey.stranded[home]]
     own_ids = {level.id for level in own}
+    if not is_detailed:
+        message = f"No {MEANS[survey.mode]} joins {names.level(own[0].id)} with the rest"
+        issue = PlanIssue(KINDS[survey.mode], own[0].id, message, own[0].id, None, locations)
+        return issue, []
     drawn = [
         connector
         for connector in list_connectors(plan, survey.mode)
@@ -68,15 +82,8 @@ def describe_stranded(
 def measure_distance(survey: Survey, indexes: Collection[int]) -> float:
     """Return how far the floor of levels is from that of the others, seen from above."""
     hulls = [
-        shapely.convex_hull(
-            shapely.GeometryCollection(
-                [
-                    shape
-                    for index, level in enumerate(survey.levels)
-                    if (index in indexes) is is_own
-                    for shape in level.built.floor.polygons
-                ]
-            )
+        shapely.GeometryCollection(
+            [level.hull for i, level in enumerate(survey.levels) if (i in indexes) is is_own]
         )
         for is_own in (True, False)
     ]

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import shapely
 from shapely import Polygon, STRtree
+from shapely.geometry.base import BaseGeometry
 
 from routing.arrays import IntArray
 from routing.costing import TravelMode
@@ -45,6 +46,11 @@ class LevelSurvey:
         for index, component in enumerate(self.piece_components.tolist()):
             pieces.setdefault(component, []).append(index)
         return pieces
+
+    @cached_property
+    def hull(self) -> BaseGeometry:
+        """The convex hull of all floor here."""
+        return shapely.convex_hull(shapely.MultiPolygon(self.built.floor.polygons))
 
     @cached_property
     def home_tree(self) -> STRtree:

@@ -7,22 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import shapely
 from shapely import Point
 
-from routing.diagnosis.joins import describe_stranded, state_missing_join
-from routing.diagnosis.names import PlanNames, join_names
-from routing.diagnosis.survey import NONE, LevelSurvey, Survey
+from routing.diagnosis.cut_off import describe_cut_off, group_misfits, measure_cut_off
+from routing.diagnosis.joins import (
+    MAX_DETAILED_GROUPS,
+    describe_stranded,
+    state_missing_join,
+)
+from routing.diagnosis.names import PlanNames
+from routing.diagnosis.survey import NONE, Survey
 from routing.issues import IssueKind, PlanIssue
 from routing.network.components import ComponentLabels
 from routing.network.network import Network
 from routing.plan import Plan
 
 MAX_MEASURED_PARTS = 200
-"""Parts of the floor, those with the most locations, whose gap to the rest is measured."""
+"""Parts of the floor, those with the most locations first, whose gap to the rest is measured, and
+locations whose distance to the floor is."""
 ENCLOSED = (IssueKind.ROOM_ENCLOSED, IssueKind.DOORS_LOCKED)
-MIN_GAP_FEET = 0.15
-"""A narrower gap is the wall that processing puts around each room."""
 
 
 @dataclass
@@ -83,9 +86,15 @@ def diagnose_unreached(
         for component in survey.apart
         if component in survey.levels_of and component not in found.of_components
     ]
+    misfits = group_misfits(found.issues)
+    meant: set[int] = set()
     for rank, component in enumerate(apart):
-        issue = describe_cut_off(survey, component, rank < MAX_MEASURED_PARTS, names)
+        issue = describe_cut_off(survey, component, names)
+        if rank < MAX_MEASURED_PARTS:
+            issue, doors = measure_cut_off(survey, component, issue, misfits)
+            meant |= set(map(id, doors))
         found.add(issue, component)
+    found.issues[:] = [issue for issue in found.issues if id(issue) not in meant]
     add_off_floor(found, plan, network, off_floor, names)
     return found
 
@@ -124,9 +133,12 @@ def add_stranded(
     if survey.main == NONE:
         return
     groups: list[set[str]] = []
-    for home, indexes in survey.stranded.items():
-        cost = survey.count_on(indexes)
-        issue, loose = describe_stranded(plan, network, survey, home, cost, names)
+    costs = {home: survey.count_on(indexes) for home, indexes in survey.stranded.items()}
+    for rank, home in enumerate(sorted(costs, key=lambda home: -costs[home])):
+        indexes, is_detailed = survey.stranded[home], rank < MAX_DETAILED_GROUPS
+        issue, loose = describe_stranded(
+            plan, network, survey, home, costs[home], names, is_detailed=is_detailed
+        )
         found.issues.append(issue)
         found.of_components.setdefault(home, issue)
         found.explained_connectors |= {connector.id for connector in loose}
@@ -137,65 +149,21 @@ def add_stranded(
         found.statements[IssueKind.LEVELS_NOT_JOINED] = statement
 
 
-def describe_cut_off(
-    survey: Survey, component: int, is_measured: bool, names: PlanNames
-) -> PlanIssue:
-    """Return the problem of a part of the floor that nothing joins with its level's home."""
-    indexes = survey.levels_of[component]
-    away = [index for index in indexes if survey.levels[index].home != component] or indexes
-    level = max(away, key=lambda index: survey.levels[index].home == survey.main)
-    here = survey.levels[level]
-    largest = max(here.pieces_of[component], key=lambda i: here.built.floor.pieces[i].polygon.area)
-    part = here.built.floor.pieces[largest].room_id or here.id
-    count = survey.locations_of[component]
-    message = f"no door joins {describe_floor(here, component, names)} with the rest"
-    at = here.built.floor.pieces[largest].polygon.representative_point()
-    if is_measured:
-        middle, feet = find_gap(here, component)
-        gap = f"{feet:.1f} ft away" if feet > MIN_GAP_FEET else "right behind the wall"
-        at, message = middle, f"{message}; here, the rest is {gap}"
-    return PlanIssue(IssueKind.FLOOR_CUT_OFF, part, message, here.id, (at.x, at.y), count)
-
-
-def describe_floor(level: LevelSurvey, component: int, names: PlanNames) -> str:
-    """Return what a component consists of on a level: a room, or several and open floor."""
-    rooms = level.rooms_of(component)
-    labels = sorted(names.feature(room) for room in rooms if room is not None)
-    if len(rooms) == len(labels) == 1:
-        return f"room {labels[0]}"
-    area = sum(polygon.area for polygon in level.polygons_of(component))
-    part = f"a part of {names.level(level.id)} of {area:,.0f} ft²"
-    if labels:
-        part += f" with {'rooms' if len(labels) > 1 else 'room'} {join_names(labels)}"
-    return part
-
-
-def find_gap(level: LevelSurvey, component: int) -> tuple[Point, float]:
-    """Return the middle and the length of the shortest line from a component to the home."""
-    own = np.array(level.polygons_of(component), dtype=object)
-    pairs, feet = level.home_tree.query_nearest(own, return_distance=True, all_matches=False)
-    shortest = int(np.argmin(feet))
-    nearest = level.home_tree.geometries[pairs[1, shortest]]
-    line = shapely.shortest_line(own[pairs[0, shortest]], nearest)
-    return line.interpolate(0.5, normalized=True), float(feet[shortest])
-
-
 def add_off_floor(
     found: Diagnosis, plan: Plan, network: Network, indexes: Sequence[int], names: PlanNames
 ) -> None:
     """Add a problem for each location beside the floor; empty levels have theirs already."""
     empty = {issue.part: issue for issue in found.issues if issue.kind is IssueKind.EMPTY_LEVEL}
-    for index in indexes:
+    for rank, index in enumerate(indexes):
         location = plan.locations[index]
         if location.level_id in empty:
             found.of_locations[index] = empty[location.level_id]
             continue
-        area = network.levels[network.level_index[location.level_id]].walkable_area
-        feet = area.distance(Point(location.x, location.y))
-        message = (
-            f"location {names.feature(location.id)} lies {feet:.1f} ft from the nearest floor;"
-            f" at most {network.costing.attach_feet:g} ft are bridged"
-        )
+        feet = f"more than {network.costing.attach_feet:g} ft"
+        if rank < MAX_MEASURED_PARTS:
+            area = network.levels[network.level_index[location.level_id]].walkable_area
+            feet = f"{area.distance(Point(location.x, location.y)):.1f} ft ({feet})"
+        message = f"location {names.feature(location.id)} lies {feet} from the nearest floor"
         issue = PlanIssue(
             IssueKind.LOCATION_OFF_FLOOR,
             location.id,

@@ -9,10 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from routing.arrays import BoolArray
-from routing.diagnosis.joins import describe_stranded, list_connectors, state_missing_join
+from routing.diagnosis.cut_off import describe_floor
+from routing.diagnosis.joins import (
+    MAX_DETAILED_GROUPS,
+    describe_stranded,
+    list_connectors,
+    state_missing_join,
+)
 from routing.diagnosis.names import PlanNames
 from routing.diagnosis.survey import NONE, Survey
-from routing.diagnosis.unreached import Diagnosis, describe_floor
+from routing.diagnosis.unreached import Diagnosis
 from routing.issues import IssueKind, PlanIssue, point_in
 from routing.network.network import Network
 from routing.plan import Plan
@@ -44,11 +50,14 @@ def diagnose_wheelchairs(
         if home in costs and not (home in blocked and is_joined(plan, network, levels))
     }
     found_on: dict[int, PlanIssue] = {}
-    for home, levels in stranded.items():
+    for rank, (home, levels) in enumerate(stranded.items()):
         on_levels = np.isin(survey.location_levels, levels)
         behind_doors = np.isin(survey.location_components, list(blocked.keys() - {home}))
         cost = int((lost & on_levels & ~behind_doors).sum())
-        issue, _ = describe_stranded(plan, network, survey, home, cost, names)
+        is_detailed = rank < MAX_DETAILED_GROUPS
+        issue, _ = describe_stranded(
+            plan, network, survey, home, cost, names, is_detailed=is_detailed
+        )
         found.add(issue, home)
         found_on |= dict.fromkeys(levels, issue)
     for component, cost in costs.items():

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from shapely import LineString, box
+from shapely import LineString, Point, box
 
-from routing.plan import Barrier, Level, Plan, PlanLocation, Space, SpaceKind
+from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import process_plan
 from tests.routing.ascii_plans import draw_plan
 from tests.routing.diagnosis.reports import groups_drawn, groups_of, messages
@@ -49,6 +49,21 @@ def test_rooms_that_only_a_wall_parts_from_the_rest_say_so() -> None:
     assert problem.at is not None and problem.at[0] == pytest.approx(20, abs=0.1)
 
 
+def test_a_door_that_was_meant_to_join_floor_is_part_of_that() -> None:
+    hall = Space("hall", "0", box(0, 0, 60, 16), SpaceKind.CORRIDOR)
+    yard = Space("yard", "0", box(0, 21, 60, 40), SpaceKind.AREA)
+    places = tuple(PlanLocation(f"p{y}", "0", 9, y) for y in (5, 9, 30))
+    door = Door("gate", "0", Point(30, 18))
+    groups = groups_of(Plan((Level("0", 0),), (hall, yard), (), (door,), (), places))
+    assert [*groups] == ["floor-cut-off"]
+    [problem] = groups["floor-cut-off"].problems
+    assert problem.message == (
+        "no door joins a part of level 0 of 1,140 ft² with the rest: door 'gate' fits into no wall"
+        " between open floor (2.0 ft away) and open floor (3.0 ft away)"
+    )
+    assert problem.at == (30, 18)
+
+
 def test_locations_on_a_level_without_floor_are_part_of_that() -> None:
     plan = draw_plan("A,B,e", "C,,,e")
     on_0 = tuple(space for space in plan.spaces if space.level_id == "0")
@@ -67,7 +82,7 @@ def test_a_location_beside_the_floor_says_how_far() -> None:
     groups = groups_of(replace(plan, locations=(*plan.locations, lost)))
     [problem] = groups["location-off-floor"].problems
     assert problem.message == (
-        "location 'Bench' lies 50.0 ft from the nearest floor; at most 6 ft are bridged"
+        "location 'Bench' lies 50.0 ft (more than 6 ft) from the nearest floor"
     )
     assert (problem.part, problem.at) == ("lost", (-50.0, 2.0))
 
