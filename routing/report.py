@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from shapely.geometry.base import BaseGeometry
 
 from routing.costing import TravelMode
 from routing.diagnosis.connectors import find_loose_connectors
@@ -211,15 +212,33 @@ def check_network(
 def complete_issues(
     plan: Plan, walkable: Sequence[WalkableLevel], issues: Sequence[PlanIssue], names: PlanNames
 ) -> Iterator[PlanIssue]:
-    """Yield problems with the names of their parts; those of a whole level get a place on it."""
+    """Yield problems with the names of their parts, and with the places of those that have none.
+
+    That of a whole level is somewhere on it.
+    """
+    shapes = index_parts(plan)
     places = {built.level.id: find_place(plan, built) for built in walkable}
     anywhere = next(filter(None, places.values()), None)
     for issue in issues:
         name = names.features.get(issue.part, "")
         if issue.part == issue.level_id and issue.part in names.levels:
             name = names.level(issue.part)
-        at = issue.at or places.get(issue.level_id or "") or anywhere
-        yield replace(issue, name=name, at=at)
+        shape = shapes.get((issue.level_id or "", issue.part))
+        at = issue.at or (None if shape is None else point_in(shape))
+        yield replace(issue, name=name, at=at or places.get(issue.level_id or "") or anywhere)
+
+
+def index_parts(plan: Plan) -> dict[tuple[str, str], BaseGeometry]:
+    """Return the shapes of spaces, doors and connectors by the ids of level and part."""
+    shapes: dict[tuple[str, str], BaseGeometry] = {}
+    for space in plan.spaces:
+        shapes[space.level_id, space.id] = space.polygon
+    for door in plan.doors:
+        shapes[door.level_id, door.id] = door.geometry
+    for connector in plan.connectors:
+        for level_id, entrance in connector.entrances.items():
+            shapes[level_id, connector.id] = entrance
+    return shapes
 
 
 def find_place(plan: Plan, built: WalkableLevel) -> tuple[float, float] | None:

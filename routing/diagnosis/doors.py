@@ -125,7 +125,7 @@ def explain_misfit(
 ) -> PlanIssue:
     """Return the problem of a door in no wall; one to the outside has a kind of its own."""
     label = f"door {door.id!r}"
-    if issue.kind is not IssueKind.DOOR_JOINS_NOTHING or door.geometry.is_empty:
+    if door.geometry.is_empty:
         return replace(issue, message=f"{label} {issue.message}")
     pieces = [
         level.floor.pieces[index]
@@ -133,15 +133,19 @@ def explain_misfit(
     ]
     rooms = [piece.room_id for piece in pieces]
     spaces = ["open floor" if room is None else f"room {names.feature(room)}" for room in rooms]
+    gaps = [piece.polygon.distance(door.geometry) for piece in pieces]
+    kind = issue.kind
     if not pieces:
         message = f"{label} stands where no floor is drawn within {OUTSIDE_FEET:g} ft"
-        return replace(issue, message=message)
-    if len(pieces) == 1:
+    elif kind is IssueKind.DOOR_NOT_NEEDED:
+        message = f"{label} stands in the open within {spaces[gaps.index(min(gaps))]}, in no wall"
+    elif len(pieces) == 1:
+        kind = IssueKind.DOOR_TO_OUTSIDE
         message = f"{label} leads out of {spaces[0]} to where no floor is drawn"
-        return replace(issue, kind=IssueKind.DOOR_TO_OUTSIDE, message=message)
-    gaps = [f"{piece.polygon.distance(door.geometry):.1f} ft" for piece in pieces]
-    beside = [f"{space} ({gap} away)" for space, gap in zip(spaces, gaps, strict=True)]
-    return replace(issue, message=f"{label} fits into no wall between {join_names(beside)}")
+    else:
+        beside = [f"{space} ({gap:.1f} ft away)" for space, gap in zip(spaces, gaps, strict=True)]
+        message = f"{label} fits into no wall between {join_names(beside)}"
+    return replace(issue, kind=kind, message=message, at=point_in(door.geometry))
 
 
 def find_locked_levels(

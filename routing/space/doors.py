@@ -16,7 +16,7 @@ import shapely
 from shapely import LineString, Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
-from routing.issues import IssueKind, PlanIssue, point_in
+from routing.issues import IssueKind, PlanIssue
 from routing.plan import Door
 from routing.space.floor import WALL_FEET, FloorSurface
 from routing.space.plan_repair import extract_polygons
@@ -220,7 +220,6 @@ def misfit_issue(floor: FloorSurface, door: Door) -> PlanIssue:
     """Return the issue of a door that joins no two pieces."""
     if door.geometry.is_empty:
         return PlanIssue(IssueKind.DOOR_JOINS_NOTHING, door.id, "has no geometry", door.level_id)
-    at = point_in(door.geometry)
     pieces = floor.pieces_within(door.geometry, MAX_EXTENSION_FEET)
     names = [
         f"room {room!r}" if (room := floor.pieces[index].room_id) else "a corridor or area"
@@ -229,8 +228,8 @@ def misfit_issue(floor: FloorSurface, door: Door) -> PlanIssue:
     if len(pieces) == 1 and floor.polygons[pieces[0]].contains(
         door.geometry.buffer(MAX_EXTENSION_FEET)
     ):
-        message = f"stands in the open within {names[0]}, in no wall, and joins nothing"
-        return PlanIssue(IssueKind.DOOR_NOT_NEEDED, door.id, message, door.level_id, at)
+        message = f"stands in the open within {names[0]}, in no wall; not needed"
+        return PlanIssue(IssueKind.DOOR_NOT_NEEDED, door.id, message, door.level_id)
     reached = (
         f"reaches only {names[0]}"
         if len(names) == 1
@@ -240,4 +239,4 @@ def misfit_issue(floor: FloorSurface, door: Door) -> PlanIssue:
         f"joins no two spaces: extended by {MAX_EXTENSION_FEET:.1f} ft it {reached}; "
         "it leads outside, or should stand in the wall between two spaces"
     )
-    return PlanIssue(IssueKind.DOOR_JOINS_NOTHING, door.id, message, door.level_id, at)
+    return PlanIssue(IssueKind.DOOR_JOINS_NOTHING, door.id, message, door.level_id)

@@ -8,7 +8,7 @@ from shapely import box
 
 from routing.costing import TravelMode
 from routing.groups import MAX_LISTED_PROBLEMS
-from routing.issues import CAUSES, IssueKind
+from routing.issues import CAUSES, IssueKind, PlanIssue
 from routing.plan import Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import process_plan
 from routing.report import MAX_LISTED_LOCATIONS, Reachability
@@ -127,6 +127,17 @@ def test_positions_are_given_in_the_coordinates_of_the_source_as_well() -> None:
     report = process_drawing(OFFICE).report.to_dict(lambda x, y: (x / 2, y / 2))
     [problem] = report["groups"][0]["problems"]
     assert (problem["source_x"], problem["source_y"]) == (15.0, 5.0)
+
+
+def test_a_problem_without_a_place_has_that_of_its_part_or_else_of_its_level() -> None:
+    plan = draw_plan(OFFICE)
+    kind = IssueKind.ELEMENT_LEFT_OUT
+    issues = [PlanIssue(kind, part, "is odd", "0") for part in ("room E", "0:3,2", "0", "way/1")]
+    found = process_plan(plan, reading_issues=issues).report.problems
+    places = {problem.part: problem.at for problem in found if problem.kind is kind}
+    assert places["room E"] == pytest.approx((38, 6))
+    assert places["0:3,2"] == pytest.approx((14, 10))
+    assert places["0"] == places["way/1"] is not None
 
 
 def test_a_map_with_thousands_of_faults_has_a_report_of_bounded_size() -> None:
