@@ -138,7 +138,7 @@ def explain_misfit(
     if not pieces:
         message = f"{label} stands where no floor is drawn within {OUTSIDE_FEET:g} ft"
     elif kind is IssueKind.DOOR_NOT_NEEDED:
-        message = f"{label} stands in the open within {spaces[gaps.index(min(gaps))]}, in no wall"
+        message = f"{label} stands within {spaces[gaps.index(min(gaps))]}, in no wall"
     elif len(pieces) == 1:
         kind = IssueKind.DOOR_TO_OUTSIDE
         message = f"{label} leads out of {spaces[0]} to where no floor is drawn"

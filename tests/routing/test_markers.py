@@ -55,7 +55,7 @@ def test_problems_at_one_place_share_a_marker_or_stand_side_by_side() -> None:
     picture = draw_level(process_plan(plan), "0")
     (_, off_floor), (_, shared), (_, joins_nothing) = find_markers(picture)
     assert "×3" in etree.tostring(shared, encoding="unicode")
-    assert "door 'd0' stands in the open" in (shared[0].text or "")
+    assert "door 'd0' stands within open floor" in (shared[0].text or "")
     assert off_floor.get("transform") != joins_nothing.get("transform")
 
 

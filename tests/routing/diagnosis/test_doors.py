@@ -48,7 +48,7 @@ def test_a_door_far_from_any_room_without_door_is_a_problem_of_its_own() -> None
     groups = groups_of(with_door(box(40, 52, 42, 53)))
     assert [*groups] == ["room-without-door", "door-in-open-space"]
     assert messages(groups["door-in-open-space"]) == [
-        "door 'door' stands in the open within open floor, in no wall"
+        "door 'door' stands within open floor, in no wall"
     ]
 
 
