@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, TypeAlias
 
 import strawberry
+from strawberry.scalars import JSON
 
 from resolvers.request.arguments import (
     DEFAULT_PER_PAGE,
@@ -107,6 +108,17 @@ async def list_maps_of_unit(
 async def load_routing_of_map(parents: Sequence[Map], info: Info) -> list[RoutingState]:
     """Get whether a map is routable, and if it no longer is, why."""
     return await info.context.load_routing_states([parent.id for parent in parents])
+
+
+@batch_resolver
+async def load_routing_report_of_map(parents: Sequence[Map], info: Info) -> list[JSON | None]:
+    """Get the report of the processing that made a map routable, or last failed to.
+
+    It says what is wrong with the map's floor plan, where, and what to do. Null for a map that has
+    not been processed.
+    """
+    reports = await info.context.load_routing_reports([parent.id for parent in parents])
+    return [None if report is None else JSON(report) for report in reports]
 
 
 @batch_resolver

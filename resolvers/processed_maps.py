@@ -19,7 +19,9 @@ class ProcessedMap(NamedTuple):
     """The result of processing a map."""
 
     is_routable: bool
-    report: Annotated[JSON, "Counts, self-checks and what was found wrong with the plan."]
+    report: Annotated[
+        JSON, "What is reached, and what to put right in the plan: causes, remedies, places."
+    ]
 
 
 async def process_map(

@@ -1,35 +1,204 @@
-"""Issues that processing finds in a floor plan, as shown in the report."""
+"""Problems that processing finds in a floor plan: their causes, and what remedies each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
+
+from shapely.geometry.base import BaseGeometry
+
+from routing.costing import TravelMode
 
 
 class IssueKind(StrEnum):
-    """Kind of an issue; the value appears in the report."""
+    """Cause of a problem; the value appears in the report."""
 
+    LEVELS_NOT_JOINED = "levels-not-joined"
+    BUILDINGS_NOT_JOINED = "buildings-not-joined"
+    FLOOR_CUT_OFF = "floor-cut-off"
+    DOORS_LOCKED = "doors-locked"
+    ROOM_ENCLOSED = "room-without-door"
+    EMPTY_LEVEL = "empty-level"
+    LOCATION_OFF_FLOOR = "location-off-floor"
+    NOT_STEP_FREE = "no-step-free-way"
+    DOOR_TOO_NARROW = "door-too-narrow"
+    ELEMENT_LEFT_OUT = "element-left-out"
     SELF_CROSSING = "self-crossing"
     NO_AREA = "no-area"
     OVERLAPPING_ROOMS = "overlapping-rooms"
     DUPLICATE_LEVEL_NAME = "duplicate-level-name"
     IMPLAUSIBLE_SCALE = "implausible-scale"
-    EMPTY_LEVEL = "empty-level"
     OUTLINE_GUESSED = "outline-guessed"
     DOOR_JOINS_NOTHING = "door-joins-no-two-spaces"
+    DOOR_TO_OUTSIDE = "door-to-outside"
     DOOR_NOT_NEEDED = "door-in-open-space"
-    ROOM_ENCLOSED = "room-without-door"
     CONNECTOR_ONE_END = "connector-with-one-end"
     CONNECTOR_OUT_OF_REACH = "connector-out-of-reach"
     CONNECTOR_OUT_OF_SERVICE = "connector-out-of-service"
-    UNROUTABLE_LOCATION = "unroutable-location"
+
+
+class Cause(NamedTuple):
+    """The sentence that states a cause, for one problem and for several, and the remedy.
+
+    `mode` is the travel mode in which the cause keeps locations from being reached.
+    """
+
+    one: str
+    many: str
+    remedy: str
+    mode: TravelMode = TravelMode.FOOT
+
+    def state(self, count: int) -> str:
+        """Return the sentence for a number of problems."""
+        return self.one if count == 1 else self.many.format(count)
+
+
+CAUSES = {
+    IssueKind.LEVELS_NOT_JOINED: Cause(
+        "No stairs, lift or ramp joins a level with the rest",
+        "No stairs, lift or ramp joins {} groups of levels with the rest",
+        "draw stairs or a lift on both levels, with the same ref or one above the other, or with"
+        " all their levels (level=0;1); put right what keeps those that are drawn from being used",
+    ),
+    IssueKind.BUILDINGS_NOT_JOINED: Cause(
+        "Nothing joins a building with the rest",
+        "Nothing joins {} buildings with the rest",
+        "draw the way from door to door (highway=footway, or indoor=area), with a door in either"
+        " building; or make a map of each building",
+    ),
+    IssueKind.FLOOR_CUT_OFF: Cause(
+        "No door joins a part of the floor with the rest",
+        "No door joins {} parts of the floor with the rest",
+        "draw a door (door=yes) or an opening (door=no) in the wall at the point given; if there"
+        " is no wall, draw the floor in between (indoor=corridor or area)",
+    ),
+    IssueKind.DOORS_LOCKED: Cause(
+        "A room can be entered through locked doors only",
+        "{} rooms can be entered through locked doors only",
+        "remove access=no, foot=no, locked=yes or entrance=emergency (IMDF: the category or access"
+        " control) from a door that people may use",
+    ),
+    IssueKind.ROOM_ENCLOSED: Cause(
+        "A room has no door",
+        "{} rooms have no door",
+        "draw a door (door=yes) or an opening (door=no) on the wall between the room and the"
+        " corridor",
+    ),
+    IssueKind.EMPTY_LEVEL: Cause(
+        "A level has no walkable floor",
+        "{} levels have no walkable floor",
+        "draw its rooms and corridors (indoor=room, corridor or area), or its outline"
+        " (indoor=level); or remove the level",
+    ),
+    IssueKind.LOCATION_OFF_FLOOR: Cause(
+        "A location is not on the floor",
+        "{} locations are not on the floor",
+        "move the location to where people stand, or draw the floor there (indoor=room, corridor"
+        " or area)",
+    ),
+    IssueKind.NOT_STEP_FREE: Cause(
+        "No lift or ramp joins a part of the plan with the rest",
+        "No lift or ramp joins {} parts of the plan with the rest",
+        "draw the lift or ramp on all levels that it serves; if there is none, wheelchairs cannot"
+        " get there",
+        TravelMode.WHEELCHAIR,
+    ),
+    IssueKind.DOOR_TOO_NARROW: Cause(
+        "A door lets no wheelchair through",
+        "{} doors let no wheelchair through",
+        "check the door's width, which is the clear width (width=0.9, in metres), and its tag"
+        " wheelchair",
+        TravelMode.WHEELCHAIR,
+    ),
+    IssueKind.ELEMENT_LEFT_OUT: Cause(
+        "An element of the file was left out",
+        "{} elements of the file were left out",
+        "correct the element in the file, as its message says",
+    ),
+    IssueKind.SELF_CROSSING: Cause(
+        "An outline crosses itself and was repaired",
+        "{} outlines cross themselves and were repaired",
+        "redraw the outline at the point given",
+    ),
+    IssueKind.NO_AREA: Cause(
+        "A space has no area and was left out",
+        "{} spaces have no area and were left out",
+        "draw the outline through three or more corners, or remove it",
+    ),
+    IssueKind.OVERLAPPING_ROOMS: Cause(
+        "Two rooms overlap",
+        "{} pairs of rooms overlap",
+        "draw the rooms side by side, or one inside the other; remove one that is drawn twice",
+    ),
+    IssueKind.DUPLICATE_LEVEL_NAME: Cause(
+        "A level has the name of another",
+        "{} levels have the name of another",
+        "give each level a name of its own",
+    ),
+    IssueKind.IMPLAUSIBLE_SCALE: Cause(
+        "The plan is too small or too large for a building",
+        "The plan is too small or too large for a building",
+        "check the scale (feet per unit) of a drawing, or the coordinates of a map",
+    ),
+    IssueKind.OUTLINE_GUESSED: Cause(
+        "A level has neither corridors nor an outline, so gaps between rooms count as corridors",
+        "{} levels have neither corridors nor an outline, so gaps between rooms count as corridors",
+        "draw the corridors (indoor=corridor), or the outline of the level (indoor=level)",
+    ),
+    IssueKind.DOOR_JOINS_NOTHING: Cause(
+        "A door joins no two spaces",
+        "{} doors join no two spaces",
+        "move the door onto the wall between two spaces, so that it touches both",
+    ),
+    IssueKind.DOOR_TO_OUTSIDE: Cause(
+        "A door leads to where no floor is drawn",
+        "{} doors lead to where no floor is drawn",
+        "nothing if it is an entrance of the building; otherwise draw the floor behind it",
+    ),
+    IssueKind.DOOR_NOT_NEEDED: Cause(
+        "A door stands in the open, in no wall",
+        "{} doors stand in the open, in no wall",
+        "draw the wall that it is in, move it onto its wall, or remove it",
+    ),
+    IssueKind.CONNECTOR_ONE_END: Cause(
+        "Stairs or a lift are drawn on one level only",
+        "{} stairs and lifts are drawn on one level only",
+        "draw them on the other levels too, with the same ref or one above the other, or give all"
+        " their levels (level=0;1)",
+    ),
+    IssueKind.CONNECTOR_OUT_OF_REACH: Cause(
+        "Stairs or a lift have no floor near them on a level that they serve",
+        "{} stairs and lifts have no floor near them on a level that they serve",
+        "draw the floor (indoor=corridor or area) up to the point where people get on and off",
+    ),
+    IssueKind.CONNECTOR_OUT_OF_SERVICE: Cause(
+        "Stairs or a lift are out of service",
+        "{} stairs and lifts are out of service",
+        "remove access=no, disused or operational_status once they work, and process the plan"
+        " again",
+    ),
+}
 
 
 @dataclass(frozen=True)
 class PlanIssue:
-    """`part` is the id of the feature; `message` is the issue and what was done about it."""
+    """A problem: `part` is the id of the feature; `message` is what is wrong and what was done.
+
+    `at` is its position in feet. `locations` is how many locations are out of reach as long as it
+    lasts, in the mode of its cause. `name` is the name of the part, if it has one.
+    """
 
     kind: IssueKind
     part: str
     message: str
     level_id: str | None = None
+    at: tuple[float, float] | None = None
+    locations: int = 0
+    name: str = ""
+
+
+def point_in(geometry: BaseGeometry) -> tuple[float, float] | None:
+    """Return a point of a geometry, to mark it on a picture; None for an empty one."""
+    point = geometry.representative_point()
+    return None if point.is_empty else (point.x, point.y)

@@ -1,8 +1,8 @@
-"""Draw a level as SVG: walkable area, doors, connectors, graph, locations, and what is cut off."""
+"""Draw a level as SVG: walkable area, doors, connectors, graph, what is cut off, and problems."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import chain
 from typing import NamedTuple
@@ -14,6 +14,16 @@ from shapely.geometry.base import BaseGeometry
 
 from routing.arrays import FloatArray
 from routing.costing import TravelMode
+from routing.markers import (
+    LINE_FEET,
+    LegendLines,
+    LevelProblems,
+    draw_legend_lines,
+    draw_markers,
+    find_level_problems,
+    place_markers,
+    write_legend,
+)
 from routing.network.components import ComponentLabels, find_cut_off_areas
 from routing.network.network import Network
 from routing.network.portals import NO_CONNECTOR
@@ -36,7 +46,10 @@ CONNECTOR_SYMBOLS = {
     ConnectorKind.RAMP: "∠",
 }
 CUT_OFF_FILL = "#ff00c8"
-LEGEND_FEET = 110.0
+MIN_WIDTH_FEET = 150.0
+"""Width that the legend needs."""
+HEADING_FEET = 14.0
+"""Height of the name and the colours, above the problems."""
 PIXELS_PER_FOOT, MAX_PIXELS = 4.0, 1600.0
 MAX_UNSCALED_FEET = 300.0
 """Symbols keep their size on levels up to this long, and grow in proportion on longer ones."""
@@ -45,29 +58,39 @@ STYLE = (
     ".edge{{stroke:#4263eb;stroke-width:{1:.2f};stroke-opacity:.15;fill:none}}"
     ".vertex{{fill:#4263eb}}"
     ".location{{fill:#212529}}"
-    ".cut-off{{fill:{cut_off};fill-opacity:.75;stroke:{cut_off};stroke-width:{2:.2f}}}"
+    ".cut-off{{fill:{cut_off};fill-opacity:.3;stroke:{cut_off};stroke-width:{2:.2f}}}"
     ".lost{{fill:{cut_off};stroke:#000;stroke-width:.3}}"
     ".portal{{fill:#7048e8}}.symbol{{fill:#fff;font:bold 3px sans-serif;text-anchor:middle}}"
     ".door{{stroke-width:{3:.2f}}}"
     ".route{{stroke:#e03131;stroke-width:{4:.2f};fill:none;stroke-linejoin:round}}"
     "text{{font:3px sans-serif}}"
+    ".number{{fill:#fff;font:bold 3px sans-serif;text-anchor:middle}}"
+    ".times{{font:bold 2.6px sans-serif;paint-order:stroke;stroke:#fff;stroke-width:.8}}"
 )
 LINE_WIDTHS_FEET = (0.25, 0.08, 1.0, 0.6, 0.8)
 """Line widths of floor, edges, cut-off floor, doors and routes, in the order of STYLE."""
 
 
 class PictureExtent(NamedTuple):
-    """The part of the plan that a picture shows, in feet."""
+    """The part of the plan that a picture shows, in feet. The legend is above the plan."""
 
     left: float
     top: float
     width: float
     height: float
+    legend_height: float = 0.0
 
     @property
     def symbol_scale(self) -> float:
         """How much larger than usual symbols are drawn."""
-        return max(1.0, self.width / MAX_UNSCALED_FEET, self.height / MAX_UNSCALED_FEET)
+        height = self.height - self.legend_height
+        return max(1.0, self.width / MAX_UNSCALED_FEET, height / MAX_UNSCALED_FEET)
+
+    @property
+    def plan_bounds(self) -> tuple[float, float, float, float]:
+        """West, north, east and south of the plan, below the legend."""
+        bottom = self.top + self.height
+        return self.left, self.top + self.legend_height, self.left + self.width, bottom
 
     @property
     def pixels_per_foot(self) -> float:
@@ -84,14 +107,16 @@ def draw_level(
     """Return an SVG of one level at one unit per foot, at most 1,600 pixels wide and high.
 
     Doors are green if used as drawn, orange if extended, blue if inferred; floor and locations
-    outside the main component are magenta. `route` adds its walks on this level. Raises KeyError
-    for an unknown level.
+    outside the main component are magenta. Problems have the numbers of their groups in the
+    report. `route` adds its walks on this level. Raises KeyError for an unknown level.
     """
     network, components = processed.networks[mode], processed.components[mode]
     index = network.level_index[level_id]
     [level] = [each for each in processed.walkable_levels if each.level.id == level_id]
     names = {location.id: location.name for location in processed.plan.locations}
-    extent = picture_extent(network, index)
+    found = find_level_problems(processed.report.groups, level_id, mode)
+    extent, lines = lay_out(network, index, found)
+    markers = place_markers(found, extent.plan_bounds, extent.symbol_scale)
     parts = chain(
         draw_floor(network, index),
         draw_cut_off(network, components, index),
@@ -100,31 +125,38 @@ def draw_level(
         draw_portals(network, index, extent.symbol_scale),
         draw_locations(network, components, index, names, extent.symbol_scale),
         draw_route(route, level_id),
+        draw_markers(markers, extent.symbol_scale),
     )
-    return wrap_svg(level.level.name or level_id, extent, parts)
+    return wrap_svg(level.level.name or level_id, extent, lines, parts)
 
 
-def picture_extent(network: Network, index: int) -> PictureExtent:
-    """Return an extent with room for the level's floor, rooms, locations and the legend."""
+def lay_out(
+    network: Network, index: int, found: Sequence[LevelProblems]
+) -> tuple[PictureExtent, LegendLines]:
+    """Return an extent with room for the level's floor, rooms, locations, and the legend above."""
     points = [Point(at) for at in network.locations.xy[network.locations.levels == index]]
     shapes: list[BaseGeometry] = [
         network.levels.walkable_area(index),
         *network.levels.rooms(index),
         *points,
     ]
-    # The bounds of an empty level are NaN.
+    if all(shape.is_empty for shape in shapes):
+        shapes += [Point(problem.at) for own in found for problem in own.problems if problem.at]
+    # The bounds of nothing are NaN.
     bounds = np.nan_to_num(shapely.total_bounds(shapes))
     west, north, east, south = bounds.tolist()
-    content = PictureExtent(0, 0, max(east - west, LEGEND_FEET), south - north)
-    legend_height = 3 * MARGIN_FEET * content.symbol_scale
-    width = content.width + 2 * MARGIN_FEET
-    height = content.height + legend_height + MARGIN_FEET
-    return PictureExtent(west - MARGIN_FEET, north - legend_height, width, height)
+    width = max(east - west, MIN_WIDTH_FEET) + 2 * MARGIN_FEET
+    height = south - north + 2 * MARGIN_FEET
+    scale = PictureExtent(0, 0, width, height).symbol_scale
+    lines = write_legend(found, width / scale)
+    legend = (HEADING_FEET + LINE_FEET * len(lines)) * scale
+    left, top = west - MARGIN_FEET, north - MARGIN_FEET - legend
+    return PictureExtent(left, top, width, height + legend, legend), lines
 
 
-def wrap_svg(name: str, extent: PictureExtent, parts: Iterable[str]) -> str:
+def wrap_svg(name: str, extent: PictureExtent, lines: LegendLines, parts: Iterable[str]) -> str:
     """Return a complete SVG document with a legend above `parts`."""
-    left, top, width, height = extent
+    left, top, width, height, _ = extent
     scale, symbol_scale, title = extent.pixels_per_foot, extent.symbol_scale, escape(name)
     line_widths = (feet * symbol_scale for feet in LINE_WIDTHS_FEET)
     style = STYLE.format(*line_widths, cut_off=CUT_OFF_FILL)
@@ -135,13 +167,13 @@ def wrap_svg(name: str, extent: PictureExtent, parts: Iterable[str]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{scale * width:.0f}"'
         f' height="{scale * height:.0f}" viewBox="{left:.2f} {top:.2f} {width:.2f} {height:.2f}">'
         f"<title>{title}</title><style>{style}</style>"
-        f'<rect {box} fill="#fff"/><g transform="{transform}">{draw_legend(title)}</g>'
+        f'<rect {box} fill="#fff"/><g transform="{transform}">{draw_legend(title, lines)}</g>'
         f"{''.join(parts)}</svg>\n"
     )
 
 
-def draw_legend(title: str) -> str:
-    """Return the level's name, and under it one line that explains the colours."""
+def draw_legend(title: str, lines: LegendLines) -> str:
+    """Return the level's name, under it the colours, and under these the problems."""
     fills = {f"door {origin.value}": fill for origin, fill in DOOR_FILLS.items()}
     fills["cut off"] = CUT_OFF_FILL
     keys = [
@@ -149,7 +181,8 @@ def draw_legend(title: str) -> str:
         f'<text x="{24 * column + 4}" y="5.6">{name}</text>'
         for column, (name, fill) in enumerate(fills.items())
     ]
-    return f'<text font-weight="bold">{title}</text>{"".join(keys)}'
+    problems = draw_legend_lines(lines, HEADING_FEET - LINE_FEET / 2)
+    return f'<text font-weight="bold">{title}</text>{"".join(keys)}{problems}'
 
 
 def path_data(area: Polygonal) -> str:

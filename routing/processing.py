@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from routing.costing import Costing, TravelMode
+from routing.issues import PlanIssue
 from routing.network.components import ComponentLabels, find_components
 from routing.network.network import Network, build_network
 from routing.plan import Plan
@@ -46,12 +47,15 @@ def process_plan(
     plan: Plan,
     costing: Costing | None = None,
     *,
+    reading_issues: Sequence[PlanIssue] = (),
     max_table_locations: int = MAX_TABLE_LOCATIONS,
     progress: ProcessingProgress = ignore_progress,
 ) -> ProcessedPlan:
     """Make a plan routable.
 
     Raises PlanError if the plan contradicts itself, VerificationError if a distance is not right.
+
+    `reading_issues` are problems that were found when the plan was read, for the report.
 
     >>> from shapely import box
     >>> from routing.plan import Level, PlanLocation, Space, SpaceKind
@@ -78,7 +82,7 @@ def process_plan(
     if len(repaired.locations) <= max_table_locations:
         tables = {mode: build_distance_table(network) for mode, network in networks.items()}
     components = {mode: find_components(network) for mode, network in networks.items()}
-    issues = [*repair_issues, *floor_issues]
+    issues = [*reading_issues, *repair_issues, *floor_issues]
     report = build_report(repaired, walkable, networks, components, issues)
     progress(0.9, "checking a sample of the distances")
     verification = verify_router(Router(networks, tables))

@@ -1,23 +1,33 @@
-"""The report on a processed plan: counts per level, issues, and which locations are reachable."""
+"""The report on a processed plan: counts per level, what is reached, and what to put right."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
-import shapely
+import numpy as np
+from shapely.geometry.base import BaseGeometry
 
 from routing.costing import TravelMode
-from routing.issues import IssueKind, PlanIssue
-from routing.network.components import ComponentLabels
+from routing.diagnosis.connectors import find_loose_connectors
+from routing.diagnosis.doors import explain_doors, state_locked_doors
+from routing.diagnosis.names import PlanNames, name_parts
+from routing.diagnosis.survey import survey_network
+from routing.diagnosis.unreached import diagnose_unreached
+from routing.diagnosis.wheelchairs import diagnose_wheelchairs
+from routing.groups import ProblemGroup, ToSource, cut, group_problems
+from routing.issues import CAUSES, IssueKind, PlanIssue, point_in
+from routing.network.components import ComponentLabels, find_largest
 from routing.network.network import Network
-from routing.plan import Plan, PlanLocation
+from routing.plan import Plan
 from routing.space.doors import DoorOrigin
 from routing.space.walkable import WalkableLevel
 
-NEAR_PIECE_FEET = 0.2
-"""A vertex this near to a floor piece counts as on it: it may lie on the edge, or in a door."""
+MAX_LISTED_LOCATIONS = 1_000
+"""Locations that are cut off, in one mode, that are listed with their reason."""
+UNKNOWN = PlanIssue(IssueKind.FLOOR_CUT_OFF, "", CAUSES[IssueKind.FLOOR_CUT_OFF].one)
 
 
 @dataclass(frozen=True)
@@ -39,10 +49,11 @@ class LevelCounts:
 
 @dataclass(frozen=True)
 class CutOffLocation:
-    """A location outside the main component of the map, and the reason."""
+    """A location outside the main component of the map, and the problem that is the reason."""
 
     location_id: str
     level_id: str
+    cause: IssueKind
     reason: str
 
 
@@ -51,7 +62,7 @@ class Reachability:
     """Reachability in one travel mode.
 
     `components` is the number of connected components that contain locations. `reached` locations,
-    a `share` of all, lie in the main one; `cut_off` lists the others.
+    a `share` of all, lie in the main one; `cut_off` lists the first of the others.
     """
 
     mode: TravelMode
@@ -72,7 +83,7 @@ class ProcessingReport:
     connectors: int
     locations: int
     reachability: tuple[Reachability, ...]
-    problems: tuple[PlanIssue, ...]
+    groups: tuple[ProblemGroup, ...]
 
     @property
     def modes(self) -> tuple[TravelMode, ...]:
@@ -84,16 +95,26 @@ class ProcessingReport:
         min_reached = min(2, self.locations) or 1
         return tuple(check.mode for check in self.reachability if check.reached >= min_reached)
 
-    def count_issues(self, kind: IssueKind) -> int:
-        """Return the number of issues of one kind."""
-        return sum(issue.kind is kind for issue in self.problems)
+    @property
+    def problems(self) -> tuple[PlanIssue, ...]:
+        """The problems of all groups."""
+        return tuple(problem for group in self.groups for problem in group.problems)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON values."""
-        counts = {
-            kind.value: self.count_issues(kind) for kind in IssueKind if self.count_issues(kind)
+    def count_issues(self, kind: IssueKind) -> int:
+        """Return the number of problems of one kind."""
+        return sum(len(group.problems) for group in self.groups if group.cause is kind)
+
+    def to_dict(self, to_source: ToSource | None = None) -> dict[str, Any]:
+        """Return the report as JSON values, with positions in the source's coordinates as well."""
+        return {
+            "modes": list(self.modes),
+            "levels": [asdict(level) for level in self.levels],
+            "connectors": self.connectors,
+            "locations": self.locations,
+            "reachability": [asdict(check) for check in self.reachability],
+            "groups": [group.to_dict(to_source) for group in self.groups],
+            "problem_counts": {group.cause.value: len(group.problems) for group in self.groups},
         }
-        return {"modes": list(self.modes), **asdict(self), "problem_counts": counts}
 
 
 def build_report(
@@ -104,18 +125,40 @@ def build_report(
     issues: Sequence[PlanIssue],
 ) -> ProcessingReport:
     """Return the report on a repaired plan; `issues` are those found before its networks."""
-    checks = [check_network(plan, walkable, networks[mode], components[mode]) for mode in networks]
-    foot = networks[TravelMode.FOOT]
-    network_issues = (
-        *list_loose_connectors(plan, foot),
-        *list_unroutable(plan, checks),
+    names = name_parts(plan)
+    foot, wheelchair = networks[TravelMode.FOOT], networks[TravelMode.WHEELCHAIR]
+    by_foot, by_wheelchair = components[TravelMode.FOOT], components[TravelMode.WHEELCHAIR]
+    issues = explain_doors(plan, walkable, issues, names)
+    survey = survey_network(walkable, foot, by_foot, by_foot.main)
+    on_foot = diagnose_unreached(plan, foot, survey, issues, names)
+    reached = by_foot.locations_in_main
+    # What wheelchairs cannot reach is asked within what is reached on foot.
+    home = find_largest(by_wheelchair.location_components[reached])
+    survey = survey_network(walkable, wheelchair, by_wheelchair, home)
+    on_wheels = diagnose_wheelchairs(plan, wheelchair, survey, reached, names)
+    empty = {issue.part for issue in issues if issue.kind is IssueKind.EMPTY_LEVEL}
+    found = [
+        *on_foot.issues,
+        *on_wheels.issues,
+        *find_loose_connectors(plan, foot, empty, on_foot.explained_connectors, names),
+    ]
+    statements = {IssueKind.DOORS_LOCKED: state_locked_doors(plan)}
+    groups = group_problems(
+        complete_issues(plan, walkable, found, names),
+        len(plan.locations),
+        statements | on_foot.statements | on_wheels.statements,
+    )
+    reasons = on_foot.explain(by_foot)
+    checks = (
+        check_network(plan, foot, by_foot, reasons),
+        check_network(plan, wheelchair, by_wheelchair, on_wheels.explain(by_wheelchair) | reasons),
     )
     return ProcessingReport(
         tuple(count_levels(plan, walkable)),
         len(plan.connectors),
         len(plan.locations),
-        tuple(checks),
-        (*issues, *network_issues),
+        checks,
+        groups,
     )
 
 
@@ -140,20 +183,20 @@ def count_levels(plan: Plan, walkable: Sequence[WalkableLevel]) -> Iterator[Leve
 
 def check_network(
     plan: Plan,
-    walkable: Sequence[WalkableLevel],
     network: Network,
     components: ComponentLabels,
+    reasons: Mapping[int, PlanIssue],
 ) -> Reachability:
-    """Return which locations the network connects in its mode, and why others are cut off."""
+    """Return which locations the network connects; `reasons` are the problems of the others."""
     in_main = components.locations_in_main
+    # If wheelchairs get farthest where nobody gets on foot, what keeps the two apart is the reason.
+    apart = next((reasons[i] for i in np.flatnonzero(in_main).tolist() if i in reasons), UNKNOWN)
     reached = int(in_main.sum())
-    cut_off = tuple(
-        CutOffLocation(
-            location.id, location.level_id, explain_cut_off(location, walkable, network, index)
-        )
-        for index, location in enumerate(plan.locations)
-        if not in_main[index]
-    )
+    cut_off = [
+        CutOffLocation(location.id, location.level_id, reason.kind, cut(reason.message))
+        for index in np.flatnonzero(~in_main)[:MAX_LISTED_LOCATIONS].tolist()
+        for location, reason in [(plan.locations[index], reasons.get(index, apart))]
+    ]
     return Reachability(
         network.mode,
         vertices=sum(len(network.levels.vertices(number)) for number in network.level_numbers),
@@ -162,77 +205,48 @@ def check_network(
         components=components.count,
         reached=reached,
         share=round(reached / max(1, len(in_main)), 4),
-        cut_off=cut_off,
+        cut_off=tuple(cut_off),
     )
 
 
-def explain_cut_off(
-    location: PlanLocation, walkable: Sequence[WalkableLevel], network: Network, index: int
-) -> str:
-    """Return the reason why a location is outside the main component."""
-    stops = network.locations
-    level = int(stops.levels[index])
-    built = walkable[network.level_numbers.tolist().index(level)]
-    if not stops.are_attached[index]:
-        return f"lies {describe_distance(location, network, level)}"
-    point = shapely.Point(stops.near[index])
-    piece = next(iter(built.floor.pieces_within(point, NEAR_PIECE_FEET)), None)
-    room = None if piece is None else built.floor.pieces[piece].room_id
-    if room is None:
-        return "stands on floor that no door and no connector joins to the main part"
-    doors = [opening for opening in built.openings if piece in opening.piece_indexes]
-    if not doors:
-        return f"room {room!r} has no door"
-    # On foot every opening is passable.
-    if not set(doors) & set(built.passable_openings(network.mode, network.costing)):
-        widest = max(opening.width_feet for opening in doors)
-        return f"no door of room {room!r} lets a wheelchair through (the widest is {widest:.1f} ft)"
-    return f"the doors of room {room!r} do not connect to the main part"
+def complete_issues(
+    plan: Plan, walkable: Sequence[WalkableLevel], issues: Sequence[PlanIssue], names: PlanNames
+) -> Iterator[PlanIssue]:
+    """Yield problems with the names of their parts, and with the places of those that have none.
+
+    That of a whole level is somewhere on it.
+    """
+    shapes = index_parts(plan)
+    places = {built.level.id: find_place(plan, built) for built in walkable}
+    anywhere = next(filter(None, places.values()), None)
+    for issue in issues:
+        name = names.features.get(issue.part, "")
+        if issue.part == issue.level_id and issue.part in names.levels:
+            name = names.level(issue.part)
+        shape = shapes.get((issue.level_id or "", issue.part))
+        at = issue.at or (None if shape is None else point_in(shape))
+        yield replace(issue, name=name, at=at or places.get(issue.level_id or "") or anywhere)
 
 
-def describe_distance(location: PlanLocation, network: Network, level: int) -> str:
-    """Return how far a location is from the walkable area, to follow "lies"."""
-    area = network.levels.walkable_area(level)
-    if area.is_empty:
-        return "on a level without walkable floor"
-    feet = area.distance(shapely.Point(location.x, location.y))
-    limit_feet = network.costing.attach_feet
-    return f"{feet:.1f} ft (more than {limit_feet:g}) from the nearest walkable floor"
+def index_parts(plan: Plan) -> dict[tuple[str, str], BaseGeometry]:
+    """Return the shapes of spaces, doors and connectors by the ids of level and part."""
+    shapes: dict[tuple[str, str], BaseGeometry] = {}
+    for space in plan.spaces:
+        shapes[space.level_id, space.id] = space.polygon
+    for door in plan.doors:
+        shapes[door.level_id, door.id] = door.geometry
+    for connector in plan.connectors:
+        for level_id, entrance in connector.entrances.items():
+            shapes[level_id, connector.id] = entrance
+    return shapes
 
 
-def list_unroutable(plan: Plan, checks: Sequence[Reachability]) -> Iterator[PlanIssue]:
-    """Yield one issue per location that is cut off in any mode, with the first mode's reason."""
-    reasons: dict[str, str] = {}
-    for check in checks:
-        for cut_off in check.cut_off:
-            reasons.setdefault(cut_off.location_id, f"{check.mode.value}: {cut_off.reason}")
-    for location in plan.locations:
-        if location.id in reasons:
-            yield PlanIssue(
-                IssueKind.UNROUTABLE_LOCATION,
-                location.id,
-                reasons[location.id],
-                location.level_id,
-            )
-
-
-def list_loose_connectors(plan: Plan, network: Network) -> Iterator[PlanIssue]:
-    """Yield an issue for each connector, or end of one, that cannot be used."""
-    attached = {
-        (portal.connector, network.levels.ids[network.level_numbers[portal.level]])
-        for portal in network.portals
-    }
-    for index, connector in enumerate(plan.connectors):
-        levels = [level_id for level_id in connector.entrances if (index, level_id) in attached]
-        label = f"{connector.kind.value} {connector.id!r}"
-        for level_id in connector.entrances:
-            if level_id not in levels:
-                message = f"{label} is not near any walkable floor on level {level_id!r}"
-                yield PlanIssue(IssueKind.CONNECTOR_OUT_OF_REACH, connector.id, message, level_id)
-        if len(levels) < 2:
-            served = f"only level {levels[0]!r}" if levels else "no level"
-            message = f"{label} serves {served}; it should serve two or more"
-            yield PlanIssue(IssueKind.CONNECTOR_ONE_END, connector.id, message)
-        if not connector.is_in_service:
-            message = f"{label} is out of service and left out"
-            yield PlanIssue(IssueKind.CONNECTOR_OUT_OF_SERVICE, connector.id, message)
+def find_place(plan: Plan, built: WalkableLevel) -> tuple[float, float] | None:
+    """Return a point of a level's floor, else of anything that is on the level."""
+    level_id = built.level.id
+    largest = max(built.floor.polygons, key=lambda polygon: polygon.area, default=None)
+    connectors = [c.entrances[level_id] for c in plan.connectors if level_id in c.entrances]
+    shapes = [largest, built.level.outline, *connectors]
+    points = (point_in(shape) for shape in shapes if shape is not None)
+    locations = ((each.x, each.y) for each in plan.locations if each.level_id == level_id)
+    return next(chain(points, locations), None)

@@ -20,6 +20,8 @@ from resolvers.request.input_rules import InputDefinition
 MATRIX_COST = 5_000
 NEAREST_COST = 2_000
 ROUTE_COST = 1_000
+REPORT_COST = 100
+"""Of the report on a floor plan, which may be a megabyte long."""
 PROCESS_COST = 10_000
 """Of a field with work that takes seconds, in another process or in MongoDB."""
 

@@ -22,7 +22,7 @@ import resolvers.references
 import resolvers.routes
 import resolvers.unit_maps
 import resolvers.units
-from schema.definitions import MATRIX_COST, NEAREST_COST, ROUTE_COST
+from schema.definitions import MATRIX_COST, NEAREST_COST, REPORT_COST, ROUTE_COST
 from schema.fields import output_type, resolver_field
 from schema.paging import Page
 from schema.permissions import (
@@ -182,6 +182,9 @@ class Map:
     unit = resolver_field(resolvers.units.get_unit_on_map, Unit | None)
     routing = resolver_field(
         resolvers.maps.load_routing_of_map, output_type(resolvers.maps.RoutingState, "MapRouting")
+    )
+    routing_report = resolver_field(
+        resolvers.maps.load_routing_report_of_map, JSON | None, cost=REPORT_COST
     )
     parsed = resolver_field(resolvers.unit_maps.load_parsed_drawing_of_map, ParsedMap | None)
     locations = resolver_field(

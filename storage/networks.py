@@ -132,6 +132,21 @@ async def load_routing_states(
     return {unit_map["_id"]: _describe_routing(unit_map) for unit_map in found}
 
 
+async def load_routing_reports(
+    database: driver.Database, scope: AssetScope, map_ids: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """Return the reports on visible maps that have been processed, by id.
+
+    Raises UnavailableError.
+    """
+    with driver.translate_errors():
+        visible = scope.restrict(MAPS, {"_id": {"$in": [*map_ids]}})
+        found = await driver.find_documents(
+            database, MAPS.name, visible, {REPORT_FIELD: 1}, limit=len(map_ids)
+        )
+    return {each["_id"]: report for each in found if (report := each.get(REPORT_FIELD))}
+
+
 def _describe_routing(unit_map: Document) -> RoutingState:
     if unit_map.get(NETWORK_FIELD):
         change = describe_change(unit_map)

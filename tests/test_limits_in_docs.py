@@ -36,6 +36,18 @@ DOCUMENTED = {
     "parsing/geo/ground:MAX_EXTENT_FEET": [
         ("floor-plans.md", "## When a file is wrong", "more than {:,.0f} ft from the others"),
     ],
+    "routing/groups:MAX_LISTED_PROBLEMS": [
+        ("floor-plans.md", "## The report", "the first {:,}, the costliest first"),
+    ],
+    "routing/groups:MAX_TEXT_CHARS": [
+        ("floor-plans.md", "## The report", "Texts over {:,} characters are cut"),
+    ],
+    "routing/markers:MAX_MARKERS": [
+        ("floor-plans.md", "## The report", "A picture has {:,} markers at most"),
+    ],
+    "routing/report:MAX_LISTED_LOCATIONS": [
+        ("floor-plans.md", "## The report", "names the first {:,} of the others"),
+    ],
     "parsing/osm/levels:MAX_STOREYS": [
         ("floor-plans.md", "## When a file is wrong", "more than {:,} storeys"),
     ],
@@ -235,6 +247,13 @@ INTERNAL = {
     "parsing/drawing:MAX_MESSAGE_CHARS",
     "parsing/geo/geojson:MAX_COLLECTION_DEPTH",
     "parsing/plans:MAX_NAMED_FILES",
+    "resolvers/request/context:MAX_REPORTS_PER_COMMAND",
+    "routing/diagnosis/joins:MAX_DETAILED_GROUPS",
+    "routing/diagnosis/joins:MAX_EXPLAINED_CONNECTORS",
+    "routing/diagnosis/names:MAX_LISTED_NAMES",
+    "routing/diagnosis/names:MAX_NAME_CHARS",
+    "routing/diagnosis/unreached:MAX_MEASURED_PARTS",
+    "routing/markers:MAX_TITLES",
     "parsing/svg/geometry/lengths:MAX_CACHED_LENGTHS",
     "parsing/svg/geometry/paths:MAX_CHORDS",
     "parsing/svg/style/cascade:MAX_CACHED_STYLES",

@@ -19,6 +19,7 @@ from resolvers.processes.cpu_limit import limit_cpu_time
 from resolvers.processes.worker_process import report_progress
 from resolvers.request.input_rules import Range
 from routing.costing import TravelMode
+from routing.groups import ToSource
 from routing.picture import draw_level
 from routing.processing import ProcessedPlan, ProcessingProgress, process_plan
 
@@ -76,7 +77,7 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
         "map": request.map_id,
         "feet_per_unit": drawing.feet_per_unit,
         "notes": [str(note) for note in translated.notes],
-        **processed.report.to_dict(),
+        **processed.report.to_dict(_to_source(drawing)),
     }
     locations = [
         record | {"name": task.unit_names.get(candidate.unit_id or "", record["name"])}
@@ -89,6 +90,12 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
     )
     pictures = _draw_pictures(processed) if request.with_pictures else {}
     return BuiltNetwork(network, report, directory, locations, pictures)
+
+
+def _to_source(drawing: Drawing) -> ToSource | None:
+    """Return the conversion of feet to the units of a drawing; None if those are feet."""
+    scale = drawing.feet_per_unit
+    return None if scale == 1 else lambda x, y: (round(x / scale, 3), round(y / scale, 3))
 
 
 def _read_plan(request: ProcessingRequest) -> Drawing:

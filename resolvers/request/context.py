@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
+import orjson
 import strawberry
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -25,7 +26,12 @@ from storage.administration.audit import Origin
 from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.mongo import driver
-from storage.networks import RoutingState, find_network_digest, load_routing_states
+from storage.networks import (
+    RoutingState,
+    find_network_digest,
+    load_routing_reports,
+    load_routing_states,
+)
 from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import Page
@@ -37,6 +43,8 @@ ParentKey: TypeAlias = tuple[Any, ...]
 
 MAX_KEYS_PER_COMMAND = 10_000
 """Keys in one command: with the longest ids 10 MB, of the 16 MB that MongoDB allows."""
+MAX_REPORTS_PER_COMMAND = 20
+"""Reports on floor plans in one command: a report may have a megabyte."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,6 +245,21 @@ class Context(Struct, frozen=True, eq=False):
             return [states.get(map_id, RoutingState()) for map_id in map_ids]
 
         return await self._get_loader("routing", load).load(map_ids)
+
+    async def load_routing_reports(self, map_ids: Sequence[str]) -> list[dict[str, Any] | None]:
+        """Return the report of each map's last processing; None without one, or if not visible."""
+
+        sizes: list[int] = []
+
+        async def load(map_ids: list[str]) -> Sequence[dict[str, Any] | None]:
+            self.reads.add(MAPS.name)
+            reports = await load_routing_reports(self._store.database, self.caller.scope, map_ids)
+            sizes.append(len(orjson.dumps(reports)))
+            self.budget.check_least(sum(sizes))
+            return [reports.get(map_id) for map_id in map_ids]
+
+        loader = self._get_loader("routing reports", load, MAX_REPORTS_PER_COMMAND)
+        return await loader.load(map_ids)
 
     async def load_drawings(self, map_ids: Sequence[str | None]) -> list[bytes | None]:
         """Return each map's parsed drawing as JSON; None for None and for maps without one."""

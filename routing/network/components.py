@@ -25,9 +25,7 @@ class ComponentLabels:
     @property
     def main(self) -> int:
         """The component with the most locations; -1 if no location is attached."""
-        attached = self.location_components[self.location_components >= 0]
-        # argmax returns the first maximum, so a tie has the same winner each time.
-        return int(np.bincount(attached).argmax()) if len(attached) else -1
+        return find_largest(self.location_components)
 
     @property
     def count(self) -> int:
@@ -38,6 +36,13 @@ class ComponentLabels:
     def locations_in_main(self) -> BoolArray:
         """Whether each location is in the main component."""
         return np.asarray((self.location_components >= 0) & (self.location_components == self.main))
+
+
+def find_largest(location_components: IntArray) -> int:
+    """Return the component with the most locations; -1 if none is attached."""
+    attached = location_components[location_components >= 0]
+    # argmax returns the first maximum, so a tie has the same winner each time.
+    return int(np.bincount(attached).argmax()) if len(attached) else -1
 
 
 def find_components(network: Network) -> ComponentLabels:

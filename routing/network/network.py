@@ -64,6 +64,11 @@ class Network:
         return self.costing.feet_per_second(self.mode)
 
     @cached_property
+    def level_ids(self) -> tuple[str, ...]:
+        """The ids of the levels, in the order of the plan."""
+        return tuple(self.levels.ids[number] for number in self.level_numbers)
+
+    @cached_property
     def level_index(self) -> dict[str, int]:
         """The numbers of levels by id."""
         return {self.levels.ids[number]: number for number in self.level_numbers.tolist()}

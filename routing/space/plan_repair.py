@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ from shapely import MultiPolygon, Polygon, STRtree
 from shapely.geometry.base import BaseGeometry
 
 from routing.errors import PlanError
-from routing.issues import IssueKind, PlanIssue
+from routing.issues import IssueKind, PlanIssue, point_in
 from routing.plan import Level, Plan, Polygonal, Space, SpaceKind
 
 MIN_AREA_SQUARE_FEET = 0.1
@@ -110,13 +111,25 @@ def repair_spaces(spaces: Iterable[Space], issues: list[PlanIssue]) -> Iterator[
         if not space.polygon.is_valid:
             reason = shapely.is_valid_reason(space.polygon)
             message = f"outline of {describe_space(space)} crosses itself ({reason}); repaired"
-            issues.append(PlanIssue(IssueKind.SELF_CROSSING, space.id, message, space.level_id))
+            at = find_crossing(reason)
+            issues.append(PlanIssue(IssueKind.SELF_CROSSING, space.id, message, space.level_id, at))
         polygon = make_valid(space.polygon)
         if polygon.area < MIN_AREA_SQUARE_FEET:
             message = f"{describe_space(space)} has no area; left out"
-            issues.append(PlanIssue(IssueKind.NO_AREA, space.id, message, space.level_id))
+            at = point_in(space.polygon)
+            issues.append(PlanIssue(IssueKind.NO_AREA, space.id, message, space.level_id, at))
         else:
             yield replace(space, polygon=polygon)
+
+
+def find_crossing(reason: str) -> tuple[float, float] | None:
+    """Return the point that GEOS names in the reason why a geometry is invalid, if it does.
+
+    >>> find_crossing("Self-intersection[10.5 1e2]")
+    (10.5, 100.0)
+    """
+    found = re.search(r"\[(\S+) (\S+)\]", reason)
+    return (float(found[1]), float(found[2])) if found else None
 
 
 def repair_outline(outline: Polygonal | None) -> Polygonal | None:
@@ -152,7 +165,8 @@ def find_implausible_scale(spaces: tuple[Space, ...]) -> Iterator[PlanIssue]:
     size_feet = max(right - left, bottom - top)
     if not PLAUSIBLE_SIZE_FEET[0] <= size_feet <= PLAUSIBLE_SIZE_FEET[1]:
         message = f"the plan is {size_feet:,.1f} ft across: is its scale (feet per unit) right?"
-        yield PlanIssue(IssueKind.IMPLAUSIBLE_SCALE, "plan", message)
+        centre = ((left + right) / 2, (top + bottom) / 2)
+        yield PlanIssue(IssueKind.IMPLAUSIBLE_SCALE, "plan", message, at=centre)
 
 
 def find_overlaps(spaces: tuple[Space, ...]) -> Iterator[PlanIssue]:
@@ -167,7 +181,8 @@ def find_overlaps(spaces: tuple[Space, ...]) -> Iterator[PlanIssue]:
         one, other = rooms[i], rooms[j]
         if one.level_id != other.level_id:
             continue
-        overlap = one.polygon.intersection(other.polygon).area
+        shared = one.polygon.intersection(other.polygon)
+        overlap = shared.area
         smaller, larger = sorted((one.polygon.area, other.polygon.area))
         # Two of about the same size in one place are likely one room drawn twice: reported.
         is_inside = overlap > 0.99 * smaller and smaller < 0.9 * larger
@@ -176,7 +191,8 @@ def find_overlaps(spaces: tuple[Space, ...]) -> Iterator[PlanIssue]:
                 f"{describe_space(one)} and {describe_space(other)} overlap by {overlap:.0f} "
                 "square feet; the smaller one keeps them"
             )
-            yield PlanIssue(IssueKind.OVERLAPPING_ROOMS, one.id, message, one.level_id)
+            at = point_in(shared)
+            yield PlanIssue(IssueKind.OVERLAPPING_ROOMS, one.id, message, one.level_id, at)
 
 
 def describe_space(space: Space) -> str:

@@ -143,6 +143,10 @@ def _routing(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
     return {"is_routable": is_routable, "is_stale": False, "reason": None}
 
 
+def _routing_report(view: View, unit_map: Record, given: dict[str, Any]) -> Any:
+    return ANY if unit_map["id"] in view.directory.routable else None
+
+
 def _nearest(view: View, unit_map: Record, given: dict[str, Any]) -> list[Record]:
     [start] = require_routable(view, unit_map, [given["from"]])
     found = [
@@ -261,6 +265,7 @@ EDGES: dict[str, Edge] = {
     "Map.unit": _unit_on_map,
     "Map.parsed": lambda view, source, given: view.directory.drawings.get(source["id"]),
     "Map.routing": _routing,
+    "Map.routingReport": _routing_report,
     "Map.locations": _locations_on_map,
     "Map.distanceMatrix": _matrix,
     "Map.nearest": _nearest,

@@ -96,6 +96,31 @@ async def test_below_the_required_share_nothing_changes_and_the_report_says_why(
     assert await owner_and_tier(operator, "tower") == ("tower", "no_routing")
 
 
+REPORT = '{ map(id: "tower") { routingReport } }'
+
+
+async def test_whoever_sees_a_map_can_read_what_is_wrong_with_its_plan(
+    operator: httpx.AsyncClient, own_world: World
+) -> None:
+    assert await data_of(operator, REPORT) == {"map": {"routingReport": None}}
+    processed = await process(operator, id="tower", plan=ONE_WAY_IN)
+    report = (await data_of(operator, REPORT))["map"]["routingReport"]
+    assert report["groups"] == processed["report"]["groups"]
+    group = report["groups"][0]
+    assert group["statement"] == "2 rooms have no door: 2 of 4 locations cannot be reached"
+    assert group["problems"][0] == {
+        "part": "lower-west",
+        "name": "",
+        "level_id": "lower",
+        "x": 10.0,
+        "y": 6.5,
+        "locations": 1,
+        "message": "room 'lower-west' has no door; door 'lower#4' is 5.0 ft from its wall",
+    }
+    async with gateway_client(own_world.settings(), own_world.keys.restricted) as other:
+        assert await data_of(other, REPORT) == {"map": None}
+
+
 async def test_the_text_of_a_plan_makes_a_new_map_of_the_asset_named(
     operator: httpx.AsyncClient,
 ) -> None:

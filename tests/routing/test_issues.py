@@ -1,4 +1,4 @@
-"""Every kind of issue is found in some plan, with the part that has it and what to do."""
+"""Every kind of problem is found in some plan, with the part that has it, where, and what to do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from shapely import LineString, Point, Polygon, box
 
-from routing.issues import IssueKind
+from routing.issues import CAUSES, IssueKind
 from routing.plan import (
     Door,
     Level,
@@ -17,6 +17,7 @@ from routing.plan import (
     SpaceKind,
 )
 from routing.processing import process_plan
+from tests.doc_pages import page, section
 from tests.routing.ascii_plans import draw_plan
 
 GROUND = Level("0", 0)
@@ -27,14 +28,14 @@ OFFICE = draw_plan(
     #######
     #A#B#C#
     #+#+###
-    #,,,,e#
+    #,,,se#
     #######
     """,
     """
     #######
     #######
     #######
-    #,,,,e#
+    #,,,se#
     """,
 )
 
@@ -44,8 +45,9 @@ def one_level(*spaces: Space, doors: tuple[Door, ...] = ()) -> Plan:
 
 
 def with_lift(**changes: object) -> Plan:
-    lift = OFFICE.connectors[0]
-    return replace(OFFICE, connectors=(replace(lift, **changes),))  # type: ignore[arg-type]
+    lift, stairs = sorted(OFFICE.connectors, key=lambda connector: connector.id)
+    changed = replace(lift, **changes)  # type: ignore[arg-type]
+    return replace(OFFICE, connectors=(changed, stairs))
 
 
 def near(level_0: Point, level_1: Point) -> dict[str, Point]:
@@ -73,6 +75,10 @@ PLANS = {
     IssueKind.EMPTY_LEVEL: (one_level(), "0"),
     IssueKind.OUTLINE_GUESSED: (one_level(ROOM, Space("b", "0", box(26, 20, 46, 40))), "0"),
     IssueKind.DOOR_JOINS_NOTHING: (
+        one_level(HALL, ROOM, doors=(Door("lost", "0", Point(50, 50)),)),
+        "lost",
+    ),
+    IssueKind.DOOR_TO_OUTSIDE: (
         one_level(HALL, ROOM, doors=(Door("outside", "0", Point(0, 30)),)),
         "outside",
     ),
@@ -87,34 +93,47 @@ PLANS = {
         "e5,3",
     ),
     IssueKind.CONNECTOR_OUT_OF_SERVICE: (with_lift(is_in_service=False), "e5,3"),
-    IssueKind.UNROUTABLE_LOCATION: (
+    IssueKind.LOCATION_OFF_FLOOR: (
         replace(one_level(HALL), locations=(PlanLocation("far", "0", 99, 99),)),
         "far",
     ),
+    IssueKind.DOORS_LOCKED: (draw_plan("A,,x.B"), "room B"),
+    IssueKind.FLOOR_CUT_OFF: (draw_plan("A,B,E#C..+.D"), "room C"),
+    IssueKind.LEVELS_NOT_JOINED: (draw_plan("A,B", "C,,"), "1"),
+    IssueKind.BUILDINGS_NOT_JOINED: (draw_plan("A,B", "#########C,,"), "1"),
+    IssueKind.NOT_STEP_FREE: (draw_plan("A,Bs", "C,,s"), "1"),
+    IssueKind.DOOR_TOO_NARROW: (draw_plan("A,Bn.C"), "0:3,0"),
 }
 
 
-@pytest.mark.parametrize("kind", IssueKind)
-def test_every_kind_is_found_in_a_plan_and_names_the_part(kind: IssueKind) -> None:
+@pytest.mark.parametrize("kind", PLANS)
+def test_every_kind_is_found_in_a_plan_and_says_what_and_where(kind: IssueKind) -> None:
     plan, part = PLANS[kind]
     found = [issue for issue in process_plan(plan).report.problems if issue.kind is kind]
     assert [issue.part for issue in found] == [part]
     assert found[0].message
     assert found[0].level_id in {None, *(level.id for level in plan.levels)}
+    has_nothing = kind is IssueKind.EMPTY_LEVEL  # the only level has nothing
+    assert has_nothing or found[0].at is not None
 
 
-def test_the_kinds_are_counted_in_the_report_by_their_values() -> None:
-    plan, _ = PLANS[IssueKind.ROOM_ENCLOSED]
-    report = process_plan(plan).report.to_dict()
-    assert report["problem_counts"] == {"room-without-door": 1, "unroutable-location": 1}
-    assert report["problems"][0] == {
-        "kind": "room-without-door",
-        "part": "room C",
-        "message": "room 'room C' has no door and is cut off; draw a door into it",
-        "level_id": "0",
-    }
+def test_only_the_kind_that_readers_of_files_find_has_no_plan_here() -> None:
+    assert set(IssueKind) - PLANS.keys() == {IssueKind.ELEMENT_LEFT_OUT}
 
 
-def test_a_plan_without_faults_has_no_issue() -> None:
+@pytest.mark.parametrize("kind", IssueKind)
+def test_every_kind_has_a_sentence_for_one_and_for_many_and_a_remedy(kind: IssueKind) -> None:
+    cause = CAUSES[kind]
+    assert cause.state(1)[0].isupper()
+    assert kind is IssueKind.IMPLAUSIBLE_SCALE or "12" in cause.state(12)
+    assert cause.remedy[0].islower() and not cause.remedy.endswith(".")
+
+
+def test_the_docs_have_every_kind() -> None:
+    table = section(page("floor-plans.md"), "## The report")
+    assert [kind.value for kind in IssueKind if f"`{kind.value}`" not in table] == []
+
+
+def test_a_plan_without_faults_has_no_problem() -> None:
     plan = draw_plan("A.+,,e", "B.+,,e")
     assert process_plan(plan).report.problems == ()

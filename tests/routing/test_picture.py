@@ -1,4 +1,4 @@
-"""Pictures show the floor, the doors, the graph, and what is cut off."""
+"""Pictures show the floor, the doors, the graph, what is cut off, and where problems are."""
 
 import pytest
 from lxml import etree
@@ -58,6 +58,11 @@ def test_a_route_is_drawn_on_its_levels() -> None:
 
 def test_a_level_without_anything_has_a_picture() -> None:
     assert draw_level(process_drawing("A.", "##"), "1").startswith("<svg")
+
+
+def test_a_plan_without_anything_is_drawn_with_its_problem_in_the_legend() -> None:
+    picture = draw_level(process_plan(Plan((Level("0", 0),))), "0")
+    assert "A level has no walkable floor" in picture
 
 
 def test_an_unknown_level_is_refused() -> None:

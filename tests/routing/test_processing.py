@@ -10,7 +10,7 @@ from shapely import LineString, Point, Polygon, box
 
 from routing.costing import Costing, TravelMode
 from routing.errors import PlanError
-from routing.issues import IssueKind
+from routing.issues import IssueKind, PlanIssue
 from routing.plan import Door, Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import process_plan
 from routing.search.router import Position
@@ -63,18 +63,26 @@ def test_the_plan_is_the_repaired_one() -> None:
     assert space.polygon.is_valid and space.polygon.area == pytest.approx(200)
 
 
-def test_issues_are_in_the_order_of_the_steps_that_find_them() -> None:
+def test_what_costs_locations_comes_first_then_the_steps_in_their_order() -> None:
     bow_tie = Space("bow", "0", Polygon([(0, 0), (20, 20), (20, 0), (0, 20)]))
     rooms = bow_tie, Space("room", "0", box(28, 0, 48, 20))
     doors = (Door("lost", "0", Point(99, 99)),)
     far = PlanLocation("far", "0", 99, 99)
     report = process_plan(Plan((Level("0", 0),), rooms, (), doors, (), (far,))).report
     assert [problem.kind for problem in report.problems] == [
+        IssueKind.LOCATION_OFF_FLOOR,
         IssueKind.SELF_CROSSING,
         IssueKind.OUTLINE_GUESSED,
         IssueKind.DOOR_JOINS_NOTHING,
-        IssueKind.UNROUTABLE_LOCATION,
     ]
+
+
+def test_problems_of_reading_the_file_are_in_the_report() -> None:
+    left_out = PlanIssue(IssueKind.ELEMENT_LEFT_OUT, "way/1", "way/1 has no node", "0", (3.0, 4.0))
+    groups = process_plan(TOWER, reading_issues=[left_out]).report.groups
+    [group] = [group for group in groups if group.cause is IssueKind.ELEMENT_LEFT_OUT]
+    assert group.statement == "An element of the file was left out"
+    assert group.problems == (left_out,)
 
 
 def test_a_plan_that_contradicts_itself_is_refused_before_the_first_step_ends() -> None:

@@ -8,9 +8,9 @@ import click
 import orjson
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 
 from gateway.cli.operator import run_with_database
+from gateway.cli.plan_report import print_report
 from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
 from parsing.plans import PLAN_FORMATS
 from resolvers.processing.other_maps import process_with_other_maps
@@ -39,11 +39,12 @@ def maps() -> None:
     help="Scale of a unit-map SVG.",
 )
 @click.option(
+    "--pictures",
     "--picture",
     "pictures",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write an SVG of each level and mode to this directory.",
+    help="Write an SVG of each level and mode to this directory; it shows where each problem is.",
 )
 @click.option(
     "--require",
@@ -65,6 +66,7 @@ def maps() -> None:
     help="What happens to other routable maps if the plan changes their floors: process them again,"
     " or withdraw their networks.",
 )
+@click.option("--verbose", is_flag=True, help="List all problems, not only the first of a cause.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @with_options(*STORAGE_OPTIONS)
 def process_(
@@ -77,14 +79,16 @@ def process_(
     require: float,
     strict: bool,
     networks: str,
+    verbose: bool,
     as_json: bool,
     **values: Any,
 ) -> None:
     """Make a map routable, from its own drawing or from a floor plan.
 
     A SOURCE is a unit-map SVG, OpenStreetMap indoor data (.osm, GeoJSON), or an IMDF directory or
-    zip. The report lists what cannot be reached. Status 1 means that the plan was not published:
-    no two locations reach each other, or fewer than SHARE per cent do.
+    zip. The report says what cannot be reached, why, and what to do, the costliest cause first.
+    Status 1 means that the plan was not published: no two locations reach each other, or fewer than
+    SHARE per cent do.
     """
     request = ProcessingRequest(
         map_id,
@@ -104,7 +108,7 @@ def process_(
     if as_json:
         click.echo(orjson.dumps(outcome.report, option=orjson.OPT_INDENT_2))
     else:
-        print_report(outcome.report)
+        print_report(outcome.report, verbose=verbose)
     if not outcome.published:
         raise click.exceptions.Exit(1)
 
@@ -155,39 +159,3 @@ def _write_pictures(directory: Path, pictures: dict[str, str]) -> None:
     for name, svg in pictures.items():
         file_name = "".join(char if char.isalnum() or char in "-_." else "_" for char in name)
         (directory / f"{file_name}.svg").write_text(svg, encoding="utf-8")
-
-
-def print_report(report: dict[str, Any]) -> None:
-    """Print a processing report as tables and lines."""
-    # Names come from the plan and may hold [brackets] and :colons:.
-    console = Console(soft_wrap=True, markup=False, emoji=False)
-    levels = Table("Level", "Rooms", "Locations", "Doors", "repaired", "inferred", "Walkable ft²")
-    for level in report["levels"]:
-        doors = level["doors_as_drawn"] + level["doors_repaired"] + level["doors_inferred"]
-        levels.add_row(
-            level["name"] or level["level_id"],
-            str(level["rooms"]),
-            str(level["locations"]),
-            str(doors),
-            str(level["doors_repaired"]),
-            str(level["doors_inferred"]),
-            f"{level['walkable_square_feet']:,.0f}",
-        )
-    console.print(levels)
-    for reach in report["reachability"]:
-        console.print(
-            f"{reach['mode']}: {reach['reached']} of {report['locations']} locations reach each "
-            f"other ({reach['share']:.1%}), {reach['vertices']} vertices, {reach['edges']} edges, "
-            f"{reach['components']} components"
-        )
-    for problem in report["problems"]:
-        console.print(f"{problem['kind']}: {problem['part']}: {problem['message']}")
-    for note in report["notes"]:
-        console.print(f"note: {note}")
-    if not report["published"]:
-        console.print(f"not published: {report['refusal']}")
-        return
-    console.print(f"published: routable by {' and '.join(report['modes'])}")
-    for reach in report["reachability"]:
-        if reach["mode"] not in report["modes"]:
-            console.print(f"not by {reach['mode']}: no two locations reach each other")

@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.cli.commands.maps import print_report, read_sources
+from gateway.cli.commands.maps import read_sources
+from gateway.cli.plan_report import print_report
 from tests.gateway.floorgate_process import TIMEOUT_SECONDS, floorgate, run_serve_command
 
 pytestmark = pytest.mark.slow
@@ -114,8 +115,9 @@ def test_a_lift_that_breaks_is_no_longer_offered_to_wheelchairs(tmp_path: Path) 
 
         published = operator.process(broken)
         assert published.returncode == 0, published.stderr
-        assert "out of service" in published.stdout
-        assert "unroutable-location: tower-room-2: wheelchair:" in published.stdout
+        assert "No lift or ramp that can be used joins" in published.stdout
+        assert "1 of 2 locations cannot be reached by wheelchair" in published.stdout
+        assert "'l1' is out of service" in published.stdout
         operator.wait_for_tier("foot_routing")
         assert operator.map()["tags"] == ["pathfinding"]
         assert operator.measure("foot", ABOVE)[1] > 300

@@ -1,0 +1,105 @@
+"""Print the report on a processed floor plan: what to put right first, how, and where."""
+
+from collections import Counter
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+SHOWN_PROBLEMS = 3
+"""Problems of a group that are printed without `--verbose`."""
+SHOWN_LEVELS = 8
+
+
+def print_report(report: dict[str, Any], *, verbose: bool = False) -> None:
+    """Print a processing report as a table and lines; `verbose` prints all that it lists."""
+    # Names come from the plan and may hold [brackets] and :colons:.
+    console = Console(soft_wrap=True, markup=False, emoji=False, highlight=False)
+    console.print(_build_level_table(report["levels"]))
+    for reach in report["reachability"]:
+        console.print(
+            f"{reach['mode']}: {reach['reached']} of {report['locations']} locations reach each "
+            f"other ({reach['share']:.1%}), {reach['vertices']} vertices, {reach['edges']} edges, "
+            f"{reach['components']} components"
+        )
+    _print_groups(console, report, verbose=verbose)
+    for note in report["notes"]:
+        console.print(f"note: {note}")
+    if not report["published"]:
+        console.print(f"not published: {report['refusal']}")
+        return
+    console.print(f"published: routable by {' and '.join(report['modes'])}")
+    for reach in report["reachability"]:
+        if reach["mode"] not in report["modes"]:
+            console.print(f"not by {reach['mode']}: no two locations reach each other")
+
+
+def _build_level_table(levels: list[dict[str, Any]]) -> Table:
+    table = Table("Level", "Rooms", "Locations", "Doors", "repaired", "inferred", "Walkable ft²")
+    for level in levels:
+        doors = level["doors_as_drawn"] + level["doors_repaired"] + level["doors_inferred"]
+        table.add_row(
+            level["name"] or level["level_id"],
+            str(level["rooms"]),
+            str(level["locations"]),
+            str(doors),
+            str(level["doors_repaired"]),
+            str(level["doors_inferred"]),
+            f"{level['walkable_square_feet']:,.0f}",
+        )
+    return table
+
+
+def _print_groups(console: Console, report: dict[str, Any], *, verbose: bool) -> None:
+    """Print each group of problems: its number in the pictures, the cause, the remedy, the parts.
+
+    A group that keeps no location from being reached comes after a line that says so.
+    """
+    times = Counter(level["name"] for level in report["levels"])
+    names = {
+        level["level_id"]: level["name"] if times[level["name"]] == 1 else level["level_id"]
+        for level in report["levels"]
+    }
+    had_cost = True
+    for group in report["groups"]:
+        if had_cost and not group["locations"]:
+            console.print("\nWhat follows keeps no location from being reached.")
+        had_cost = bool(group["locations"])
+        console.print(f"\n{group['number']}. {group['statement']}")
+        console.print(f"   Remedy: {group['remedy']}.")
+        if len(group["levels"]) > 1:
+            console.print(f"   Levels: {_list_levels(group['levels'], names)}")
+        shown = group["problems"] if verbose else group["problems"][:SHOWN_PROBLEMS]
+        for problem in shown:
+            console.print(f"   - {_describe(problem, group, names)}")
+        more = group["count"] - len(shown)
+        if more:
+            option = "" if verbose else "; --verbose lists them"
+            console.print(f"   - and {more:,} more{option}")
+    if report["groups"]:
+        console.print()
+
+
+def _list_levels(level_ids: list[str], names: dict[str, str]) -> str:
+    labels = [names.get(level_id) or level_id for level_id in level_ids]
+    more = len(labels) - SHOWN_LEVELS
+    return ", ".join(labels[:SHOWN_LEVELS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _describe(problem: dict[str, Any], group: dict[str, Any], names: dict[str, str]) -> str:
+    """Return a problem and its place, with the part's id where the message has its name.
+
+    Leave out a message that the group's statement begins with.
+    """
+    level_id = problem["level_id"]
+    place = [f"level {names.get(level_id) or level_id}"] if level_id is not None else []
+    if problem["x"] is not None:
+        place.append(f"{problem['x']:.1f}, {problem['y']:.1f} ft")
+    if "source_x" in problem:
+        place.append(f"source {problem['source_x']:.10g}, {problem['source_y']:.10g}")
+    part = problem["part"]
+    if part not in problem["message"] and part != level_id:
+        place.append(part)
+    if group["statement"].startswith(problem["message"]):
+        return "; ".join(place)
+    return f"{problem['message']} ({'; '.join(place)})"

@@ -1,0 +1,105 @@
+"""Describe floor that no door joins with the rest of its level, where the two are nearest."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+import shapely
+from shapely import Point, STRtree
+
+from routing.diagnosis.doors import MISFITS, NEAR_ROOM_FEET
+from routing.diagnosis.names import PlanNames, join_names
+from routing.diagnosis.survey import LevelSurvey, Survey
+from routing.issues import IssueKind, PlanIssue, point_in
+
+MIN_GAP_FEET = 0.15
+"""A narrower gap is the wall that processing puts around each room."""
+
+Misfits: TypeAlias = Mapping[str | None, tuple[STRtree, list[PlanIssue]]]
+"""The doors in no wall of each level, with a tree of their positions."""
+
+
+def describe_cut_off(survey: Survey, component: int, names: PlanNames) -> PlanIssue:
+    """Return the problem of a part of the floor that nothing joins with its level's home."""
+    here = find_level(survey, component)
+    largest = max(here.pieces_of[component], key=lambda i: here.built.floor.pieces[i].polygon.area)
+    piece = here.built.floor.pieces[largest]
+    message = f"no door joins {describe_floor(here, component, names)} with the rest"
+    return PlanIssue(
+        IssueKind.FLOOR_CUT_OFF,
+        piece.room_id or here.id,
+        message,
+        here.id,
+        point_in(piece.polygon),
+        survey.locations_of[component],
+    )
+
+
+def find_level(survey: Survey, component: int) -> LevelSurvey:
+    """Return a level where a component should be joined to another; if possible, the main one."""
+    levels = [survey.levels[index] for index in survey.levels_of[component]]
+    away = [level for level in levels if level.home != component] or levels
+    return max(away, key=lambda level: level.home == survey.main)
+
+
+def group_misfits(issues: Sequence[PlanIssue]) -> Misfits:
+    """Return the doors in no wall by level, with a tree of their positions."""
+    levels: dict[str | None, list[PlanIssue]] = defaultdict(list)
+    for issue in issues:
+        if issue.kind in MISFITS and issue.at is not None:
+            levels[issue.level_id].append(issue)
+    return {
+        level_id: (STRtree([Point(door.at) for door in doors if door.at is not None]), doors)
+        for level_id, doors in levels.items()
+    }
+
+
+def measure_cut_off(
+    survey: Survey, component: int, issue: PlanIssue, misfits: Misfits
+) -> tuple[PlanIssue, list[PlanIssue]]:
+    """Return the problem of a part of the floor, at its gap to the rest, and doors beside both.
+
+    Such a door was meant to join them: its own problem becomes part of this.
+    """
+    here = find_level(survey, component)
+    tree, doors = misfits.get(here.id, (STRtree([]), []))
+    own = shapely.MultiPolygon(here.polygons_of(component))
+    meant = [
+        doors[index]
+        for index in sorted(tree.query(own, predicate="dwithin", distance=NEAR_ROOM_FEET))
+        if len(here.home_tree.query(tree.geometries[index], "dwithin", NEAR_ROOM_FEET))
+    ]
+    if meant:
+        hints = "; ".join(door.message for door in meant)
+        return replace(issue, message=f"{issue.message}: {hints}", at=meant[0].at), meant
+    middle, feet = find_gap(here, component)
+    gap = f"{feet:.1f} ft away" if feet > MIN_GAP_FEET else "right behind the wall"
+    message = f"{issue.message}; here, the rest is {gap}"
+    return replace(issue, message=message, at=(middle.x, middle.y)), []
+
+
+def describe_floor(level: LevelSurvey, component: int, names: PlanNames) -> str:
+    """Return what a component consists of on a level: a room, or several and open floor."""
+    rooms = level.rooms_of(component)
+    labels = sorted(names.feature(room) for room in rooms if room is not None)
+    if len(rooms) == len(labels) == 1:
+        return f"room {labels[0]}"
+    area = sum(polygon.area for polygon in level.polygons_of(component))
+    part = f"a part of {names.level(level.id)} of {area:,.0f} ft²"
+    if labels:
+        part += f" with {'rooms' if len(labels) > 1 else 'room'} {join_names(labels)}"
+    return part
+
+
+def find_gap(level: LevelSurvey, component: int) -> tuple[Point, float]:
+    """Return the middle and the length of the shortest line from a component to the home."""
+    own = np.array(level.polygons_of(component), dtype=object)
+    pairs, feet = level.home_tree.query_nearest(own, return_distance=True, all_matches=False)
+    shortest = int(np.argmin(feet))
+    nearest = level.home_tree.geometries[pairs[1, shortest]]
+    line = shapely.shortest_line(own[pairs[0, shortest]], nearest)
+    return line.interpolate(0.5, normalized=True), float(feet[shortest])

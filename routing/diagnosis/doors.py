@@ -1,0 +1,175 @@
+"""Explain rooms without a door, and doors in no wall, by each other."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from shapely import STRtree
+
+from routing.diagnosis.names import PlanNames, join_names
+from routing.issues import IssueKind, PlanIssue, point_in
+from routing.plan import Door, Plan, Space
+from routing.space.doors import MAX_EXTENSION_FEET, DoorOrigin
+from routing.space.walkable import WalkableLevel
+
+NEAR_ROOM_FEET = 6.0
+"""A door in no wall that is this near to a room without a door was probably meant for it."""
+OUTSIDE_FEET = 6.0
+"""A door with one space, and no other within this distance, leads outside."""
+NEAR_FLOOR_FEET = 30.0
+MIN_LOCKED_DOORS = 2
+"""A level with fewer doors is not reported because all of them are locked."""
+MISFITS = (IssueKind.DOOR_NOT_NEEDED, IssueKind.DOOR_JOINS_NOTHING)
+
+Key = tuple[str | None, str]
+"""Id of a level, and of a part on it."""
+
+
+def explain_doors(
+    plan: Plan, walkable: Sequence[WalkableLevel], issues: Sequence[PlanIssue], names: PlanNames
+) -> list[PlanIssue]:
+    """Return problems with those that follow from another folded into it.
+
+    If a room has no door because its door is locked, or stands beside its wall, that is one.
+    """
+    levels = {built.level.id: built for built in walkable}
+    doors = {(door.level_id, door.id): door for door in plan.doors}
+    keys = {(i.level_id, i.part) for i in issues if i.kind is IssueKind.ROOM_ENCLOSED}
+    rooms = {
+        (room.level_id, room.id): room
+        for built in walkable
+        for room in built.floor.rooms
+        if (room.level_id, room.id) in keys
+    }
+    misfits = [doors[i.level_id or "", i.part] for i in issues if i.kind in MISFITS]
+    locked = [door for door in plan.doors if door.is_locked]
+    room_of_misfit = match_rooms(misfits, rooms, NEAR_ROOM_FEET)
+    room_of_locked = match_rooms(locked, rooms, MAX_EXTENSION_FEET)
+    beside = {room: doors[door] for door, room in room_of_misfit.items()}
+    locks = {room: doors[door] for door, room in room_of_locked.items()}
+    explained: list[PlanIssue] = []
+    for issue in issues:
+        key = issue.level_id or "", issue.part
+        if issue.kind is IssueKind.ROOM_ENCLOSED:
+            explained.append(
+                explain_room(
+                    issue, rooms[key], levels[key[0]], locks.get(key), beside.get(key), names
+                )
+            )
+        elif issue.kind not in MISFITS:
+            explained.append(issue)
+        elif key not in room_of_misfit:
+            explained.append(explain_misfit(issue, doors[key], levels[key[0]], names))
+    return [*explained, *find_locked_levels(plan, walkable, explained, names)]
+
+
+def match_rooms(
+    doors: Iterable[Door], rooms: Mapping[tuple[str, str], Space], within_feet: float
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return the nearest room of each door that has one within a distance; keys of both."""
+    by_level: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for key in rooms:
+        by_level[key[0]].append(key)
+    trees = {
+        level_id: STRtree([rooms[key].polygon for key in keys])
+        for level_id, keys in by_level.items()
+    }
+    matched: dict[tuple[str, str], tuple[str, str]] = {}
+    for door in doors:
+        if door.level_id in trees and not door.geometry.is_empty:
+            tree = trees[door.level_id]
+            near = tree.query_nearest(
+                door.geometry, max_distance=within_feet, all_matches=False
+            ).tolist()
+            for index in near:
+                matched[door.level_id, door.id] = by_level[door.level_id][index]
+    return matched
+
+
+def explain_room(
+    issue: PlanIssue,
+    room: Space,
+    level: WalkableLevel,
+    lock: Door | None,
+    beside: Door | None,
+    names: PlanNames,
+) -> PlanIssue:
+    """Return the problem of a room without a door, with the door that was meant for it."""
+    label = f"room {names.feature(room.id)}"
+    if lock is not None:
+        message = f"the door {lock.id!r} of {label} is locked, and it has no other"
+        at = point_in(lock.geometry)
+        return replace(issue, kind=IssueKind.DOORS_LOCKED, message=message, at=at)
+    if beside is not None:
+        message = f"{label} has no door; {describe_place(beside, room, level)}"
+        return replace(issue, message=message, at=point_in(beside.geometry))
+    return replace(issue, message=f"{label} has no door", at=point_in(room.polygon))
+
+
+def describe_place(door: Door, room: Space, level: WalkableLevel) -> str:
+    """Return where a door stands that was meant for a room but joins it with nothing."""
+    feet = room.polygon.boundary.distance(door.geometry)
+    if feet > MAX_EXTENSION_FEET:
+        return f"door {door.id!r} is {feet:.1f} ft from its wall"
+    pieces = level.floor.pieces_within(door.geometry, NEAR_FLOOR_FEET)
+    others = [level.floor.pieces[index] for index in pieces]
+    gaps = [each.polygon.distance(door.geometry) for each in others if each.room_id != room.id]
+    behind = f"other floor is {min(gaps):.1f} ft away" if gaps else "no other floor is near"
+    return f"door {door.id!r} is at its wall, but {behind}"
+
+
+def explain_misfit(
+    issue: PlanIssue, door: Door, level: WalkableLevel, names: PlanNames
+) -> PlanIssue:
+    """Return the problem of a door in no wall; one to the outside has a kind of its own."""
+    label = f"door {door.id!r}"
+    if door.geometry.is_empty:
+        return replace(issue, message=f"{label} {issue.message}")
+    pieces = [
+        level.floor.pieces[index]
+        for index in level.floor.pieces_within(door.geometry, OUTSIDE_FEET)
+    ]
+    rooms = [piece.room_id for piece in pieces]
+    spaces = ["open floor" if room is None else f"room {names.feature(room)}" for room in rooms]
+    gaps = [piece.polygon.distance(door.geometry) for piece in pieces]
+    kind = issue.kind
+    if not pieces:
+        message = f"{label} stands where no floor is drawn within {OUTSIDE_FEET:g} ft"
+    elif kind is IssueKind.DOOR_NOT_NEEDED:
+        message = f"{label} stands within {spaces[gaps.index(min(gaps))]}, in no wall"
+    elif len(pieces) == 1:
+        kind = IssueKind.DOOR_TO_OUTSIDE
+        message = f"{label} leads out of {spaces[0]} to where no floor is drawn"
+    else:
+        beside = [f"{space} ({gap:.1f} ft away)" for space, gap in zip(spaces, gaps, strict=True)]
+        message = f"{label} fits into no wall between {join_names(beside)}"
+    return replace(issue, kind=kind, message=message, at=point_in(door.geometry))
+
+
+def find_locked_levels(
+    plan: Plan, walkable: Sequence[WalkableLevel], issues: Sequence[PlanIssue], names: PlanNames
+) -> Iterator[PlanIssue]:
+    """Yield a problem for each level whose doors are all locked, unless its rooms are reported."""
+    reported = {issue.level_id for issue in issues if issue.kind is IssueKind.DOORS_LOCKED}
+    by_level: dict[str, list[Door]] = defaultdict(list)
+    for door in plan.doors:
+        by_level[door.level_id].append(door)
+    for built in walkable:
+        level_id = built.level.id
+        doors = by_level[level_id]
+        if len(doors) < MIN_LOCKED_DOORS or level_id in reported:
+            continue
+        if all(door.is_locked for door in doors):
+            message = f"all {len(doors)} doors of {names.level(level_id)} are locked"
+            if guessed := built.count_openings(DoorOrigin.INFERRED):
+                message += f"; {guessed} others were guessed"
+            at = point_in(doors[0].geometry)
+            yield PlanIssue(IssueKind.DOORS_LOCKED, level_id, message, level_id, at)
+
+
+def state_locked_doors(plan: Plan) -> str:
+    """Return how many of a plan's doors are locked."""
+    locked = sum(door.is_locked for door in plan.doors)
+    return f"{locked} of {len(plan.doors)} doors {'is' if locked == 1 else 'are'} locked"

@@ -1,0 +1,100 @@
+"""The report on a floor plan as text: what to put right first, how, and where."""
+
+from typing import Any
+
+import pytest
+
+from gateway.cli.plan_report import print_report
+from tests.routing.ascii_plans import process_drawing
+
+TWO_LEVELS = (
+    """
+    ###########
+    #A#B#C#D#E#
+    #+#######+#
+    #,,,,,,,,,#
+    ###########
+    """,
+    """
+    ###########
+    #,,,F,,G,,#
+    ###########
+    """,
+)
+
+
+def report_on(*storeys: str) -> dict[str, Any]:
+    report = process_drawing(*storeys).report.to_dict()
+    return report | {"notes": [], "published": True, "refusal": None}
+
+
+def printed(capsys: pytest.CaptureFixture[str], **options: bool) -> list[str]:
+    print_report(report_on(*TWO_LEVELS), **options)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_costliest_cause_comes_first_with_its_remedy_and_where_it_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = printed(capsys)
+    start = lines.index("1. 3 rooms have no door: 3 of 7 locations cannot be reached")
+    assert lines[start + 1].startswith("   Remedy: draw a door (door=yes)")
+    assert lines[start + 2] == "   - room 'B' has no door (level 0; 14.0, 6.0 ft; room B)"
+    second = (
+        "2. No stairs, lift or ramp joins level 1 with level 0: 2 of 7 locations cannot be reached"
+    )
+    assert second in lines
+
+
+def test_a_problem_that_is_the_whole_group_is_not_said_twice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = printed(capsys)
+    start = next(n for n, line in enumerate(lines) if line.startswith("2. No stairs"))
+    assert lines[start + 2] == "   - level 1; 22.0, 6.0 ft"
+
+
+def test_a_cause_that_is_met_on_several_levels_names_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_report(report_on("A,,", "B,,", "C,,"))
+    assert "   Levels: 1, 2" in capsys.readouterr().out.splitlines()
+
+
+def test_only_the_first_parts_are_shown_unless_all_are_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.cli.plan_report.SHOWN_PROBLEMS", 1)
+    assert "   - and 2 more; --verbose lists them" in printed(capsys)
+    verbose = printed(capsys, verbose=True)
+    assert sum("has no door (" in line for line in verbose) == 3
+    assert not any("more" in line for line in verbose)
+
+
+def test_what_costs_no_location_comes_last_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    print_report(report_on("A,B#.."))
+    lines = capsys.readouterr().out.splitlines()
+    heading = lines.index("What follows keeps no location from being reached.")
+    assert lines[heading + 2] == "1. A room has no door"
+
+
+def test_names_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("[/]", "[b]A[/b]", ":smile:")
+    counts = ("doors_as_drawn", "doors_repaired", "doors_inferred", "rooms", "locations")
+    level = dict.fromkeys(counts, 1) | {"level_id": "1", "walkable_square_feet": 1200.0}
+    problem = {"part": "p", "level_id": "1", "x": None, "y": None}
+    group = {"number": 1, "locations": 1, "count": 3, "remedy": "mend it", "levels": ["1"]}
+    report = {
+        "levels": [level | {"name": name} for name in names],
+        "groups": [
+            group
+            | {"statement": "wrong", "problems": [problem | {"message": name} for name in names]}
+        ],
+        "notes": [*names],
+        "reachability": [],
+        "published": False,
+        "refusal": names[0],
+    }
+    print_report(report)
+    output = capsys.readouterr().out
+    assert [output.count(name) for name in names] == [4, 3, 6]  # problems are on the last level

@@ -1,0 +1,86 @@
+"""Problems are marked in pictures by the numbers of their groups, and the legend explains them."""
+
+from lxml import etree
+from shapely import Point, box
+
+from routing.costing import TravelMode
+from routing.groups import ProblemGroup
+from routing.issues import IssueKind
+from routing.markers import (
+    CHARACTER_FEET,
+    MAX_MARKERS,
+    LevelProblems,
+    find_level_problems,
+    place_markers,
+    write_legend,
+)
+from routing.picture import draw_level, lay_out
+from routing.plan import Door, Level, Plan, PlanLocation, Space, SpaceKind
+from routing.processing import process_plan
+from tests.routing.ascii_plans import process_drawing
+
+
+def find_markers(picture: str) -> list[tuple[str, etree._Element]]:
+    """Return the markers with their numbers, the lowest first."""
+    root = etree.fromstring(picture.encode())
+    markers = [each for each in root.iter() if each.get("class") == "marker"]
+    number = etree.XPath("string(*[@class='number'])")
+    return sorted(((str(number(each)), each) for each in markers), key=lambda pair: pair[0])
+
+
+def marked(picture: str) -> list[str]:
+    return [number for number, _ in find_markers(picture)]
+
+
+def test_problems_are_marked_with_the_numbers_of_their_groups_and_explained() -> None:
+    processed = process_drawing("A,,B,n.D#.C")
+    groups = processed.report.groups
+    assert [group.cause.value for group in groups] == ["room-without-door", "door-too-narrow"]
+    on_foot, on_wheels = (draw_level(processed, "0", mode) for mode in TravelMode)
+    assert marked(on_foot) == ["1"]
+    assert marked(on_wheels) == ["1", "2"]  # what stops people on foot stops all
+    assert groups[0].statement in on_foot
+    assert groups[1].statement not in on_foot
+    assert groups[1].statement in on_wheels
+    [(_, marker)] = find_markers(on_foot)
+    assert marker[0].text == "room 'C' has no door"
+
+
+def test_problems_at_one_place_share_a_marker_or_stand_side_by_side() -> None:
+    hall = Space("hall", "0", box(0, 0, 100, 100), SpaceKind.CORRIDOR)
+    doors = tuple(Door(f"d{n}", "0", Point(50, 50 + n / 9)) for n in range(3))
+    lost = PlanLocation("lost", "0", 50, 150)
+    beside = Door("beside", "0", Point(50, 150))
+    plan = Plan((Level("0", 0),), (hall,), (), (*doors, beside), (), (lost,))
+    picture = draw_level(process_plan(plan), "0")
+    (_, off_floor), (_, shared), (_, joins_nothing) = find_markers(picture)
+    assert "×3" in etree.tostring(shared, encoding="unicode")
+    assert "door 'd0' stands within open floor" in (shared[0].text or "")
+    assert off_floor.get("transform") != joins_nothing.get("transform")
+
+
+def test_the_legend_is_above_the_plan_and_every_marker_in_the_picture() -> None:
+    hall = Space("hall", "0", box(0, 0, 400, 100), SpaceKind.CORRIDOR)
+    far = tuple(Door(f"d{n}", "0", Point(1e4 * n, -1e4 * n)) for n in (-1, 1, 2))
+    processed = process_plan(Plan((Level("0", 0),), (hall,), (), far))
+    found = find_level_problems(processed.report.groups, "0", TravelMode.FOOT)
+    extent, _ = lay_out(processed.networks[TravelMode.FOOT], 0, found)
+    left, top, right, bottom = extent.plan_bounds
+    assert top <= 0 and extent.top < top - 10
+    for marker in place_markers(found, extent.plan_bounds, extent.symbol_scale):
+        assert left < marker.x < right and top < marker.y < bottom
+
+
+def test_a_picture_of_thousands_of_problems_is_bounded() -> None:
+    hall = Space("hall", "0", box(0, 0, 3000, 3000), SpaceKind.CORRIDOR)
+    doors = tuple(Door(str(n), "0", Point(50 * (n % 60), 50 * (n // 60))) for n in range(3_600))
+    picture = draw_level(process_plan(Plan((Level("0", 0),), (hall,), (), doors)), "0")
+    assert 100 < len(marked(picture)) <= MAX_MARKERS
+
+
+def test_a_long_statement_is_wrapped_to_the_width_of_the_picture() -> None:
+    group = ProblemGroup(1, IssueKind.EMPTY_LEVEL, "word " * 60, ())
+    lines = write_legend([LevelProblems(group, [])], 150.0)
+    assert len(lines) > 2
+    assert max(len(text) for _, text in lines) * CHARACTER_FEET < 150
+    assert [bool(badge) for badge, _ in lines] == [True, *[False] * (len(lines) - 1)]
