@@ -18,9 +18,13 @@ class IssueKind(StrEnum):
     OUTLINE_GUESSED = "outline-guessed"
     DOOR_JOINS_NOTHING = "door-joins-no-two-spaces"
     DOOR_NOT_NEEDED = "door-in-open-space"
+    DOOR_AMBIGUOUS = "door-at-corner"
+    DOOR_MOVED = "door-moved"
+    DOOR_INFERRED = "door-inferred"
     ROOM_ENCLOSED = "room-without-door"
     CONNECTOR_ONE_END = "connector-with-one-end"
     CONNECTOR_OUT_OF_REACH = "connector-out-of-reach"
+    CONNECTOR_JOINED = "connector-joined"
     CONNECTOR_OUT_OF_SERVICE = "connector-out-of-service"
     UNROUTABLE_LOCATION = "unroutable-location"
 

@@ -73,6 +73,8 @@ def test_issues_are_in_the_order_of_the_steps_that_find_them() -> None:
         IssueKind.SELF_CROSSING,
         IssueKind.OUTLINE_GUESSED,
         IssueKind.DOOR_JOINS_NOTHING,
+        IssueKind.DOOR_INFERRED,
+        IssueKind.DOOR_INFERRED,
         IssueKind.UNROUTABLE_LOCATION,
     ]
 
