@@ -33,8 +33,12 @@ class IssueKind(StrEnum):
     DOOR_JOINS_NOTHING = "door-joins-no-two-spaces"
     DOOR_TO_OUTSIDE = "door-to-outside"
     DOOR_NOT_NEEDED = "door-in-open-space"
+    DOOR_AMBIGUOUS = "door-at-corner"
+    DOOR_MOVED = "door-moved"
+    DOOR_INFERRED = "door-inferred"
     CONNECTOR_ONE_END = "connector-with-one-end"
     CONNECTOR_OUT_OF_REACH = "connector-out-of-reach"
+    CONNECTOR_JOINED = "connector-joined"
     CONNECTOR_OUT_OF_SERVICE = "connector-out-of-service"
 
 
@@ -160,6 +164,26 @@ CAUSES = {
         "A door stands in the open, in no wall",
         "{} doors stand in the open, in no wall",
         "draw the wall that it is in, move it onto its wall, or remove it",
+    ),
+    IssueKind.DOOR_AMBIGUOUS: Cause(
+        "A door stands where more than two spaces meet",
+        "{} doors stand where more than two spaces meet",
+        "move the door along its wall, clear of the corner",
+    ),
+    IssueKind.DOOR_MOVED: Cause(
+        "A door beside its wall was moved onto it",
+        "{} doors beside their walls were moved onto them",
+        "move the door onto the wall, if it is the right one",
+    ),
+    IssueKind.DOOR_INFERRED: Cause(
+        "A room without a door was given one by guess",
+        "{} rooms without a door were given one by guess",
+        "draw the door (door=yes) where it is",
+    ),
+    IssueKind.CONNECTOR_JOINED: Cause(
+        "Stairs or a lift of several levels were taken for one because of where they are",
+        "{} stairs and lifts of several levels were taken for one because of where they are",
+        "give the parts of one the same ref",
     ),
     IssueKind.CONNECTOR_ONE_END: Cause(
         "Stairs or a lift are drawn on one level only",

@@ -58,13 +58,17 @@ class Level:
 
 @dataclass(frozen=True)
 class Space:
-    """A room, corridor or area of one level."""
+    """A room, corridor or area of one level.
+
+    A room that does not need a door, such as a shaft or a utility room, may have none.
+    """
 
     id: str
     level_id: str
     polygon: Polygonal
     kind: SpaceKind = SpaceKind.ROOM
     name: str = ""
+    needs_door: bool = True
     is_outdoors: bool = False
 
     @property
@@ -106,7 +110,8 @@ class Connector:
 
     `entrances` maps each served level's id to the geometry where people enter: a shaft, the outline
     or the end of stairs, a point. A connector that is also drawn as a room has a `Space` as well.
-    `direction` is None if it moves both up and down.
+    `direction` is None if it moves both up and down. `confidence`, from 0 to 1, is lower if the
+    source does not say that these are one.
     """
 
     id: str
@@ -116,6 +121,7 @@ class Connector:
     wheelchair: bool | None = None
     direction: Direction | None = None
     is_in_service: bool = True
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,26 @@ DOCUMENTED = {
     "parsing/svg/use_expansion:MAX_NESTED_USES": [
         ("unit-maps.md", "## Limits", "what a `use` refers to | {:,} deep"),
     ],
+    "resolvers/plans/connector_joining:MAX_APART_FEET": [
+        (
+            "floor-plans.md",
+            "## What the plan does not show",
+            "if it lies within {:.0f} ft of another",
+        ),
+    ],
+    "resolvers/plans/footpaths:MAX_BRANCH_FEET": [
+        (
+            "floor-plans.md",
+            "## What the plan does not show",
+            "point of interest within {:.0f} ft of it",
+        ),
+    ],
+    "routing/space/door_moving:MAX_MOVE_FEET": [
+        ("floor-plans.md", "## What the plan does not show", "stands within {:.0f} ft of the wall"),
+    ],
+    "routing/space/shared_edges:MAX_WALL_OPENING_FEET": [
+        ("floor-plans.md", "## What the plan does not show", "with a gap of up to {:.0f} ft"),
+    ],
     "rest/request_body:MAX_HEADER_BYTES": [
         ("operation.md", "## Connection limits", "max header bytes | {:,}"),
     ],
@@ -258,6 +278,10 @@ INTERNAL = {
     "parsing/svg/geometry/paths:MAX_CHORDS",
     "parsing/svg/style/cascade:MAX_CACHED_STYLES",
     "parsing/svg/style/matching:MAX_CACHED_MATCHES",
+    "resolvers/plans/connector_joining:MAX_COMPARED",
+    "resolvers/plans/connector_joining:MAX_LANDING_FEET",
+    "resolvers/plans/connector_joining:MAX_STOREY",
+    "resolvers/plans/footpaths:MAX_TOUCH_FEET",
     "resolvers/plans/locations:MAX_OUTSIDE_FEET",
     "resolvers/plans/translation:MAX_TOUCH_FEET",
     "gateway/cache/fast_path:MAX_ENTRIES",

@@ -13,6 +13,9 @@ from parsing.drawing import AreaGeometry, Coordinates, Geometry, LinesGeometry, 
 MIN_CLEARANCE_SHARE: Final = 0.8
 """Share of the largest inscribed circle's radius that a label at the centroid needs around it."""
 
+END_FEET: Final = 0.1
+"""A line that leads to a shape may reach this far into it."""
+
 Surface: TypeAlias = Polygon | MultiPolygon
 PlanGeometry: TypeAlias = shapely.Point | LineString | MultiLineString | Surface
 
@@ -27,6 +30,18 @@ class ShapeIndex:
         """Return the distance to the nearest shape; infinite if there is none."""
         _, distances = self._tree.query_nearest(shape, return_distance=True, all_matches=False)
         return float(distances.min(initial=math.inf))
+
+    def shortest_line_to(self, point: shapely.Point) -> LineString:
+        """Return the line from the nearest shape to a point."""
+        nearest = self._tree.geometries[self._tree.nearest(point)]
+        return LineString(shapely.get_coordinates(shapely.shortest_line(nearest, point)))
+
+    def overlaps(self, line: LineString) -> bool:
+        """Return whether any shape covers a part of a line, more than its ends."""
+        near = self._tree.geometries[self._tree.query(line, predicate="intersects")]
+        shared = [line.intersection(shape if shape.is_valid else shape.buffer(0)) for shape in near]
+        ends = shapely.union_all([end.buffer(END_FEET) for end in line.boundary.geoms])
+        return any(not part.difference(ends).is_empty for part in shared)
 
     def subtract_from(self, shape: BaseGeometry) -> BaseGeometry:
         """Return a valid shape without the indexed shapes."""

@@ -1,5 +1,6 @@
 """Classify features by their tags: OpenStreetMap's indoor tagging, for every source format."""
 
+import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -18,6 +19,10 @@ VACANT_VALUES: Final = frozenset({"disused", "vacant"})
 """Tag values that mark a vacant room, as in `shop=vacant`."""
 
 
+MIN_DOORS_ALL_LOCKED: Final = 10
+"""If all of at least so many doors are locked, the tag is a default of whatever wrote the plan."""
+
+
 class TagMatcher(NamedTuple):
     """Matches a tag; without `values`, any value but `no` and `VACANT_VALUES`."""
 
@@ -31,6 +36,23 @@ class TagMatcher(NamedTuple):
         return value not in (None, "no") and value not in VACANT_VALUES
 
 
+PLATFORM_MATCHERS: Final = tuple(
+    TagMatcher(key, frozenset({"platform"})) for key in ("railway", "public_transport", "highway")
+)
+DOOR_MATCHERS: Final = (
+    TagMatcher("entrance"),
+    TagMatcher("indoor", frozenset({"door"})),
+    TagMatcher("barrier", frozenset({"door", "sliding_door"})),
+    TagMatcher("osmAG:type", frozenset({"passage"})),
+)
+CLOSED_ROOM_MATCHERS: Final = (
+    TagMatcher("access", frozenset({"no"})),
+    TagMatcher(
+        "room",
+        frozenset({"duct", "electrical", "mechanical", "shaft", "technical", "utility", "void"}),
+    ),
+)
+"""Rooms that people do not enter, for which no door is expected."""
 CONNECTOR_MATCHERS: Final[tuple[tuple[TagMatcher, ConnectorKind], ...]] = (
     (TagMatcher("conveying"), ConnectorKind.ESCALATOR),
     (TagMatcher("highway", frozenset({"elevator"})), ConnectorKind.ELEVATOR),
@@ -41,6 +63,21 @@ CONNECTOR_MATCHERS: Final[tuple[tuple[TagMatcher, ConnectorKind], ...]] = (
     (TagMatcher("room", frozenset({"stairs", "staircase"})), ConnectorKind.STEPS),
     (TagMatcher("ramp"), ConnectorKind.RAMP),
 )
+CONNECTOR_NAMES: Final[Mapping[str, ConnectorKind]] = {
+    **dict.fromkeys(
+        (
+            "escalera", "escaleras", "escalier", "escaliers", "scala", "scale", "st", "stair",
+            "staircase", "stairs", "stairway", "stairwell", "treppe", "treppenhaus",
+        ),
+        ConnectorKind.STEPS,
+    ),
+    **dict.fromkeys(
+        ("ascenseur", "ascenseurs", "ascensor", "ascensore", "aufzug", "elevator", "elevators",
+         "fahrstuhl", "lift", "lifts"),
+        ConnectorKind.ELEVATOR,
+    ),
+}  # fmt: skip
+"""What rooms are named that are drawn on several levels and have no other tag."""
 BARRIER_MATCHERS: Final = (
     TagMatcher("indoor", frozenset({"wall", "column", "pillar"})),
     TagMatcher("barrier"),
@@ -95,14 +132,19 @@ def get_space_kind(feature: Feature) -> SpaceKind | None:
     if "indoor" not in tags and is_building(tags) and matches_any(POINT_OF_INTEREST_MATCHERS, tags):
         return SpaceKind.ROOM
     kind = SPACE_KINDS.get(tags.get("indoor", ""))
-    return SpaceKind.AREA if kind is None and tags.get("highway") in FOOTWAY_VALUES else kind
+    return SpaceKind.AREA if kind is None and is_walkway(tags) else kind
+
+
+def is_walkway(tags: Tags) -> bool:
+    """Return whether people walk along a feature without `indoor`: a footway or a platform."""
+    return tags.get("highway") in FOOTWAY_VALUES or matches_any(PLATFORM_MATCHERS, tags)
 
 
 def is_footpath(feature: Feature) -> bool:
-    """Return whether a feature is a footway drawn as a line on one level."""
+    """Return whether a feature is a footway or platform drawn as a line on one level."""
     return (
         isinstance(feature.geometry, LinesGeometry)
-        and feature.tags.get("highway") in FOOTWAY_VALUES
+        and is_walkway(feature.tags)
         and len(feature.levels) == 1
     )
 
@@ -119,12 +161,25 @@ def get_connector_kind(feature: Feature) -> ConnectorKind | None:
     return next((kind for matcher, kind in CONNECTOR_MATCHERS if matcher.matches(tags)), None)
 
 
+def get_named_connector_kind(feature: Feature) -> ConnectorKind | None:
+    """Return the kind of connector that the name of an untagged room says it is, or None.
+
+    >>> room = Feature("1", ("0",), AreaGeometry(()), {"indoor": "room", "name": "E1-Stair-09"})
+    >>> get_named_connector_kind(room).value
+    'steps'
+    """
+    if feature.tags.get("indoor") != "room" or get_connector_kind(feature) is not None:
+        return None
+    words = re.split(r"[\W\d_]+", feature.tags.get("name", "").lower())
+    # Beside the word itself, codes of a building, a wing or a storey: "E1-ST-09".
+    names = [word for word in words if len(word) > 1]
+    return CONNECTOR_NAMES.get(names[0]) if len(names) == 1 else None
+
+
 def is_door(feature: Feature) -> bool:
     """Return whether a feature is a door; `door=no` is one: an opening without a leaf."""
     tags = feature.tags
-    return get_space_kind(feature) is None and (
-        "door" in tags or TagMatcher("entrance").matches(tags) or tags.get("indoor") == "door"
-    )
+    return get_space_kind(feature) is None and ("door" in tags or matches_any(DOOR_MATCHERS, tags))
 
 
 def is_barrier(feature: Feature) -> bool:
@@ -133,6 +188,7 @@ def is_barrier(feature: Feature) -> bool:
         not isinstance(feature.geometry, PointGeometry)
         and get_space_kind(feature) is None
         and matches_any(BARRIER_MATCHERS, feature.tags)
+        and not is_door(feature)
         and not PASSABLE_MATCHER.matches(feature.tags)
     )
 

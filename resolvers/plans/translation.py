@@ -5,17 +5,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from shapely import LineString, MultiLineString, MultiPolygon, Point, Polygon
+from shapely import MultiPolygon, Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
 from parsing.drawing import Drawing, Feature, NoteCollector, ReadingNote
 from parsing.osm.surroundings import is_building, is_site
-from resolvers.plans.connectors import LevelStack, find_connectors
+from resolvers.plans.connector_joining import LevelStack
+from resolvers.plans.connectors import find_connectors
 from resolvers.plans.floors import assign_floors, validate_floor_order
+from resolvers.plans.footpaths import PlacedPoint, iter_branches, iter_footpaths
 from resolvers.plans.locations import LocationCandidate, find_location_candidates
 from resolvers.plans.shapes import PlanGeometry, ShapeIndex, to_shape, union_shapes
 from resolvers.plans.tag_classification import (
+    CLOSED_ROOM_MATCHERS,
     LOCKED_MATCHERS,
+    MIN_DOORS_ALL_LOCKED,
     POINT_OF_INTEREST_MATCHERS,
     WHEELCHAIR_ACCESS,
     get_connector_kind,
@@ -28,9 +32,6 @@ from resolvers.plans.tag_classification import (
     parse_width_feet,
 )
 from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Space, SpaceKind
-
-DEFAULT_FOOTPATH_FEET: Final = 5.0
-"""Width of a footway that is drawn as a line and has no width tag."""
 
 MAX_TOUCH_FEET: Final = 1.0
 """A site's grounds this close to a room belong to the plan."""
@@ -67,18 +68,26 @@ def translate_plan(
     drawn = list(_iter_shapes(drawing, notes))
     outlines = _build_outlines(drawn)
     spaces = list(_iter_spaces(drawn))
-    spaces += _iter_footpaths(
-        drawn, {s.level_id for s in spaces if s.kind is not SpaceKind.ROOM}, outlines
-    )
+    open_levels = {space.level_id for space in spaces if space.kind is not SpaceKind.ROOM}
+    footpaths = list(iter_footpaths(drawn, open_levels, outlines))
+    spaces += footpaths
     spaces += list(_iter_site_grounds(drawn, spaces, notes))
     barriers = list(_iter_barriers(drawn))
     grounds = _index_by_level([(s.level_id, s.polygon) for s in spaces] + list(outlines.items()))
     obstacles = _index_by_level((barrier.level_id, barrier.geometry) for barrier in barriers)
-    stack = LevelStack({level.id: level.ordinal or 0.0 for level in drawing.levels}, grounds)
+    rooms = _index_spaces(space for space in spaces if space.kind is SpaceKind.ROOM)
+    open_floor = _index_spaces(space for space in spaces if space.kind is not SpaceKind.ROOM)
+    ordinals = {level.id: level.ordinal or 0.0 for level in drawing.levels}
+    stack = LevelStack(ordinals, grounds, open_floor, rooms)
     connectors = tuple(find_connectors(drawn, stack, drawing.id_key != "osm:id", notes))
     if floor_sorts is not None:
         validate_floor_order(connectors, drawing, floor_sorts)
     candidates = tuple(find_location_candidates(drawing, map_id, drawn, grounds, obstacles, notes))
+    doors = tuple(_iter_doors(drawn, notes))
+    locations = [_to_location(candidate, drawing.feet_per_unit) for candidate in candidates]
+    path_index = _index_spaces(footpaths)
+    points = _iter_points(doors, locations)
+    spaces += iter_branches(points, path_index, open_floor, (rooms, obstacles), notes)
     for feature in drawing.features:
         if not _is_used(feature):
             notes.add(f"not used, {_describe_tags(feature)}", feature.id)
@@ -86,10 +95,7 @@ def translate_plan(
         Level(level.id, level.ordinal or 0.0, level.name, outlines.get(level.id))
         for level in drawing.levels
     )
-    plan = Plan(
-        levels, tuple(spaces), tuple(barriers), tuple(_iter_doors(drawn)), connectors,
-        tuple(_to_location(candidate, drawing.feet_per_unit) for candidate in candidates),
-    )  # fmt: skip
+    plan = Plan(levels, tuple(spaces), tuple(barriers), doors, connectors, tuple(locations))
     return TranslatedPlan(plan, candidates, (*drawing.notes, *notes.notes()), drawing, map_id)
 
 
@@ -125,7 +131,8 @@ def _iter_spaces(drawn: Iterable[DrawnFeature]) -> Iterator[Space]:
             continue
         for level in feature.levels:
             name = feature.tags.get("name", "")
-            space = Space(part_id(feature, level), level, shape, kind, name)
+            needs_door = not matches_any(CLOSED_ROOM_MATCHERS, feature.tags)
+            space = Space(part_id(feature, level), level, shape, kind, name, needs_door)
             if feature.unit_id is None:
                 yield space
                 continue
@@ -135,24 +142,6 @@ def _iter_spaces(drawn: Iterable[DrawnFeature]) -> Iterator[Space]:
                 if isinstance(both, Polygon | MultiPolygon):
                     units[feature.unit_id, level] = replace(known, polygon=both)
     yield from units.values()
-
-
-def _iter_footpaths(
-    drawn: Iterable[DrawnFeature], open_levels: set[str], outlines: Mapping[str, BaseGeometry]
-) -> Iterator[Space]:
-    """Buffer line-drawn footways to their width.
-
-    Skip levels with an outline and no drawn corridors: there, all of the outline outside the rooms
-    is walkable already.
-    """
-    for feature, shape in drawn:
-        (level, *_) = feature.levels
-        if not is_footpath(feature) or (level in outlines and level not in open_levels):
-            continue
-        half_feet = (parse_width_feet(feature.tags) or DEFAULT_FOOTPATH_FEET) / 2
-        strip = shape.buffer(half_feet, cap_style="flat", join_style="mitre")
-        if isinstance(strip, Polygon | MultiPolygon) and not strip.is_empty:
-            yield Space(feature.id, level, strip, SpaceKind.AREA, feature.tags.get("name", ""))
 
 
 def _iter_site_grounds(
@@ -180,18 +169,30 @@ def _iter_barriers(drawn: Iterable[DrawnFeature]) -> Iterator[Barrier]:
                 yield Barrier(level, shape, feature.id)
 
 
-def _iter_doors(drawn: Iterable[DrawnFeature]) -> Iterator[Door]:
-    """Yield the doors; one drawn as a line along its wall is as wide as the line is long."""
-    for feature, shape in drawn:
-        if not is_door(feature):
-            continue
+def _iter_doors(drawn: Iterable[DrawnFeature], notes: NoteCollector) -> Iterator[Door]:
+    """Yield the doors. If all of many are locked, none is."""
+    doors = [(feature, shape) for feature, shape in drawn if is_door(feature)]
+    locked = {feature.id for feature, _ in doors if matches_any(LOCKED_MATCHERS, feature.tags)}
+    if len(locked) == len(doors) >= MIN_DOORS_ALL_LOCKED:
+        for feature_id in sorted(locked):
+            notes.add("door locked as all others are, read as open", feature_id)
+        locked = set()
+    for feature, shape in doors:
         width = parse_width_feet(feature.tags)
-        if width is None and isinstance(shape, LineString | MultiLineString):
-            width = shape.length
         wheelchair = WHEELCHAIR_ACCESS.get(feature.tags.get("wheelchair", ""))
-        locked = matches_any(LOCKED_MATCHERS, feature.tags)
+        is_locked = feature.id in locked
         for level in feature.levels:
-            yield Door(part_id(feature, level), level, shape, width, wheelchair, locked)
+            yield Door(part_id(feature, level), level, shape, width, wheelchair, is_locked)
+
+
+def _iter_points(doors: Iterable[Door], locations: Iterable[PlanLocation]) -> Iterator[PlacedPoint]:
+    """Yield what a footway may lead to: points of interest outside all rooms, and doors."""
+    for location in locations:
+        if location.space_id is None:
+            yield PlacedPoint(location.id, location.level_id, Point(location.x, location.y))
+    for door in doors:
+        if not door.is_locked:
+            yield PlacedPoint(door.id, door.level_id, door.geometry.centroid)
 
 
 def _to_location(candidate: LocationCandidate, feet_per_unit: float) -> PlanLocation:
@@ -211,6 +212,10 @@ def _group_by_level(pairs: Iterable[tuple[str, BaseGeometry]]) -> dict[str, list
 
 def _index_by_level(pairs: Iterable[tuple[str, BaseGeometry]]) -> dict[str, ShapeIndex]:
     return {level: ShapeIndex(shapes) for level, shapes in _group_by_level(pairs).items()}
+
+
+def _index_spaces(spaces: Iterable[Space]) -> dict[str, ShapeIndex]:
+    return _index_by_level((space.level_id, space.polygon) for space in spaces)
 
 
 def _is_used(feature: Feature) -> bool:

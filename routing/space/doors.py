@@ -7,13 +7,13 @@ side. One that still joins no two pieces is reported and stays impassable.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 import shapely
-from shapely import LineString, Point, Polygon
+from shapely import Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
 from routing.issues import IssueKind, PlanIssue
@@ -28,6 +28,10 @@ MAX_FOUND_EXTENSION_FEET = 0.15
 EXTENSION_STEPS_FEET = (MAX_FOUND_EXTENSION_FEET, 0.3, 0.5, 0.75, 1.0, 1.3, MAX_EXTENSION_FEET)
 DEFAULT_DOOR_FEET = 3.0
 """Width of a door drawn as a point without a width."""
+MIN_DOOR_FEET = 1.0
+"""A shape smaller than any door is a symbol that marks a place, as a point does."""
+CORNER_FEET = 0.1
+"""A third space this little farther away than the two that a door joins could be meant as well."""
 MIN_PATCH_SQUARE_FEET = 0.005
 """Smallest overlap with a piece for a door to join it."""
 
@@ -42,7 +46,10 @@ class DoorOrigin(StrEnum):
 
 @dataclass(frozen=True)
 class Opening:
-    """A passable hole in a wall; `piece_indexes` are the two floor pieces it joins."""
+    """A passable hole in a wall; `piece_indexes` are the two floor pieces it joins.
+
+    `confidence`, from 0 to 1, is how likely these two pieces are joined here: 1 for a drawn door.
+    """
 
     door_id: str
     shape: Polygon
@@ -51,6 +58,7 @@ class Opening:
     width_feet: float
     wheelchair: bool = True
     one_way: tuple[float, float] | None = None
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -82,44 +90,62 @@ class DoorFrame:
         return x * self.normal[0] + y * self.normal[1]
 
 
-def fit_doors(floor: FloorSurface, doors: list[Door]) -> tuple[list[Opening], list[PlanIssue]]:
-    """Return the openings of the unlocked doors, and an issue for each that fits no wall."""
+def fit_doors(
+    floor: FloorSurface, doors: list[Door]
+) -> tuple[list[Opening], list[Door], list[PlanIssue]]:
+    """Return the openings of the unlocked doors, those that fit no wall, and the issues found."""
     openings: list[Opening] = []
+    misfits: list[Door] = []
     issues: list[PlanIssue] = []
     for door in doors:
         if door.is_locked:
             continue
         if opening := fit_door(floor, door):
             openings.append(opening)
+            issues += corner_issues(floor, door, opening)
         else:
-            issues.append(misfit_issue(floor, door))
-    return openings, issues
+            misfits.append(door)
+    return openings, misfits, issues
 
 
 def fit_door(floor: FloorSurface, door: Door) -> Opening | None:
     """Return the opening of a door with the least extension, None if it fits no wall."""
     frames = [] if door.geometry.is_empty else list(iter_frames(floor, door))
+    has_direction = not is_symbol(door.geometry)
     # The reach is the outer loop: a short extension of the second frame beats a long one of the
     # first.
     for reach_feet in EXTENSION_STEPS_FEET:
-        for frame in frames:
-            opening = fit_frame(floor, frame, reach_feet, door)
-            if opening is not None:
-                return opening
+        fitted = (fit_frame(floor, frame, reach_feet, door) for frame in frames)
+        openings = filter(None, fitted)
+        if has_direction:
+            opening = next(openings, None)
+        else:
+            # At a corner a point fits several walls: most doors lead to a corridor.
+            opening = max(openings, key=lambda each: joins_open_floor(floor, each), default=None)
+        if opening is not None:
+            return opening
     return None
+
+
+def joins_open_floor(floor: FloorSurface, opening: Opening) -> bool:
+    """Return whether an opening leads to a corridor or area."""
+    return any(floor.pieces[index].room_id is None for index in opening.piece_indexes)
+
+
+def is_symbol(shape: BaseGeometry) -> bool:
+    """Return whether a door is drawn as a point, or as a dot that says nothing of its width."""
+    left, top, right, bottom = shape.bounds
+    return math.hypot(right - left, bottom - top) < MIN_DOOR_FEET
 
 
 def iter_frames(floor: FloorSurface, door: Door) -> Iterator[DoorFrame]:
     """Yield the frames in which a door can stand in a wall, the likeliest first."""
-    shape = door.geometry
-    if isinstance(shape, Point):
-        yield from iter_frames_at_point(floor, shape, door.width_feet or DEFAULT_DOOR_FEET)
+    if is_symbol(door.geometry):
+        width_feet = door.width_feet or DEFAULT_DOOR_FEET
+        yield from iter_frames_at_point(floor, door.geometry.centroid, width_feet)
         return
-    box = shapely.oriented_envelope(shape)
+    box = shapely.oriented_envelope(door.geometry)
     corners = shapely.get_coordinates(box)
-    if isinstance(box, Point):
-        yield from iter_frames_at_point(floor, box, door.width_feet or DEFAULT_DOOR_FEET)
-        return
     first, second = corners[1] - corners[0], corners[2] - corners[1] if len(corners) > 2 else (0, 0)
     # A door is usually wider than its wall is thick, so its longer side comes first.
     for side, depth in sorted(((first, second), (second, first)), key=lambda s: -math.hypot(*s[0])):
@@ -142,7 +168,7 @@ def iter_frames_at_point(
 ) -> Iterator[DoorFrame]:
     """Yield a frame for each direction of the walls nearest to a door drawn as a point."""
     near = floor.pieces_within(point, MAX_EXTENSION_FEET)
-    walls = [segment for index in near for segment in ring_segments(floor.polygons[index])]
+    walls = [segment for index in near for segment in floor.sides(index)]
     if not walls:
         return
     distances = shapely.distance(np.array(walls), point)
@@ -160,14 +186,6 @@ def iter_frames_at_point(
         length = math.hypot(x1 - x0, y1 - y0)
         along = ((x1 - x0) / length, (y1 - y0) / length)
         yield DoorFrame((point.x, point.y), along, width_feet / 2)
-
-
-def ring_segments(polygon: Polygon) -> list[LineString]:
-    """Return the sides of a polygon and of its holes."""
-    rings = [polygon.exterior, *polygon.interiors]
-    coordinates = [shapely.get_coordinates(ring) for ring in rings]
-    pairs = np.concatenate([np.stack((ring[:-1], ring[1:]), axis=1) for ring in coordinates])
-    return [LineString(pair) for pair in pairs]
 
 
 def fit_frame(
@@ -217,19 +235,43 @@ def trim_opening(
     return None
 
 
-def misfit_issue(floor: FloorSurface, door: Door) -> PlanIssue:
-    """Return the issue of a door that joins no two pieces."""
+def corner_issues(floor: FloorSurface, door: Door, opening: Opening) -> Iterator[PlanIssue]:
+    """Yield an issue if a door stands where a third space meets the two that it joins."""
+    middle = door.geometry.centroid
+    chosen = [floor.pieces[index].polygon for index in opening.piece_indexes]
+    reach = float(shapely.distance(chosen, middle).max()) + CORNER_FEET
+    rivals = set(floor.pieces_within(middle, reach)) - set(opening.piece_indexes)
+    if not rivals:
+        return
+    one, other = map(floor.describe_piece, opening.piece_indexes)
+    others = ", ".join(sorted({floor.describe_piece(index) for index in rivals}))
+    message = (
+        f"stands where {one}, {other} and {others} meet; taken to join the first two: "
+        "move it clear of the corner"
+    )
+    yield PlanIssue(IssueKind.DOOR_AMBIGUOUS, door.id, message, door.level_id)
+
+
+def misfit_issue(
+    floor: FloorSurface, door: Door, entered: Collection[str | None] | None = None
+) -> PlanIssue:
+    """Return the issue of a door that joins no two pieces.
+
+    Of the rooms, only those that are `entered` have a door that does; None stands for all.
+    """
     if door.geometry.is_empty:
         return PlanIssue(IssueKind.DOOR_JOINS_NOTHING, door.id, "has no geometry", door.level_id)
     pieces = floor.pieces_within(door.geometry, MAX_EXTENSION_FEET)
-    names = [
-        f"room {room!r}" if (room := floor.pieces[index].room_id) else "a corridor or area"
-        for index in pieces
-    ]
+    names = [floor.describe_piece(index) for index in pieces]
     if len(pieces) == 1 and floor.polygons[pieces[0]].contains(
         door.geometry.buffer(MAX_EXTENSION_FEET)
     ):
-        message = f"stands in the open within {names[0]}, in no wall; not needed"
+        message = f"stands in the open within {names[0]}, in no wall"
+        room = floor.pieces[pieces[0]].room_id
+        if room is not None and entered is not None and room not in entered:
+            message += ", and the room has no other door: draw it in the wall"
+            return PlanIssue(IssueKind.DOOR_JOINS_NOTHING, door.id, message, door.level_id)
+        message += "; not needed"
         return PlanIssue(IssueKind.DOOR_NOT_NEEDED, door.id, message, door.level_id)
     reached = (
         f"reaches only {names[0]}"

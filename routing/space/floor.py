@@ -8,26 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import shapely
-from shapely import Polygon, STRtree
+from shapely import LineString, Polygon, STRtree
 from shapely.geometry.base import BaseGeometry
 
 from routing.issues import IssueKind, PlanIssue
 from routing.plan import Barrier, Level, Polygonal, Space, SpaceKind
-from routing.space.plan_repair import MIN_AREA_SQUARE_FEET, extract_polygons
+from routing.space.plan_repair import (
+    MIN_AREA_SQUARE_FEET,
+    extract_polygons,
+    make_valid,
+    to_polygonal,
+)
 
 WALL_FEET = 0.05
 """1.5 cm: too thin to affect distances, thick enough to survive rounding."""
 SIMPLIFY_FEET = 0.015
 """Tolerance of simplifying outlines: fewer corners, at no visible change."""
-TOUCH_TOLERANCE_FEET = 0.05
-"""Corridors and areas this near to each other touch."""
+TOUCH_TOLERANCE_FEET = 0.15
+"""Corridors and areas this near to each other touch: no wall is thinner than 4.5 cm."""
 MAX_GUESSED_CORRIDOR_HALF_WIDTH_FEET = 8.0
 """Half the width of the widest gap between rooms that is taken for a corridor."""
 MIN_CORRIDOR_FEET = 2.5
 """Narrower gaps between rooms are walls."""
+MIN_STRIP_FEET = 1.0
+"""What is left of a room beside another that is drawn across it, if wider; else it is inexact."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +54,29 @@ class FloorSurface:
     pieces: tuple[FloorPiece, ...]
     rooms: tuple[Space, ...]
     piece_tree: STRtree = field(repr=False)
+    walls: STRtree = field(repr=False)
 
     def pieces_within(self, geometry: BaseGeometry, within_feet: float = 0.0) -> list[int]:
         """Return the indexes of pieces within `within_feet` of `geometry`, in ascending order."""
         indexes = self.piece_tree.query(geometry, predicate="dwithin", distance=within_feet)
         return sorted(int(index) for index in indexes)
 
-    @property
+    @cached_property
     def polygons(self) -> list[Polygon]:
         return [piece.polygon for piece in self.pieces]
+
+    def describe_piece(self, index: int) -> str:
+        """Return the name of a piece for messages."""
+        room_id = self.pieces[index].room_id
+        return "a corridor or area" if room_id is None else f"room {room_id!r}"
+
+    def sides(self, index: int) -> list[LineString]:
+        """Return the sides of a piece and of its holes."""
+        polygon = self.polygons[index]
+        rings = [polygon.exterior, *polygon.interiors]
+        coordinates = [shapely.get_coordinates(ring) for ring in rings]
+        pairs = np.concatenate([np.stack((ring[:-1], ring[1:]), axis=1) for ring in coordinates])
+        return [LineString(pair) for pair in pairs]
 
 
 def build_floor(
@@ -77,7 +99,7 @@ def build_floor(
         message = "has no walkable floor: no room, corridor or area"
         issues.append(PlanIssue(IssueKind.EMPTY_LEVEL, level.id, message, level.id))
     tree = STRtree([piece.polygon for piece in pieces])
-    return FloorSurface(level, tuple(pieces), tuple(rooms), tree), issues
+    return FloorSurface(level, tuple(pieces), tuple(rooms), tree, walls), issues
 
 
 def find_open_floor(
@@ -91,7 +113,8 @@ def find_open_floor(
         # Out and back in: joins shapes across gaps of up to the tolerance.
         shapes = [space.polygon for space in open_spaces]
         joined = shapely.union_all(shapes).buffer(TOUCH_TOLERANCE_FEET / 2, join_style="mitre")
-        return joined.buffer(-TOUCH_TOLERANCE_FEET / 2, join_style="mitre"), []
+        # Buffers may touch themselves in a point; make_valid leaves all others as they are.
+        return make_valid(joined.buffer(-TOUCH_TOLERANCE_FEET / 2, join_style="mitre")), []
     union = shapely.union_all([room.polygon for room in rooms])
     if level.outline is not None:
         return drop_narrow_parts(level.outline.difference(union)), []
@@ -126,8 +149,17 @@ def subtract_overlaps(shapes: list[Polygonal]) -> list[BaseGeometry]:
     for index, shape in enumerate(shapes):
         near = tree.query(shape, predicate="intersects")
         smaller = [shapes[other] for other in near if rank[other] < rank[index]]
-        separated.append(shape.difference(shapely.union_all(smaller)) if smaller else shape)
+        separated.append(subtract_from(shape, smaller) if smaller else shape)
     return separated
+
+
+def subtract_from(shape: Polygonal, smaller: list[Polygonal]) -> BaseGeometry:
+    """Return the parts of a shape outside smaller ones, without strips that nobody can stand on."""
+    rest = shape.difference(shapely.union_all(smaller))
+    if shape.area - rest.area < MIN_AREA_SQUARE_FEET:
+        return rest
+    parts = extract_polygons(rest)
+    return to_polygonal([part for part in parts if not part.buffer(-MIN_STRIP_FEET / 2).is_empty])
 
 
 def build_walls(barriers: Iterable[Barrier]) -> STRtree:

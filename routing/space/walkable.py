@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeVar
 
@@ -13,10 +13,11 @@ import shapely
 from shapely.geometry.base import BaseGeometry
 
 from routing.costing import Costing, TravelMode
-from routing.issues import PlanIssue
+from routing.issues import IssueKind, PlanIssue
 from routing.plan import Barrier, Door, Level, Plan, Polygonal, Space
-from routing.space.door_inference import infer_doors
-from routing.space.doors import DoorOrigin, Opening, fit_doors
+from routing.space.door_inference import RoomDoors, infer_doors, joined_rooms
+from routing.space.door_moving import move_doors
+from routing.space.doors import MAX_EXTENSION_FEET, DoorOrigin, Opening, fit_doors
 from routing.space.floor import FloorSurface, build_floor
 from routing.space.plan_repair import extract_polygons, to_polygonal
 
@@ -26,6 +27,10 @@ WIDTH_TOLERANCE_FEET = 0.002
 
 HAIRLINE_FEET = 1e-4
 """Much more than rounding and than the tolerance of sight, and too little to matter."""
+
+
+SURE_CONFIDENCE = 0.9
+"""Connectors of less are reported."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +75,15 @@ def build_walkable_levels(plan: Plan) -> tuple[list[WalkableLevel], list[PlanIss
     barriers = group_by_level(plan.barriers)
     doors = group_by_level(plan.doors)
     walkable: list[WalkableLevel] = []
-    issues: list[PlanIssue] = []
+    issues = list(list_uncertain_connectors(plan))
     for level in plan.levels:
         floor, floor_issues = build_floor(level, spaces[level.id], barriers[level.id])
-        drawn, door_issues = fit_doors(floor, doors[level.id])
-        inferred, room_issues = infer_doors(floor, drawn, list_shaft_rooms(plan, floor))
-        walkable.append(WalkableLevel(floor, (*drawn, *inferred)))
-        issues += chain(floor_issues, door_issues, room_issues)
+        drawn, misfits, corner_issues = fit_doors(floor, doors[level.id])
+        rooms = describe_rooms(plan, floor, doors[level.id], misfits)
+        moved, door_issues = move_doors(floor, misfits, joined_rooms(floor, drawn) | rooms.locked)
+        inferred, room_issues = infer_doors(floor, [*drawn, *moved], rooms)
+        walkable.append(WalkableLevel(floor, (*drawn, *moved, *inferred)))
+        issues += chain(floor_issues, corner_issues, door_issues, room_issues)
     return walkable, issues
 
 
@@ -95,6 +102,19 @@ def _grow(area: BaseGeometry, feet: float) -> BaseGeometry:
     return area.buffer(feet, join_style="mitre")
 
 
+def list_uncertain_connectors(plan: Plan) -> Iterator[PlanIssue]:
+    """Yield an issue for each connector that was joined by little evidence."""
+    for connector in plan.connectors:
+        if connector.confidence < SURE_CONFIDENCE:
+            levels = " and ".join(map(repr, connector.entrances))
+            message = (
+                f"{connector.kind.value} {connector.id!r}: taken to join levels {levels} with "
+                f"confidence {connector.confidence:g}; list its levels, or give its drawings one "
+                "ref"
+            )
+            yield PlanIssue(IssueKind.CONNECTOR_JOINED, connector.id, message)
+
+
 def group_by_level(features: Iterable[OnLevel]) -> dict[str, list[OnLevel]]:
     """Return features by level id, in their order."""
     groups: dict[str, list[OnLevel]] = defaultdict(list)
@@ -103,13 +123,33 @@ def group_by_level(features: Iterable[OnLevel]) -> dict[str, list[OnLevel]]:
     return groups
 
 
-def list_shaft_rooms(plan: Plan, floor: FloorSurface) -> list[str]:
-    """Return the ids of rooms that contain a connector's entrance, such as lift shafts."""
+def describe_rooms(
+    plan: Plan, floor: FloorSurface, doors: Iterable[Door], misfits: Iterable[Door]
+) -> RoomDoors:
+    """Return which rooms need no inferred door."""
+    locked = [replace(door, is_locked=False) for door in doors if door.is_locked]
+    behind_locked, _, _ = fit_doors(floor, locked)
+    landings = list_landings(plan, floor)
+    return RoomDoors(
+        locked=frozenset(joined_rooms(floor, behind_locked)),
+        closed=frozenset(room.id for room in floor.rooms if not room.needs_door),
+        shafts=frozenset(room for i in landings if (room := floor.pieces[i].room_id) is not None),
+        landings=landings,
+        exits=frozenset(
+            room
+            for door in misfits
+            for index in floor.pieces_within(door.geometry, MAX_EXTENSION_FEET)
+            if (room := floor.pieces[index].room_id) is not None
+        ),
+    )
+
+
+def list_landings(plan: Plan, floor: FloorSurface) -> frozenset[int]:
+    """Return the pieces on which a connector of several levels ends."""
     level_id = floor.level.id
     entrances = [c.entrances[level_id] for c in plan.connectors if level_id in c.entrances]
     points = [entrance.representative_point() for entrance in entrances]
-    if not points or not floor.rooms:
-        return []
-    rooms = shapely.STRtree([room.polygon for room in floor.rooms])
-    _, room_indexes = rooms.query(np.array(points), predicate="covered_by")
-    return sorted({floor.rooms[index].id for index in room_indexes})
+    if not points or not floor.pieces:
+        return frozenset()
+    _, landings = floor.piece_tree.query(np.array(points), predicate="covered_by")
+    return frozenset(landings.tolist())

@@ -86,12 +86,27 @@ PLANS = {
         one_level(HALL, ROOM, doors=(Door("open", "0", LineString([(30, 8), (30, 12)])),)),
         "open",
     ),
+    IssueKind.DOOR_AMBIGUOUS: (
+        one_level(
+            HALL,
+            ROOM,
+            Space("other", "0", box(20, 20, 40, 40)),
+            doors=(Door("corner", "0", Point(20, 20)),),
+        ),
+        "corner",
+    ),
+    IssueKind.DOOR_MOVED: (
+        one_level(HALL, ROOM, doors=(Door("beside", "0", Point(10, 22)),)),
+        "beside",
+    ),
+    IssueKind.DOOR_INFERRED: (one_level(HALL, ROOM), "room"),
     IssueKind.ROOM_ENCLOSED: (OFFICE, "room C"),
     IssueKind.CONNECTOR_ONE_END: (with_lift(entrances={"0": Point(20, 14)}), "e5,3"),
     IssueKind.CONNECTOR_OUT_OF_REACH: (
         with_lift(entrances=near(Point(20, 14), Point(20, 99))),
         "e5,3",
     ),
+    IssueKind.CONNECTOR_JOINED: (with_lift(confidence=0.7), "e5,3"),
     IssueKind.CONNECTOR_OUT_OF_SERVICE: (with_lift(is_in_service=False), "e5,3"),
     IssueKind.LOCATION_OFF_FLOOR: (
         replace(one_level(HALL), locations=(PlanLocation("far", "0", 99, 99),)),

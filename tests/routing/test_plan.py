@@ -140,15 +140,11 @@ def test_an_ordinal_is_a_height_in_storeys(ordinal: float, storeys: float) -> No
 def test_what_touches_a_corridor_is_open_to_it_unless_it_is_a_room(
     kind: SpaceKind, expected: str
 ) -> None:
-    other = Space("other", "0", box(40, 0, 60, 20))
-    plan = Plan(
-        (Level("0", 0),),
-        (HALL, replace(ROOM, kind=kind), other),
-        doors=(Door("other", "0", LineString([(40, 20), (40, 30)])), Door("d", "0", Point(50, 0))),
-        locations=ENDS,
-    )
-    lobby = Space("lobby", "0", box(40, -10, 60, 0), SpaceKind.CORRIDOR)
-    assert modes(replace(plan, spaces=(*plan.spaces, lobby)), "in hall", "in room") == expected
+    # A locked door is drawn, so none is inferred in its place.
+    locked = Door("locked", "0", Point(20, 20), is_locked=True)
+    spaces = HALL, replace(ROOM, kind=kind)
+    plan = Plan((Level("0", 0),), spaces, doors=(locked,), locations=ENDS)
+    assert modes(plan, "in hall", "in room") == expected
 
 
 def test_a_barrier_blocks_the_way_and_its_end_is_walked_around() -> None:

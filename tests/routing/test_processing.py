@@ -74,6 +74,8 @@ def test_what_costs_locations_comes_first_then_the_steps_in_their_order() -> Non
         IssueKind.SELF_CROSSING,
         IssueKind.OUTLINE_GUESSED,
         IssueKind.DOOR_JOINS_NOTHING,
+        IssueKind.DOOR_INFERRED,
+        IssueKind.DOOR_INFERRED,
     ]
 
 

@@ -10,6 +10,8 @@ from routing.plan import Connector, ConnectorKind, Direction
 from tests.parsing.geography import Metres, OsmPlanBuilder, box
 from tests.resolvers.small_plans import notes_of, rect, translate_osm, translate_svg
 
+THREE = {"f1": 1, "f2": 2, "f3": 3}
+
 
 def only_connector(translated: TranslatedPlan) -> Connector:
     (connector,) = translated.plan.connectors
@@ -52,6 +54,111 @@ def test_shapes_without_ref_are_one_where_they_stand_above_one_another() -> None
     translated = translate_svg(lift + apart, lift)
     assert sorted(len(c.entrances) for c in translated.plan.connectors) == [1, 2]
     assert notes_of(translated) == ["connectors joined by their position: 1 (f2#1)"]
+
+
+def test_stairs_that_a_mezzanine_does_not_have_join_the_levels_around_it() -> None:
+    stairs = rect(0, 0, 4, 4, "highway=steps")
+    builder = OsmPlanBuilder()
+    for level in ("0", "1"):
+        builder.add_way(box(0, 0, 4, 4), indoor="room", room="stairs", level=level)
+    builder.add_way(box(40, 0, 44, 4), indoor="room", level="0.5")
+    assert set(only_connector(translate_osm(builder)).entrances) == {"m-level-0", "m-level-1"}
+    # A whole storey in between is another matter: nobody drew them there.
+    translated = translate_svg(stairs, rect(40, 0, 4, 4, "indoor=room"), stairs, floors=THREE)
+    assert [len(c.entrances) for c in translated.plan.connectors] == [1, 1]
+
+
+def test_lines_drawn_on_both_storeys_are_one_flight() -> None:
+    builder = OsmPlanBuilder()
+    for level in ("0", "1"):
+        builder.add_way([(0, 0), (0, 5)], highway="steps", level=level)
+        builder.add_way([(3, 0), (3, 5)], highway="steps", conveying="yes", level=level)
+        builder.add_way([(4.5, 0), (4.5, 5)], highway="steps", conveying="yes", level=level)
+    connectors = translate_osm(builder).plan.connectors
+    assert [(c.kind, len(c.entrances)) for c in connectors] == [
+        (ConnectorKind.STEPS, 2), (ConnectorKind.ESCALATOR, 2), (ConnectorKind.ESCALATOR, 2)
+    ]  # fmt: skip
+
+
+def test_a_flight_drawn_as_a_line_joins_no_more_than_two_levels() -> None:
+    """The next one begins at the other end of the landing, though here one lies above it."""
+    builder = OsmPlanBuilder()
+    for level in ("0", "1", "2", "3"):
+        builder.add_way([(0, 0), (0, 5)], highway="steps", conveying="yes", level=level)
+    connectors = translate_osm(builder).plan.connectors
+    assert [set(c.entrances) for c in connectors] == [
+        {"m-level-0", "m-level-1"}, {"m-level-2", "m-level-3"}
+    ]  # fmt: skip
+
+
+def test_escalators_of_opposite_directions_are_never_one() -> None:
+    builder = OsmPlanBuilder()
+    for level, way in (("0", "forward"), ("1", "backward")):
+        builder.add_way([(0, 0), (0, 5)], highway="steps", incline="up", conveying=way, level=level)
+    assert len(translate_osm(builder).plan.connectors) == 2
+
+
+def test_the_flights_of_one_staircase_may_lie_beside_each_other() -> None:
+    lower = rect(0, 0, 4, 4, "indoor=room;highway=steps")
+    near = rect(4, 0, 4, 4, "indoor=room;highway=steps")
+    translated = translate_svg(lower, near)
+    connector = only_connector(translated)
+    assert (len(connector.entrances), connector.confidence) == (2, 0.7)
+    assert notes_of(translated) == ["connectors joined as they lie near each other: 1 (f2#1)"]
+
+
+@pytest.mark.parametrize(
+    "upper",
+    [
+        rect(4, 0, 4, 4, "indoor=room;highway=elevator"),  # another kind
+        rect(14, 0, 4, 4, "indoor=room;highway=steps"),  # 5 ft apart
+        rect(5, 0, 4, 4, "indoor=room;highway=steps")
+        + rect(0, 5, 4, 4, "indoor=room;highway=steps"),  # which of the two?
+    ],
+)
+def test_shafts_that_are_near_only_by_chance_are_not_joined(upper: str) -> None:
+    translated = translate_svg(rect(0, 0, 4, 4, "indoor=room;highway=steps"), upper)
+    assert all(len(connector.entrances) == 1 for connector in translated.plan.connectors)
+
+
+HALLS = rect(10, 0, 40, 10, "indoor=corridor")
+
+
+def test_stairs_on_one_level_lead_to_the_only_one_beside_it_with_floor_there() -> None:
+    stairs = rect(6, 0, 4, 10, "indoor=room;highway=steps")
+    connector = only_connector(translate_svg(HALLS + stairs, HALLS))
+    assert (set(connector.entrances), connector.confidence) == ({"f1", "f2"}, 0.6)
+    # Up or down?
+    three = translate_svg(HALLS, HALLS + stairs, HALLS, floors=THREE)
+    assert set(only_connector(three).entrances) == {"f2"}
+    # No floor at their end.
+    elsewhere = translate_svg(HALLS + stairs, rect(30, 0, 40, 10, "indoor=corridor"))
+    assert set(only_connector(elsewhere).entrances) == {"f1"}
+    # Steps in a hall lead from one part of it to another.
+    steps = rect(6, 0, 4, 10, "indoor=area;stairs=yes")
+    assert set(only_connector(translate_svg(HALLS + steps, HALLS)).entrances) == {"f1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("E1-ST-09", ConnectorKind.STEPS),
+        ("Treppenhaus 2", ConnectorKind.STEPS),
+        ("Lift B", ConnectorKind.ELEVATOR),
+        ("Lift lobby", None),
+        ("Stair hall", None),
+        ("Office 12", None),
+    ],
+)
+def test_rooms_named_as_stairs_are_stairs_where_nothing_is_tagged_as_a_connector(
+    name: str, kind: ConnectorKind | None
+) -> None:
+    room = rect(0, 0, 4, 4, f"indoor=room;name={name}")
+    plan = translate_svg(room, room).plan
+    assert [(c.kind, c.confidence) for c in plan.connectors] == ([(kind, 0.7)] if kind else [])
+    assert translate_svg(room, rect(40, 0, 4, 4, "indoor=room")).plan.connectors == ()
+    lift = rect(20, 0, 4, 4, "highway=elevator;ref=a")
+    assert len(translate_svg(room + lift, room + lift).plan.connectors) == 1
 
 
 def test_a_lift_drawn_as_shaft_and_as_node_is_one_lift() -> None:

@@ -108,9 +108,55 @@ def test_doors_have_width_access_and_whether_wheelchairs_pass(
     assert (door.width_feet, door.wheelchair, door.is_locked) == (expected, wheelchair, locked)
 
 
-def test_a_door_drawn_along_its_wall_is_as_wide_as_it_is_long() -> None:
+def test_a_door_drawn_as_a_line_has_no_width_of_its_own() -> None:
+    """Only where it is fitted is it known whether the line lies along the wall or across it."""
     (door,) = translate_svg('<line x1="1" x2="7" data-tags="door=yes"/>').plan.doors
-    assert door.width_feet == 3.0
+    assert door.width_feet is None
+    assert door.geometry.length == 3.0
+
+
+@pytest.mark.parametrize("tags", ["osmAG:type=passage", "barrier=door", "indoor=door", "door=no"])
+def test_passages_are_doors(tags: str) -> None:
+    plan = translate_svg(f'<line x1="1" x2="7" data-tags="{tags}"/>').plan
+    assert len(plan.doors) == 1
+    assert plan.barriers == ()
+
+
+def test_doors_are_locked_unless_the_plan_locks_every_one_of_many() -> None:
+    locked = [f'<line x1="{x}" x2="{x + 1}" data-tags="door=yes;access=no"/>' for x in range(10)]
+    few = translate_svg("".join(locked[:9]))
+    assert all(door.is_locked for door in few.plan.doors)
+    many = translate_svg("".join(locked))
+    assert not any(door.is_locked for door in many.plan.doors)
+    assert "door locked as all others are, read as open: 10" in " ".join(notes_of(many))
+    mixed = translate_svg("".join(locked) + '<line x1="50" x2="53" data-tags="door=yes"/>')
+    assert sum(door.is_locked for door in mixed.plan.doors) == 10
+
+
+@pytest.mark.parametrize("tags", ["railway=platform", "public_transport=platform"])
+def test_a_platform_is_open_floor(tags: str) -> None:
+    key, _, value = tags.partition("=")
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 50, 5), level="0", **{key: value})
+    builder.add_way([(0, 9), (50, 9)], level="0", **{key: value})
+    assert [space.kind for space in translate_osm(builder).plan.spaces] == [SpaceKind.AREA] * 2
+
+
+@pytest.mark.parametrize(
+    ("tags", "needs_door"),
+    [
+        ({}, True),
+        ({"room": "office"}, True),
+        ({"access": "private"}, True),
+        ({"access": "no"}, False),
+        ({"room": "shaft"}, False),
+        ({"room": "technical"}, False),
+    ],
+)
+def test_shafts_and_utility_rooms_need_no_door(tags: dict[str, str], needs_door: bool) -> None:
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 5, 5), indoor="room", level="0", **tags)
+    assert [space.needs_door for space in translate_osm(builder).plan.spaces] == [needs_door]
 
 
 def test_a_feature_on_two_levels_is_a_part_of_each() -> None:
@@ -310,7 +356,7 @@ def test_the_venue_has_a_lift_stairs_and_an_escalator_that_only_goes_up() -> Non
     assert connectors[ConnectorKind.ESCALATOR].direction is Direction.UP
     exits = [door.id for door in plan.doors if door.is_locked]
     assert exits == [feature_id("opening", "emergency-exit")]
-    narrow = [door.width_feet for door in plan.doors if (door.width_feet or 9) < 0.8 / 0.3048]
+    narrow = [door.id for door in plan.doors if door.geometry.length < 0.8 / 0.3048]
     assert len(narrow) == 1
     assert len(plan.barriers) == 5  # two columns, the void, a counter and a kiosk
 

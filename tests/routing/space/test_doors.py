@@ -6,7 +6,7 @@ from shapely.geometry.base import BaseGeometry
 
 from routing.issues import IssueKind, PlanIssue
 from routing.plan import Barrier, Door, Level, Space, SpaceKind
-from routing.space.doors import DoorOrigin, Opening, fit_doors
+from routing.space.doors import DoorOrigin, Opening, fit_doors, misfit_issue
 from routing.space.floor import FloorSurface, build_floor
 
 GROUND = Level("0", 0)
@@ -35,9 +35,9 @@ def fit(
     floor: FloorSurface, shape: BaseGeometry, width_feet: float | None = None
 ) -> Opening | PlanIssue:
     assert isinstance(shape, Point | LineString | Polygon)
-    openings, problems = fit_doors(floor, [Door("d", "0", shape, width_feet)])
-    assert len(openings) + len(problems) == 1
-    return openings[0] if openings else problems[0]
+    openings, misfits, _ = fit_doors(floor, [Door("d", "0", shape, width_feet)])
+    assert len(openings) + len(misfits) == 1
+    return openings[0] if openings else misfit_issue(floor, misfits[0])
 
 
 def joined(floor: FloorSurface, opening: Opening | PlanIssue) -> set[str | None]:
@@ -86,7 +86,7 @@ def test_a_door_that_is_cut_off_at_a_third_space_leaves_no_slit_in_the_wall() ->
     """It would lead to the door of the next two rooms, which begins where this one was drawn to."""
     floor = lay(*(room(f"{x} {y}", box(x, y, x + 20, y + 20)) for x in (0, 20) for y in (0, 20)))
     doors = [Door("one", "0", box(18, 19.8, 22, 20.2)), Door("next", "0", box(22, 19.8, 25, 20.2))]
-    (one, other), _ = fit_doors(floor, doors)
+    (one, other), _, _ = fit_doors(floor, doors)
     assert [joined(floor, one), joined(floor, other)] == [{"0 0", "0 20"}, {"20 0", "20 20"}]
     assert one.shape.bounds[2] < 20.05
     assert not one.shape.intersects(other.shape)
@@ -137,7 +137,7 @@ def test_a_door_in_a_wall_across_a_corridor_joins_its_two_halves() -> None:
 
 def test_a_locked_door_is_no_opening() -> None:
     door = Door("d", "0", Point(10, 20), is_locked=True)
-    assert fit_doors(thin_walls(), [door]) == ([], [])
+    assert fit_doors(thin_walls(), [door]) == ([], [], [])
 
 
 @pytest.mark.parametrize(
@@ -149,6 +149,9 @@ def test_a_locked_door_is_no_opening() -> None:
         (box(8.5, 19.5, 11, 20.5), None, 2.5),
         (box(9.5, 18, 10.5, 22), None, 1.0),  # deeper than wide: the wall is thick
         (box(8.5, 19.5, 11.5, 20.5), 2.0, 2.0),  # what a door says counts, not how it is drawn
+        (LineString([(10, 19), (10, 21)]), None, 3.0),  # across the wall: its length is no width
+        (Point(10, 20).buffer(0.01), None, 3.0),  # a dot marks a place and has no width
+        (box(9.7, 19.7, 10.3, 20.3), None, 3.0),
     ],
 )
 def test_the_width_is_the_stated_or_the_drawn_one(
@@ -157,3 +160,22 @@ def test_the_width_is_the_stated_or_the_drawn_one(
     opening = fit(thin_walls(), shape, stated_feet)
     assert isinstance(opening, Opening)
     assert opening.width_feet == pytest.approx(width_feet)
+
+
+@pytest.mark.parametrize("shape", [Point(20, 20), Point(19.95, 20), Point(20, 20).buffer(0.01)])
+def test_a_door_at_the_corner_of_two_rooms_leads_to_the_corridor_and_is_reported(
+    shape: BaseGeometry,
+) -> None:
+    floor = thin_walls()
+    [opening], _, [issue] = fit_doors(floor, [Door("d", "0", shape)])  # type: ignore[arg-type]
+    assert None in joined(floor, opening)
+    assert issue.kind is IssueKind.DOOR_AMBIGUOUS
+    assert all(name in issue.message for name in ("room 'a'", "room 'b'", "a corridor or area"))
+    # Nor is there a way from one room to the other.
+    rooms = [piece.polygon for piece in floor.pieces if piece.room_id is not None]
+    assert sum(opening.shape.intersects(room) for room in rooms) == 1
+
+
+def test_a_door_half_a_foot_from_a_corner_is_certain() -> None:
+    _, _, issues = fit_doors(thin_walls(), [Door("d", "0", Point(19.5, 20))])
+    assert issues == []

@@ -48,6 +48,7 @@ def areas_of(floor: FloorSurface) -> dict[str | None, float]:
     [
         (0.0, 1),
         (0.03, 1),  # a centimetre
+        (0.14, 1),  # less than any wall
         (0.3, 2),  # a wall
     ],
 )
@@ -88,6 +89,14 @@ def test_the_smaller_of_two_rooms_has_what_both_cover(smaller_first: bool) -> No
     areas = areas_of(floor)
     assert areas["closet"] == pytest.approx(5.9 * 5.9)
     assert areas["flat"] == pytest.approx(29.9 * 29.9 - 6 * 6, abs=1.0)
+
+
+def test_a_room_drawn_twice_leaves_no_strip_around_itself_that_would_be_in_a_doors_way() -> None:
+    twice = room("shaft", box(0.3, 10.3, 19.6, 29.8)), room("again", box(0, 10, 20, 30))
+    floor = lay(HALL, *twice)
+    assert set(areas_of(floor)) == {None, "shaft"}
+    # A corner that people can stand in is floor.
+    assert "again" in areas_of(lay(HALL, twice[0], room("again", box(0, 10, 30, 30))))
 
 
 def test_a_room_that_others_cover_has_no_floor_left() -> None:
