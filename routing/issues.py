@@ -29,6 +29,7 @@ class IssueKind(StrEnum):
     OVERLAPPING_ROOMS = "overlapping-rooms"
     DUPLICATE_LEVEL_NAME = "duplicate-level-name"
     IMPLAUSIBLE_SCALE = "implausible-scale"
+    LEVEL_SIMPLIFIED = "level-simplified"
     OUTLINE_GUESSED = "outline-guessed"
     DOOR_JOINS_NOTHING = "door-joins-no-two-spaces"
     DOOR_TO_OUTSIDE = "door-to-outside"
@@ -144,6 +145,11 @@ CAUSES = {
         "The plan is too small or too large for a building",
         "The plan is too small or too large for a building",
         "check the scale (feet per unit) of a drawing, or the coordinates of a map",
+    ),
+    IssueKind.LEVEL_SIMPLIFIED: Cause(
+        "A level has too many corners for exact distances",
+        "{} levels have too many corners for exact distances",
+        "leave out details that people walk past, such as furniture, or draw round pillars square",
     ),
     IssueKind.OUTLINE_GUESSED: Cause(
         "A level has neither corridors nor an outline, so gaps between rooms count as corridors",

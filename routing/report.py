@@ -141,6 +141,7 @@ def build_report(
         *on_foot.issues,
         *on_wheels.issues,
         *find_loose_connectors(plan, foot, empty, on_foot.explained_connectors, names),
+        *list_simplified_levels(foot, names),
     ]
     statements = {IssueKind.DOORS_LOCKED: state_locked_doors(plan)}
     groups = group_problems(
@@ -160,6 +161,18 @@ def build_report(
         checks,
         groups,
     )
+
+
+def list_simplified_levels(network: Network, names: PlanNames) -> Iterator[PlanIssue]:
+    """Yield a problem for each level with too many corners to be measured exactly."""
+    for level_id, number in zip(network.level_ids, network.level_numbers.tolist(), strict=True):
+        feet = network.levels.tolerances_feet[number]
+        if feet:
+            message = (
+                f"{names.level(level_id)} has too many corners, so its walls were moved by up to "
+                f"{feet:g} ft, and obstacles smaller than that were left out"
+            )
+            yield PlanIssue(IssueKind.LEVEL_SIMPLIFIED, level_id, message, level_id)
 
 
 def count_levels(plan: Plan, walkable: Sequence[WalkableLevel]) -> Iterator[LevelCounts]:

@@ -4,8 +4,9 @@ It takes seconds to minutes of CPU, so `resolvers.processing.pipeline` runs it i
 process; arguments and results are pickled.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from parsing.drawing import Drawing
@@ -20,6 +21,7 @@ from resolvers.processes.worker_process import report_progress
 from resolvers.request.input_rules import Range
 from routing.costing import TravelMode
 from routing.groups import ToSource
+from routing.issues import IssueKind, PlanIssue
 from routing.picture import draw_level
 from routing.processing import ProcessedPlan, ProcessingProgress, process_plan
 
@@ -72,12 +74,16 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
     translated = translate_plan(drawing, request.map_id, task.floor_sorts)
     directory = {} if task.floor_sorts is not None else build_directory(translated, task.asset_id)
     translated = match_existing_locations(translated, task.existing)
-    processed = process_plan(translated.plan, progress=progress)
+    left_out = [*_list_left_out(translated.drawing)]
+    processed = process_plan(translated.plan, reading_issues=left_out, progress=progress)
+    causes = {fault.cause for fault in drawing.faults}
     report = {
         "map": request.map_id,
         "feet_per_unit": drawing.feet_per_unit,
-        "notes": [str(note) for note in translated.notes],
+        # Those of faults are among the problems.
+        "notes": [str(note) for note in translated.notes if note.message not in causes],
         **processed.report.to_dict(_to_source(drawing)),
+        "checked": asdict(processed.verification),
     }
     locations = [
         record | {"name": task.unit_names.get(candidate.unit_id or "", record["name"])}
@@ -90,6 +96,15 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
     )
     pictures = _draw_pictures(processed) if request.with_pictures else {}
     return BuiltNetwork(network, report, directory, locations, pictures)
+
+
+def _list_left_out(drawing: Drawing) -> Iterator[PlanIssue]:
+    """Yield the problems of the elements that were left out of a drawing, or read in part."""
+    scale = drawing.feet_per_unit
+    for fault in drawing.faults:
+        at = fault.position and (fault.position[0] * scale, fault.position[1] * scale)
+        level = next(iter(fault.levels), None)
+        yield PlanIssue(IssueKind.ELEMENT_LEFT_OUT, fault.part, str(fault), level, at)
 
 
 def _to_source(drawing: Drawing) -> ToSource | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from shapely import LineString, Point, Polygon, box
 
+from bench.data.large_plans import build_hall
 from routing.issues import CAUSES, IssueKind
 from routing.plan import (
     Door,
@@ -72,6 +73,7 @@ PLANS = {
         "1",
     ),
     IssueKind.IMPLAUSIBLE_SCALE: (one_level(Space("a", "0", box(0, 0, 1, 1))), "plan"),
+    IssueKind.LEVEL_SIMPLIFIED: (build_hall(17), "0"),
     IssueKind.EMPTY_LEVEL: (one_level(), "0"),
     IssueKind.OUTLINE_GUESSED: (one_level(ROOM, Space("b", "0", box(26, 20, 46, 40))), "0"),
     IssueKind.DOOR_JOINS_NOTHING: (

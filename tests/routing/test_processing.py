@@ -71,11 +71,11 @@ def test_what_costs_locations_comes_first_then_the_steps_in_their_order() -> Non
     report = process_plan(Plan((Level("0", 0),), rooms, (), doors, (), (far,))).report
     assert [problem.kind for problem in report.problems] == [
         IssueKind.LOCATION_OFF_FLOOR,
+        IssueKind.DOOR_INFERRED,
+        IssueKind.DOOR_INFERRED,
         IssueKind.SELF_CROSSING,
         IssueKind.OUTLINE_GUESSED,
         IssueKind.DOOR_JOINS_NOTHING,
-        IssueKind.DOOR_INFERRED,
-        IssueKind.DOOR_INFERRED,
     ]
 
 

@@ -11,7 +11,6 @@ import httpx
 import pytest
 
 from gateway.cli.commands.maps import read_sources
-from gateway.cli.plan_report import print_report
 from tests.gateway.floorgate_process import TIMEOUT_SECONDS, floorgate, run_serve_command
 
 pytestmark = pytest.mark.slow
@@ -158,7 +157,8 @@ def test_a_faulty_shape_is_left_out_and_an_error_if_strict(tmp_path: Path) -> No
         assert "Path 'flaw': d is no path" in refused.stderr
         published = operator.process(plan)
         assert published.returncode == 0, published.stderr
-        assert "note: left out, invalid attribute: 1 (flaw)" in published.stdout
+        assert "An element of the file was left out" in published.stdout
+        assert "Path 'flaw': d is no path" in published.stdout
 
 
 def test_sources_of_the_same_name_keep_their_folders(tmp_path: Path) -> None:
@@ -171,20 +171,3 @@ def test_sources_of_the_same_name_keep_their_folders(tmp_path: Path) -> None:
     assert read_sources((tmp_path / "1F", tmp_path / "2F")) == by_path
     assert read_sources((tmp_path,)) == {"1F/rooms.geojson": b"1F", "2F/rooms.geojson": b"2F"}
     assert read_sources((inside[0],)) == {"rooms.geojson": b"1F"}
-
-
-def test_names_of_levels_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    names = ("[/]", "[b]A[/b]", ":smile:")
-    counts = ("doors_as_drawn", "doors_repaired", "doors_inferred", "rooms", "locations")
-    level = dict.fromkeys(counts, 1) | {"level_id": "1", "walkable_square_feet": 1200.0}
-    report = {
-        "levels": [level | {"name": name} for name in names],
-        "problems": [{"kind": "door", "part": name, "message": "none"} for name in names],
-        "notes": [*names],
-        "reachability": [],
-        "published": False,
-        "refusal": names[0],
-    }
-    print_report(report)
-    printed = capsys.readouterr().out
-    assert [printed.count(name) for name in names] == [4, 3, 3]

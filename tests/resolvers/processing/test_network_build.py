@@ -77,10 +77,15 @@ def test_the_network_routes_between_all_locations_and_knows_where_they_are(
         assert placement.floor_id == location["floors"][0]["id"]
 
 
-def test_a_faulty_shape_is_in_the_notes_of_the_report_and_an_error_if_strict() -> None:
+def test_a_faulty_shape_is_a_problem_of_the_report_and_an_error_if_strict() -> None:
     svg = SVG.replace("</svg>", '<path id="flaw" d="M0 0 L" data-tags="indoor=wall"/></svg>')
     request = REQUEST._replace(files={"tower.svg": svg.encode()})
-    assert "left out, invalid attribute: 1 (flaw)" in build(task(request=request)).report["notes"]
+    report = build(task(request=request)).report
+    assert report["notes"] == []
+    [group] = [group for group in report["groups"] if group["cause"] == "element-left-out"]
+    [problem] = group["problems"]
+    assert problem["part"] == "flaw"
+    assert "Path 'flaw': d is no path" in problem["message"]
     with pytest.raises(ParsingError, match=r"line \d+: Path 'flaw': d is no path"):
         build(task(request=request._replace(strict=True)))
 
@@ -90,6 +95,7 @@ def test_the_report_says_what_was_found(built: BuiltNetwork) -> None:
     assert (report["map"], report["feet_per_unit"]) == ("tower", 1.0)
     assert (report["locations"], report["modes"]) == (4, ["foot", "wheelchair"])
     assert report["notes"] == []
+    assert report["checked"]["routes"] > 0
 
 
 def test_a_drawing_of_the_map_itself_brings_no_directory(built: BuiltNetwork) -> None:
