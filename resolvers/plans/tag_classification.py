@@ -42,7 +42,7 @@ PLATFORM_MATCHERS: Final = tuple(
 DOOR_MATCHERS: Final = (
     TagMatcher("entrance"),
     TagMatcher("indoor", frozenset({"door"})),
-    TagMatcher("barrier", frozenset({"door", "sliding_door"})),
+    TagMatcher("barrier", frozenset({"door", "sliding_door", "turnstile"})),
     TagMatcher("osmAG:type", frozenset({"passage"})),
 )
 CLOSED_ROOM_MATCHERS: Final = (
@@ -85,7 +85,7 @@ BARRIER_MATCHERS: Final = (
     TagMatcher("natural", frozenset({"water"})),
 )
 PASSABLE_MATCHER: Final = TagMatcher(
-    "barrier", frozenset({"entrance", "gate", "kerb", "swing_gate", "turnstile"})
+    "barrier", frozenset({"entrance", "gate", "kerb", "swing_gate"})
 )
 POINT_OF_INTEREST_MATCHERS: Final = (
     *(

@@ -12,6 +12,7 @@ from parsing.drawing import Drawing, Feature, NoteCollector, ReadingNote
 from parsing.osm.surroundings import is_building, is_site
 from resolvers.plans.connector_joining import LevelStack
 from resolvers.plans.connectors import find_connectors
+from resolvers.plans.door_directions import is_one_way, parse_direction
 from resolvers.plans.floors import assign_floors, validate_floor_order
 from resolvers.plans.footpaths import PlacedPoint, iter_branches, iter_footpaths
 from resolvers.plans.locations import LocationCandidate, find_location_candidates
@@ -181,8 +182,12 @@ def _iter_doors(drawn: Iterable[DrawnFeature], notes: NoteCollector) -> Iterator
         width = parse_width_feet(feature.tags)
         wheelchair = WHEELCHAIR_ACCESS.get(feature.tags.get("wheelchair", ""))
         is_locked = feature.id in locked
+        one_way = parse_direction(feature.tags) if is_one_way(feature.tags) else None
+        if is_one_way(feature.tags) and one_way is None:
+            notes.add("one-way door without a direction, read as one in both ways", feature.id)
         for level in feature.levels:
-            yield Door(part_id(feature, level), level, shape, width, wheelchair, is_locked)
+            door_id = part_id(feature, level)
+            yield Door(door_id, level, shape, width, wheelchair, is_locked, one_way)
 
 
 def _iter_points(doors: Iterable[Door], locations: Iterable[PlanLocation]) -> Iterator[PlacedPoint]:
