@@ -88,7 +88,7 @@ def build_steps(
     """Return the steps of a route of this network: the first departs, the last arrives.
 
     Their feet and seconds add up to those of the route. A target without a name has that of its
-    space, if any; a level without one is only said to be up or down.
+    room, if any; a level without one is only said to be up or down.
     """
     steps: list[Step] = []
     side: Modifier | None = None
@@ -174,10 +174,10 @@ class Walk:
 
     @property
     def end_name(self) -> str:
-        """The name of the space in which it ends, empty if it has none."""
-        stays = self._landmarks.stays
-        is_inside = bool(stays) and stays[-1].end_feet >= self._line.length - END_FEET
-        return stays[-1].name if is_inside else ""
+        """The name of the room in which it ends, empty if there is none."""
+        last = next(reversed(self._landmarks.stays), None)
+        is_inside = last is not None and last.end_feet >= self._line.length - END_FEET
+        return last.name if last and is_inside and last.kind is SpaceKind.ROOM else ""
 
     def steps(self, exited: ConnectorKind | None) -> list[Step]:
         """Return its steps; it begins the route, or where people leave a connector."""

@@ -47,6 +47,14 @@ class Turn(NamedTuple):
     degrees: float
 
 
+class Bend(NamedTuple):
+    """A bend from one place of the walk to another, or at one place."""
+
+    start_feet: float
+    end_feet: float
+    degrees: float
+
+
 def name_turn(degrees: float) -> Modifier:
     """Return the name of a turn. The limits from 45 degrees on are those of Valhalla.
 
@@ -83,48 +91,50 @@ def direction_between(line: LineString, start_feet: float, end_feet: float) -> F
 
 def find_turns(line: LineString) -> list[Turn]:
     """Return the turns of a walk that a person would notice, in order."""
-    return join_gentle_turns([turn for turn in find_bends(line) if is_sudden(line, turn)])
+    return [
+        Turn(bend.start_feet, bend.degrees)
+        for bend in join_gentle_bends(find_bends(line))
+        if is_noticed(line, bend)
+    ]
 
 
-def find_bends(line: LineString) -> list[Turn]:
+def find_bends(line: LineString) -> list[Bend]:
     """Return the bends that are left when small ones are straightened (Douglas and Peucker)."""
     points = np.array(line.coords)
     kept = np.array(line.simplify(SIDESTEP_FEET, preserve_topology=False).coords)
     at_feet = [0.0, *np.hypot(*np.diff(points, axis=0).T).cumsum().tolist()]
-    bends: list[Turn] = []
+    bends: list[Bend] = []
     index = 0
     for before, corner, after in zip(kept, kept[1:], kept[2:], strict=False):
         index += 1
         while not np.array_equal(points[index], corner):
             index += 1
-        bends.append(Turn(at_feet[index], degrees_between(corner - before, after - corner)))
+        degrees = degrees_between(corner - before, after - corner)
+        bends.append(Bend(at_feet[index], at_feet[index], degrees))
     return bends
 
 
-def is_sudden(line: LineString, turn: Turn) -> bool:
-    """Return whether the walk turns within a few steps."""
-    before = direction_between(line, turn.at_feet - GLANCE_FEET, turn.at_feet)
-    after = direction_between(line, turn.at_feet, turn.at_feet + GLANCE_FEET)
-    sizes = abs(turn.degrees), abs(degrees_between(before, after))
-    return min(sizes) >= MIN_TURN_DEGREES
+def join_gentle_bends(bends: list[Bend]) -> list[Bend]:
+    """Join gentle bends to the one just before, to the same side, up to a right angle in all.
 
-
-def join_gentle_turns(turns: list[Turn]) -> list[Turn]:
-    """Join gentle turns to one just before, to the same side, up to a right angle in all.
-
-    >>> join_gentle_turns([Turn(10, 45), Turn(20, 45), Turn(30, -45)])
-    [Turn(at_feet=10, degrees=90), Turn(at_feet=30, degrees=-45)]
+    >>> join_gentle_bends([Bend(10, 10, 45), Bend(20, 20, 45), Bend(30, 30, -45)])
+    [Bend(start_feet=10, end_feet=20, degrees=90), Bend(start_feet=30, end_feet=30, degrees=-45)]
     """
-    joined: list[Turn] = []
-    last_feet = -math.inf
-    for turn in turns:
-        if joined and turn.at_feet - last_feet <= MAX_CURVE_FEET:
-            total = joined[-1].degrees + turn.degrees
-            is_gentle = abs(turn.degrees) <= MAX_GENTLE_DEGREES
-            if is_gentle and abs(turn.degrees) < abs(total) <= 90 + MIN_TURN_DEGREES:
-                joined[-1] = Turn(joined[-1].at_feet, total)
-                last_feet = turn.at_feet
+    joined: list[Bend] = []
+    for bend in bends:
+        last = joined[-1] if joined else None
+        if last is not None and bend.start_feet - last.end_feet <= MAX_CURVE_FEET:
+            total = last.degrees + bend.degrees
+            is_gentle = abs(bend.degrees) <= MAX_GENTLE_DEGREES
+            if is_gentle and abs(last.degrees) < abs(total) <= 90 + MIN_TURN_DEGREES:
+                joined[-1] = Bend(last.start_feet, bend.end_feet, total)
                 continue
-        joined.append(turn)
-        last_feet = turn.at_feet
+        joined.append(bend)
     return joined
+
+
+def is_noticed(line: LineString, bend: Bend) -> bool:
+    """Return whether a bend is a turn within a few steps, and not part of a long curve."""
+    before = direction_between(line, bend.start_feet - GLANCE_FEET, bend.start_feet)
+    after = direction_between(line, bend.end_feet, bend.end_feet + GLANCE_FEET)
+    return min(abs(bend.degrees), abs(degrees_between(before, after))) >= MIN_TURN_DEGREES
