@@ -20,6 +20,7 @@ from resolvers.request.input_rules import InputDefinition
 MATRIX_COST = 5_000
 NEAREST_COST = 2_000
 ROUTE_COST = 1_000
+STEPS_COST = 2_000
 PROCESS_COST = 10_000
 """Of a field with work that takes seconds, in another process or in MongoDB."""
 

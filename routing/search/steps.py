@@ -100,8 +100,10 @@ def build_steps(
                 steps.append(stand(StepCode.DEPART, "start here", leg.from_level_id, leg.start))
             steps.append(ride_step(network, leg, level_names or {}))
             exited = leg.kind
-        elif len(leg.points) < 2:
-            steps.append(stand(StepCode.DEPART, "start here", leg.level_id, leg.points[0]))
+        elif len({*leg.points}) < 2:
+            code, phrase = begin_walk(exited)
+            still = stand(code, phrase, leg.level_id, leg.points[0])
+            steps.append(replace(still, feet=leg.feet, seconds=leg.seconds))
         else:
             walk = Walk(network, leg, is_last=leg is legs[-1])
             steps += walk.steps(exited)
@@ -120,6 +122,13 @@ def build_steps(
 def stand(code: StepCode, phrase: str, level_id: str, place: tuple[float, float]) -> Step:
     """Return a step without a walk."""
     return Step(code, None, join_phrases([phrase]), 0.0, 0.0, level_id, *place)
+
+
+def begin_walk(exited: ConnectorKind | None) -> tuple[StepCode, str]:
+    """Return the code and the phrase of where a walk begins: at the start, or at a connector."""
+    if exited is None:
+        return StepCode.DEPART, "start here"
+    return StepCode.CONTINUE, exit_phrase(exited)
 
 
 def merge_rides(legs: Iterable[Leg]) -> list[Leg]:
@@ -193,29 +202,27 @@ class Walk:
         self, manoeuvre: Manoeuvre | None, start: float, end: float, exited: ConnectorKind | None
     ) -> Step:
         share = (end - start) / self._line.length
-        inside = {
-            stay: min(end, stay.end_feet) - max(start, stay.start_feet)
-            for stay in self._landmarks.stays
-            if stay.name
-        }
-        passed = [room.name for room in self._landmarks.passed if start < room.at_feet < end]
-        passed = [name for at, name in enumerate(passed) if name not in passed[at + 1 :]]
-        stays = [stay for stay, feet in inside.items() if feet >= MIN_STAY_FEET]
+        after_doors = max(start, manoeuvre.doors_end_feet if manoeuvre else 0.0)
+        passed = self._landmarks.names_passed_between(after_doors, end)
         room = self._room_behind(manoeuvre) if manoeuvre else ""
         # People know what they leave: the shaft, or the stairwell.
         left = self._start_room() if exited is not None and manoeuvre is None else ""
+        stays = {
+            stay: feet
+            for stay, feet in self._landmarks.stays_between(start, end).items()
+            if stay.name and feet >= MIN_STAY_FEET
+        }
         spoken = {
             stay.name: stay.kind
-            for stay in stays
-            if inside[stay] >= MIN_SPOKEN_SHARE * (end - start) and stay.name not in (room, left)
+            for stay, feet in stays.items()
+            if feet >= MIN_SPOKEN_SHARE * (end - start) and stay.name not in (room, left)
         }
         walk = walk_phrase(share * self._leg.feet, spoken, passed)
         if manoeuvre is not None:
             code, phrases = describe(manoeuvre, room)
-        elif exited is not None:
-            code, phrases = StepCode.CONTINUE, [exit_phrase(exited)]
         else:
-            code, phrases = StepCode.DEPART, [] if walk else ["start here"]
+            code, phrase = begin_walk(exited)
+            phrases = [] if walk and code is StepCode.DEPART else [phrase]
         place = self._line.interpolate(start)
         return Step(
             code,
@@ -238,12 +245,11 @@ class Walk:
 
     def _room_behind(self, manoeuvre: Manoeuvre) -> str:
         """Return the name of the room into which the doors of a manoeuvre lead, empty if none."""
-        door_feet = manoeuvre.doors_end_feet
-        for stay in self._landmarks.stays if manoeuvre.door_ids else ():
-            if stay.end_feet > door_feet + MIN_STAY_FEET:
-                is_behind = stay.start_feet <= door_feet + MIN_STAY_FEET
-                return stay.name if is_behind and stay.kind is SpaceKind.ROOM else ""
-        return ""
+        if not manoeuvre.door_ids:
+            return ""
+        end = manoeuvre.doors_end_feet + MIN_STAY_FEET
+        stay = next((stay for stay in self._landmarks.stays_between(end, end)), None)
+        return stay.name if stay and stay.kind is SpaceKind.ROOM else ""
 
 
 def describe(manoeuvre: Manoeuvre, room: str) -> tuple[StepCode, list[str]]:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import shapely
 from hypothesis import HealthCheck, given, settings
-from shapely import LineString, box
+from shapely import LineString, Polygon, box
 from shapely.affinity import scale
+from shapely.geometry.base import BaseGeometry
 
 from routing.costing import TravelMode
 from routing.plan import (
@@ -25,7 +26,7 @@ from routing.plan import (
 )
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.landmarks import find_landmarks
-from routing.search.route import ConnectorLeg, WalkLeg, find_route
+from routing.search.route import ComputedRoute, ConnectorLeg, WalkLeg, find_route
 from routing.search.steps import MAX_STEP_NAMES, Step, StepCode, build_steps
 from routing.search.waypoints import Position, WaypointRef
 from tests.routing.ascii_plans import draw_plan, process_drawing
@@ -65,13 +66,13 @@ def walk_through(*points: tuple[float, float], width: float = 8.0) -> tuple[Step
     return steps_in(line.buffer(width / 2, join_style="mitre", cap_style="square"), line)
 
 
-def steps_in(
-    shape: shapely.Polygon, line: LineString, *pillars: shapely.Polygon
-) -> tuple[Step, ...]:
-    ends = [PlanLocation(name, "0", *line.coords[at]) for name, at in (("start", 0), ("end", -1))]
+def steps_in(shape: BaseGeometry, line: LineString, *pillars: Polygon) -> tuple[Step, ...]:
+    (x, y), *_, (end_x, end_y) = line.coords
+    ends = PlanLocation("start", "0", x, y), PlanLocation("end", "0", end_x, end_y)
+    assert isinstance(shape, Polygon)
     hall = Space("hall", "0", shape, SpaceKind.CORRIDOR)
     barriers = tuple(Barrier("0", pillar) for pillar in pillars)
-    plan = Plan((Level("0", 0),), (hall,), barriers, locations=tuple(ends))
+    plan = Plan((Level("0", 0),), (hall,), barriers, locations=ends)
     return steps_of(process_plan(plan), "start", "end")
 
 
@@ -89,7 +90,7 @@ def test_a_step_says_where_to_turn_how_far_to_walk_and_past_what() -> None:
     leave = steps[1]
     assert leave.feet == pytest.approx(math.hypot(60, 0) + 4.78, abs=0.1)
     assert (leave.door_ids, leave.spaces, leave.passed) == (("0:2,3",), ("C",), ("E",))
-    assert (leave.level_id, leave.y) == ("0", pytest.approx(12, abs=0.2))
+    assert leave.y == pytest.approx(12, abs=0.2)
 
 
 def test_only_rooms_whose_doors_are_passed_are_named() -> None:
@@ -165,7 +166,7 @@ def test_a_pillar_in_the_way_is_no_turn() -> None:
 
 def test_a_zigzag_keeps_its_turns() -> None:
     points = [(0, 0), (30, 0), (30, 30), (60, 30), (60, 60), (90, 60)]
-    assert turns(walk_through(*points)) == ["right", "left", "right", "left"]  # type: ignore[arg-type]
+    assert turns(walk_through(*points)) == ["right", "left", "right", "left"]
 
 
 def test_a_walk_along_a_wall_passes_its_doors_and_crosses_none() -> None:
@@ -252,6 +253,21 @@ def test_a_route_to_where_it_starts_has_two_steps() -> None:
 
 
 @pytest.mark.parametrize(("y", "side"), [(1, "left"), (19, "right")])
+def test_a_walk_of_no_length_is_a_step_too() -> None:
+    """A walk may be shorter than the tolerance by which its line is simplified."""
+    network = process_drawing("A,,,e", "B,,,e").networks[TravelMode.FOOT]
+    route = find_route(network, "A", "B")
+    assert route is not None
+    walk, ride, back = route.legs
+    assert isinstance(walk, WalkLeg) and isinstance(back, WalkLeg)
+    tiny = [WalkLeg(leg.level_id, ((2, 2), (2, 2)), 1e-5, 1e-6) for leg in (walk, back)]
+    steps = build_steps(network, ComputedRoute((tiny[0], ride, tiny[1])))
+    assert texts(steps) == [
+        "Start here.", "Take the lift up.", "Leave the lift.", "Arrive at your destination.",
+    ]  # fmt: skip
+    assert sum(step.feet for step in steps) == pytest.approx(2e-5)
+
+
 def test_a_target_beside_the_walk_is_on_one_side_of_it(y: float, side: str) -> None:
     """The niche is out of sight behind a wall, so the walk leads along the corridor first."""
     hall = shapely.union_all([box(0, 6, 100, 14), box(90, 0, 94, 20)])
