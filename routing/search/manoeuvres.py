@@ -52,49 +52,90 @@ def find_manoeuvres(line: LineString, crossings: Sequence[Crossing]) -> list[Man
     """Return the manoeuvres of a walk in order, given its passages through doors."""
     turns = find_turns(line)
     manoeuvres: list[Manoeuvre] = []
-    for group in group_crossings(crossings, turns):
-        start, end = group[0].start_feet, group[-1].end_feet
-        near = [
-            turn for turn in turns if start - DOORWAY_FEET <= turn.at_feet <= end + DOORWAY_FEET
-        ]
-        lead = next((turn for turn in reversed(near) if turn.at_feet <= start), None)
-        tail = next((turn for turn in near if turn.at_feet >= end), None)
-        within = [turn for turn in near if start < turn.at_feet < end]
-        turns = [turn for turn in turns if turn not in (lead, tail, *within)]
-        manoeuvres += pass_doors(line, group, lead, tail)
+    groups = group_crossings(crossings)
+    for before, group, after in zip([None, *groups], groups, [*groups[1:], None], strict=False):
+        doorway = Doorway(
+            group[0],
+            group[-1],
+            tuple(door_id for crossing in group for door_id in crossing.door_ids),
+            before[-1] if before and are_near(before[-1], group[0]) else None,
+            after[0] if after and are_near(group[-1], after[0]) else None,
+        )
+        near = [turn for turn in turns if doorway.start_feet <= turn.at_feet <= doorway.end_feet]
+        lead = next((turn for turn in near[::-1] if turn.at_feet <= group[0].start_feet), None)
+        tail = next((turn for turn in near if turn.at_feet >= group[-1].end_feet), None)
+        inside = [turn for turn in near if doorway.includes(turn.at_feet)]
+        turns = [turn for turn in turns if turn not in (lead, tail, *inside)]
+        manoeuvres += pass_doors(line, doorway, lead, tail)
     manoeuvres += [Manoeuvre(turn.at_feet, name_turn(turn.degrees)) for turn in turns]
     return sorted(manoeuvres, key=lambda manoeuvre: manoeuvre.at_feet)
 
 
-def group_crossings(crossings: Sequence[Crossing], turns: Sequence[Turn]) -> list[list[Crossing]]:
-    """Return doors that follow one another, without a turn between them, in groups."""
+def are_near(one: Crossing, other: Crossing) -> bool:
+    """Return whether one door follows another within a few steps."""
+    return other.start_feet - one.end_feet <= DOORWAY_FEET
+
+
+def group_crossings(crossings: Sequence[Crossing]) -> list[list[Crossing]]:
+    """Return doors in groups that follow one another in one direction."""
     groups: list[list[Crossing]] = []
     for crossing in crossings:
-        start = groups[-1][-1].end_feet if groups else 0.0
-        is_near = bool(groups) and crossing.start_feet - start <= DOORWAY_FEET
-        if is_near and not any(start <= turn.at_feet <= crossing.start_feet for turn in turns):
+        last = groups[-1][-1] if groups else None
+        degrees = degrees_between(last.direction, crossing.direction) if last else 0.0
+        if last and are_near(last, crossing) and abs(degrees) < MIN_DOOR_TURN_DEGREES:
             groups[-1].append(crossing)
         else:
             groups.append([crossing])
     return groups
 
 
+@dataclass(frozen=True)
+class Doorway:
+    """Doors in one direction, from `first` to `last`, and other doors shortly before and after."""
+
+    first: Crossing
+    last: Crossing
+    door_ids: tuple[str, ...]
+    before: Crossing | None
+    after: Crossing | None
+
+    @property
+    def start_feet(self) -> float:
+        """Where turns begin to belong to it: the first of two doorways has those between."""
+        return self.first.start_feet - (0.0 if self.before else DOORWAY_FEET)
+
+    @property
+    def end_feet(self) -> float:
+        return self.after.start_feet if self.after else self.last.end_feet + DOORWAY_FEET
+
+    def includes(self, at_feet: float) -> bool:
+        """Return whether a place is between its doors, or between it and the next one."""
+        end = self.after.start_feet if self.after else self.last.end_feet
+        return self.first.start_feet < at_feet < end
+
+
 def pass_doors(
-    line: LineString, group: Sequence[Crossing], lead: Turn | None, tail: Turn | None
+    line: LineString, doorway: Doorway, lead: Turn | None, tail: Turn | None
 ) -> list[Manoeuvre]:
     """Return the manoeuvres of passing doors, with a turn shortly before and one shortly after.
 
-    Shortest walks cut corners, so turns are measured against the direction of the door.
+    Shortest walks cut corners, so turns are measured against the directions of doors.
     """
-    start, end = group[0].start_feet, group[-1].end_feet
+    start, end = doorway.first.start_feet, doorway.last.end_feet
     begin = lead.at_feet if lead else start
     finish = tail.at_feet if tail else end
-    before = heading(line, begin - GLANCE_FEET, begin, group[0])
-    after = heading(line, finish, finish + GLANCE_FEET, group[-1])
-    turn_in = degrees_towards(before, group[0].direction, lead)
-    turn_out = degrees_towards(group[-1].direction, after, tail)
-    door_ids = tuple(door_id for crossing in group for door_id in crossing.door_ids)
-    passage = Manoeuvre(begin, Modifier.STRAIGHT, door_ids, doors_end_feet=end)
+    way_in, way_out = doorway.first.direction, doorway.last.direction
+    before, after = way_in, way_out
+    if doorway.after is not None:
+        after = doorway.after.direction
+    elif line.length - finish >= MIN_HEADING_FEET:
+        after = direction_between(line, finish, finish + GLANCE_FEET)
+    # What turns between two doorways belongs to the first.
+    if doorway.before is None and begin >= MIN_HEADING_FEET:
+        before = direction_between(line, begin - GLANCE_FEET, begin)
+    turn_in = degrees_towards(before, way_in, lead)
+    turn_out = degrees_towards(way_out, after, tail)
+    passage = Manoeuvre(begin, Modifier.STRAIGHT, doorway.door_ids, doors_end_feet=end)
     found: list[Manoeuvre] = []
     # No door is behind anyone: who turns back to one turns twice.
     if abs(turn_in) > MAX_DOOR_TURN_DEGREES:
@@ -128,14 +169,6 @@ def degrees_towards(first: FloatArray, second: FloatArray, turn: Turn | None) ->
     if turn is None or not is_other_side or abs(degrees) <= MAX_DOOR_TURN_DEGREES:
         return degrees
     return degrees + math.copysign(360.0, turn.degrees)
-
-
-def heading(line: LineString, start_feet: float, end_feet: float, door: Crossing) -> FloatArray:
-    """Return the direction between two places of a walk; that of the door if they are too near."""
-    cut = min(end_feet, line.length) - max(start_feet, 0.0)
-    return (
-        door.direction if cut < MIN_HEADING_FEET else direction_between(line, start_feet, end_feet)
-    )
 
 
 def find_side(line: LineString, crossings: Sequence[Crossing]) -> Modifier | None:

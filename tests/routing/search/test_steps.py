@@ -199,6 +199,21 @@ def test_doors_one_after_the_other_are_passed_in_one_step() -> None:
     assert steps[1].text == "Go through the doors into B and walk 30 ft."
 
 
+def test_a_turn_between_two_doors_is_told_once() -> None:
+    vestibule = """
+        #####A#
+        #####.#
+        #####+#
+        #####,#
+        B..+,,#
+        """
+    steps = steps_of(process_drawing(vestibule), "A", "B")
+    assert [(step.modifier, len(step.door_ids)) for step in steps[1:-1]] == [
+        ("right", 1),
+        ("straight", 1),
+    ]
+
+
 def test_a_ride_says_where_to() -> None:
     tower = process_drawing("A,,,e#", "B,,,e#", "#,,,e,,,C")
     names = {"0": "Ground floor", "1": "2", "2": "Floor 3"}
@@ -252,7 +267,6 @@ def test_a_route_to_where_it_starts_has_two_steps() -> None:
     assert sum(step.feet for step in steps) == 0
 
 
-@pytest.mark.parametrize(("y", "side"), [(1, "left"), (19, "right")])
 def test_a_walk_of_no_length_is_a_step_too() -> None:
     """A walk may be shorter than the tolerance by which its line is simplified."""
     network = process_drawing("A,,,e", "B,,,e").networks[TravelMode.FOOT]
@@ -268,6 +282,7 @@ def test_a_walk_of_no_length_is_a_step_too() -> None:
     assert sum(step.feet for step in steps) == pytest.approx(2e-5)
 
 
+@pytest.mark.parametrize(("y", "side"), [(1, "left"), (19, "right")])
 def test_a_target_beside_the_walk_is_on_one_side_of_it(y: float, side: str) -> None:
     """The niche is out of sight behind a wall, so the walk leads along the corridor first."""
     hall = shapely.union_all([box(0, 6, 100, 14), box(90, 0, 94, 20)])
