@@ -335,6 +335,7 @@ def assert_steps_follow_the_route(
                     assert all(has_door for _, has_door in rooms_left_or_entered(processed, leg))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 @given(plans())
 def test_steps_add_up_to_the_route_and_no_room_is_entered_without_a_door(plan: Plan) -> None:
@@ -345,6 +346,7 @@ def test_steps_add_up_to_the_route_and_no_room_is_entered_without_a_door(plan: P
             assert_steps_follow_the_route(processed, start, end)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("process", [process_demo, process_caserne])
 def test_so_it_is_in_real_buildings(process: object) -> None:
     processed = process()  # type: ignore[operator]
