@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import strawberry
 
@@ -15,6 +15,7 @@ from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import Range, argument
 from routing.costing import TravelMode
+from routing.network.network import Network
 from routing.search.route import ComputedRoute as RoutingRoute
 from routing.search.route import Leg, WalkLeg
 from storage.locations import LOCATIONS, Location
@@ -46,6 +47,15 @@ class RouteLeg:
     connector_name: str | None = None
 
 
+class FoundRoute(NamedTuple):
+    """What the steps of a route are made of; a map without a scale has a foot per unit."""
+
+    network: Network
+    route: RoutingRoute
+    scale: float
+    target_name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """The fastest route between two waypoints."""
@@ -54,6 +64,7 @@ class Route:
     feet: float
     seconds: float
     legs: list[RouteLeg]
+    found: FoundRoute
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +93,12 @@ async def find_route(
     router = _require_routable_map(parent, routable).router
     start, end = (to_waypoint_ref(router, parent, waypoint) for waypoint in waypoints)
     route = await run_search(router.route, start, end, travel_mode)
+    if route is None:
+        return None
+    # A position with the id of a location need not be there.
+    target_name = target.name or (waypoints[1].name if waypoints[1].is_location else None)
     scale = parent.feet_per_unit or 1.0
-    return None if route is None else _to_route(route, travel_mode.value, scale)
+    return _to_route(FoundRoute(router.networks[travel_mode], route, scale, target_name or ""))
 
 
 async def find_nearest_locations(
@@ -134,9 +149,10 @@ async def _to_near_locations(
     ]
 
 
-def _to_route(route: RoutingRoute, mode: str, scale: float) -> Route:
+def _to_route(found: FoundRoute) -> Route:
+    network, route, scale, _ = found
     legs = [_to_leg(leg, scale) for leg in route.legs]
-    return Route(mode, round_up(route.feet), round_up(route.seconds), legs)
+    return Route(network.mode.value, round_up(route.feet), round_up(route.seconds), legs, found)
 
 
 def _to_leg(leg: Leg, scale: float) -> RouteLeg:

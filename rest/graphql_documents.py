@@ -25,17 +25,23 @@ def _build_fragment(
     include: Sequence[str] = (),
     last: Collection[str] = (),
     aliases: Mapping[str, str] | None = None,
+    conditions: Mapping[str, str] | None = None,
 ) -> str:
     """Return the fragment of all fields that a type's records hold, named as the type.
 
     Fields with a resolver are left out unless `include` names them. The fields in `last` go to the
     end, after those in `include`. `aliases` has the REST names that are not snake_case.
+    `conditions` has further fields, with the variables that say whether they are included.
     """
     object_type = _get_object_type(type_name)
     stored = [name for name, field in object_type.fields.items() if _is_stored(field)]
     names = [name for name in stored if name not in exclude and name not in last]
     names += [*include, *(name for name in stored if name in last)]
-    selections = " ".join(_select_fields(object_type, names, aliases or {}))
+    selected = [*_select_fields(object_type, names, aliases or {})]
+    for name, variable in (conditions or {}).items():
+        [field] = _select_fields(object_type, [name], aliases or {})
+        selected.append(field.replace(" {", f" @include(if: ${variable}) {{", 1))
+    selections = " ".join(selected)
     return f"fragment {type_name} on {type_name} {{ {selections} }}"
 
 
@@ -81,9 +87,10 @@ FRAGMENTS.update(
         "UnitReference",
         "AttributeGroup",
         "Assignment",
-        "Route",
+        "RouteStep",
     )
 )
+FRAGMENTS["Route"] = _build_fragment("Route", conditions={"steps": "steps"})
 FRAGMENTS["Map"] = _build_fragment(
     "Map", exclude=("feetPerUnit",), include=("url",), last=TIMESTAMPS
 )
@@ -230,7 +237,7 @@ CALCULATE_DISTANCES = with_fragments("""query CalculateDistances(
 }""")
 
 FIND_ROUTE = with_fragments("""query FindRoute(
-    $map: ID!, $from: WaypointInput!, $to: WaypointInput!, $mode: String
+    $map: ID!, $from: WaypointInput!, $to: WaypointInput!, $mode: String, $steps: Boolean = false
 ) {
     map(id: $map) { route(from: $from, to: $to, mode: $mode) { ...Route } }
 }""")

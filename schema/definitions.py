@@ -22,6 +22,7 @@ NEAREST_COST = 2_000
 ROUTE_COST = 1_000
 REPORT_COST = 100
 """Of the report on a floor plan, which may be a megabyte long."""
+STEPS_COST = 2_000
 PROCESS_COST = 10_000
 """Of a field with work that takes seconds, in another process or in MongoDB."""
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from graphql import (
     ArgumentNode,
     GraphQLArgument,
+    GraphQLBoolean,
     GraphQLField,
     GraphQLInputObjectType,
     GraphQLInputType,
@@ -145,7 +146,7 @@ class OperationInputs:
 
 
 class _VariableUse(NamedTuple):
-    """A variable, and the argument of a field that it feeds."""
+    """A variable, and the argument of a field or of its `@include` that it feeds."""
 
     variable: str
     argument: GraphQLArgument
@@ -169,10 +170,20 @@ class _VariableUses(Visitor):
     def enter_argument(self, node: ArgumentNode, *_: Any) -> None:
         field, argument = self.types.get_field_def(), self.types.get_argument()
         if isinstance(node.value, VariableNode) and field is not None and argument is not None:
+            if self.types.get_directive() is not None:
+                self.uses.append(_build_condition(node.value.name.value, field))
+                return
             definition = argument.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
             parameter = definition.python_name if definition else node.name.value
             variable = node.value.name.value
             self.uses.append(_VariableUse(variable, argument, parameter, _resolver_of(field)))
+
+
+def _build_condition(variable: str, field: GraphQLField) -> _VariableUse:
+    """Return the use of a variable that says whether a field is included; it is not by default."""
+    description = f"Whether to include `{variable}`. {field.description or ''}".strip()
+    argument = GraphQLArgument(GraphQLBoolean, default_value=False, description=description)
+    return _VariableUse(variable, argument, variable, None)
 
 
 def _resolver_of(field: GraphQLField) -> Callable[..., Any] | None:

@@ -20,9 +20,10 @@ import resolvers.locations
 import resolvers.maps
 import resolvers.references
 import resolvers.routes
+import resolvers.steps
 import resolvers.unit_maps
 import resolvers.units
-from schema.definitions import MATRIX_COST, NEAREST_COST, REPORT_COST, ROUTE_COST
+from schema.definitions import MATRIX_COST, NEAREST_COST, REPORT_COST, ROUTE_COST, STEPS_COST
 from schema.fields import output_type, resolver_field
 from schema.paging import Page
 from schema.permissions import (
@@ -150,6 +151,17 @@ class Location:
 
 
 NearLocation = output_type(resolvers.routes.NearLocation, location=Location)
+RouteLeg = output_type(resolvers.routes.RouteLeg)
+RouteStep = output_type(resolvers.steps.RouteStep)
+
+
+@strawberry.type(description="The fastest route between two waypoints.")
+class Route:
+    mode: str
+    feet: float
+    seconds: float
+    legs: list[RouteLeg]  # type: ignore[valid-type]
+    steps = resolver_field(resolvers.steps.list_steps_of_route, "list[RouteStep]", cost=STEPS_COST)
 
 
 @strawberry.type(description="An interactive floor plan.")
@@ -198,7 +210,7 @@ class Map:
     )
     route = resolver_field(
         resolvers.routes.find_route,
-        output_type(resolvers.routes.Route) | None,
+        Route | None,
         CAN_CALCULATE_DISTANCES,
         cost=ROUTE_COST,
     )

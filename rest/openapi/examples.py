@@ -156,6 +156,24 @@ RESOURCE_EXAMPLES: Final[dict[str, dict[str, Any]]] = {
             }
         ],
     },
+    "RouteStep": {
+        "code": "depart",
+        "modifier": None,
+        "text": "Walk 5 ft through Fitness centre.",
+        "distance": 5.0,
+        "time": 1.076,
+        "floor_id": "alder-court-floor-1",
+        "x": 437.5,
+        "y": 350.0,
+        "door_ids": [],
+        "spaces": ["Fitness centre"],
+        "passed": [],
+        "connector_id": None,
+        "connector_kind": None,
+        "connector_name": None,
+        "to_floor_id": None,
+        "to_floor_name": None,
+    },
     "Assignment": {
         "group_id": "floor-plan",
         "attribute_id": "floor-plan-one-bedroom",
@@ -181,6 +199,18 @@ RESOURCE_EXAMPLES: Final[dict[str, dict[str, Any]]] = {
 
 _PAGING: Final = {"per_page": 20, "current_page": 1, "next": "kwIUq3VjM3FudXBrNmky"}
 
+RESOURCE_EXAMPLES["Route"]["steps"] = [
+    RESOURCE_EXAMPLES["RouteStep"],
+    {
+        **RESOURCE_EXAMPLES["RouteStep"],
+        "code": "arrive",
+        "text": "Arrive at Fitness centre.",
+        "distance": 0.0,
+        "time": 0.0,
+        "y": 400.0,
+        "spaces": [],
+    },
+]
 RESOURCE_EXAMPLES["NearLocation"] = {
     "distance": 121.4,
     "time": 26.121,

@@ -97,8 +97,14 @@ class ResultSchemaReader:
             name: self._field_schema(*field)
             for name, field in self._iter_fields(object_type, selection)
         }
-        # A response has every selected field, some as null (GraphQL, section 6.4).
-        shape: JsonSchema = {"type": "object", "required": [*members], "properties": members}
+        # A response has every selected field, some as null (GraphQL, section 6.4), unless a
+        # directive excludes it.
+        required = [
+            _response_name(node)
+            for node in self._iter_nodes(object_type, selection)
+            if not node.directives
+        ]
+        shape: JsonSchema = {"type": "object", "required": required, "properties": members}
         match selection.selections:
             case [FragmentSpreadNode(name=name)]:
                 return {
@@ -117,12 +123,15 @@ class ResultSchemaReader:
     def _iter_fields(
         self, parent: Any, selection: SelectionSetNode | None
     ) -> Iterator[tuple[str, tuple[GraphQLField, SelectionSetNode | None]]]:
+        for node in self._iter_nodes(parent, selection):
+            yield _response_name(node), (parent.fields[node.name.value], node.selection_set)
+
+    def _iter_nodes(self, parent: Any, selection: SelectionSetNode | None) -> Iterator[FieldNode]:
         for node in selection.selections if selection else ():
             if isinstance(node, FieldNode):
-                name = node.alias or node.name
-                yield name.value, (parent.fields[node.name.value], node.selection_set)
+                yield node
             elif isinstance(node, FragmentSpreadNode):
-                yield from self._iter_fields(parent, self.fragments[node.name.value].selection_set)
+                yield from self._iter_nodes(parent, self.fragments[node.name.value].selection_set)
             else:
                 raise MissingDescriptionError(f"an inline fragment in a selection of {parent.name}")
 
@@ -149,6 +158,10 @@ def hoist_titled(schema: Any, components: dict[str, JsonSchema]) -> Any:
     if components.setdefault(title, hoisted) != hoisted:
         raise MissingDescriptionError(f"two different schemas are titled {title}")
     return {"$ref": COMPONENTS_PREFIX + title}
+
+
+def _response_name(node: FieldNode) -> str:
+    return (node.alias or node.name).value
 
 
 def _strip_non_null(output_type: Any) -> Any:

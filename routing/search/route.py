@@ -34,7 +34,7 @@ class WalkLeg:
 
 @dataclass(frozen=True)
 class ConnectorLeg:
-    """A ride or climb by one connector from one level to another."""
+    """A ride or climb by one connector from one level to another, between two points in feet."""
 
     connector_id: str
     kind: ConnectorKind
@@ -43,6 +43,8 @@ class ConnectorLeg:
     to_level_id: str
     feet: float
     seconds: float
+    start: tuple[float, float]
+    end: tuple[float, float]
 
 
 Leg: TypeAlias = WalkLeg | ConnectorLeg
@@ -144,7 +146,8 @@ def leg_between_portals(network: Network, one: int, other: int) -> Leg:
     levels = network.levels.ids[from_level], network.levels.ids[to_level]
     portal_paths = network.portal_paths
     feet, seconds = float(portal_paths.feet[one, other]), float(portal_paths.seconds[one, other])
-    return ConnectorLeg(connector.id, connector.kind, connector.name, *levels, feet, seconds)
+    ends = (start.x, start.y), (end.x, end.y)
+    return ConnectorLeg(connector.id, connector.kind, connector.name, *levels, feet, seconds, *ends)
 
 
 def is_way_through(network: Network, one: int, other: int) -> bool:

@@ -110,6 +110,8 @@ class Values:
             return draw(st.sampled_from(self.texts[name]))
         if name == "limit":
             return draw(st.sampled_from([1, 2, 10]))
+        if type == "Boolean":
+            return draw(st.booleans())
         raise CannotGenerateError(f"give values for the input {name!r} in {__name__}.Values")
 
     def id(self, draw: st.DrawFn, kind: str) -> str:

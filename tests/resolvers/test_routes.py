@@ -105,6 +105,96 @@ async def test_a_route_is_described_leg_by_leg(client: httpx.AsyncClient) -> Non
     assert nowhere.json() == {"data": None}
 
 
+STEPS = """query ($map: ID!, $from: WaypointInput!, $to: WaypointInput!) {
+    map(id: $map) { route(from: $from, to: $to) { feet seconds steps {
+        code modifier text distance time floorId x y doorIds spaces passed
+        connectorId connectorKind connectorName toFloorId toFloorName
+    } } }
+}"""
+
+
+async def find_steps(client: httpx.AsyncClient, start: Any, end: Any, map: str = "tower") -> Any:
+    variables = {"map": map, "from": start, "to": end}
+    return (await data_of(client, STEPS, variables))["map"]["route"]["steps"]
+
+
+async def test_steps_say_what_to_do(client: httpx.AsyncClient) -> None:
+    located = await unit_locations(client)
+    steps = await find_steps(client, GYM, {"id": located["upper-west"]})
+    assert [step["text"] for step in steps] == [
+        "Walk 9 ft.",
+        "Go through the door, turn right and walk 38 ft.",
+        "Turn right through the door and walk 5 ft.",
+        "Take the lift to Upper.",
+        "Leave the lift and walk 3 ft.",
+        "Go through the door, turn right and walk 38 ft.",
+        "Turn right through the door and walk 11 ft.",
+        "Arrive at upper west.",
+    ]
+    lift = steps[3]
+    assert (lift["code"], lift["floorId"], lift["connectorKind"]) == (
+        "connector",
+        "lower",
+        "elevator",
+    )
+    assert (lift["toFloorId"], lift["toFloorName"]) == ("upper", "Upper")
+    assert (lift["connectorName"], lift["time"]) == ("lift", 35)
+    assert all(step["connectorId"] is None for step in steps if step is not lift)
+
+
+async def test_the_numbers_of_steps_add_up_to_those_of_the_route(
+    client: httpx.AsyncClient,
+) -> None:
+    variables = {"map": "tower", "from": GYM, "to": CLOSET}
+    route = (await data_of(client, STEPS, variables))["map"]["route"]
+    for total, part in (("feet", "distance"), ("seconds", "time")):
+        assert sum(step[part] for step in route["steps"]) == pytest.approx(route[total], abs=1e-9)
+
+
+async def test_steps_are_at_places_of_the_map_and_say_feet(client: httpx.AsyncClient) -> None:
+    start = {**BY_THE_GYM, "x": 10, "name": "the desk"}
+    small, large = [await find_steps(client, start, BY_THE_GYM, map) for map in ("tower", "large")]
+    for steps in (small, large):
+        assert [(step["x"], step["y"]) for step in steps] == [(10, 25), (90, 25)]
+    assert [steps[0]["text"] for steps in (small, large)] == ["Walk 80 ft.", "Walk 160 ft."]
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        (GYM, "Arrive at Gym."),
+        ({**GYM, "name": "Pilates"}, "Arrive at Pilates."),
+        # elsewhere: the id is only repeated
+        ({**GYM, **BY_THE_GYM}, "Arrive at your destination."),
+        ({**BY_THE_GYM, "name": "The desk"}, "Arrive at The desk."),
+    ],
+)
+async def test_the_arrival_names_the_target_if_the_route_ends_there(
+    client: httpx.AsyncClient, target: Any, text: str
+) -> None:
+    steps = await find_steps(client, {**BY_THE_GYM, "x": 20}, target)
+    assert steps[-1]["text"] == text
+
+
+async def test_rest_has_steps_on_request(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "/v1/maps/tower/route?from=gym&to=90,25,lower"
+    made = (await client.get(f"{path}&steps=true")).json()["data"]["steps"]
+    assert [(step["code"], step["floor_id"]) for step in made] == [
+        ("depart", "lower"), ("door", "lower"), ("arrive", "lower"),
+    ]  # fmt: skip
+    wrong = await client.get(f"{path}&steps=yes")
+    assert wrong.status_code == 422
+    assert wrong.json()["fields"] == {"steps": ["must be true or false, not 'yes'"]}
+    # they cost nothing unless they are asked for
+    monkeypatch.setattr("resolvers.steps.build_steps", None)
+    for suffix in ("", "&steps=false"):
+        assert "steps" not in (await client.get(path + suffix)).json()["data"]
+    nowhere = await client.get("/v1/maps/tower/route?from=gym&to=50,500,lower&steps=true")
+    assert nowhere.json() == {"data": None}
+
+
 async def test_a_walk_has_a_line_and_a_passage_has_its_connector(
     client: httpx.AsyncClient,
 ) -> None:

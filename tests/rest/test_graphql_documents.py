@@ -33,6 +33,13 @@ from rest.graphql_documents import FRAGMENTS, GET_UNIT, LIST_LOCATIONS, with_fra
             "sources { id: locationId name x y floor_id: floorId index "
             "targets { id: locationId name x y floor_id: floorId index distance time } }",
         ),
+        # a field that a parameter of the endpoint asks for
+        (
+            "Route",
+            "mode feet seconds legs { floor_id: floorId to_floor_id: toFloorId feet seconds points "
+            "connector_id: connectorId connector_kind: connectorKind "
+            "connector_name: connectorName } steps @include(if: $steps) { ...RouteStep }",
+        ),
         # fragments in fragments
         ("NearLocation", "distance time location { ...Location }"),
     ],

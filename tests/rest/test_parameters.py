@@ -57,3 +57,12 @@ def test_a_waypoint_is_required_and_has_two_forms() -> None:
     assert variables == {"from": {"id": "l1"}, "to": {"x": 1.0, "y": -2.5, "floorId": "a,b"}}
     with pytest.raises(HttpError, match="from: must be given; to: must be given"):
         parse_query(query, [])
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False)])
+def test_a_condition_is_true_or_false(text: str, value: bool) -> None:
+    query = inputs_of("/v1/maps/{map}/route").query
+    ends = [("from", "l1"), ("to", "l2")]
+    assert parse_query(query, [*ends, ("steps", text)])[0]["steps"] is value
+    with pytest.raises(HttpError, match="steps: must be true or false, not '1'"):
+        parse_query(query, [*ends, ("steps", "1")])

@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from rest.graphql_documents import ASSIGN_ATTRIBUTES, CALCULATE_DISTANCES, LIST_MAPS
+from rest.graphql_documents import (
+    ASSIGN_ATTRIBUTES,
+    CALCULATE_DISTANCES,
+    FIND_ROUTE,
+    LIST_MAPS,
+)
 from schema.execution import Executor
 from schema.operation_inputs import InputViolation, OperationInputs
 from schema.root import GRAPHQL_SCHEMA
@@ -25,6 +30,12 @@ def test_an_input_has_the_description_default_and_example_of_its_argument() -> N
     assert (page.description, page.default) == ("The page to return, from 1.", 1)
     assert (page.definition.example, page.is_required) == (1, False)
     assert inputs_of(CALCULATE_DISTANCES).by_variable["sources"].is_required
+
+
+def test_a_variable_that_includes_a_field_has_the_description_of_the_field() -> None:
+    steps = inputs_of(FIND_ROUTE).by_variable["steps"]
+    assert (steps.is_required, steps.default) == (False, False)
+    assert steps.description.startswith("Whether to include `steps`. List what to do on the way")
 
 
 def test_all_errors_in_the_items_of_a_list_are_found() -> None:

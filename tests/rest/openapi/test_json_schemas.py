@@ -141,3 +141,12 @@ def test_two_different_components_of_one_name_are_rejected() -> None:
 def test_a_scalar_without_a_json_schema_is_named() -> None:
     with pytest.raises(MissingDescriptionError, match="JSON"):
         described("secret")
+
+
+def test_a_field_that_may_be_excluded_is_not_required() -> None:
+    document = """query Q($with: Boolean = false) { room { ...Room } }
+        fragment Room on Room { name doors @include(if: $with) { id } }"""
+    reader = ResultSchemaReader(EXECUTOR.schema, EXECUTOR.prepare(document))
+    schema = reader.read_schema(["room"])
+    assert schema["required"] == ["name"]
+    assert [*schema["properties"]] == ["name", "doors"]
