@@ -9,10 +9,13 @@ origin sees of a convex cell, as far as its time lasts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import shapely
+from shapely import GEOSException
+from shapely.geometry.base import BaseGeometry
 
 from routing.arrays import FloatArray, IntArray
 from routing.network.corners import Corners, cross, find_corners, normalize
@@ -35,6 +38,8 @@ from routing.space.plan_repair import extract_polygons, to_polygonal
 
 GAP_FEET = 0.005
 """Half the width of gaps that are closed: rounding leaves some between pieces."""
+MIN_SQUARE_FEET = 1e-4
+"""Smaller pieces are left out."""
 SIMPLIFY_FEET = 0.01
 """Corners that bend by less are left out; the ends of walls and door frames stay."""
 
@@ -118,10 +123,21 @@ def compute_area(isochrone: Isochrone, level: int) -> Polygonal:
     views = spread_walks(cells, origins, np.minimum(longest, budget_feet))
     pieces = cut_pieces(cells, is_whole, views, budget_feet - origins.feet)
     whole = shapely.polygons(cells.corner_xy[is_whole[cells.of_triangle]])
-    area = shapely.union_all([shapely.coverage_union_all(whole), *pieces])
+    area = join_pieces(
+        [*pieces[shapely.area(pieces) > MIN_SQUARE_FEET], shapely.coverage_union_all(whole)]
+    )
     closed = area.buffer(GAP_FEET, join_style="mitre").buffer(-GAP_FEET, join_style="mitre")
     simple = shapely.simplify(closed, SIMPLIFY_FEET, preserve_topology=True)
     return to_polygonal(extract_polygons(simple.intersection(levels.walkable_area(level))))
+
+
+def join_pieces(pieces: Sequence[BaseGeometry]) -> BaseGeometry:
+    """Return the union of pieces that overlap."""
+    try:
+        return shapely.union_all(pieces)
+    except GEOSException:
+        # Where rounding makes it fail, a grid does not, but takes two or three times as long.
+        return shapely.union_all(pieces, grid_size=GAP_FEET)
 
 
 def find_origins(isochrone: Isochrone, level: int, xy: FloatArray, feet: FloatArray) -> Origins:

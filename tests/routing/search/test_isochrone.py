@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -234,6 +235,20 @@ def test_locations_in_an_area_are_those_within_its_time(mode: TravelMode) -> Non
         for seconds, is_within in ((near.seconds + 1, True), (near.seconds - 1, False)):
             area = OFFICE.router.isochrone("A", seconds, mode).area(place.level_id)
             assert area.covers(shapely.Point(place.x, place.y)) is is_within
+
+
+def test_pieces_whose_union_fails_are_joined_on_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = reach(OFFICE, "A", 15).area("0")
+    union_all = shapely.union_all
+
+    def fail_without_grid(pieces: Any, grid_size: float | None = None) -> Any:
+        if grid_size is None:
+            raise shapely.GEOSException("TopologyException: found non-noded intersection")
+        return union_all(pieces, grid_size=grid_size)
+
+    monkeypatch.setattr(shapely, "union_all", fail_without_grid)
+    area = reach(OFFICE, "A", 15).area("0")
+    assert area.symmetric_difference(exact).area < 0.02 * exact.length
 
 
 @pytest.mark.parametrize("degrees", [1, 90, 179])
