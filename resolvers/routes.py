@@ -1,5 +1,6 @@
 """Resolvers of the route between two waypoints of a map, and of the nearest locations."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple, TypeAlias
@@ -10,7 +11,12 @@ from resolvers.distances import Mode, round_up, to_travel_mode
 from resolvers.locations import LocationTags, find_matching_ids
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.networks.searches import run_search
-from resolvers.networks.waypoints import WaypointInput, resolve_waypoints, to_waypoint_ref
+from resolvers.networks.waypoints import (
+    Waypoint,
+    WaypointInput,
+    resolve_waypoints,
+    to_waypoint_ref,
+)
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import Range, argument
@@ -18,6 +24,8 @@ from routing.costing import TravelMode
 from routing.network.network import Network
 from routing.search.route import ComputedRoute as RoutingRoute
 from routing.search.route import Leg, WalkLeg
+from routing.search.router import Router
+from routing.search.waypoints import WaypointRef
 from storage.locations import LOCATIONS, Location
 from storage.maps import Map
 
@@ -113,22 +121,57 @@ async def find_nearest_locations(
 ) -> list[NearLocation]:
     """List the nearest locations by walking time, nearest first; `tags` filters them."""
     count = DEFAULT_NEAREST if limit is None else limit
-    routable = await info.context.load_routable_map(parent.id)
-    [waypoint] = await resolve_waypoints(info.context, parent, routable, [("from", source)])
-    candidates = await find_matching_ids(info.context, parent.id, tags, MAX_CANDIDATES)
+    search = await start_search(info.context, parent, source, to_travel_mode(mode))
+    return await list_nearest(info.context, search, tags, count)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search of a routable map from a waypoint."""
+
+    unit_map: Map
+    router: Router
+    waypoint: Waypoint
+    mode: TravelMode
+
+    @property
+    def start(self) -> WaypointRef:
+        """The waypoint for routing."""
+        return to_waypoint_ref(self.router, self.unit_map, self.waypoint)
+
+
+async def start_search(
+    context: Context, unit_map: Map, source: WaypointInput, mode: TravelMode
+) -> Search:
+    """Complete the waypoint that a search starts from. Raises InvalidInputError."""
+    routable = await context.load_routable_map(unit_map.id)
+    [waypoint] = await resolve_waypoints(context, unit_map, routable, [("from", source)])
+    return Search(unit_map, _require_routable_map(unit_map, routable).router, waypoint, mode)
+
+
+async def list_nearest(
+    context: Context,
+    search: Search,
+    tags: str | None,
+    limit: int,
+    max_seconds: float = math.inf,
+) -> list[NearLocation]:
+    """Return the nearest locations with these tags, none of them farther than `max_seconds`."""
+    candidates = await find_matching_ids(context, search.unit_map.id, tags, MAX_CANDIDATES)
     # The search stops at the maximum, so there may be more, and nearer ones among them.
     if len(candidates) == MAX_CANDIDATES:
         raise InvalidInputError(
             tags=f"must leave fewer than {MAX_CANDIDATES} locations; add a term"
         )
-    router = _require_routable_map(parent, routable).router
-    routable_ids = [key for key in candidates if router.has_location(key) and key != waypoint.id]
+    router, own_id = search.router, search.waypoint.id
+    routable_ids = [key for key in candidates if router.has_location(key) and key != own_id]
     if not routable_ids:
         return []
-    start = to_waypoint_ref(router, parent, waypoint)
-    nearest = await run_search(router.nearest, start, routable_ids, count, to_travel_mode(mode))
+    nearest = await run_search(
+        router.nearest, search.start, routable_ids, limit, search.mode, max_seconds
+    )
     return await _to_near_locations(
-        info.context, [(near.location_id, near.feet, near.seconds) for near in nearest]
+        context, [(near.location_id, near.feet, near.seconds) for near in nearest]
     )
 
 

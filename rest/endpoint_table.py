@@ -17,6 +17,7 @@ from rest import graphql_documents as documents
 from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
 from rest.envelopes import (
     DataList,
+    DataObject,
     Envelope,
     LinkPagedList,
     MatrixData,
@@ -132,6 +133,8 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = tuple(chain(
          documents.FIND_ROUTE, NullableData("map", "route")),
     _get("X3", "/v1/maps/{map}/nearest", "Distances", "Find the nearest locations by walking time",
          documents.FIND_NEAREST, DataList("map", "nearest")),
+    _get("X4", "/v1/maps/{map}/reachable", "Distances", "Find what is within some minutes",
+         documents.FIND_REACHABLE, DataObject("map", "reachable")),
     _get("E19", "/v1/units/attribute-groups", "Unit attributes", "List attribute groups",
          documents.LIST_ATTRIBUTE_GROUPS, UnpagedList("attributeGroups")),
     _get("E20", _ASSIGNMENTS_PATH, "Unit attributes", "List the assignments of a group",

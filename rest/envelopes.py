@@ -163,6 +163,18 @@ class DataList(Envelope):
         return _list_schema(resource_schema)
 
 
+class DataObject(Envelope):
+    """`{data: {...}}`: one resource that was computed for the request."""
+
+    def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
+        """Return the resource."""
+        return EnvelopedBody({"data": self.get_resource(data)})
+
+    def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
+        """Return the schema of the resource as `data`."""
+        return _object_schema(f"{resource_schema['title']}Answer", data=resource_schema)
+
+
 class NullableData(Envelope):
     """`{data: ...}`: a resource or null.
 

@@ -88,6 +88,7 @@ FRAGMENTS.update(
         "AttributeGroup",
         "Assignment",
         "RouteStep",
+        "ReachableArea",
     )
 )
 FRAGMENTS["Route"] = _build_fragment("Route", conditions={"steps": "steps"})
@@ -96,6 +97,14 @@ FRAGMENTS["Map"] = _build_fragment(
 )
 FRAGMENTS["Location"] = _build_fragment("Location", aliases={"floorId": "id"})
 FRAGMENTS["NearLocation"] = _build_fragment("NearLocation", last=("location",))
+FRAGMENTS["NearUnit"] = _build_fragment("NearUnit", last=("unit",))
+# With the variables of FIND_REACHABLE. Areas come last, because they are long.
+FRAGMENTS["Reachable"] = """fragment Reachable on Reachable {
+    mode minutes
+    locations(tags: $tags, limit: $limit) { ...NearLocation }
+    units(tags: $tags, limit: $limit) { ...NearUnit }
+    areas(floorId: $floor) { ...ReachableArea }
+}"""
 FRAGMENTS["DistanceMatrix"] = _build_fragment("DistanceMatrix", aliases={"locationId": "id"})
 
 PAGING_FIELDS = "paging { per_page: perPage current_page: currentPage next }"
@@ -247,5 +256,14 @@ FIND_NEAREST = with_fragments("""query FindNearest(
 ) {
     map(id: $map) {
         nearest(from: $from, tags: $tags, limit: $limit, mode: $mode) { ...NearLocation }
+    }
+}""")
+
+FIND_REACHABLE = with_fragments("""query FindReachable(
+    $map: ID!, $from: WaypointInput!, $minutes: Float!, $tags: String, $limit: Int, $floor: ID,
+    $mode: String
+) {
+    map(id: $map) {
+        reachable(from: $from, minutes: $minutes, mode: $mode) { ...Reachable }
     }
 }""")

@@ -99,6 +99,12 @@ def _parse_boolean(text: str) -> bool:
     return text == "true"
 
 
+def _parse_number(text: str) -> float:
+    if not re.fullmatch(_NUMBER, text):
+        raise ValueError(f"must be a number, not {text[:MAX_QUOTED_CHARACTERS]!r}")
+    return float(text)
+
+
 def parse_waypoint(text: str) -> dict[str, Any]:
     """Return the waypoint that `x,y,floor_id` or the id of a location stands for.
 
@@ -124,6 +130,7 @@ WAYPOINT_SCHEMA: Final[JsonSchema] = {
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "Int": _parse_integer,
     "Boolean": _parse_boolean,
+    "Float": _parse_number,
     "WaypointInput": parse_waypoint,
 }
 """By the type of the variable; other values are texts."""

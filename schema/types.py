@@ -18,12 +18,20 @@ import resolvers.floors
 import resolvers.level_tags
 import resolvers.locations
 import resolvers.maps
+import resolvers.reachable
 import resolvers.references
 import resolvers.routes
 import resolvers.steps
 import resolvers.unit_maps
 import resolvers.units
-from schema.definitions import MATRIX_COST, NEAREST_COST, REPORT_COST, ROUTE_COST, STEPS_COST
+from schema.definitions import (
+    AREAS_COST,
+    MATRIX_COST,
+    NEAREST_COST,
+    REPORT_COST,
+    ROUTE_COST,
+    STEPS_COST,
+)
 from schema.fields import output_type, resolver_field
 from schema.paging import Page
 from schema.permissions import (
@@ -164,6 +172,27 @@ class Route:
     steps = resolver_field(resolvers.steps.list_steps_of_route, "list[RouteStep]", cost=STEPS_COST)
 
 
+NearUnit = output_type(resolvers.reachable.NearUnit, unit=Unit)
+ReachableArea = output_type(resolvers.reachable.ReachableArea)
+
+
+@strawberry.type(description="What is within some minutes of a waypoint.")
+class Reachable:
+    mode: str
+    minutes: float
+    locations = resolver_field(
+        resolvers.reachable.list_reachable_locations, "list[NearLocation]", cost=NEAREST_COST
+    )
+    units = resolver_field(
+        resolvers.reachable.list_reachable_units, "list[NearUnit]", cost=NEAREST_COST
+    )
+    areas = resolver_field(
+        resolvers.reachable.list_reachable_areas,
+        "list[ReachableArea]",
+        cost=AREAS_COST,
+    )
+
+
 @strawberry.type(description="An interactive floor plan.")
 class Map:
     id: strawberry.ID
@@ -219,6 +248,9 @@ class Map:
         "list[NearLocation]",
         CAN_CALCULATE_DISTANCES,
         cost=NEAREST_COST,
+    )
+    reachable = resolver_field(
+        resolvers.reachable.find_reachable, Reachable, CAN_CALCULATE_DISTANCES
     )
 
 

@@ -201,6 +201,12 @@ DOCUMENTED = {
     "resolvers/processes/worker_process:MAX_IDLE_BYTES": [
         ("operation.md", "## Processes for drawings", "keeps more than {:,} bytes (128 MiB)"),
     ],
+    "resolvers/reachable:MAX_MINUTES": [
+        ("rest.md", "## Distances", "`minutes` is from 0 to {:,}"),
+    ],
+    "resolvers/reachable:MAX_REACHABLE": [
+        ("rest.md", "## Distances", "100 of them, or as many as `limit` says, {:,} at most"),
+    ],
     "resolvers/routes:MAX_CANDIDATES": [
         ("rest.md", "## Distances", "must match fewer than {:,} locations"),
     ],

@@ -216,6 +216,25 @@ RESOURCE_EXAMPLES["NearLocation"] = {
     "time": 26.121,
     "location": RESOURCE_EXAMPLES["Location"],
 }
+RESOURCE_EXAMPLES["NearUnit"] = {
+    "distance": 34.2,
+    "time": 7.359,
+    "unit": RESOURCE_EXAMPLES["Unit"],
+}
+RESOURCE_EXAMPLES["ReachableArea"] = {
+    "floor_id": "alder-court-floor-1",
+    "square_feet": 600.0,
+    "polygons": [
+        [[[400.0, 300.0], [430.0, 300.0], [430.0, 320.0], [400.0, 320.0], [400.0, 300.0]]]
+    ],
+}
+RESOURCE_EXAMPLES["Reachable"] = {
+    "mode": "foot",
+    "minutes": 2.5,
+    "locations": [RESOURCE_EXAMPLES["NearLocation"]],
+    "units": [RESOURCE_EXAMPLES["NearUnit"]],
+    "areas": [RESOURCE_EXAMPLES["ReachableArea"]],
+}
 
 
 def build_example_response(

@@ -9,7 +9,7 @@ tested later. All views spread together, one triangle further at each step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,6 +36,9 @@ class Sectors(NamedTuple):
     origins: IntArray
     right: FloatArray
     left: FloatArray
+
+    def where(self, chosen: BoolArray) -> Sectors:
+        return Sectors(self.origins[chosen], self.right[chosen], self.left[chosen])
 
 
 class Sights(NamedTuple):
@@ -105,12 +108,25 @@ def tangent_sectors(corners: Corners) -> Sectors:
     one = _order_sector(corners.before, -corners.after)
     other = _order_sector(corners.after, -corners.before)
     right, left = (np.concatenate(sides) for sides in zip(one, other, strict=True))
-    right, left = _rotate(right, -SECTOR_SLACK_RADIANS), _rotate(left, SECTOR_SLACK_RADIANS)
     # The end of a thin wall sees nearly half a turn to either side, and the slack makes it more.
-    middle = _rotate(right, (_angles(right, left) % (2 * np.pi) / 2)[:, None])
-    sectors = np.concatenate((indexes, indexes))
+    return halve_sectors(widen_sectors(Sectors(np.concatenate((indexes, indexes)), right, left)))
+
+
+def widen_sectors(sectors: Sectors) -> Sectors:
+    """Return sectors that reach further by SECTOR_SLACK_RADIANS on both sides."""
     return Sectors(
-        np.concatenate((sectors, sectors)),
+        sectors.origins,
+        _rotate(sectors.right, -SECTOR_SLACK_RADIANS),
+        _rotate(sectors.left, SECTOR_SLACK_RADIANS),
+    )
+
+
+def halve_sectors(sectors: Sectors) -> Sectors:
+    """Return the halves of sectors, the right ones first; these may have any angle."""
+    origins, right, left = sectors
+    middle = _rotate(right, (_angles(right, left) % (2 * np.pi) / 2)[:, None])
+    return Sectors(
+        np.concatenate((origins, origins)),
         np.concatenate((right, middle)),
         np.concatenate((middle, left)),
     )
@@ -145,8 +161,17 @@ def join_views(parts: Sequence[Views]) -> Views:
     )
 
 
-def spread_views(mesh: Mesh, xy: FloatArray, sectors: Sectors, levels: IntArray | int = 0) -> Views:
-    """Return the views of origins at `xy` (n, 2), which lie inside the mesh, in their sectors."""
+def spread_views(
+    mesh: Mesh,
+    xy: FloatArray,
+    sectors: Sectors,
+    levels: IntArray | int = 0,
+    leads_on: Callable[[Frontier], BoolArray] | None = None,
+) -> Views:
+    """Return the views of origins at `xy` (n, 2), which lie inside the mesh, in their sectors.
+
+    Views end before triangles for which `leads_on` is false.
+    """
     at = xy[sectors.origins]
     limits = np.concatenate((mesh.xy, xy, at + sectors.right, at + sectors.left))
     located = mesh.locate(xy, levels)
@@ -157,7 +182,11 @@ def spread_views(mesh: Mesh, xy: FloatArray, sectors: Sectors, levels: IntArray 
     for first in range(0, len(xy), MAX_BLOCK_ORIGINS):
         block = (sectors.origins >= first) & (sectors.origins < first + MAX_BLOCK_ORIGINS)
         frontier = _leave_own_triangle(mesh, xy, limits, located, sectors, np.flatnonzero(block))
-        while len(frontier.origins):
+        while True:
+            if leads_on is not None:
+                frontier = frontier.where(leads_on(frontier))
+            if not len(frontier.origins):
+                break
             parts.append(frontier.where(_enter_cells(mesh, frontier)))
             frontier = _advance(mesh, xy, limits, frontier)
     entries = Frontier(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

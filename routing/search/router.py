@@ -1,7 +1,8 @@
-"""The query interface of a routable map: distance matrices, routes, nearest locations."""
+"""The query interface of a routable map: matrices, routes, nearest locations, isochrones."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -11,12 +12,14 @@ import numpy as np
 from routing.costing import TravelMode
 from routing.network.network import Network
 from routing.search.distance_table import DistanceTable
+from routing.search.isochrone import Isochrone, find_isochrone
 from routing.search.matrix import TravelMatrix, compute_matrix
 from routing.search.route import ComputedRoute, find_route
 from routing.search.waypoints import Position, WaypointRef, find_stops
 
 __all__ = [
     "ComputedRoute",
+    "Isochrone",
     "NearestLocation",
     "Position",
     "Router",
@@ -85,12 +88,20 @@ class Router:
         candidates: Sequence[str],
         limit: int,
         mode: TravelMode = TravelMode.FOOT,
+        max_seconds: float = math.inf,
     ) -> list[NearestLocation]:
-        """Return at most `limit` reachable `candidates`, those with the fastest routes first."""
+        """Return at most `limit` reachable `candidates`, those with the fastest routes first.
+
+        None of them is farther than `max_seconds`.
+        """
         feet, seconds = (cells[0] for cells in self.matrix([source], candidates, mode))
         # Stable: candidates with equal times keep the caller's order. NaN, no path, sorts last.
         order = np.argsort(seconds, kind="stable")
-        reachable = order[np.isfinite(seconds[order])][:limit]
-        return [
-            NearestLocation(candidates[i], float(feet[i]), float(seconds[i])) for i in reachable
-        ]
+        near = order[np.isfinite(seconds[order]) & (seconds[order] <= max_seconds)][:limit]
+        return [NearestLocation(candidates[i], float(feet[i]), float(seconds[i])) for i in near]
+
+    def isochrone(
+        self, source: WaypointRef, seconds: float, mode: TravelMode = TravelMode.FOOT
+    ) -> Isochrone:
+        """Return what is within `seconds` of a source; areas are computed when asked for."""
+        return find_isochrone(self.networks[mode], source, seconds)

@@ -15,6 +15,7 @@ from graphql import TypeInfo, TypeInfoVisitor, Visitor, visit
 from rest.endpoint_table import ENDPOINTS
 from rest.envelopes import (
     DataList,
+    DataObject,
     LinkPagedList,
     MatrixData,
     NoContent,
@@ -213,7 +214,7 @@ class Checker:
             return Expected(200, {"data": data[path[-1]]})
         if isinstance(envelope, MatrixData):
             return Expected(200, {"data": _drop_null_names(data)})
-        if isinstance(envelope, DataList):
+        if isinstance(envelope, (DataList, DataObject)):
             return Expected(200, {"data": data})
         if isinstance(envelope, (LinkPagedList, UnpagedList)):
             return Expected(200, {"data": data["data"]})

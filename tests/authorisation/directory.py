@@ -30,6 +30,7 @@ REQUIRED: dict[str, tuple[str | None, str | None]] = {
     "Map.distanceMatrix": (DISTANCES, "service.distances.calculate"),
     "Map.route": (DISTANCES, "service.distances.calculate"),
     "Map.nearest": (DISTANCES, "service.distances.calculate"),
+    "Map.reachable": (DISTANCES, "service.distances.calculate"),
     "Mutation.assignUnitAttributes": (ATTRIBUTES, "service.unit-attributes.write"),
     "Mutation.unassignUnitAttributes": (ATTRIBUTES, "service.unit-attributes.write"),
     "Query.apiKeys": ADMIN,
@@ -99,7 +100,7 @@ class View:
     flags: frozenset[str]
     base_url: str
     open_paths: list[list[str | int]] = field(default_factory=list)
-    """Results that the oracle does not know: whole routes."""
+    """Results that the oracle does not know: whole routes and areas."""
 
     def visible(self, kind: str, **where: Any) -> list[Record]:
         """Return the visible records of a kind with these values, in their order."""

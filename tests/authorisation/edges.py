@@ -160,6 +160,30 @@ def _nearest(view: View, unit_map: Record, given: dict[str, Any]) -> list[Record
     return [{"location": each, **walk} for _, _, each in sorted(found)[: given["limit"]]]
 
 
+def _reachable(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
+    require_routable(view, unit_map, [given["from"]])
+    return {
+        "mode": given["mode"] or "foot",
+        "minutes": given["minutes"],
+        "search": (unit_map, given),
+    }
+
+
+def _reachable_locations(view: View, source: Record, given: dict[str, Any]) -> list[Record]:
+    unit_map, start = source["search"]
+    limit = given["limit"] or 100
+    return _nearest(view, unit_map, {**given, "from": start["from"], "limit": limit})
+
+
+def _reachable_units(view: View, source: Record, given: dict[str, Any]) -> list[Record]:
+    tags = ",".join(filter(None, (given["tags"], "svc:id")))
+    found = _reachable_locations(view, source, {**given, "tags": tags})
+    ids = dict.fromkeys(_unit_id_of(near["location"]) for near in found)
+    units = [view.one("units", id=id) for id in ids]
+    walk = {"distance": ANY_NUMBER, "time": ANY_NUMBER}
+    return [{"unit": unit, **walk} for unit in units if unit is not None]
+
+
 def _attribute(view: View, assignment: Record, given: dict[str, Any]) -> Record:
     group = view.directory.group(assignment["group_id"])
     return next(a for a in group["attributes"] if a["attribute_id"] == assignment["attribute_id"])
@@ -269,6 +293,9 @@ EDGES: dict[str, Edge] = {
     "Map.locations": _locations_on_map,
     "Map.distanceMatrix": _matrix,
     "Map.nearest": _nearest,
+    "Map.reachable": _reachable,
+    "Reachable.locations": _reachable_locations,
+    "Reachable.units": _reachable_units,
     "AssetReference.asset": ASSET,
     "UnitReference.asset": ASSET,
     "UnitReference.unit": UNIT,

@@ -108,6 +108,8 @@ class Values:
             return ",".join(draw(st.sampled_from(["", "", "-"])) + term for term in terms)
         if name in self.texts:
             return draw(st.sampled_from(self.texts[name]))
+        if name == "minutes":
+            return draw(st.sampled_from([30.0, 60.0]))  # all of a floor
         if name == "limit":
             return draw(st.sampled_from([1, 2, 10]))
         if type == "Boolean":

@@ -70,7 +70,7 @@ def _build_requests_of(
     name = f"{row.spec_id} {row.method} {path}"
     if row.spec_id == "E10":
         yield DrillRequest(name, "POST", path, content=SVG, media_type=UNIT_MAP_TYPE)
-    elif row.spec_id in ("E18", "X2", "X3"):
+    elif row.spec_id in ("E18", "X2", "X3", "X4"):
         locations = _list_ids(client, f"/v1/maps/{named['map']}/locations?per-page=200")
         for mode in MODES:
             yield from _build_routing_requests(row, f"{name} {mode}", path, locations, mode)
@@ -91,6 +91,8 @@ def _build_routing_requests(
         yield DrillRequest(name, "POST", path, {"data": data})
     elif row.spec_id == "X2":
         yield DrillRequest(name, "GET", f"{path}?from={first}&to={last}&mode={mode}")
+    elif row.spec_id == "X4":
+        yield DrillRequest(name, "GET", f"{path}?from={first}&minutes=2&mode={mode}")
     else:
         yield DrillRequest(name, "GET", f"{path}?from={first}&limit=5&mode={mode}")
 

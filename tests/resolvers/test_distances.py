@@ -147,7 +147,13 @@ async def test_a_location_is_on_its_own_floors_only(own_world: World, tmp_path: 
 
 @pytest.mark.parametrize(
     "path",
-    ["nearest?from=a&limit=101", "nearest?from=a&mode=car", "route?from=a&to=b&mode=car", "route"],
+    [
+        "nearest?from=a&limit=101",
+        "nearest?from=a&mode=car",
+        "route?from=a&to=b&mode=car",
+        "route",
+        "reachable?from=a&minutes=61",
+    ],
 )
 async def test_input_is_checked_before_existence(own_world: World, path: str) -> None:
     async with gateway_client(own_world.settings(), own_world.keys.full) as client:

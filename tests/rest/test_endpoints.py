@@ -289,6 +289,8 @@ async def test_a_response_without_content_has_no_media_type(endpoints: Endpoints
     [
         ("GET", "/v1/units?per-page=0", None, "per-page"),
         ("GET", f"/v1/maps/{PLAN}/nearest?from=none", None, "from"),
+        ("GET", f"/v1/maps/{PLAN}/reachable?from=none&minutes=1", None, "from"),
+        ("GET", f"/v1/maps/{PLAN}/reachable?from=1,2,none&minutes=61", None, "minutes"),
         ("GET", f"/v1/maps/{PLAN}/nearest?from=1,2,none", None, "from"),
         ("GET", f"/v1/maps/{PLAN}/route?from=loc-1&to=none", None, "to"),
         ("POST", MATRIX, {"sources": [PLACE], "targets": [{"id": "none"}]}, "data.targets[0].id"),

@@ -42,6 +42,8 @@ from rest.graphql_documents import FRAGMENTS, GET_UNIT, LIST_LOCATIONS, with_fra
         ),
         # fragments in fragments
         ("NearLocation", "distance time location { ...Location }"),
+        ("NearUnit", "distance time unit { ...Unit }"),
+        ("ReachableArea", "floor_id: floorId square_feet: squareFeet polygons"),
     ],
 )
 def test_a_resource_has_the_fields_of_its_type(name: str, fields: str) -> None:

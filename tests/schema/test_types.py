@@ -18,6 +18,7 @@ from graphql import (
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 
 from resolvers.distances import DistanceMatrix, MatrixSource, MatrixTarget
+from resolvers.reachable import NearUnit, Reachable, ReachableArea
 from resolvers.routes import NearLocation, Route, RouteLeg
 from resolvers.steps import RouteStep
 from schema.root import GRAPHQL_SCHEMA
@@ -153,6 +154,7 @@ def test_nothing_is_shown_otherwise_that_is_shown_as_it_is() -> None:
 def test_every_other_object_type_is_made_of_what_a_resolver_returns() -> None:
     made = {type.__name__ for type in (DistanceMatrix, MatrixSource, MatrixTarget)}
     made |= {type.__name__ for type in (Route, RouteLeg, RouteStep, NearLocation)}
+    made |= {type.__name__ for type in (Reachable, NearUnit, ReachableArea)}
     made |= {"CreatedApiKey", "RotatedApiKey", "ImportSummary", "ImportedKind", "ProcessedMap"}
     made |= {"MapRouting", "Paging"}
     made |= {"AuditRecord", "AuditActor", "AuditTarget", "AuditChange"}

@@ -123,6 +123,11 @@ def test_breadth_is_the_most_fields_asked_of_one_object() -> None:
         ("{ units(perPage: 7) { a: data { id } b: data { id floor { id } } } }", 7 * 3),
         ('{ map(id: 1) { nearest(from: {id: "a"}, limit: 7) { location { id } } } }', 2_015),
         ('{ map(id: 1) { nearest(from: {id: "a"}) { distance } } }', 2_011),
+        (
+            '{ map(id: 1) { reachable(from: {id: "a"}, minutes: 5) { '
+            "locations { time } units(limit: 7) { time } areas { floorId } } } }",
+            2 + 2_100 + 2_007 + 20_001,
+        ),
         ("{ a: units { data { id } } b: units { data { id } } }", 200),
     ],
 )

@@ -1,0 +1,142 @@
+"""Resolvers of what is within some minutes of a waypoint: locations, units and areas."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import shapely
+import strawberry
+
+from resolvers.distances import Mode, round_up, to_travel_mode
+from resolvers.locations import UNIT_ID_TAG, LocationTags, get_unit_id
+from resolvers.networks.searches import run_search
+from resolvers.request.context import Info
+from resolvers.request.input_rules import ID, Range, argument
+from resolvers.request.limits.threads import run_in_thread
+from resolvers.routes import NearLocation, Search, Start, list_nearest, start_search
+from routing.costing import TravelMode
+from routing.search.isochrone import Isochrone
+from storage.maps import Map
+from storage.units import UNITS, Unit
+
+MAX_MINUTES = 60
+MAX_REACHABLE = 1_000
+DEFAULT_REACHABLE = 100
+
+Limit = Annotated[
+    int | None,
+    argument("How many to return, nearest first.", Range(1, MAX_REACHABLE), example=20),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Reachable:
+    """What is within some minutes of a waypoint; its fields search for it."""
+
+    search: Search
+    minutes: float
+
+    @property
+    def mode(self) -> str:
+        """The travel mode."""
+        return self.search.mode.value
+
+
+@dataclass(frozen=True, slots=True)
+class NearUnit:
+    """A unit, with the distance and time of the fastest route to its location."""
+
+    unit: Unit
+    distance: Annotated[float, "In feet."]
+    time: Annotated[float, "In seconds."]
+
+
+@dataclass(frozen=True, slots=True)
+class ReachableArea:
+    """The part of a floor that is within reach."""
+
+    floor_id: str
+    square_feet: float
+    polygons: Annotated[
+        list[list[list[list[float]]]],
+        "Each is a list of rings: its outline, and the holes in it. A ring is a line of x, y in "
+        "the map's own coordinates that ends where it begins.",
+    ]
+
+
+async def find_reachable(
+    parent: strawberry.Parent[Map],
+    info: Info,
+    source: Start,
+    minutes: Annotated[
+        float, argument("How long to travel at most.", Range(0, MAX_MINUTES), example=2.5)
+    ],
+    mode: Mode = TravelMode.FOOT.value,
+) -> Reachable:
+    """Find what is within some minutes of a waypoint: locations, units and areas."""
+    search = await start_search(info.context, parent, source, to_travel_mode(mode))
+    return Reachable(search, minutes)
+
+
+async def list_reachable_locations(
+    parent: strawberry.Parent[Reachable],
+    info: Info,
+    tags: LocationTags = None,
+    limit: Limit = DEFAULT_REACHABLE,
+) -> list[NearLocation]:
+    """List the locations within reach, nearest first; `tags` filters them."""
+    count = DEFAULT_REACHABLE if limit is None else limit
+    return await list_nearest(info.context, parent.search, tags, count, 60 * parent.minutes)
+
+
+async def list_reachable_units(
+    parent: strawberry.Parent[Reachable],
+    info: Info,
+    tags: LocationTags = None,
+    limit: Limit = DEFAULT_REACHABLE,
+) -> list[NearUnit]:
+    """List the units of the locations within reach, nearest first; `tags` filters locations."""
+    count = DEFAULT_REACHABLE if limit is None else limit
+    of_units = UNIT_ID_TAG if not tags else f"{tags},{UNIT_ID_TAG}"
+    found = await list_nearest(info.context, parent.search, of_units, count, 60 * parent.minutes)
+    nearest: dict[str | None, NearLocation] = {}
+    for near in found:
+        nearest.setdefault(get_unit_id(near.location), near)
+    units = await info.context.load_in_order(UNITS, [*nearest])
+    pairs = zip(units, nearest.values(), strict=True)
+    return [NearUnit(unit, near.distance, near.time) for unit, near in pairs if unit is not None]
+
+
+async def list_reachable_areas(
+    parent: strawberry.Parent[Reachable],
+    info: Info,
+    floor_id: Annotated[
+        strawberry.ID | None, argument("Only on the floor with this id.", ID)
+    ] = None,
+) -> list[ReachableArea]:
+    """List the areas within reach, by floor; arcs are drawn up to half a foot too near."""
+    search = parent.search
+    isochrone = await run_search(
+        search.router.isochrone, search.start, 60 * parent.minutes, search.mode
+    )
+    scale = search.unit_map.feet_per_unit or 1.0
+    # One at a time, and not in the thread of searches: areas of halls with thousands of corners
+    # take half a second each.
+    areas = [
+        await run_in_thread(_draw_area, isochrone, level_id, scale)
+        for level_id in isochrone.level_ids
+        if floor_id in (None, level_id)
+    ]
+    return [area for area in areas if area.polygons]
+
+
+def _draw_area(isochrone: Isochrone, level_id: str, scale: float) -> ReachableArea:
+    area = isochrone.area(level_id)
+    polygons = [
+        [
+            (np.round(shapely.get_coordinates(ring) / scale, 3) + 0.0).tolist()
+            for ring in (polygon.exterior, *polygon.interiors)
+        ]
+        for polygon in shapely.get_parts(area).tolist()
+    ]
+    return ReachableArea(level_id, round_up(area.area), polygons)

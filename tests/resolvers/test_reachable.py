@@ -1,0 +1,204 @@
+"""What is within some minutes of a waypoint: locations, units and the areas of floors."""
+
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from shapely import Point, Polygon
+
+from resolvers import reachable
+from tests.fixtures import create_world, data_of, drop_world
+from tests.resolvers.tower import processed, unit_locations
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+async def client(
+    mongo_url: str, tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a gateway in which the tower is routable."""
+    directory = tmp_path_factory.mktemp("reachable")
+    world = await create_world(mongo_url, uuid.uuid4().hex, directory / "world.json")
+    async with processed(world, directory) as client:
+        yield client
+    drop_world(world)
+
+
+REACHABLE = """query (
+    $map: ID! = "tower", $from: WaypointInput!, $minutes: Float!, $mode: String,
+    $tags: String, $limit: Int, $floor: ID
+) { map(id: $map) { reachable(from: $from, minutes: $minutes, mode: $mode) {
+    mode minutes
+    locations(tags: $tags, limit: $limit) { distance time location { id } }
+    units(tags: $tags, limit: $limit) { distance time unit { id } }
+    areas(floorId: $floor) { floorId squareFeet polygons }
+} } }"""
+NEAREST = """query ($from: WaypointInput!, $mode: String) {
+    map(id: "tower") { nearest(from: $from, mode: $mode, limit: 100) {
+        distance time location { id }
+    } }
+}"""
+MIDDLE = {"x": 50, "y": 25, "floorId": "lower"}
+"""In the corridor, in front of the lift."""
+WALK_FEET = 5.1 * 3280.84 / 3600
+"""On foot, in a second."""
+
+
+async def find_reachable(client: httpx.AsyncClient, minutes: float, **given: Any) -> Any:
+    variables = {"from": MIDDLE, "minutes": minutes, **given}
+    return (await data_of(client, REACHABLE, variables))["map"]["reachable"]
+
+
+async def invalid_fields(client: httpx.AsyncClient, **given: Any) -> list[str]:
+    variables = {"from": MIDDLE, "minutes": 1, **given}
+    response = await client.post("/graphql", json={"query": REACHABLE, "variables": variables})
+    [error] = response.json()["errors"]
+    assert error["extensions"]["code"] == "INVALID_INPUT"
+    return [*error["extensions"]["fields"]]
+
+
+def to_shapes(area: dict[str, Any]) -> list[Polygon]:
+    return [Polygon(outline, holes) for outline, *holes in area["polygons"]]
+
+
+def area_on(found: dict[str, Any], floor_id: str) -> dict[str, Any]:
+    by_floor: dict[str, dict[str, Any]] = {area["floorId"]: area for area in found["areas"]}
+    return by_floor[floor_id]
+
+
+@pytest.mark.parametrize("mode", ["foot", "wheelchair"])
+async def test_locations_within_reach_are_the_nearest_ones_within_the_time(
+    client: httpx.AsyncClient, mode: str
+) -> None:
+    nearest = (await data_of(client, NEAREST, {"from": MIDDLE, "mode": mode}))["map"]["nearest"]
+    assert len(nearest) > 2
+    for near in nearest:
+        found = await find_reachable(client, near["time"] / 60 + 1e-4, mode=mode)
+        assert found["mode"] == mode
+        assert found["locations"] == [each for each in nearest if each["time"] <= near["time"]]
+
+
+async def test_units_within_reach_are_those_of_locations(client: httpx.AsyncClient) -> None:
+    located = await unit_locations(client)
+    unit_by_location = {location: unit for unit, location in located.items()}
+    found = await find_reachable(client, 5)
+    times = {near["location"]["id"]: near["time"] for near in found["locations"]}
+    assert {near["unit"]["id"]: near["time"] for near in found["units"]} == {
+        unit_by_location[location]: time
+        for location, time in times.items()
+        if location in unit_by_location
+    }
+    assert [near["time"] for near in found["units"]] == sorted(
+        near["time"] for near in found["units"]
+    )
+
+
+@pytest.mark.parametrize("tags", ["sport==yes", "sport,svc:id"])
+async def test_locations_and_units_meet_every_term(client: httpx.AsyncClient, tags: str) -> None:
+    found = await find_reachable(client, 5, tags=tags)
+    assert [near["location"]["id"] for near in found["locations"]] == ["gym"]
+    assert [near["unit"]["id"] for near in found["units"]] == ["lower-east"]
+
+
+async def test_a_limit_leaves_the_nearest(client: httpx.AsyncClient) -> None:
+    everything, first = await find_reachable(client, 5), await find_reachable(client, 5, limit=1)
+    for name in ("locations", "units"):
+        assert first[name] == everything[name][:1]
+    assert await find_reachable(client, 5, limit=None) == everything
+    for limit in (0, reachable.MAX_REACHABLE + 1):
+        assert await invalid_fields(client, limit=limit) == ["limit"]
+
+
+async def test_an_area_is_in_the_coordinates_of_the_map(client: httpx.AsyncClient) -> None:
+    seconds = 4 / WALK_FEET
+    found = await find_reachable(client, seconds / 60)
+    [area] = found["areas"]
+    [shape] = to_shapes(area)
+    assert area["floorId"] == "lower"
+    assert area["squareFeet"] == pytest.approx(shape.area, abs=0.1)
+    west, _, east, _ = shape.bounds
+    assert (west, east) == pytest.approx((46, 54), abs=0.1)
+    [ring] = area["polygons"][0]
+    assert ring[0] == ring[-1]
+
+
+async def test_every_place_within_reach_is_in_the_area_of_its_floor(
+    client: httpx.AsyncClient,
+) -> None:
+    places = (await client.get("/v1/maps/tower/locations")).json()["data"]
+    found = await find_reachable(client, 1.2)
+    near = {each["location"]["id"]: each["time"] for each in found["locations"]}
+    assert near
+    for place in places:
+        [floor] = place["floors"]
+        shapes = [
+            shape
+            for area in found["areas"]
+            if area["floorId"] == floor["id"]
+            for shape in to_shapes(area)
+        ]
+        is_inside = any(shape.covers(Point(place["x"], place["y"])) for shape in shapes)
+        assert is_inside is (place["id"] in near)
+
+
+async def test_areas_of_one_floor_are_returned_alone(client: httpx.AsyncClient) -> None:
+    everywhere = await find_reachable(client, 5)
+    assert [area["floorId"] for area in everywhere["areas"]] == ["lower", "upper"]
+    upper = await find_reachable(client, 5, floor="upper")
+    assert upper["areas"] == [area_on(everywhere, "upper")]
+    assert (await find_reachable(client, 5, floor="none"))["areas"] == []
+
+
+async def test_a_wheelchair_does_not_pass_a_narrow_door(client: httpx.AsyncClient) -> None:
+    closet = Point(65, 10)
+    for mode, passes in (("foot", True), ("wheelchair", False)):
+        found = await find_reachable(client, 5, mode=mode)
+        [*shapes] = to_shapes(area_on(found, "upper"))
+        assert any(shape.covers(closet) for shape in shapes) is passes
+
+
+async def test_nothing_is_near_a_place_off_the_floor(client: httpx.AsyncClient) -> None:
+    found = await find_reachable(client, 5, **{"from": {**MIDDLE, "y": 500}})
+    assert found == {"mode": "foot", "minutes": 5, "locations": [], "units": [], "areas": []}
+
+
+@pytest.mark.parametrize("minutes", [-1, 60.5])
+async def test_minutes_are_bounded(client: httpx.AsyncClient, minutes: float) -> None:
+    assert await invalid_fields(client, minutes=minutes) == ["minutes"]
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"from": {"id": "none"}}, "from.id"),
+        ({"mode": "car"}, "mode"),
+        ({"tags": "sport,"}, "tags"),
+        ({"map": "plain", "from": {"id": "p1"}}, "map"),  # not processed
+    ],
+)
+async def test_what_is_wrong_is_named(
+    client: httpx.AsyncClient, given: dict[str, Any], field: str
+) -> None:
+    assert await invalid_fields(client, **given) == [field]
+
+
+async def test_rest_returns_all_of_it(client: httpx.AsyncClient) -> None:
+    path = "/v1/maps/tower/reachable?from=50,25,lower&minutes=0.5&limit=1&floor=lower"
+    data = (await client.get(path)).json()["data"]
+    found = await find_reachable(client, 0.5, limit=1, floor="lower")
+    assert (data["mode"], data["minutes"]) == ("foot", 0.5)
+    [near], [unit], [area] = data["locations"], data["units"], data["areas"]
+    assert near["location"]["id"] == found["locations"][0]["location"]["id"]
+    assert unit["unit"]["id"] == found["units"][0]["unit"]["id"]
+    assert area["square_feet"] == found["areas"][0]["squareFeet"]
+    assert area["polygons"] == found["areas"][0]["polygons"]
+
+
+@pytest.mark.parametrize("query", ["from=gym", "from=gym&minutes=x", "from=gym&minutes=1e1"])
+async def test_rest_needs_minutes_as_a_number(client: httpx.AsyncClient, query: str) -> None:
+    response = await client.get(f"/v1/maps/tower/reachable?{query}")
+    assert response.status_code == 422
+    assert [*response.json()["fields"]] == ["minutes"]
