@@ -114,8 +114,8 @@ def build_network(
     ordinals = [level.ordinal for level in plan.levels]
     links = list_links(portals, plan.connectors, ordinals, mode, costing)
     first_door = len(portals)
-    for index, (level, own) in enumerate(zip(walkable, openings, strict=True)):
-        portals += list_door_portals(level.floor, index, own)
+    for index, level in enumerate(walkable):
+        portals += list_door_portals(level.floor, areas[index], index, openings[index])
     links += link_doors(portals, first_door, speed)
     parts = [] if foot is None else [foot.levels]
     numbers = [] if foot is None else foot.level_numbers.tolist()

@@ -71,24 +71,29 @@ def find_entry_point(
     return None
 
 
-def find_sides(floor: FloorSurface, opening: Opening) -> tuple[Point, Point] | None:
+def find_sides(
+    floor: FloorSurface, walkable_area: Polygonal, opening: Opening
+) -> tuple[Point, Point] | None:
     """Return a point before and one behind a one-way door; None if it stands in open floor."""
     assert opening.one_way is not None
     x, y = opening.one_way
     pieces = [floor.pieces[index].polygon for index in {*opening.piece_indexes}]
-    patches = extract_polygons(opening.shape.intersection(to_polygonal(pieces)))
+    beside = opening.shape.intersection(to_polygonal(pieces)).intersection(walkable_area)
+    patches = extract_polygons(beside)
     points = [patch.representative_point() for patch in patches]
     points.sort(key=lambda point: point.x * x + point.y * y)
     return (points[0], points[-1]) if len(points) > 1 else None
 
 
-def list_door_portals(floor: FloorSurface, level: int, openings: Iterable[Opening]) -> list[Portal]:
+def list_door_portals(
+    floor: FloorSurface, walkable_area: Polygonal, level: int, openings: Iterable[Opening]
+) -> list[Portal]:
     """Return two portals for each one-way door of a level: one before it, then one behind it."""
     return [
         Portal(level, NO_CONNECTOR, point.x, point.y, opening.door_id)
         for opening in openings
         if opening.one_way is not None
-        for point in find_sides(floor, opening) or ()
+        for point in find_sides(floor, walkable_area, opening) or ()
     ]
 
 

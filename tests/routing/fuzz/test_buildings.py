@@ -11,8 +11,10 @@ from tests.routing.fuzz.checks import check_building
 
 BUILDINGS = int(os.environ.get("FLOORGATE_BUILDINGS", "40"))
 """About a minute of CPU time."""
-FOUND = (0, 10)
-"""Seeds that once failed: hairlines between a door and its wall, a closed door that let through."""
+FOUND = (0, 10, 2200)
+"""Seeds that once failed: hairlines between a door and its wall, a closed door that let people
+through, a one-way door onto a strip of floor too thin to stand on.
+"""
 
 
 @pytest.mark.slow
