@@ -23,6 +23,7 @@ from resolvers.plans.tag_classification import (
     is_barrier,
     is_door,
     is_footpath,
+    is_outdoors,
     is_outline,
     matches_any,
     parse_width_feet,
@@ -125,7 +126,8 @@ def _iter_spaces(drawn: Iterable[DrawnFeature]) -> Iterator[Space]:
             continue
         for level in feature.levels:
             name = feature.tags.get("name", "")
-            space = Space(part_id(feature, level), level, shape, kind, name)
+            outdoors = is_outdoors(feature.tags)
+            space = Space(part_id(feature, level), level, shape, kind, name, outdoors)
             if feature.unit_id is None:
                 yield space
                 continue
@@ -152,7 +154,8 @@ def _iter_footpaths(
         half_feet = (parse_width_feet(feature.tags) or DEFAULT_FOOTPATH_FEET) / 2
         strip = shape.buffer(half_feet, cap_style="flat", join_style="mitre")
         if isinstance(strip, Polygon | MultiPolygon) and not strip.is_empty:
-            yield Space(feature.id, level, strip, SpaceKind.AREA, feature.tags.get("name", ""))
+            name, outdoors = feature.tags.get("name", ""), is_outdoors(feature.tags)
+            yield Space(feature.id, level, strip, SpaceKind.AREA, name, outdoors)
 
 
 def _iter_site_grounds(
@@ -170,7 +173,8 @@ def _iter_site_grounds(
             continue
         grounds = union_shapes([shape]).difference(buildings)
         if isinstance(grounds, Polygon | MultiPolygon) and not grounds.is_empty:
-            yield Space(feature.id, level, grounds, SpaceKind.AREA, feature.tags.get("name", ""))
+            name = feature.tags.get("name", "")
+            yield Space(feature.id, level, grounds, SpaceKind.AREA, name, is_outdoors=True)
 
 
 def _iter_barriers(drawn: Iterable[DrawnFeature]) -> Iterator[Barrier]:
