@@ -116,7 +116,7 @@ def is_outdoors(tags: Tags) -> bool:
     >>> is_outdoors({"highway": "footway"}), is_outdoors({"highway": "footway", "indoor": "yes"})
     (True, False)
     """
-    if matches_any(OUTDOORS_MATCHERS, tags) or is_site(tags):
+    if matches_any(OUTDOORS_MATCHERS, tags):
         return True
     is_inside = "indoor" in tags or tags.get("tunnel") == "building_passage"
     return tags.get("highway") in FOOTWAY_VALUES - {"corridor"} and not is_inside

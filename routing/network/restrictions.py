@@ -30,7 +30,19 @@ class Restrictions:
     outdoors: bool = False
 
     def __bool__(self) -> bool:
-        return self != Restrictions()
+        return self.outdoors or bool(
+            self.connector_ids or self.connector_kinds or self.door_ids or self.space_ids
+        )
+
+    def __or__(self, other: Restrictions) -> Restrictions:
+        """Return what either restricts."""
+        return Restrictions(
+            self.connector_ids | other.connector_ids,
+            self.door_ids | other.door_ids,
+            self.space_ids | other.space_ids,
+            self.connector_kinds | other.connector_kinds,
+            self.outdoors or other.outdoors,
+        )
 
     @property
     def of_floor(self) -> Restrictions:
@@ -65,6 +77,8 @@ def close_floor(
     networks: Mapping[TravelMode, Network], restrictions: Restrictions
 ) -> dict[TravelMode, Network]:
     """Return the networks of a map without closed doors, spaces and what is outdoors."""
+    if not restrictions.of_floor:
+        return {**networks}
     levels = networks[TravelMode.FOOT].levels
     parts, instead = [levels], np.arange(len(levels))
     closed_areas: dict[int, Polygonal] = {}
