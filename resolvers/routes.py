@@ -8,6 +8,7 @@ import strawberry
 
 from resolvers.distances import Mode, round_up, to_travel_mode
 from resolvers.locations import LocationTags, find_matching_ids
+from resolvers.networks.avoidance import Avoid, to_restrictions
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.networks.searches import run_search
 from resolvers.networks.waypoints import WaypointInput, resolve_waypoints, to_waypoint_ref
@@ -73,10 +74,11 @@ async def find_route(
         WaypointInput, argument("Where to go.", name="to", example={"id": "l4xusy2pgwt"})
     ],
     mode: Mode = TravelMode.FOOT.value,
+    avoid: Avoid = None,
 ) -> Route | None:
     """Find the fastest route from one waypoint to another; null if there is no path."""
     travel_mode = to_travel_mode(mode)
-    routable = await info.context.load_routable_map(parent.id)
+    routable = await info.context.load_routable_map(parent.id, to_restrictions(avoid))
     named_inputs = [("from", source), ("to", target)]
     waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
     router = _require_routable_map(parent, routable).router
@@ -95,10 +97,11 @@ async def find_nearest_locations(
         int | None, argument("How many locations to return.", Range(1, MAX_NEAREST), example=3)
     ] = DEFAULT_NEAREST,
     mode: Mode = TravelMode.FOOT.value,
+    avoid: Avoid = None,
 ) -> list[NearLocation]:
     """List the nearest locations by walking time, nearest first; `tags` filters them."""
     count = DEFAULT_NEAREST if limit is None else limit
-    routable = await info.context.load_routable_map(parent.id)
+    routable = await info.context.load_routable_map(parent.id, to_restrictions(avoid))
     [waypoint] = await resolve_waypoints(info.context, parent, routable, [("from", source)])
     candidates = await find_matching_ids(info.context, parent.id, tags, MAX_CANDIDATES)
     # The search stops at the maximum, so there may be more, and nearer ones among them.

@@ -183,6 +183,22 @@ class NullableData(Envelope):
         )
 
 
+class DataResource(Envelope):
+    """`{data: {...}}`: one resource.
+
+    >>> DataResource("closures").wrap({"closures": {}}, RequestUrl("/v1/maps/m1", [])).body
+    {'data': {}}
+    """
+
+    def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
+        """Return the resource as `data`."""
+        return EnvelopedBody({"data": self.get_resource(data)})
+
+    def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
+        """Return the schema of the resource as `data`."""
+        return _object_schema(f"{resource_schema['title']}Answer", data=resource_schema)
+
+
 class MatrixData(Envelope):
     """`{data: {distance_method, sources}}`; waypoints without id or name lack these members."""
 

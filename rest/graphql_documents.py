@@ -82,12 +82,14 @@ FRAGMENTS.update(
         "AttributeGroup",
         "Assignment",
         "Route",
+        "Closures",
     )
 )
 FRAGMENTS["Map"] = _build_fragment(
     "Map", exclude=("feetPerUnit",), include=("url",), last=TIMESTAMPS
 )
 FRAGMENTS["Location"] = _build_fragment("Location", aliases={"floorId": "id"})
+FRAGMENTS["Closable"] = _build_fragment("Closable", aliases={"partId": "id"})
 FRAGMENTS["NearLocation"] = _build_fragment("NearLocation", last=("location",))
 FRAGMENTS["DistanceMatrix"] = _build_fragment("DistanceMatrix", aliases={"locationId": "id"})
 
@@ -230,15 +232,32 @@ CALCULATE_DISTANCES = with_fragments("""query CalculateDistances(
 }""")
 
 FIND_ROUTE = with_fragments("""query FindRoute(
-    $map: ID!, $from: WaypointInput!, $to: WaypointInput!, $mode: String
+    $map: ID!, $from: WaypointInput!, $to: WaypointInput!, $mode: String, $avoid: [String!]
 ) {
-    map(id: $map) { route(from: $from, to: $to, mode: $mode) { ...Route } }
+    map(id: $map) { route(from: $from, to: $to, mode: $mode, avoid: $avoid) { ...Route } }
 }""")
 
 FIND_NEAREST = with_fragments("""query FindNearest(
-    $map: ID!, $from: WaypointInput!, $tags: String, $limit: Int, $mode: String
+    $map: ID!, $from: WaypointInput!, $tags: String, $limit: Int, $mode: String,
+    $avoid: [String!]
 ) {
     map(id: $map) {
-        nearest(from: $from, tags: $tags, limit: $limit, mode: $mode) { ...NearLocation }
+        nearest(
+            from: $from, tags: $tags, limit: $limit, mode: $mode, avoid: $avoid
+        ) { ...NearLocation }
     }
 }""")
+
+GET_CLOSURES = with_fragments("""query GetClosures($map: ID!) {
+    map(id: $map) { closures { ...Closures } }
+}""")
+
+SET_CLOSURES = with_fragments("""mutation SetClosures(
+    $map: ID!, $connectors: [ID!], $doors: [ID!], $spaces: [ID!]
+) {
+    setClosures(map: $map, connectors: $connectors, doors: $doors, spaces: $spaces) { ...Closures }
+}""")
+
+LIST_CLOSABLE = with_fragments(f"""query ListClosable($map: ID!, {PAGE_VARIABLES}) {{
+    map(id: $map) {{ closable({PAGE_ARGUMENTS}) {{ {PAGING_FIELDS} data {{ ...Closable }} }} }}
+}}""")

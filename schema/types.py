@@ -13,6 +13,7 @@ import resolvers.administration.audit
 import resolvers.assets
 import resolvers.attributes
 import resolvers.backgrounds
+import resolvers.closures
 import resolvers.distances
 import resolvers.floors
 import resolvers.level_tags
@@ -149,6 +150,13 @@ class Location:
     unit = resolver_field(resolvers.locations.load_unit_of_location, Unit | None)
 
 
+Closures = output_type(
+    resolvers.closures.Closures,
+    connectors=list[strawberry.ID],
+    doors=list[strawberry.ID],
+    spaces=list[strawberry.ID],
+)
+Closable = output_type(resolvers.closures.Closable)
 NearLocation = output_type(resolvers.routes.NearLocation, location=Location)
 
 
@@ -204,6 +212,14 @@ class Map:
         "list[NearLocation]",
         CAN_CALCULATE_DISTANCES,
         cost=NEAREST_COST,
+    )
+    closures = resolver_field(
+        resolvers.closures.load_closures_of_map, Closures, CAN_CALCULATE_DISTANCES
+    )
+    closable = resolver_field(
+        resolvers.closures.list_closable_on_map,
+        Page[Closable],  # type: ignore[valid-type]
+        CAN_CALCULATE_DISTANCES,
     )
 
 

@@ -5,7 +5,7 @@ read with the network, by the same command, so what is closed and what it is clo
 time (docs/decisions/routing/closures.md).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,8 @@ from storage.maps import MAPS
 from storage.mongo import driver
 from storage.records.kinds import Document
 from storage.records.timestamps import UPDATED_AT, current_timestamp
+from storage.records.visibility import AssetScope
+from storage.store import Store
 
 CLOSURES_FIELD = "closures"
 
@@ -46,6 +48,15 @@ class Closures(msgspec.Struct, frozen=True):
 def read_closures(unit_map: Document) -> Closures:
     """Return what a map's document says is closed."""
     return msgspec.convert(unit_map.get(CLOSURES_FIELD) or {}, Closures)
+
+
+async def load_closures(
+    store: Store, scope: AssetScope, map_ids: Sequence[str]
+) -> dict[str, Closures]:
+    """Return what is closed on visible maps, by id, where anything is. Raises UnavailableError."""
+    where = {"_id": {"$in": [*map_ids]}, CLOSURES_FIELD: {"$exists": True}}
+    found = await store.load_field(MAPS, scope, where, CLOSURES_FIELD)
+    return {map_id: msgspec.convert(stored, Closures) for map_id, stored in found.items()}
 
 
 async def set_closures(

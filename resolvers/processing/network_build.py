@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from parsing.drawing import Drawing
 from parsing.plans import PlanFormat, detect_format, read_plan
 from resolvers.networks import routable_maps
+from resolvers.networks.closable import describe_unknown_closures
 from resolvers.networks.routable_maps import Placement
 from resolvers.plans.location_matching import ExistingLocation, match_existing_locations
 from resolvers.plans.records import RecordDict, build_directory, build_location_records
@@ -21,6 +22,7 @@ from resolvers.request.input_rules import Range
 from routing.costing import TravelMode
 from routing.picture import draw_level
 from routing.processing import ProcessedPlan, ProcessingProgress, process_plan
+from storage.closures import Closures
 
 REQUIRED_PERCENTAGE = Range(0, 100)
 
@@ -49,6 +51,8 @@ class BuildTask(NamedTuple):
     existing: list[ExistingLocation]
     placements: list[Placement]
     """The placements of the map's existing locations, which are kept."""
+    closures: Closures = Closures()
+    """What is closed on the map."""
 
 
 class BuiltNetwork(NamedTuple):
@@ -73,7 +77,10 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
     report = {
         "map": request.map_id,
         "feet_per_unit": drawing.feet_per_unit,
-        "notes": [str(note) for note in translated.notes],
+        "notes": [
+            *(str(note) for note in translated.notes),
+            *describe_unknown_closures(processed.router, task.closures),
+        ],
         **processed.report.to_dict(),
     }
     locations = [

@@ -10,6 +10,8 @@ from rest.names import to_snake_case
 from tests.authorisation.catalog import Record
 from tests.authorisation.directory import ANY, ANY_NUMBER, View, error
 
+NOTHING_CLOSED: Record = {"connectors": [], "doors": [], "spaces": []}
+
 Edge: TypeAlias = Callable[[View, Record, dict[str, Any]], Any]
 """From a view, a record and arguments to the field's value. Raises GraphQLError."""
 
@@ -156,6 +158,14 @@ def _nearest(view: View, unit_map: Record, given: dict[str, Any]) -> list[Record
     return [{"location": each, **walk} for _, _, each in sorted(found)[: given["limit"]]]
 
 
+def _set_closures(view: View, source: Record, given: dict[str, Any]) -> Record:
+    if not view.one("maps", id=given["map"]):
+        raise error("NOT_FOUND")
+    if any(given.get(name) for name in NOTHING_CLOSED):
+        raise error("INVALID_INPUT")
+    return NOTHING_CLOSED
+
+
 def _attribute(view: View, assignment: Record, given: dict[str, Any]) -> Record:
     group = view.directory.group(assignment["group_id"])
     return next(a for a in group["attributes"] if a["attribute_id"] == assignment["attribute_id"])
@@ -264,6 +274,8 @@ EDGES: dict[str, Edge] = {
     "Map.locations": _locations_on_map,
     "Map.distanceMatrix": _matrix,
     "Map.nearest": _nearest,
+    "Map.closures": lambda view, source, given: NOTHING_CLOSED,
+    "Mutation.setClosures": _set_closures,
     "AssetReference.asset": ASSET,
     "UnitReference.asset": ASSET,
     "UnitReference.unit": UNIT,

@@ -109,7 +109,7 @@ class ApiRequest:
 def _to_parameter(value: Any) -> str:
     if isinstance(value, dict):
         return f"{value['x']},{value['y']},{value['floorId']}" if "x" in value else value["id"]
-    return str(value)
+    return ",".join(value) if isinstance(value, list) else str(value)
 
 
 def _to_members(value: Any) -> Any:

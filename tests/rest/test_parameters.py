@@ -57,3 +57,14 @@ def test_a_waypoint_is_required_and_has_two_forms() -> None:
     assert variables == {"from": {"id": "l1"}, "to": {"x": 1.0, "y": -2.5, "floorId": "a,b"}}
     with pytest.raises(HttpError, match="from: must be given; to: must be given"):
         parse_query(query, [])
+
+
+def test_the_items_of_a_list_are_separated_by_commas() -> None:
+    query = inputs_of("/v1/maps/{map}/route").query
+    ends = [("from", "l1"), ("to", "l2")]
+    variables, _ = parse_query(query, [*ends, ("avoid", "stairs,lifts")])
+    assert variables["avoid"] == ["stairs", "lifts"]
+    for text in ("", "stairs,", "rain"):
+        with pytest.raises(HttpError) as caught:
+            parse_query(query, [*ends, ("avoid", text)])
+        assert caught.value.fields and caught.value.fields.keys() == {"avoid"}
