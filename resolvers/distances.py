@@ -9,6 +9,8 @@ import numpy as np
 import strawberry
 from msgspec import Struct
 
+from resolvers.networks.avoidance import AVOID_DESCRIPTION, AVOID_RULES, to_restrictions
+from resolvers.networks.routable_maps import RoutableMap
 from resolvers.networks.searches import run_search
 from resolvers.networks.waypoints import Waypoint, WaypointInput, resolve_waypoints, to_waypoint_ref
 from resolvers.request.context import Info
@@ -25,7 +27,6 @@ from resolvers.request.input_rules import (
 from routing.costing import Costing, TravelMode
 from routing.search.euclidean import euclidean_distances
 from routing.search.matrix import TravelMatrix
-from routing.search.router import Router
 from routing.search.waypoints import WaypointRef
 from storage.maps import Map
 
@@ -45,6 +46,7 @@ TRAVEL_MODES = OneOf(*(mode.value for mode in TravelMode))
 @strawberry.input(description="Options of the costing `pedestrian`.")
 class PedestrianOptions:
     mode: str | None = input_field("How to travel.", TRAVEL_MODES, default=TravelMode.FOOT.value)
+    avoid: list[str] | None = input_field(AVOID_DESCRIPTION, *AVOID_RULES, default=None)
 
 
 @strawberry.input(description="Options by costing.")
@@ -160,7 +162,8 @@ async def get_distance_matrix(
     pedestrian = costing_options.pedestrian if costing_options else None
     mode = to_travel_mode(pedestrian.mode if pedestrian else None)
     method = distance_method or DEFAULT_METHOD
-    routable = await info.context.load_routable_map(parent.id)
+    avoided = to_restrictions(pedestrian.avoid if pedestrian else None)
+    routable = await info.context.load_routable_map(parent.id, avoided)
     named_inputs = [(f"sources[{index}]", point) for index, point in enumerate(sources)]
     named_inputs += [(f"targets[{index}]", point) for index, point in enumerate(targets)]
     waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
@@ -172,7 +175,7 @@ async def get_distance_matrix(
     if routable is not None and method != EUCLIDEAN_METHOD:
         router = routable.router
         stops = [to_waypoint_ref(router, parent, waypoint) for waypoint in waypoints]
-        search = partial(_search, router, stops, len(sources), mode)
+        search = partial(_search, routable, stops, len(sources), mode)
         is_required = method == PATHFINDING_METHOD
         # What is in a table is only looked up; the rest takes a search.
         if mode in router.tables and all(isinstance(stop, str) for stop in stops):
@@ -185,16 +188,18 @@ async def get_distance_matrix(
 
 
 def _search(
-    router: Router,
+    routable: RoutableMap,
     stops: Sequence[WaypointRef],
     source_count: int,
     mode: TravelMode,
     is_required: bool,
 ) -> TravelMatrix | None:
     """Return the matrix; None if a stop is not attached, unless the matrix is required."""
-    if not is_required and not router.are_attached(stops, mode):
+    # What is closed or avoided is on the map all the same: no path leads to it.
+    whole = routable.whole or routable.router
+    if not is_required and not whole.are_attached(stops, mode):
         return None
-    return router.matrix(stops[:source_count], stops[source_count:], mode)
+    return routable.router.matrix(stops[:source_count], stops[source_count:], mode)
 
 
 def to_travel_mode(name: str | None) -> TravelMode:

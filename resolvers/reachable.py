@@ -9,6 +9,7 @@ import strawberry
 
 from resolvers.distances import Mode, round_up, to_travel_mode
 from resolvers.locations import UNIT_ID_TAG, LocationTags, get_unit_id
+from resolvers.networks.avoidance import Avoid
 from resolvers.networks.searches import run_search
 from resolvers.request.context import Info
 from resolvers.request.input_rules import ID, Range, argument
@@ -72,9 +73,10 @@ async def find_reachable(
         float, argument("How long to travel at most.", Range(0, MAX_MINUTES), example=2.5)
     ],
     mode: Mode = TravelMode.FOOT.value,
+    avoid: Avoid = None,
 ) -> Reachable:
     """Find what is within some minutes of a waypoint: locations, units and areas."""
-    search = await start_search(info.context, parent, source, to_travel_mode(mode))
+    search = await start_search(info.context, parent, source, to_travel_mode(mode), avoid)
     return Reachable(search, minutes)
 
 

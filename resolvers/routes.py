@@ -9,6 +9,7 @@ import strawberry
 
 from resolvers.distances import Mode, round_up, to_travel_mode
 from resolvers.locations import LocationTags, find_matching_ids
+from resolvers.networks.avoidance import Avoid, to_restrictions
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.networks.searches import run_search
 from resolvers.networks.waypoints import (
@@ -92,10 +93,11 @@ async def find_route(
         WaypointInput, argument("Where to go.", name="to", example={"id": "l4xusy2pgwt"})
     ],
     mode: Mode = TravelMode.FOOT.value,
+    avoid: Avoid = None,
 ) -> Route | None:
     """Find the fastest route from one waypoint to another; null if there is no path."""
     travel_mode = to_travel_mode(mode)
-    routable = await info.context.load_routable_map(parent.id)
+    routable = await info.context.load_routable_map(parent.id, to_restrictions(avoid))
     named_inputs = [("from", source), ("to", target)]
     waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
     router = _require_routable_map(parent, routable).router
@@ -118,10 +120,11 @@ async def find_nearest_locations(
         int | None, argument("How many locations to return.", Range(1, MAX_NEAREST), example=3)
     ] = DEFAULT_NEAREST,
     mode: Mode = TravelMode.FOOT.value,
+    avoid: Avoid = None,
 ) -> list[NearLocation]:
     """List the nearest locations by walking time, nearest first; `tags` filters them."""
     count = DEFAULT_NEAREST if limit is None else limit
-    search = await start_search(info.context, parent, source, to_travel_mode(mode))
+    search = await start_search(info.context, parent, source, to_travel_mode(mode), avoid)
     return await list_nearest(info.context, search, tags, count)
 
 
@@ -141,10 +144,14 @@ class Search:
 
 
 async def start_search(
-    context: Context, unit_map: Map, source: WaypointInput, mode: TravelMode
+    context: Context,
+    unit_map: Map,
+    source: WaypointInput,
+    mode: TravelMode,
+    avoid: list[str] | None = None,
 ) -> Search:
     """Complete the waypoint that a search starts from. Raises InvalidInputError."""
-    routable = await context.load_routable_map(unit_map.id)
+    routable = await context.load_routable_map(unit_map.id, to_restrictions(avoid))
     [waypoint] = await resolve_waypoints(context, unit_map, routable, [("from", source)])
     return Search(unit_map, _require_routable_map(unit_map, routable).router, waypoint, mode)
 

@@ -87,7 +87,7 @@ class JsonBody(RequestBody):
         for source in inputs:
             value = data if source.variable == DATA else getattr(data, source.variable)
             for rule in source.definition.rules:
-                if isinstance(rule, Items) and len(value) > rule.maximum:
+                if isinstance(rule, Items) and len(value or ()) > rule.maximum:
                     path = self.to_path(source.variable)
                     raise invalid_input_error({path: [str(rule.check(value))]})
 
@@ -105,6 +105,12 @@ DISTANCES_BODY = JsonBody(
     f"At most {MAX_PAIRS} pairs: sources times targets.",
     title="DistanceRequest",
     has_numbers=True,
+)
+CLOSURES_BODY = JsonBody(
+    "application/json",
+    4_000_000,
+    "All that is closed; a list that is absent is empty.",
+    title="ClosuresRequest",
 )
 UNIT_MAP_BODY = RequestBody("application/vnd.map+xml", 20 << 20, "The SVG data of a unit map.")
 

@@ -14,10 +14,10 @@ from itertools import chain
 from typing import Final, Literal
 
 from rest import graphql_documents as documents
-from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
+from rest.bodies import ASSIGNMENTS_BODY, CLOSURES_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
 from rest.envelopes import (
     DataList,
-    DataObject,
+    DataResource,
     Envelope,
     LinkPagedList,
     MatrixData,
@@ -134,7 +134,13 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = tuple(chain(
     _get("X3", "/v1/maps/{map}/nearest", "Distances", "Find the nearest locations by walking time",
          documents.FIND_NEAREST, DataList("map", "nearest")),
     _get("X4", "/v1/maps/{map}/reachable", "Distances", "Find what is within some minutes",
-         documents.FIND_REACHABLE, DataObject("map", "reachable")),
+         documents.FIND_REACHABLE, DataResource("map", "reachable")),
+    _get("X5", "/v1/maps/{map}/closures", "Distances", "Get what is closed on a unit map",
+         documents.GET_CLOSURES, DataResource("map", "closures")),
+    _put("X6", "/v1/maps/{map}/closures", "Distances", "Replace what is closed on a unit map",
+         documents.SET_CLOSURES, DataResource("setClosures"), CLOSURES_BODY, changes="X5"),
+    _get("X7", "/v1/maps/{map}/closable", "Distances", "List what can be closed on a unit map",
+         documents.LIST_CLOSABLE, PagedList("map", "closable")),
     _get("E19", "/v1/units/attribute-groups", "Unit attributes", "List attribute groups",
          documents.LIST_ATTRIBUTE_GROUPS, UnpagedList("attributeGroups")),
     _get("E20", _ASSIGNMENTS_PATH, "Unit attributes", "List the assignments of a group",

@@ -163,18 +163,6 @@ class DataList(Envelope):
         return _list_schema(resource_schema)
 
 
-class DataObject(Envelope):
-    """`{data: {...}}`: one resource that was computed for the request."""
-
-    def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
-        """Return the resource."""
-        return EnvelopedBody({"data": self.get_resource(data)})
-
-    def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
-        """Return the schema of the resource as `data`."""
-        return _object_schema(f"{resource_schema['title']}Answer", data=resource_schema)
-
-
 class NullableData(Envelope):
     """`{data: ...}`: a resource or null.
 
@@ -193,6 +181,22 @@ class NullableData(Envelope):
         return _object_schema(
             f"{resource_schema['title']}Answer", data={"oneOf": [resource_schema, {"type": "null"}]}
         )
+
+
+class DataResource(Envelope):
+    """`{data: {...}}`: one resource.
+
+    >>> DataResource("closures").wrap({"closures": {}}, RequestUrl("/v1/maps/m1", [])).body
+    {'data': {}}
+    """
+
+    def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
+        """Return the resource as `data`."""
+        return EnvelopedBody({"data": self.get_resource(data)})
+
+    def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
+        """Return the schema of the resource as `data`."""
+        return _object_schema(f"{resource_schema['title']}Answer", data=resource_schema)
 
 
 class MatrixData(Envelope):

@@ -89,6 +89,7 @@ FRAGMENTS.update(
         "Assignment",
         "RouteStep",
         "ReachableArea",
+        "Closures",
     )
 )
 FRAGMENTS["Route"] = _build_fragment("Route", conditions={"steps": "steps"})
@@ -96,6 +97,7 @@ FRAGMENTS["Map"] = _build_fragment(
     "Map", exclude=("feetPerUnit",), include=("url",), last=TIMESTAMPS
 )
 FRAGMENTS["Location"] = _build_fragment("Location", aliases={"floorId": "id"})
+FRAGMENTS["Closable"] = _build_fragment("Closable", aliases={"partId": "id"})
 FRAGMENTS["NearLocation"] = _build_fragment("NearLocation", last=("location",))
 FRAGMENTS["NearUnit"] = _build_fragment("NearUnit", last=("unit",))
 # With the variables of FIND_REACHABLE. Areas come last, because they are long.
@@ -246,24 +248,42 @@ CALCULATE_DISTANCES = with_fragments("""query CalculateDistances(
 }""")
 
 FIND_ROUTE = with_fragments("""query FindRoute(
-    $map: ID!, $from: WaypointInput!, $to: WaypointInput!, $mode: String, $steps: Boolean = false
+    $map: ID!, $from: WaypointInput!, $to: WaypointInput!, $mode: String, $avoid: [String!],
+    $steps: Boolean = false
 ) {
-    map(id: $map) { route(from: $from, to: $to, mode: $mode) { ...Route } }
+    map(id: $map) { route(from: $from, to: $to, mode: $mode, avoid: $avoid) { ...Route } }
 }""")
 
 FIND_NEAREST = with_fragments("""query FindNearest(
-    $map: ID!, $from: WaypointInput!, $tags: String, $limit: Int, $mode: String
+    $map: ID!, $from: WaypointInput!, $tags: String, $limit: Int, $mode: String,
+    $avoid: [String!]
 ) {
     map(id: $map) {
-        nearest(from: $from, tags: $tags, limit: $limit, mode: $mode) { ...NearLocation }
+        nearest(
+            from: $from, tags: $tags, limit: $limit, mode: $mode, avoid: $avoid
+        ) { ...NearLocation }
     }
 }""")
 
 FIND_REACHABLE = with_fragments("""query FindReachable(
     $map: ID!, $from: WaypointInput!, $minutes: Float!, $tags: String, $limit: Int, $floor: ID,
-    $mode: String
+    $mode: String, $avoid: [String!]
 ) {
     map(id: $map) {
-        reachable(from: $from, minutes: $minutes, mode: $mode) { ...Reachable }
+        reachable(from: $from, minutes: $minutes, mode: $mode, avoid: $avoid) { ...Reachable }
     }
 }""")
+
+GET_CLOSURES = with_fragments("""query GetClosures($map: ID!) {
+    map(id: $map) { closures { ...Closures } }
+}""")
+
+SET_CLOSURES = with_fragments("""mutation SetClosures(
+    $map: ID!, $connectors: [ID!], $doors: [ID!], $spaces: [ID!]
+) {
+    setClosures(map: $map, connectors: $connectors, doors: $doors, spaces: $spaces) { ...Closures }
+}""")
+
+LIST_CLOSABLE = with_fragments(f"""query ListClosable($map: ID!, {PAGE_VARIABLES}) {{
+    map(id: $map) {{ closable({PAGE_ARGUMENTS}) {{ {PAGING_FIELDS} data {{ ...Closable }} }} }}
+}}""")

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from graphql import GraphQLSchema, get_named_type
+from graphql import (
+    GraphQLInputType,
+    GraphQLList,
+    GraphQLSchema,
+    get_named_type,
+    get_nullable_type,
+)
 
 from rest.endpoint_table import Endpoint
 from rest.errors import invalid_input_error
@@ -45,7 +51,7 @@ class QueryParameter:
         self.is_filter = input.variable not in PAGING_VARIABLE_NAMES
         """Whether the URLs of other pages repeat the parameter."""
         self.is_required = input.is_required
-        self._parse = _PARSERS.get(get_named_type(input.type).name, str)
+        self._parse = _find_parser(input.type)
         self._check = input.check
 
     def parse(self, text: str) -> Any:
@@ -134,6 +140,21 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "WaypointInput": parse_waypoint,
 }
 """By the type of the variable; other values are texts."""
+
+
+def _find_parser(input_type: GraphQLInputType) -> Callable[[str], Any]:
+    if isinstance(get_nullable_type(input_type), GraphQLList):
+        return _split_list
+    return _PARSERS.get(get_named_type(input_type).name, str)
+
+
+def _split_list(text: str) -> list[str]:
+    """Return the items of a list, which commas separate.
+
+    >>> _split_list("stairs,lifts"), _split_list("")
+    (['stairs', 'lifts'], [''])
+    """
+    return text.split(",")
 
 
 def split_query_string(query_string: bytes) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ Names inside the archives are part of the stored format: changing one needs a ne
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar, cast, get_type_hints
@@ -133,6 +134,14 @@ def list_arrays(part: Any, prefix: str) -> dict[str, NDArray[Any]]:
         elif is_dataclass(value):
             arrays |= list_arrays(value, f"{prefix}{field.name}/")
     return arrays
+
+
+def weigh_networks(networks: Iterable[Network]) -> int:
+    """Return the bytes of all arrays that some networks hold, those that they share once."""
+    arrays: dict[int, NDArray[Any]] = {}
+    for network in networks:
+        arrays |= {id(array): array for array in list_arrays(network, "").values()}
+    return sum(array.nbytes for array in arrays.values())
 
 
 @cache

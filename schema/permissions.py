@@ -153,6 +153,7 @@ CAN_READ_LOCATIONS = RequirementExtension(flag=LOCATIONS_FLAG)
 CAN_CALCULATE_DISTANCES = RequirementExtension(
     flag=DISTANCES_FLAG, permission=CALCULATE_DISTANCES_PERMISSION
 )
+CAN_CLOSE = RequirementExtension(flag=DISTANCES_FLAG, permission=ADMIN_PERMISSION)
 CAN_PARSE_MAPS = RequirementExtension(permission=PARSE_UNIT_MAPS_PERMISSION)
 IS_ADMIN = RequirementExtension(permission=ADMIN_PERMISSION)
 

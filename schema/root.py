@@ -9,6 +9,7 @@ import resolvers.administration.audit
 import resolvers.administration.imports
 import resolvers.assets
 import resolvers.attributes
+import resolvers.closures
 import resolvers.maps
 import resolvers.processed_maps
 import resolvers.references
@@ -18,6 +19,7 @@ from schema.definitions import PROCESS_COST
 from schema.fields import output_type, resolver_field
 from schema.paging import Page
 from schema.permissions import (
+    CAN_CLOSE,
     CAN_PARSE_MAPS,
     CAN_READ_ASSET_REFERENCES,
     CAN_READ_ATTRIBUTES,
@@ -34,6 +36,7 @@ from schema.types import (
     Assignment,
     AttributeGroup,
     AuditRecord,
+    Closures,
     Map,
     Unit,
     UnitReference,
@@ -107,6 +110,7 @@ class Mutation:
         IS_ADMIN,
         cost=PROCESS_COST,
     )
+    set_closures = resolver_field(resolvers.closures.set_closures, Closures, CAN_CLOSE)
 
 
 STRAWBERRY_SCHEMA = strawberry.Schema(

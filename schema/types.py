@@ -13,6 +13,7 @@ import resolvers.administration.audit
 import resolvers.assets
 import resolvers.attributes
 import resolvers.backgrounds
+import resolvers.closures
 import resolvers.distances
 import resolvers.floors
 import resolvers.level_tags
@@ -158,6 +159,13 @@ class Location:
     unit = resolver_field(resolvers.locations.load_unit_of_location, Unit | None)
 
 
+Closures = output_type(
+    resolvers.closures.Closures,
+    connectors=list[strawberry.ID],
+    doors=list[strawberry.ID],
+    spaces=list[strawberry.ID],
+)
+Closable = output_type(resolvers.closures.Closable)
 NearLocation = output_type(resolvers.routes.NearLocation, location=Location)
 RouteLeg = output_type(resolvers.routes.RouteLeg)
 RouteStep = output_type(resolvers.steps.RouteStep)
@@ -251,6 +259,14 @@ class Map:
     )
     reachable = resolver_field(
         resolvers.reachable.find_reachable, Reachable, CAN_CALCULATE_DISTANCES
+    )
+    closures = resolver_field(
+        resolvers.closures.load_closures_of_map, Closures, CAN_CALCULATE_DISTANCES
+    )
+    closable = resolver_field(
+        resolvers.closures.list_closable_on_map,
+        Page[Closable],  # type: ignore[valid-type]
+        CAN_CALCULATE_DISTANCES,
     )
 
 

@@ -9,6 +9,7 @@ from storage.administration.audit import (
     Origin,
 )
 from storage.bundles.importing.recovery import hold_import_lease
+from storage.closures import CLOSURES_FIELD, Closures, read_closures
 from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
 from storage.maps import MAPS, NETWORK_FIELD, NETWORK_STATE_FIELD, PATHFINDING_TAG
 from storage.mongo import driver, files
@@ -106,18 +107,34 @@ class RoutingState(NamedTuple):
     ] = None
 
 
+class CurrentNetwork(NamedTuple):
+    """The network of a routable map, and what is closed in it, as read at one time."""
+
+    digest: str
+    closures: Closures = Closures()
+
+
 async def find_network_digest(
     database: driver.Database, scope: AssetScope, map_id: str
 ) -> str | None:
     """Return the digest of a visible map's network file, or None if it is not routable."""
+    network = await find_network(database, scope, map_id)
+    return network.digest if network else None
+
+
+async def find_network(
+    database: driver.Database, scope: AssetScope, map_id: str
+) -> CurrentNetwork | None:
+    """Return the network of a visible map, or None if it is not routable."""
     with driver.translate_errors():
         visible = scope.restrict(MAPS, {"_id": map_id})
         found = await driver.find_documents(
-            database, MAPS.name, visible, _CURRENT_PROJECTION, limit=1
+            database, MAPS.name, visible, {**_CURRENT_PROJECTION, CLOSURES_FIELD: 1}, limit=1
         )
     # Imports withdraw what they make stale; this holds whoever else writes to the database.
-    is_routable = bool(found) and _describe_routing(found[0]).is_routable
-    return found[0][NETWORK_FIELD] if is_routable else None
+    if not found or not _describe_routing(found[0]).is_routable:
+        return None
+    return CurrentNetwork(found[0][NETWORK_FIELD], read_closures(found[0]))
 
 
 async def load_routing_states(

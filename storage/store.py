@@ -190,7 +190,12 @@ class Store:
         visible = scope.restrict(kind, where)
         with driver.translate_errors():
             documents = await driver.find_documents(
-                self.database, kind.name, visible, {field: 1}, limit=driver.NO_LIMIT
+                self.database,
+                kind.name,
+                visible,
+                {field: 1},
+                limit=driver.NO_LIMIT,
+                session=self._session,
             )
         return {document["_id"]: document[field] for document in documents}
 

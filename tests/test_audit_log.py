@@ -90,6 +90,13 @@ MUTATIONS = {
     ),
     "rotateApiKey": Write("key.rotated", {"id": "key_1"}, {"id": "key_2"}, "api_keys", ["key_1"]),
     "revokeApiKey": Write("key.revoked", {"id": "key_1"}, {"id": "key_2"}, "api_keys", ["key_1"]),
+    "setClosures": Write(
+        "map.closed",
+        {"map": "tower"},
+        {"map": "tower", "doors": ["no door"]},
+        "maps",
+        ["tower"],
+    ),
     "processMap": Write(
         "map.processed",
         {"id": "tower"},
@@ -101,6 +108,8 @@ MUTATIONS = {
 NEVER_IN_VAIN = {"processMap", "createApiKey", "rotateApiKey"}
 """Mutations that change something each time."""
 ENDPOINT_ACTIONS = {"E21": "attributes.assigned", "E22": "attributes.unassigned"}
+CLOSING_ENDPOINT = "X6"
+"""It records what the mutation `setClosures` does."""
 COMMAND_ACTIONS = {
     "floorgate import": "catalog.imported",
     "floorgate restore": "catalog.restored",
@@ -108,6 +117,8 @@ COMMAND_ACTIONS = {
     "floorgate keys revoke": "key.revoked",
     "floorgate keys rotate": "key.rotated",
     "floorgate keys update": "key.updated",
+    "floorgate maps close": "map.closed",
+    "floorgate maps open": "map.closed",
     "floorgate maps process": "map.processed",
 }
 READING_COMMANDS = {
@@ -116,6 +127,8 @@ READING_COMMANDS = {
     "floorgate export",
     "floorgate doctor",
     "floorgate keys list",
+    "floorgate maps closable",
+    "floorgate maps closures",
     "floorgate openapi",
     "floorgate parse",
     "floorgate schema",
@@ -128,7 +141,7 @@ def test_each_mutation_endpoint_and_command_that_writes_has_an_action() -> None:
     assert mutation is not None
     assert MUTATIONS.keys() == mutation.fields.keys()
     writing = {row.spec_id for row in ENDPOINTS if "mutation" in row.document}
-    assert ENDPOINT_ACTIONS.keys() == writing
+    assert {*ENDPOINT_ACTIONS, CLOSING_ENDPOINT} == writing
     names = {name for name, command in commands(main, "floorgate")}
     assert COMMAND_ACTIONS.keys() | READING_COMMANDS == names
     recorded = {"catalog.restored", *(write.action for write in MUTATIONS.values())}
@@ -186,6 +199,8 @@ async def service(own_world: World, tmp_path: Path) -> AsyncIterator[Service]:
             "revoked_at": None,
         }
         key["created_at"] = datetime(2026, 1, 31, tzinfo=UTC)
+        closed = {"closures": {"doors": ["shut"]}}
+        await store.database["maps"].update_one({"_id": "tower"}, {"$set": closed})
         await store.database["api_keys"].insert_one(key | {"digest": b"d", "permissions": []})
         with MongoClient[dict[str, Any]](own_world.mongo_url, tz_aware=True) as mongo:
             service = Service(client, mongo[own_world.database])
@@ -238,6 +253,21 @@ async def test_a_request_of_rest_leaves_one_record_and_one_in_vain_none(
     [record] = service.take_records()
     assert record["action"] == action
     check_origin(record, "rest")
+
+
+async def test_closures_are_recorded_by_the_mutation_and_by_rest_alike(service: Service) -> None:
+    [row] = [row for row in ENDPOINTS if row.spec_id == CLOSING_ENDPOINT]
+    path = row.path.replace("{map}", "tower")
+    headers = {**ALL_FLAGS, "X-Request-Id": "request-1"}
+    for data, status in (({"doors": ["no door"]}, 422), ({"doors": ["shut"]}, 200), ({}, 200)):
+        response = await service.client.put(path, json={"data": data}, headers=headers)
+        assert response.status_code == status
+    [record] = service.take_records()
+    assert record["action"] == "map.closed"
+    check_origin(record, "rest")
+    [change] = record["changes"]
+    assert (change["kind"], change["operation"]) == ("closures.doors", "removed")
+    assert (change["ids"], record["asset_ids"]) == (["shut"], ["tower"])
 
 
 async def test_an_assignment_records_the_attribute_before_and_after(service: Service) -> None:
@@ -367,6 +397,8 @@ def test_commands_leave_one_record_with_the_operator_and_the_machine(
             "floorgate maps process": run(
                 "maps", "process", "tower", tmp_path / "tower.svg", "--feet-per-unit", 1
             ),
+            "floorgate maps close": run("maps", "close", "tower", "--space", "lower-west"),
+            "floorgate maps open": run("maps", "open", "tower", "--all"),
             "floorgate keys update": run("keys", "update", key_id, "--name", "web"),
             "floorgate keys rotate": run("keys", "rotate", key_id),
             "floorgate keys revoke": run("keys", "revoke", key_id),
@@ -374,7 +406,8 @@ def test_commands_leave_one_record_with_the_operator_and_the_machine(
         assert run("backup", tmp_path / "backup.tar") == []
         written["floorgate restore"] = run("restore", "--yes", tmp_path / "backup.tar")
         assert run("import", tmp_path / "wrong.json", status=1) == []
-        for command in (["keys", "list"], ["audit"], ["import", "--dry-run"]):
+        reading = (["keys", "list"], ["audit"], ["maps", "closures", "tower"])
+        for command in (*reading, ["import", "--dry-run"]):
             path = [tmp_path / "bundle.json"] if "import" in command else []
             assert run(*command, *path) == []
     assert written.keys() == COMMAND_ACTIONS.keys()

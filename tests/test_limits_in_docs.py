@@ -166,6 +166,9 @@ DOCUMENTED = {
     "resolvers/attributes:MAX_ASSIGNMENTS": [
         ("rest.md", "## Errors", "for assignments ({:,} of them at most)"),
     ],
+    "resolvers/closures:MAX_CLOSED": [
+        ("rest.md", "### Closures", "Each list has at most {:,} ids"),
+    ],
     "resolvers/distances:MAX_PAIRS": [
         ("rest.md", "## Distances", "ask for {:,} pairs at most"),
     ],
@@ -323,6 +326,9 @@ INTERNAL = {
     "gateway/server/early_rejection:MAX_DISCARDED_DIGITS",
     "gateway/server/logs:MAX_BACKLOG_LINES",
     "resolvers/locations:MAX_COUNTED_RECORDS",
+    "resolvers/networks/closable:MAX_NAMED",
+    "resolvers/networks/restricted_routers:MAX_RESTRICTED_BYTES",
+    "resolvers/networks/restricted_routers:MAX_ROUTERS_OF_FLOOR",
     "resolvers/networks/routable_map_cache:MAX_CACHE_BYTES",
     "resolvers/request/errors:MAX_JSON_INTEGER",
     "resolvers/request/context:MAX_KEYS_PER_COMMAND",

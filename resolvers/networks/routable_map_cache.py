@@ -9,8 +9,10 @@ from contextvars import Context
 from typing import NamedTuple
 
 from resolvers.networks import routable_maps
+from resolvers.networks.restricted_routers import RestrictedRouters
 from resolvers.networks.routable_maps import RoutableMap
 from routing.errors import ArchiveError
+from routing.network.restrictions import Restrictions
 from storage.cache.cache import Cache
 
 MAX_CACHE_BYTES = 512 << 20
@@ -41,7 +43,19 @@ class RoutableMapCache:
         self._routers: Cache[str, CachedRoutableMap] = Cache(
             max_bytes=max_bytes, weigh=lambda _, cached: cached.size_bytes, min_entries=1
         )
+        self._restricted = RestrictedRouters()
         self._loading: dict[str, asyncio.Task[CachedRoutableMap | None]] = {}
+
+    async def get_or_restrict(
+        self, digest: str, map_id: str, restrictions: Restrictions
+    ) -> RoutableMap | None:
+        """Return the routable map in an archive with its router restricted; None as below."""
+        routable = await self.get_or_load(digest, map_id)
+        if routable is None:
+            return None
+        whole = routable.router
+        router = await self._restricted.get_or_build(digest, whole, restrictions)
+        return routable if router is whole else RoutableMap(router, routable.placements, whole)
 
     async def get_or_load(self, digest: str, map_id: str) -> RoutableMap | None:
         """Return the routable map in an archive.

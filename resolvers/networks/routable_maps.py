@@ -43,6 +43,8 @@ class RoutableMap(NamedTuple):
 
     router: Router
     placements: Mapping[str, Placement]
+    whole: Router | None = None
+    """The router of the map with nothing closed or avoided, if `router` is another."""
 
 
 def to_placement(location: Location) -> Placement:

@@ -8,7 +8,7 @@ from shapely.geometry.base import BaseGeometry
 
 from parsing.drawing import Feature, NoteCollector
 from resolvers.plans.shapes import PlanGeometry, ShapeIndex
-from resolvers.plans.tag_classification import is_footpath, parse_width_feet
+from resolvers.plans.tag_classification import is_footpath, is_outdoors, parse_width_feet
 from routing.plan import Space, SpaceKind
 
 DEFAULT_FOOTPATH_FEET: Final = 5.0
@@ -49,7 +49,8 @@ def iter_footpaths(
         half_feet = (parse_width_feet(feature.tags) or DEFAULT_FOOTPATH_FEET) / 2
         strip = shape.buffer(half_feet, cap_style="flat", join_style="mitre")
         if isinstance(strip, Polygon | MultiPolygon) and not strip.is_empty:
-            yield Space(feature.id, level, strip, SpaceKind.AREA, feature.tags.get("name", ""))
+            name, outdoors = feature.tags.get("name", ""), is_outdoors(feature.tags)
+            yield Space(feature.id, level, strip, SpaceKind.AREA, name, is_outdoors=outdoors)
 
 
 def iter_branches(

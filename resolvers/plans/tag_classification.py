@@ -112,6 +112,11 @@ OUT_OF_SERVICE_MATCHERS: Final = (
         "operational_status", frozenset({"broken", "closed", "out_of_order", "out_of_service"})
     ),
 )
+OUTDOORS_MATCHERS: Final = (
+    TagMatcher("indoor", frozenset({"no"})),
+    TagMatcher("outdoor", frozenset({"yes"})),
+    TagMatcher("location", frozenset({"outdoor"})),
+)
 WHEELCHAIR_ACCESS: Final = {"yes": True, "designated": True, "limited": True, "no": False}
 WIDTH_KEYS: Final = ("width", "door:width", "maxwidth:physical")
 
@@ -147,6 +152,18 @@ def is_footpath(feature: Feature) -> bool:
         and is_walkway(feature.tags)
         and len(feature.levels) == 1
     )
+
+
+def is_outdoors(tags: Tags) -> bool:
+    """Return whether a space is outdoors: it says so, or is a footway that does not say `indoor`.
+
+    >>> is_outdoors({"highway": "footway"}), is_outdoors({"highway": "footway", "indoor": "yes"})
+    (True, False)
+    """
+    if matches_any(OUTDOORS_MATCHERS, tags):
+        return True
+    is_inside = "indoor" in tags or tags.get("tunnel") == "building_passage"
+    return tags.get("highway") in FOOTWAY_VALUES - {"corridor"} and not is_inside
 
 
 def get_connector_kind(feature: Feature) -> ConnectorKind | None:

@@ -28,6 +28,7 @@ from resolvers.plans.tag_classification import (
     is_barrier,
     is_door,
     is_footpath,
+    is_outdoors,
     is_outline,
     matches_any,
     parse_width_feet,
@@ -133,7 +134,10 @@ def _iter_spaces(drawn: Iterable[DrawnFeature]) -> Iterator[Space]:
         for level in feature.levels:
             name = feature.tags.get("name", "")
             needs_door = not matches_any(CLOSED_ROOM_MATCHERS, feature.tags)
-            space = Space(part_id(feature, level), level, shape, kind, name, needs_door)
+            space = Space(
+                part_id(feature, level), level, shape, kind, name, needs_door,
+                is_outdoors(feature.tags),
+            )  # fmt: skip
             if feature.unit_id is None:
                 yield space
                 continue
@@ -160,7 +164,8 @@ def _iter_site_grounds(
             continue
         grounds = union_shapes([shape]).difference(buildings)
         if isinstance(grounds, Polygon | MultiPolygon) and not grounds.is_empty:
-            yield Space(feature.id, level, grounds, SpaceKind.AREA, feature.tags.get("name", ""))
+            name = feature.tags.get("name", "")
+            yield Space(feature.id, level, grounds, SpaceKind.AREA, name, is_outdoors=True)
 
 
 def _iter_barriers(drawn: Iterable[DrawnFeature]) -> Iterator[Barrier]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from parsing.drawing import Drawing
 from parsing.plans import PlanFormat, detect_format, read_plan
 from resolvers.networks import routable_maps
+from resolvers.networks.closable import describe_unknown_closures
 from resolvers.networks.routable_maps import Placement
 from resolvers.plans.location_matching import ExistingLocation, match_existing_locations
 from resolvers.plans.records import RecordDict, build_directory, build_location_records
@@ -24,6 +25,7 @@ from routing.groups import ToSource
 from routing.issues import IssueKind, PlanIssue
 from routing.picture import draw_level
 from routing.processing import ProcessedPlan, ProcessingProgress, process_plan
+from storage.closures import Closures
 
 REQUIRED_PERCENTAGE = Range(0, 100)
 
@@ -54,6 +56,8 @@ class BuildTask(NamedTuple):
     existing: list[ExistingLocation]
     placements: list[Placement]
     """The placements of the map's existing locations, which are kept."""
+    closures: Closures = Closures()
+    """What is closed on the map."""
 
 
 class BuiltNetwork(NamedTuple):
@@ -81,7 +85,10 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
         "map": request.map_id,
         "feet_per_unit": drawing.feet_per_unit,
         # Those of faults are among the problems.
-        "notes": [str(note) for note in translated.notes if note.message not in causes],
+        "notes": [
+            *(str(note) for note in translated.notes if note.message not in causes),
+            *describe_unknown_closures(processed.router, task.closures),
+        ],
         **processed.report.to_dict(_to_source(drawing)),
         "checked": asdict(processed.verification),
     }

@@ -31,6 +31,7 @@ from routing.processing import ProcessingProgress, ignore_progress
 from storage import networks
 from storage.administration.audit import Origin
 from storage.assets import ASSETS
+from storage.closures import Closures, load_closures
 from storage.errors import BundleError, NetworkOutdatedError
 from storage.floors import FLOORS
 from storage.locations import Location
@@ -200,7 +201,9 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> tuple[Build
         {location.id: position_of(location) for location in imported},
     )
     built_from = BuiltFrom(inputs, is_from_drawing, is_scale_given)
-    return BuildTask(request, asset_id, sorts, names, existing, placements), built_from
+    closures = await load_closures(store, ALL_ASSETS, [request.map_id])
+    closed = closures.get(request.map_id, Closures())
+    return BuildTask(request, asset_id, sorts, names, existing, placements, closed), built_from
 
 
 async def _read_drawing(store: Store, unit_map: Map) -> bytes:

@@ -22,13 +22,15 @@ from resolvers.request.caller import Caller
 from resolvers.request.limits.budget import MAX_RECORDS_PER_REQUEST, Budget
 from resolvers.request.loading import BatchLoad, DataLoader
 from resolvers.request.read_log import ReadLog
+from routing.network.restrictions import Restrictions
 from storage.administration.audit import Origin
 from storage.cache.record_cache import RecordCache, RecordCacheKey
+from storage.closures import Closures, load_closures
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.mongo import driver
 from storage.networks import (
     RoutingState,
-    find_network_digest,
+    find_network,
     load_routing_reports,
     load_routing_states,
 )
@@ -221,16 +223,34 @@ class Context(Struct, frozen=True, eq=False):
 
         return await self._get_loader((relation, max_count), load).load(parents)
 
-    async def load_routable_map(self, map_id: str) -> RoutableMap | None:
-        """Return the router and locations of a visible map, or None if it is not routable."""
+    async def load_routable_map(
+        self, map_id: str, avoided: Restrictions | None = None
+    ) -> RoutableMap | None:
+        """Return the router and locations of a visible map, or None if it is not routable.
 
-        async def load() -> str | None:
-            return await find_network_digest(self._store.database, self.caller.scope, map_id)
+        The router uses nothing that is closed, or that is `avoided`.
+        """
 
-        digest = await self._get_or_load(MAPS, NETWORK_FIELD, map_id, load)
-        if digest is None or self.routable_map_cache is None:
+        return await self._load_routable_map(
+            map_id, lambda closed: closed | avoided if avoided else closed
+        )
+
+    async def load_whole_map(self, map_id: str) -> RoutableMap | None:
+        """Return a visible map as `load_routable_map` does, with all that is closed."""
+        return await self._load_routable_map(map_id, lambda _: Restrictions())
+
+    async def _load_routable_map(
+        self, map_id: str, restrict: Callable[[Restrictions], Restrictions]
+    ) -> RoutableMap | None:
+        async def load() -> tuple[str, Restrictions] | None:
+            network = await find_network(self._store.database, self.caller.scope, map_id)
+            return network and (network.digest, to_restrictions(network.closures))
+
+        network = await self._get_or_load(MAPS, NETWORK_FIELD, map_id, load)
+        if network is None or self.routable_map_cache is None:
             return None
-        routable = await self.routable_map_cache.get_or_load(digest, map_id)
+        digest, closed = network
+        routable = await self.routable_map_cache.get_or_restrict(digest, map_id, restrict(closed))
         if routable is None:
             # Uploading a file emits no change event, so its absence must not be cached.
             self.reads.mark_incomplete()
@@ -260,6 +280,16 @@ class Context(Struct, frozen=True, eq=False):
 
         loader = self._get_loader("routing reports", load, MAX_REPORTS_PER_COMMAND)
         return await loader.load(map_ids)
+
+    async def load_closures(self, map_ids: Sequence[str]) -> list[Closures]:
+        """Return what is closed on each map: nothing on one that is not visible."""
+
+        async def load(map_ids: list[str]) -> Sequence[Closures]:
+            store = self._log_read(MAPS)
+            found = await load_closures(store, self.caller.scope, map_ids)
+            return [found.get(map_id, Closures()) for map_id in map_ids]
+
+        return await self._get_loader("closures", load).load(map_ids)
 
     async def load_drawings(self, map_ids: Sequence[str | None]) -> list[bytes | None]:
         """Return each map's parsed drawing as JSON; None for None and for maps without one."""
@@ -302,6 +332,13 @@ class Context(Struct, frozen=True, eq=False):
         if name not in self._loaders:
             self._loaders[name] = DataLoader(load, min(max_keys, MAX_KEYS_PER_COMMAND))
         return self._loaders[name]
+
+
+def to_restrictions(closures: Closures) -> Restrictions:
+    """Return what routes do not use because it is closed."""
+    return Restrictions(
+        frozenset(closures.connectors), frozenset(closures.doors), frozenset(closures.spaces)
+    )
 
 
 def _align(keys: Sequence[str | None], values: dict[str, T]) -> list[T | None]:

@@ -174,6 +174,21 @@ RESOURCE_EXAMPLES: Final[dict[str, dict[str, Any]]] = {
         "to_floor_id": None,
         "to_floor_name": None,
     },
+    "Closures": {
+        "connectors": ["alder-court-floor-1#27"],
+        "doors": [],
+        "spaces": ["alder-court-floor-1#15"],
+    },
+    "Closable": {
+        "id": "alder-court-floor-1#27",
+        "part": "connector",
+        "kind": "elevator",
+        "name": "Lift 1",
+        "places": [
+            {"floor_id": "alder-court-floor-1", "x": 1120.0, "y": 600.0},
+            {"floor_id": "alder-court-floor-2", "x": 1120.0, "y": 600.0},
+        ],
+    },
     "Assignment": {
         "group_id": "floor-plan",
         "attribute_id": "floor-plan-one-bedroom",

@@ -41,9 +41,12 @@ def describe_parameter_value(source: Input) -> JsonSchema:
             "example": source.definition.example["id"],
         }
     example = source.definition.example
+    schema = _build_schema(source.argument)
     return {
         "description": source.description,
-        "schema": {**_non_null_schema(source.type), **_rule_keywords(source.argument)},
+        "schema": schema,
+        # The default of OpenAPI is `avoid=stairs&avoid=lifts`.
+        **({"explode": False} if schema.get("type") == "array" else {}),
         **({} if example is None else {"example": example}),
     }
 
@@ -73,7 +76,7 @@ def build_body_example(body: RequestBody, inputs: Sequence[Input]) -> Any:
 
 
 def _value_schema(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:
-    schema = {**_non_null_schema(source.type), **_rule_keywords(source)}
+    schema = _build_schema(source)
     if isinstance(source.type, GraphQLNonNull):
         return schema
     schema["type"] = [schema["type"], "null"]
@@ -81,6 +84,14 @@ def _value_schema(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:
         # An enum lists every valid value, so null must be among them.
         schema["enum"] = [*schema["enum"], None]
     return schema
+
+
+def _build_schema(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:
+    """Return the schema of values that are not null."""
+    schema, keywords = _non_null_schema(source.type), _rule_keywords(source)
+    if "items" in keywords:
+        keywords["items"] = {**schema["items"], **keywords["items"]}
+    return {**schema, **keywords}
 
 
 def _rule_keywords(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:

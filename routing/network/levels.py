@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import shapely
@@ -78,6 +78,12 @@ class Levels:
     def xy(self) -> FloatArray:
         """The positions of the vertices (n, 2)."""
         return self.views.xy
+
+    @cached_property
+    def have_outdoors(self) -> bool:
+        """Whether any space is outdoors."""
+        # The end of a row of `space_rows`; in a name, the quotation marks would be escaped.
+        return b'"outdoors"]' in self.space_rows.content.tobytes()
 
     def vertices(self, level: int) -> IntArray:
         """Return the vertices of a level."""

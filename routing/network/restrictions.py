@@ -31,7 +31,36 @@ class Restrictions:
     outdoors: bool = False
 
     def __bool__(self) -> bool:
-        return self != Restrictions()
+        return self.outdoors or bool(
+            self.connector_ids or self.connector_kinds or self.door_ids or self.space_ids
+        )
+
+    def __or__(self, other: Restrictions) -> Restrictions:
+        """Return what either restricts."""
+        return Restrictions(
+            self.connector_ids | other.connector_ids,
+            self.door_ids | other.door_ids,
+            self.space_ids | other.space_ids,
+            self.connector_kinds | other.connector_kinds,
+            self.outdoors or other.outdoors,
+        )
+
+    @property
+    def of_floor(self) -> Restrictions:
+        """The part that takes floor away, which is what takes long."""
+        return replace(self, connector_ids=frozenset(), connector_kinds=frozenset())
+
+
+def omit_ineffective(
+    networks: Mapping[TravelMode, Network], restrictions: Restrictions
+) -> Restrictions:
+    """Return restrictions without the kinds of connectors, and outdoors, that a map has not."""
+    foot = networks[TravelMode.FOOT]
+    return replace(
+        restrictions,
+        connector_kinds=restrictions.connector_kinds & {each.kind for each in foot.connectors},
+        outdoors=restrictions.outdoors and foot.levels.have_outdoors,
+    )
 
 
 def restrict_networks(
@@ -39,8 +68,18 @@ def restrict_networks(
 ) -> dict[TravelMode, Network]:
     """Return the networks of a map without what is restricted.
 
-    Only levels where floor is closed are built again.
+    Only levels where floor is closed are built again. A network that loses nothing is the same
+    object.
     """
+    return close_connectors(close_floor(networks, restrictions), restrictions)
+
+
+def close_floor(
+    networks: Mapping[TravelMode, Network], restrictions: Restrictions
+) -> dict[TravelMode, Network]:
+    """Return the networks of a map without closed doors, spaces and what is outdoors."""
+    if not restrictions.of_floor:
+        return {**networks}
     levels = networks[TravelMode.FOOT].levels
     parts, instead = [levels], np.arange(len(levels))
     closed_areas: dict[int, Polygonal] = {}
@@ -52,11 +91,20 @@ def restrict_networks(
             instead[number] = len(levels) + len(closed_areas)
             closed_areas[int(instead[number])] = closed
             parts.append(rebuild_level(levels, number, left))
+    if not closed_areas:
+        return {**networks}
     joined = join_levels(parts)
     return {
-        mode: restrict_network(network, joined, instead, closed_areas, restrictions)
+        mode: replace_levels(network, joined, instead, closed_areas)
         for mode, network in networks.items()
     }
+
+
+def close_connectors(
+    networks: Mapping[TravelMode, Network], restrictions: Restrictions
+) -> dict[TravelMode, Network]:
+    """Return the networks of a map without closed connectors, over the same levels."""
+    return {mode: remove_links(network, restrictions) for mode, network in networks.items()}
 
 
 def find_closed_area(levels: Levels, level: int, restrictions: Restrictions) -> Polygonal:
@@ -75,14 +123,26 @@ def find_closed_area(levels: Levels, level: int, restrictions: Restrictions) -> 
     return to_polygonal(extract_polygons(shapely.union_all(closed)))
 
 
-def restrict_network(
-    network: Network,
-    levels: Levels,
-    instead: IntArray,
-    closed_areas: Mapping[int, Polygonal],
-    restrictions: Restrictions,
+def replace_levels(
+    network: Network, levels: Levels, instead: IntArray, closed_areas: Mapping[int, Polygonal]
 ) -> Network:
     """Return a network over other levels: number n is now `instead[n]`."""
+    numbers = instead[network.level_numbers]
+    replaced = replace(
+        network,
+        levels=levels,
+        level_numbers=numbers,
+        closed_areas=closed_areas,
+        portal_paths=compute_portal_paths(
+            levels, numbers, network.portals, network.links, network.feet_per_second
+        ),
+    )
+    stops = network.locations
+    return replace(replaced, locations=replaced.attach(instead[stops.levels], stops.xy))
+
+
+def remove_links(network: Network, restrictions: Restrictions) -> Network:
+    """Return a network without the links of closed connectors."""
     closed = {
         index
         for index, connector in enumerate(network.connectors)
@@ -95,16 +155,9 @@ def restrict_network(
         for link, start in zip(network.links, starts, strict=True)
         if start.connector not in closed and start.door_id not in restrictions.door_ids
     )
-    numbers = instead[network.level_numbers]
-    restricted = replace(
-        network,
-        levels=levels,
-        level_numbers=numbers,
-        links=links,
-        closed_areas=closed_areas,
-        portal_paths=compute_portal_paths(
-            levels, numbers, network.portals, links, network.feet_per_second
-        ),
+    if links == network.links:
+        return network
+    paths = compute_portal_paths(
+        network.levels, network.level_numbers, network.portals, links, network.feet_per_second
     )
-    stops = network.locations
-    return replace(restricted, locations=restricted.attach(instead[stops.levels], stops.xy))
+    return replace(network, links=links, portal_paths=paths)

@@ -17,7 +17,7 @@ from routing.network.corners import Corners
 from routing.network.mesh import Mesh
 from routing.network.views import Views
 
-MAX_BLOCK_ROWS = 256
+MAX_BLOCK_ROWS = 32
 """Rows of distances that are computed together; igraph returns them as Python numbers."""
 SAME_RATIO = 1e-12
 """Walks whose lengths differ by this share are equally long; rounding makes larger differences."""

@@ -96,7 +96,7 @@ def find_landmarks(levels: Levels, level: int, line: LineString) -> Landmarks:
     doors = doors[is_near]
     crossings = find_crossings(levels.walkable_area(level), line, doors, door_ids)
     spaces = np.array(levels.spaces.shapes(level), dtype=object)
-    kinds = [(name, SpaceKind(kind)) for _, name, kind in levels.space_rows.rows(level)]
+    kinds = [(name, SpaceKind(kind)) for _, name, kind, _ in levels.space_rows.rows(level)]
     stays = find_stays(line, spaces, kinds)
     crossed = {door_id for crossing in crossings for door_id in crossing.door_ids}
     at_feet, seen = find_doors_in_sight(

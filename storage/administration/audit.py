@@ -52,6 +52,7 @@ Action: TypeAlias = Literal[
     "key.revoked",
     "key.rotated",
     "key.updated",
+    "map.closed",
     "map.processed",
     "map.withdrawn",
 ]
@@ -101,7 +102,7 @@ class AuditTarget(msgspec.Struct, frozen=True):
 class AuditChange(msgspec.Struct, frozen=True):
     """What changed alike: records of one collection that had `before` and now have `after`."""
 
-    kind: Annotated[str, "The collection, such as `units`."]
+    kind: Annotated[str, "The collection, such as `units`; `closures.doors` of what is closed."]
     operation: Annotated[Operation, "`inserted`, `updated` or `removed`."]
     count: Annotated[int, "How many records changed so."]
     ids: Annotated[list[str], "Ids of these records; of assignments, the ids of the units."]

@@ -31,6 +31,9 @@ REQUIRED: dict[str, tuple[str | None, str | None]] = {
     "Map.route": (DISTANCES, "service.distances.calculate"),
     "Map.nearest": (DISTANCES, "service.distances.calculate"),
     "Map.reachable": (DISTANCES, "service.distances.calculate"),
+    "Map.closures": (DISTANCES, "service.distances.calculate"),
+    "Map.closable": (DISTANCES, "service.distances.calculate"),
+    "Mutation.setClosures": (DISTANCES, "service.admin"),
     "Mutation.assignUnitAttributes": (ATTRIBUTES, "service.unit-attributes.write"),
     "Mutation.unassignUnitAttributes": (ATTRIBUTES, "service.unit-attributes.write"),
     "Query.apiKeys": ADMIN,
@@ -100,7 +103,7 @@ class View:
     flags: frozenset[str]
     base_url: str
     open_paths: list[list[str | int]] = field(default_factory=list)
-    """Results that the oracle does not know: whole routes and areas."""
+    """Results that the oracle does not know: whole routes and areas, parts of maps."""
 
     def visible(self, kind: str, **where: Any) -> list[Record]:
         """Return the visible records of a kind with these values, in their order."""

@@ -10,6 +10,8 @@ from rest.names import to_snake_case
 from tests.authorisation.catalog import Record
 from tests.authorisation.directory import ANY, ANY_NUMBER, View, error
 
+NOTHING_CLOSED: Record = {"connectors": [], "doors": [], "spaces": []}
+
 Edge: TypeAlias = Callable[[View, Record, dict[str, Any]], Any]
 """From a view, a record and arguments to the field's value. Raises GraphQLError."""
 
@@ -184,6 +186,14 @@ def _reachable_units(view: View, source: Record, given: dict[str, Any]) -> list[
     return [{"unit": unit, **walk} for unit in units if unit is not None]
 
 
+def _set_closures(view: View, source: Record, given: dict[str, Any]) -> Record:
+    if not view.one("maps", id=given["map"]):
+        raise error("NOT_FOUND")
+    if any(given.get(name) for name in NOTHING_CLOSED):
+        raise error("INVALID_INPUT")
+    return NOTHING_CLOSED
+
+
 def _attribute(view: View, assignment: Record, given: dict[str, Any]) -> Record:
     group = view.directory.group(assignment["group_id"])
     return next(a for a in group["attributes"] if a["attribute_id"] == assignment["attribute_id"])
@@ -296,6 +306,8 @@ EDGES: dict[str, Edge] = {
     "Map.reachable": _reachable,
     "Reachable.locations": _reachable_locations,
     "Reachable.units": _reachable_units,
+    "Map.closures": lambda view, source, given: NOTHING_CLOSED,
+    "Mutation.setClosures": _set_closures,
     "AssetReference.asset": ASSET,
     "UnitReference.asset": ASSET,
     "UnitReference.unit": UNIT,

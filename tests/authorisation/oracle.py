@@ -76,6 +76,10 @@ def _resolve(source: Record | None, info: GraphQLResolveInfo[View], **given: Any
     if coordinate == "Reachable.areas":
         view.open_paths.append(info.path.as_list())
         return []
+    if coordinate == "Map.closable":
+        assert info.path is not None
+        view.open_paths.append(info.path.as_list())
+        return view.page("maps", [], given)
     if edge := EDGES.get(coordinate):
         return edge(view, source or {}, given)
     return _read_stored(source or {}, info, coordinate)

@@ -109,6 +109,8 @@ class ApiRequest:
 def _to_parameter(value: Any) -> str:
     if isinstance(value, dict):
         return f"{value['x']},{value['y']},{value['floorId']}" if "x" in value else value["id"]
+    if isinstance(value, list):
+        return ",".join(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

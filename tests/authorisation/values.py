@@ -61,6 +61,9 @@ class Values:
                 }
             ),
             "mode": ["foot", "wheelchair"],
+            "avoid": ["stairs", "escalators", "lifts", "outdoors"],
+            # No map has them: what is closed would change what the oracle knows of distances.
+            **{name: ["none"] for name in ("connectors", "doors", "spaces")},
             "costing": ["pedestrian"],
             "distanceMethod": ["euclidean", "default", "pathfinding"],
             "name": ["Here"],

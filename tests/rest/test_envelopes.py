@@ -6,7 +6,7 @@ import pytest
 
 from rest.envelopes import (
     DataList,
-    DataObject,
+    DataResource,
     Envelope,
     LinkPagedList,
     MatrixData,
@@ -33,7 +33,7 @@ def page(number: int, after: str | None) -> dict[str, Any]:
     [
         (SingleResource("unit"), {"unit": {"id": "u"}}, {"id": "u"}),
         (UnpagedList("groups"), {"groups": {"data": [1]}}, {"data": [1]}),
-        (DataObject("map", "reachable"), {"map": {"reachable": {"a": 1}}}, {"data": {"a": 1}}),
+        (DataResource("map", "reachable"), {"map": {"reachable": {"a": 1}}}, {"data": {"a": 1}}),
         (DataList("map", "nearest"), {"map": {"nearest": [1]}}, {"data": [1]}),
         (NullableData("map", "route"), {"map": {"route": None}}, {"data": None}),
         (NoContent("unassign"), {"unassign": None}, None),

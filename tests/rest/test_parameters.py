@@ -66,3 +66,14 @@ def test_a_condition_is_true_or_false(text: str, value: bool) -> None:
     assert parse_query(query, [*ends, ("steps", text)])[0]["steps"] is value
     with pytest.raises(HttpError, match="steps: must be true or false, not '1'"):
         parse_query(query, [*ends, ("steps", "1")])
+
+
+def test_the_items_of_a_list_are_separated_by_commas() -> None:
+    query = inputs_of("/v1/maps/{map}/route").query
+    ends = [("from", "l1"), ("to", "l2")]
+    variables, _ = parse_query(query, [*ends, ("avoid", "stairs,lifts")])
+    assert variables["avoid"] == ["stairs", "lifts"]
+    for text in ("", "stairs,", "rain"):
+        with pytest.raises(HttpError) as caught:
+            parse_query(query, [*ends, ("avoid", text)])
+        assert caught.value.fields and caught.value.fields.keys() == {"avoid"}

@@ -13,7 +13,7 @@ from routing.archive import pack_archive, unpack_archive
 from routing.costing import TravelMode
 from routing.errors import ArchiveError
 from routing.search.router import Position, Router, WaypointRef
-from routing.serialization import deserialize_router, serialize_router
+from routing.serialization import deserialize_router, serialize_router, weigh_networks
 from tests.routing.ascii_plans import process_drawing
 
 PROCESSED = process_drawing("A.n,,e", "B.+,,e", "###")
@@ -32,6 +32,16 @@ def test_a_table_comes_back_as_it_was(mode: TravelMode) -> None:
 def test_a_router_without_tables_comes_back_without() -> None:
     loaded = deserialize_router(serialize_router(Router(PROCESSED.networks)))
     assert loaded.tables == {}
+
+
+def test_what_networks_share_weighs_once() -> None:
+    foot, wheelchair = PROCESSED.networks.values()
+    assert wheelchair.levels is foot.levels
+    weight = weigh_networks([foot])
+    assert weight > weigh_networks([]) == 0
+    assert weigh_networks([foot, foot]) == weight
+    assert weight < weigh_networks([foot, wheelchair]) < 2 * weight
+    assert weight < len(ARCHIVE)
 
 
 def test_arrays_can_stay_in_a_mapped_file() -> None:

@@ -18,6 +18,7 @@ from graphql import (
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 
 from resolvers.distances import DistanceMatrix, MatrixSource, MatrixTarget
+from resolvers.networks.closable import Closable, Place
 from resolvers.reachable import NearUnit, Reachable, ReachableArea
 from resolvers.routes import NearLocation, Route, RouteLeg
 from resolvers.steps import RouteStep
@@ -26,6 +27,7 @@ from storage.administration.api_keys import ApiKey
 from storage.assets import Asset
 from storage.attributes import Assignment, Attribute, AttributeGroup
 from storage.backgrounds import Background
+from storage.closures import Closures
 from storage.floors import Floor
 from storage.level_tags import LevelTag, LevelTagValue
 from storage.locations import Location, LocationFloor, LocationTag
@@ -157,6 +159,7 @@ def test_every_other_object_type_is_made_of_what_a_resolver_returns() -> None:
     made |= {type.__name__ for type in (Reachable, NearUnit, ReachableArea)}
     made |= {"CreatedApiKey", "RotatedApiKey", "ImportSummary", "ImportedKind", "ProcessedMap"}
     made |= {"MapRouting", "Paging"}
+    made |= {type.__name__ for type in (Closures, Closable, Place)}
     made |= {"AuditRecord", "AuditActor", "AuditTarget", "AuditChange"}
     pages = {type.name for type in OBJECTS if type.name.endswith("Page")}
     assert {type.name for type in OBJECTS} == {"Query", "Mutation", *RECORDS, *made, *pages}

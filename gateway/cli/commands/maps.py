@@ -1,4 +1,4 @@
-"""`floorgate maps process`: make a map routable."""
+"""`floorgate maps`: make a map routable, and close parts of it."""
 
 from collections import Counter
 from pathlib import Path
@@ -9,6 +9,7 @@ import orjson
 from rich.console import Console
 from rich.progress import Progress
 
+from gateway.cli.commands.closures import closable, close, closures, open_
 from gateway.cli.operator import run_with_database
 from gateway.cli.plan_report import print_report
 from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
@@ -26,6 +27,10 @@ TIMEOUT_SECONDS = 60.0
 @click.group()
 def maps() -> None:
     """Work on unit maps."""
+
+
+for command in (close, open_, closures, closable):
+    maps.add_command(command)
 
 
 @maps.command("process")

@@ -204,6 +204,8 @@ def test_the_grounds_between_the_buildings_of_a_site_can_be_walked_on(tags: dict
     assert kiosk.unit_id is None
     assert kiosk.tags["amenity"] == "cafe"
     assert "Mall" not in {place.name for place in translated.candidates}
+    outdoors = [space.id for space in translated.plan.spaces if space.is_outdoors]
+    assert outdoors == [grounds.id]
 
 
 @pytest.mark.parametrize("tags", [{"landuse": "retail"}, {"shop": "mall", "building": "yes"}])
@@ -226,6 +228,27 @@ def test_a_footway_does_not_keep_the_floor_between_rooms_from_being_walked_on() 
     builder.add_way(box(0, 0, 50, 50), indoor="level", level="0")
     builder.add_way([(0, 9), (30, 9)], highway="footway", level="0")
     assert translate_osm(builder).plan.spaces == ()
+
+
+@pytest.mark.parametrize(
+    ("tags", "is_outdoors"),
+    [
+        ({"indoor": "room"}, False),
+        ({"indoor": "room", "outdoor": "yes"}, True),  # a roof terrace
+        ({"indoor": "area", "location": "outdoor"}, True),
+        ({"highway": "footway"}, True),
+        ({"highway": "footway", "indoor": "yes"}, False),
+        ({"highway": "footway", "tunnel": "building_passage"}, False),
+        ({"highway": "corridor"}, False),
+    ],
+)
+def test_spaces_say_whether_they_are_outdoors(tags: dict[str, str], is_outdoors: bool) -> None:
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 9, 9), level="0", **tags)
+    if "highway" in tags:
+        builder.add_way([(0, 20), (9, 20)], level="0", **tags)
+    spaces = translate_osm(builder).plan.spaces
+    assert [each.is_outdoors for each in spaces] == [is_outdoors] * (1 + ("highway" in tags))
 
 
 # Locations

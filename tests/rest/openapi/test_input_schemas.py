@@ -6,7 +6,7 @@ import jsonschema_rs
 import pytest
 
 from resolvers.networks.waypoints import LocationOrPosition
-from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
+from rest.bodies import ASSIGNMENTS_BODY, CLOSURES_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
 from rest.endpoint_table import ENDPOINTS
 from rest.openapi.examples import SVG_EXAMPLE
 from rest.openapi.input_schemas import (
@@ -53,6 +53,21 @@ def test_a_waypoint_in_a_query_is_text() -> None:
     described = parameter("/v1/maps/{map}/route", "from")
     assert described["schema"]["type"] == "string"
     assert "`x,y,floor_id`" in described["description"]
+
+
+def test_a_list_has_the_type_and_the_rules_of_its_items() -> None:
+    described = parameter("/v1/maps/{map}/route", "avoid")
+    assert described["schema"] == {
+        "type": "array",
+        "minItems": 0,
+        "maxItems": 4,
+        "items": {"type": "string", "enum": ["stairs", "escalators", "lifts", "outdoors"]},
+    }
+    assert described["explode"] is False
+    schema = build_body_schema(CLOSURES_BODY, body_inputs(CLOSURES_BODY))
+    doors = schema["properties"]["data"]["properties"]["doors"]
+    assert doors["type"] == ["array", "null"]
+    assert (doors["items"]["type"], doors["items"]["maxLength"]) == ("string", 255)
 
 
 def test_the_schema_of_a_json_body_has_data_alone() -> None:

@@ -1,0 +1,163 @@
+"""Resolvers of what is closed on a map, and of what can be closed."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypeAlias
+
+import strawberry
+
+from resolvers.maps import MapId
+from resolvers.networks.closable import PARTS, list_closable, list_closable_ids, name_some
+from resolvers.networks.closable import Closable as Closable
+from resolvers.networks.routable_maps import RoutableMap
+from resolvers.request.arguments import (
+    DEFAULT_PER_PAGE,
+    AfterCursor,
+    PageNumber,
+    PageSize,
+    parse_page_request,
+)
+from resolvers.request.batching import batch_resolver
+from resolvers.request.context import Context, Info
+from resolvers.request.errors import MAX_QUOTED_CHARACTERS, InvalidInputError, NotFoundError
+from resolvers.request.input_rules import ID, Each, Items, argument
+from resolvers.request.limits.threads import run_in_thread
+from storage import closures
+from storage.closures import Closures as Closures
+from storage.maps import MAPS, Map
+from storage.records.paging import Page
+
+MAX_CLOSED = 500
+"""Of each part of a map."""
+_LENGTH = Items(0, MAX_CLOSED, "ids")
+
+ClosedConnectors: TypeAlias = Annotated[
+    list[strawberry.ID] | None,
+    argument(
+        "Ids of all connectors that are closed.",
+        _LENGTH,
+        Each(ID),
+        example=["alder-court-floor-1#27"],
+    ),
+]
+ClosedDoors: TypeAlias = Annotated[
+    list[strawberry.ID] | None,
+    argument("Ids of all doors that are closed.", _LENGTH, Each(ID), example=[]),
+]
+ClosedSpaces: TypeAlias = Annotated[
+    list[strawberry.ID] | None,
+    argument(
+        "Ids of all spaces that are closed.", _LENGTH, Each(ID), example=["alder-court-floor-1#15"]
+    ),
+]
+
+
+@batch_resolver
+async def load_closures_of_map(parents: Sequence[Map], info: Info) -> list[Closures]:
+    """Get the connectors, doors and spaces that are closed, which no route uses."""
+    return await info.context.load_closures([parent.id for parent in parents])
+
+
+async def list_closable_on_map(
+    parent: strawberry.Parent[Map],
+    info: Info,
+    page: PageNumber = 1,
+    per_page: PageSize = DEFAULT_PER_PAGE,
+    after: AfterCursor = None,
+) -> Page[Closable]:
+    """List the connectors, doors and spaces that can be closed, closed ones included.
+
+    A map that is not routable has none.
+    """
+    request = parse_page_request(page, per_page, after)
+    routable = await info.context.load_whole_map(parent.id)
+    found: list[Closable] = []
+    if routable is not None:
+        scale = parent.feet_per_unit or 1.0
+        found = await run_in_thread(list_closable, routable.router, scale)
+        info.context.budget.count_cost(len(found))  # whichever page is returned
+    rest = [
+        item for item in found if request.after_key is None or _key_of(item) > request.after_key
+    ]
+    on_page = rest[request.skip : request.skip + request.limit]
+    info.context.budget.count_read(len(on_page))
+    return Page(request.build_paging(on_page, _key_of), on_page[: request.per_page])
+
+
+def _key_of(item: Closable) -> str:
+    return f"{item.part} {item.part_id}"
+
+
+async def set_closures(
+    info: Info,
+    map: MapId,
+    connectors: ClosedConnectors = None,
+    doors: ClosedDoors = None,
+    spaces: ClosedSpaces = None,
+) -> Closures:
+    """Close these connectors, doors and spaces of a map, and open all others.
+
+    Routes and distances use none of them from now on. What is closed already may be named even if
+    the map, processed again, no longer has it.
+    """
+    wanted = Closures.of(connectors=connectors or [], doors=doors or [], spaces=spaces or [])
+    return await change_closures(info.context, map, lambda _: wanted)
+
+
+async def change_closures(
+    context: Context, map_id: str, edit: Callable[[Closures], Closures]
+) -> Closures:
+    """Replace what is closed on a map by what `edit` makes of it, and return that.
+
+    Raises NotFoundError, InvalidInputError.
+    """
+    if await context.get_record(MAPS, map_id) is None:
+        raise NotFoundError
+    routable = await context.load_whole_map(map_id)
+
+    def change(before: Closures) -> Closures:
+        after = edit(before)
+        _check_closures(map_id, routable, before, after)
+        return after
+
+    written = await closures.set_closures(
+        context.bypass_caches().database,
+        map_id,
+        change,
+        context.origin,
+        context.bind_precondition(),
+    )
+    if written is None:
+        raise NotFoundError
+    return written
+
+
+def _check_closures(
+    map_id: str, routable: RoutableMap | None, before: Closures, after: Closures
+) -> None:
+    """Raise InvalidInputError that names everything that the map does not have."""
+    added = {name: {*getattr(after, name)} - {*getattr(before, name)} for name in PARTS}
+    if not any(added.values()):
+        return
+    if routable is None:
+        raise InvalidInputError(map=f"{map_id!r} has not been processed for pathfinding")
+    known = list_closable_ids(routable.router)
+    errors = {
+        name: _describe_unknown(name, sorted(unknown), known)
+        for name, part in PARTS.items()
+        if (unknown := added[name] - known[part])
+    }
+    for name in PARTS.keys() - errors.keys():
+        if error := _LENGTH.check(getattr(after, name)):
+            errors[name] = error
+    if errors:
+        raise InvalidInputError(**errors)
+
+
+def _describe_unknown(name: str, unknown: list[str], known: dict[str, set[str]]) -> str:
+    named = name_some([_describe_id(key, known) for key in unknown])
+    return f"must be {name} in the map's list `closable`, not {named}"
+
+
+def _describe_id(key: str, known: dict[str, set[str]]) -> str:
+    part = next((part for part, ids in known.items() if key in ids), None)
+    return repr(key[:MAX_QUOTED_CHARACTERS]) + (f", which is a {part}" if part else "")

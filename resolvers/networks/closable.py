@@ -1,0 +1,112 @@
+"""The parts of a routable map that can be closed: connectors, doors and spaces."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, NamedTuple
+
+import shapely
+
+from routing.costing import TravelMode
+from routing.network.network import Network
+from routing.network.portals import NO_CONNECTOR
+from routing.search.router import Router
+from storage.closures import Closures
+
+CONNECTOR, DOOR, SPACE = "connector", "door", "space"
+PARTS = {"connectors": CONNECTOR, "doors": DOOR, "spaces": SPACE}
+"""What the lists of closures hold."""
+MAX_NAMED = 10
+"""Ids that a message names."""
+
+
+class Place(NamedTuple):
+    """A position on a floor."""
+
+    floor_id: str
+    x: Annotated[float, "In the map's own coordinates."]
+    y: Annotated[float, "In the map's own coordinates."]
+
+
+class Closable(NamedTuple):
+    """A part of a map that can be closed."""
+
+    # Not `id`: GraphQL clients normalize objects by type and id, and maps may share ids of doors.
+    part_id: str
+    part: Annotated[str, "`connector`, `door` or `space`."]
+    kind: Annotated[
+        str | None,
+        "Of a connector: `elevator`, `steps`, `escalator` or `ramp`."
+        " Of a space: `room`, `corridor` or `area`.",
+    ]
+    name: str | None
+    places: Annotated[
+        list[Place], "Where it is: of a connector, the entrances that lead to a walkable floor."
+    ]
+
+
+def list_closable(router: Router, feet_per_unit: float) -> list[Closable]:
+    """Return what can be closed, by part and id; places are in the map's units."""
+    network = router.networks[TravelMode.FOOT]
+    found = {
+        (CONNECTOR, each.id): Closable(each.id, CONNECTOR, each.kind.value, each.name or None, [])
+        for each in network.connectors
+    }
+    for portal in network.portals:
+        if portal.connector != NO_CONNECTOR:
+            level_id = network.level_ids[portal.level]
+            place = _to_place(level_id, portal.x, portal.y, feet_per_unit)
+            found[CONNECTOR, network.connectors[portal.connector].id].places.append(place)
+    for level_id, part, point in _iter_shapes(network):
+        place = _to_place(level_id, point.x, point.y, feet_per_unit)
+        found.setdefault((part.part, part.part_id), part).places.append(place)
+    return [found[key] for key in sorted(found)]
+
+
+def list_closable_ids(router: Router) -> dict[str, set[str]]:
+    """Return the ids of what can be closed, by part."""
+    network = router.networks[TravelMode.FOOT]
+    levels, numbers = network.levels, network.level_numbers.tolist()
+    return {
+        CONNECTOR: {connector.id for connector in network.connectors},
+        DOOR: {door_id for number in numbers for (door_id,) in levels.door_rows.rows(number)},
+        SPACE: {space_id for number in numbers for space_id, *_ in levels.space_rows.rows(number)},
+    }
+
+
+def describe_unknown_closures(router: Router, closures: Closures) -> list[str]:
+    """Return notes of what is closed but not on the map, which processing may have changed."""
+    known = list_closable_ids(router)
+    return [
+        f"closed, but no longer on the map: {name} {name_some(unknown)}"
+        for name, part in PARTS.items()
+        if (unknown := [key for key in getattr(closures, name) if key not in known[part]])
+    ]
+
+
+def name_some(texts: Sequence[str]) -> str:
+    """Return the first of some texts, and how many more there are.
+
+    >>> name_some(["a", "b"])
+    'a, b'
+    """
+    others = len(texts) - MAX_NAMED
+    return ", ".join(texts[:MAX_NAMED]) + (f" and {others} more" if others > 0 else "")
+
+
+def _to_place(level_id: str, x: float, y: float, feet_per_unit: float) -> Place:
+    return Place(level_id, round(x / feet_per_unit, 3), round(y / feet_per_unit, 3))
+
+
+def _iter_shapes(network: Network) -> Iterator[tuple[str, Closable, shapely.Point]]:
+    """Yield the doors and spaces of each level, with a point inside."""
+    levels = network.levels
+    for number in network.level_numbers.tolist():
+        parts = [
+            Closable(door_id, DOOR, None, None, []) for (door_id,) in levels.door_rows.rows(number)
+        ]
+        parts += [
+            Closable(space_id, SPACE, kind, name or None, [])
+            for space_id, name, kind, _ in levels.space_rows.rows(number)
+        ]
+        shapes = [*levels.doors.shapes(number), *levels.spaces.shapes(number)]
+        for part, point in zip(parts, shapely.point_on_surface(shapes), strict=True):
+            yield levels.ids[number], part, point

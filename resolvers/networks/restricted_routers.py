@@ -1,0 +1,120 @@
+"""Routers without what is closed on a map, or avoided by a client, built when one is asked for.
+
+Taking floor away builds levels again, which takes up to seconds of CPU time. So floor is taken away
+in a thread of its own, apart from searches, and routers over the same floor share it.
+"""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from resolvers.request.limits.threads import FairThreads, run_in_thread
+from routing.costing import TravelMode
+from routing.network.network import Network
+from routing.network.restrictions import (
+    Restrictions,
+    close_connectors,
+    close_floor,
+    omit_ineffective,
+)
+from routing.search.router import Router
+from routing.serialization import weigh_networks
+from storage.cache.cache import Cache
+
+MAX_RESTRICTED_BYTES = 128 << 20
+MAX_ROUTERS_OF_FLOOR = 16
+"""Over one floor: clients can avoid eight sets of connectors."""
+
+FloorKey = tuple[str, Restrictions]
+
+
+@dataclass(frozen=True)
+class RestrictedFloor:
+    """The networks of a map with less floor, and routers over them by all of the restrictions."""
+
+    original: Router
+    networks: Mapping[TravelMode, Network]
+    routers: dict[Restrictions, Router] = field(default_factory=dict)
+
+    def weigh(self) -> int:
+        """Return the bytes that this takes."""
+        routers = [*self.routers.values()]
+        return weigh_networks(
+            network
+            for networks in (self.networks, *(router.networks for router in routers))
+            for network in networks.values()
+        )
+
+
+class RestrictedRouters:
+    """Cache restricted routers by the digest of their archive and what is restricted.
+
+    What clients avoid cannot evict what is closed, which everybody's routes need.
+    """
+
+    def __init__(self, max_bytes: int = MAX_RESTRICTED_BYTES) -> None:
+        self._closed, self._avoiding = (
+            Cache[FloorKey, RestrictedFloor](
+                max_bytes=max_bytes, weigh=lambda _, floor: floor.weigh(), min_entries=1
+            )
+            for _ in range(2)
+        )
+        self._lock = threading.Lock()
+        """Of the caches; requests look into them while a thread stores what it has built."""
+        # One thread: a second request for a floor finds what the first has built, and however many
+        # floors a client asks for, those of others are built in turn with them.
+        self._run_build = FairThreads("floor", max_threads=1).run
+
+    async def get_or_build(self, digest: str, router: Router, restrictions: Restrictions) -> Router:
+        """Return the router of an archive without what is restricted.
+
+        It is `router` itself if the map has none of that.
+        """
+        if restrictions:
+            restrictions = omit_ineffective(router.networks, restrictions)
+        if not restrictions:
+            return router
+        key = digest, restrictions.of_floor
+        with self._lock:
+            floor = self._cache_of(key).get(key)
+        if floor is None:
+            takes_long = bool(restrictions.of_floor)
+            run = self._run_build if takes_long else run_in_thread
+            floor = await run(self._build_floor, key, router)
+        built = floor.routers.get(restrictions)
+        if built is None:
+            built = await run_in_thread(self._build_router, key, floor, restrictions)
+        return built
+
+    def _build_floor(self, key: FloorKey, router: Router) -> RestrictedFloor:
+        cache, (_, restrictions) = self._cache_of(key), key
+        floor = cache.peek(key, None)
+        if floor is None:
+            floor = RestrictedFloor(router, close_floor(router.networks, restrictions))
+            with self._lock:
+                cache.put(key, floor)
+        return floor
+
+    def _build_router(
+        self, key: FloorKey, floor: RestrictedFloor, restrictions: Restrictions
+    ) -> Router:
+        if known := floor.routers.get(restrictions):
+            return known
+        networks = close_connectors(floor.networks, restrictions)
+        tables = {
+            mode: table
+            for mode, table in floor.original.tables.items()
+            if networks[mode] is floor.original.networks[mode]
+        }
+        built = Router(networks, tables)
+        with self._lock:
+            if len(floor.routers) >= MAX_ROUTERS_OF_FLOOR:
+                floor.routers.clear()
+            floor.routers[restrictions] = built
+            self._cache_of(key).reweigh(key)
+        return built
+
+    def _cache_of(self, key: FloorKey) -> Cache[FloorKey, RestrictedFloor]:
+        _, restrictions = key
+        is_closed = restrictions and not restrictions.outdoors
+        return self._closed if is_closed else self._avoiding
