@@ -35,11 +35,10 @@ def main(fetch: bool) -> None:
     sheet = Table(*columns, title=f"Plans in {DIRECTORY.resolve()}")
     shares = []
     for plan in track(plans, "Processing"):
-        files = plan.read()
-        if files is None:
+        if not plan.is_present:
             sheet.add_row(plan.name, "", "", "", "", "absent; --fetch downloads it")
             continue
-        row, share = process(plan, files)
+        row, share = process(plan)
         sheet.add_row(plan.name, *row)
         shares.append(share)
     console = Console()
@@ -52,11 +51,11 @@ def main(fetch: bool) -> None:
     )
 
 
-def process(plan: RealPlan, files: dict[str, bytes]) -> tuple[tuple[str, ...], float]:
+def process(plan: RealPlan) -> tuple[tuple[str, ...], float]:
     """Return the row of a plan, and the share of its locations that reach each other on foot."""
     start = time.process_time()
     try:
-        drawing = read_plan(files)
+        drawing = read_plan(plan.read())
         processed = process_plan(translate_plan(drawing, plan.name).plan)
     except (ParsingError, RequestError, RoutingError) as error:
         return ("", "", "", "", str(error)), 0.0

@@ -16,7 +16,7 @@ from routing.costing import TravelMode
 from routing.network.network import Network
 from routing.processing import process_plan
 from routing.search.walks import measure_walks, place_stops
-from tests.real_plans.catalog import DIRECTORY, RealPlan, list_plans
+from tests.real_plans.catalog import list_plans, require_plan
 
 MAX_ORACLE_CORNERS = 350
 """On levels with more, the oracle would take minutes."""
@@ -30,13 +30,13 @@ def test_there_are_twenty_of_them_and_each_has_a_licence() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("plan", list_plans(), ids=lambda plan: plan.name)
-def test_a_plan_is_routable_as_it_is_and_exact(plan: RealPlan) -> None:
-    files = plan.read()
-    if files is None:
-        pytest.skip(f"{DIRECTORY / plan.name} is absent")
-    processed = process_plan(translate_plan(read_plan(files), plan.name).plan)
+@pytest.mark.parametrize("name", [plan.name for plan in list_plans()])
+def test_a_plan_is_routable_as_it_is_and_exact(name: str) -> None:
+    plan = require_plan(name)
+    processed = process_plan(translate_plan(read_plan(plan.read()), name).plan)
     assert TravelMode.FOOT in processed.report.modes
+    on_foot, _ = processed.report.reachability
+    assert on_foot.share >= plan.foot_share
     check_walks(processed.networks[TravelMode.FOOT])
 
 

@@ -1,16 +1,10 @@
-"""What is inferred agrees with what real plans show, and most of their locations are reached.
+"""What is inferred agrees with what real plans show (tests/real_plans/catalog.py lists them)."""
 
-The plans are public (docs/decisions/routing/door-inference.md), but not part of the repository:
-FLOORGATE_INDOOR is a folder with a folder for each.
-"""
-
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -19,14 +13,12 @@ from parsing import plans
 from parsing.drawing import Drawing, Feature
 from resolvers.plans.tag_classification import get_connector_kind
 from resolvers.plans.translation import TranslatedPlan, translate_plan
-from routing.costing import TravelMode
 from routing.plan import Connector, ConnectorKind, Plan
-from routing.processing import process_plan
 from routing.space.doors import DoorOrigin
 from routing.space.plan_repair import repair_plan
 from routing.space.walkable import WalkableLevel, build_walkable_levels
+from tests.real_plans.catalog import require_plan
 
-REAL = Path(os.environ.get("FLOORGATE_INDOOR", "../indoor"))
 SHOW_DOORS = (
     "apb-dresden", "rennes2-bat-s", "rennes2-presidence", "ibm-triview", "addenbrookes-final",
     "cpc4-final", "multicentro", "spbstu-polymap", "gare-de-lyon", "cdg-airport",
@@ -36,32 +28,12 @@ LIST_LEVELS = (
     "apb-dresden", "rennes2-bat-s", "rennes2-presidence", "berlin-hbf", "gare-de-lyon",
     "cdg-airport", "grand-place", "multicentro", "sao-polo-iag", "caserne",
 )  # fmt: skip
-REACHED = {
-    "apb-dresden": 0.99,
-    "berlin-hbf": 0.88,
-    "caserne": 0.95,
-    "grand-place": 0.83,
-    "ibm-triview": 0.99,
-    "addenbrookes-final": 0.85,
-    "cpc4-final": 0.99,
-    "rennes2-bat-s": 0.85,
-    "rennes2-presidence": 0.97,
-    "multicentro": 0.99,
-    "sao-polo-iag": 0.94,
-    "shanghaitech-merge2": 0.82,
-    "gare-de-lyon": 0.89,
-}
-"""Share of the locations that reach one another on foot. Not those of plans without any stairs, of
-several buildings, or of levels of which only points of interest are drawn."""
 
 
 @cache
 def read_drawing(name: str) -> Drawing:
     """A real plan; skips the test where it is absent."""
-    files = sorted((REAL / name).glob("*.*json")) + sorted((REAL / name).glob("*.osm"))
-    if not files:
-        pytest.skip(f"{REAL / name} is absent")
-    return plans.read_plan({file.name: file.read_bytes() for file in files})
+    return plans.read_plan(require_plan(name).read())
 
 
 def translate(name: str) -> TranslatedPlan:
@@ -165,11 +137,3 @@ def test_connectors_that_are_drawn_on_each_level_are_joined_as_their_lists_of_le
         again, right = again + count_matched(listed, found), right + count_matched(found, listed)
     assert again >= 0.85 * listed_rides
     assert right >= 0.99 * found_rides
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "share"), REACHED.items())
-def test_most_locations_of_real_plans_reach_one_another(name: str, share: float) -> None:
-    report = process_plan(translate(name).plan).report
-    [on_foot] = [check for check in report.reachability if check.mode is TravelMode.FOOT]
-    assert on_foot.share >= share
