@@ -11,7 +11,7 @@ from resolvers.distances import round_up
 from resolvers.networks.searches import run_search
 from resolvers.request.context import Info
 from resolvers.routes import Route
-from routing.search.steps import MAX_STEP_NAMES, Step, build_steps
+from routing.directions.steps import MAX_STEP_NAMES, Step, build_steps
 from storage.floors import FLOORS, Floor
 
 

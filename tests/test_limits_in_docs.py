@@ -21,16 +21,16 @@ from schema.root import GRAPHQL_SCHEMA
 from tests.doc_pages import PRODUCT, ROOT, page, rows, section
 
 DOCUMENTED = {
-    "routing/search/manoeuvres:MAX_ASIDE_FEET": [
+    "routing/directions/manoeuvres:MAX_ASIDE_FEET": [
         ("routing.md", "## From route to steps", "A target up to {:.0f} ft beside the walk"),
     ],
-    "routing/search/sentences:MAX_EXACT_FEET": [
+    "routing/directions/sentences:MAX_EXACT_FEET": [
         ("routing.md", "## From route to steps", "rounded to ten from {} ft on"),
     ],
-    "routing/search/steps:MAX_STEP_NAMES": [
+    "routing/directions/steps:MAX_STEP_NAMES": [
         ("routing.md", "## From route to steps", "have {} names at most"),
     ],
-    "routing/search/turns:MAX_CURVE_FEET": [
+    "routing/directions/turns:MAX_CURVE_FEET": [
         ("routing.md", "## From route to steps", "at most {:.0f} ft apart"),
     ],
     "parsing/archives:MAX_MEMBERS": [
@@ -278,9 +278,9 @@ DOCUMENTED = {
     ],
 }
 INTERNAL = {
-    "routing/search/manoeuvres:MAX_DOOR_TURN_DEGREES",
-    "routing/search/sentences:MAX_SPOKEN_NAMES",
-    "routing/search/turns:MAX_GENTLE_DEGREES",
+    "routing/directions/manoeuvres:MAX_DOOR_TURN_DEGREES",
+    "routing/directions/sentences:MAX_SPOKEN_NAMES",
+    "routing/directions/turns:MAX_GENTLE_DEGREES",
     "storage/backup/backup_file:MAX_MANIFEST_BYTES",  # of an archive that this service has written
     "storage/backup/backup_file:MAX_PART_BYTES",  # the same
     "resolvers/processing/pipeline:MAX_ATTEMPTS",

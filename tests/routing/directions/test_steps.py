@@ -14,6 +14,8 @@ from shapely.affinity import scale
 from shapely.geometry.base import BaseGeometry
 
 from routing.costing import TravelMode
+from routing.directions.landmarks import find_landmarks
+from routing.directions.steps import MAX_STEP_NAMES, Step, StepCode, build_steps
 from routing.plan import (
     Barrier,
     Connector,
@@ -25,9 +27,7 @@ from routing.plan import (
     SpaceKind,
 )
 from routing.processing import ProcessedPlan, process_plan
-from routing.search.landmarks import find_landmarks
 from routing.search.route import ComputedRoute, ConnectorLeg, WalkLeg, find_route
-from routing.search.steps import MAX_STEP_NAMES, Step, StepCode, build_steps
 from routing.search.waypoints import Position, WaypointRef
 from tests.routing.ascii_plans import draw_plan, process_drawing
 from tests.routing.buildings import process_caserne, process_demo

@@ -10,8 +10,8 @@ import numpy as np
 from shapely import LineString
 
 from routing.arrays import FloatArray
-from routing.search.landmarks import Crossing
-from routing.search.turns import (
+from routing.directions.landmarks import Crossing
+from routing.directions.turns import (
     GLANCE_FEET,
     Modifier,
     Turn,

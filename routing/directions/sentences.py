@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from routing.directions.turns import Modifier
 from routing.plan import ConnectorKind, SpaceKind
-from routing.search.turns import Modifier
 
 MAX_SPOKEN_NAMES = 2
 """The last rooms before the next manoeuvre help most; more are hard to remember."""

@@ -13,12 +13,9 @@ from typing import NamedTuple
 
 from shapely import LineString
 
-from routing.network.network import Network
-from routing.plan import ConnectorKind, SpaceKind
-from routing.search.landmarks import MIN_STAY_FEET, Landmarks, find_landmarks
-from routing.search.manoeuvres import Manoeuvre, find_manoeuvres, find_side
-from routing.search.route import ComputedRoute, ConnectorLeg, Leg, WalkLeg
-from routing.search.sentences import (
+from routing.directions.landmarks import MIN_STAY_FEET, Landmarks, find_landmarks
+from routing.directions.manoeuvres import Manoeuvre, find_manoeuvres, find_side
+from routing.directions.sentences import (
     arrival_phrase,
     door_phrase,
     exit_phrase,
@@ -27,7 +24,10 @@ from routing.search.sentences import (
     turn_phrase,
     walk_phrase,
 )
-from routing.search.turns import Modifier
+from routing.directions.turns import Modifier
+from routing.network.network import Network
+from routing.plan import ConnectorKind, SpaceKind
+from routing.search.route import ComputedRoute, ConnectorLeg, Leg, WalkLeg
 
 MAX_STEP_NAMES = 10
 """Spaces and rooms that a step names, the last ones: a hall may have hundreds of doors."""
