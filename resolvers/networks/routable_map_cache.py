@@ -3,19 +3,20 @@
 import asyncio
 import logging
 import mmap
-import tempfile
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from typing import NamedTuple
 
 from resolvers.networks import routable_maps
+from resolvers.networks.archive_files import ArchiveFiles, find_private_directory
 from resolvers.networks.restricted_routers import RestrictedRouters
 from resolvers.networks.routable_maps import RoutableMap
 from routing.errors import ArchiveError
 from routing.network.restrictions import Restrictions
 from storage.cache.cache import Cache
 
-MAX_CACHE_BYTES = 512 << 20
+MAX_CACHE_BYTES = 2 << 30
+"""Of the files that hold what is cached, and may be dropped from memory."""
 
 FileReader = Callable[[str], Awaitable[bytes | None]]
 
@@ -33,13 +34,19 @@ class CachedRoutableMap(NamedTuple):
 class RoutableMapCache:
     """Cache routers by the digest of their archive. An archive never changes.
 
-    The tables of a router stay in a memory-mapped unnamed file, so that the kernel may write its
-    pages back and drop them when memory is short. An archive larger than `max_bytes` is cached too,
-    but alone: reading it again for each request would cost far more.
+    Its arrays stay in a memory-mapped file that all processes share, so that the kernel may drop
+    its pages when memory is short. An archive larger than `max_bytes` is cached too, but alone:
+    reading it again for each request would cost far more.
     """
 
-    def __init__(self, read_file: FileReader, max_bytes: int = MAX_CACHE_BYTES) -> None:
+    def __init__(
+        self,
+        read_file: FileReader,
+        max_bytes: int = MAX_CACHE_BYTES,
+        files: ArchiveFiles | None = None,
+    ) -> None:
         self._read_file = read_file
+        self._files = files or ArchiveFiles(find_private_directory())
         self._routers: Cache[str, CachedRoutableMap] = Cache(
             max_bytes=max_bytes, weigh=lambda _, cached: cached.size_bytes, min_entries=1
         )
@@ -75,26 +82,22 @@ class RoutableMapCache:
 
     async def _load(self, digest: str, map_id: str) -> CachedRoutableMap | None:
         try:
-            content = await self._read_file(digest)
-            if content is None:
-                return None
+            archive: mmap.mmap | bytes | None = await asyncio.to_thread(self._files.find, digest)
+            if archive is None:
+                archive = await self._read_file(digest)
+                if archive is None:
+                    return None
+                if archive:
+                    archive = await asyncio.to_thread(self._files.add, digest, archive)
             try:
-                loaded = CachedRoutableMap(
-                    await asyncio.to_thread(_map_archive, content), len(content)
-                )
+                routable = await asyncio.to_thread(routable_maps.deserialize_routable_map, archive)
+                loaded = CachedRoutableMap(routable, len(archive))
             except ArchiveError as error:
                 logger.warning("the map %r has no usable network: %s", map_id, error)
+                # If only the file was damaged, the next process reads the archive again.
+                self._files.remove(digest)
                 loaded = CachedRoutableMap(None, 0)
             self._routers.put(digest, loaded)
             return loaded
         finally:
             del self._loading[digest]
-
-
-def _map_archive(content: bytes) -> RoutableMap:
-    with tempfile.TemporaryFile() as file:
-        file.write(content)
-        file.flush()
-        return routable_maps.deserialize_routable_map(
-            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        )

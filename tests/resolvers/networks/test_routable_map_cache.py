@@ -1,10 +1,13 @@
 """Routers are read once, and the least recently used make room for others."""
 
 import asyncio
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from resolvers.networks import routable_map_cache
+from resolvers.networks import routable_maps
+from resolvers.networks.archive_files import ArchiveFiles
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from routing.errors import ArchiveError
 from storage.mongo import driver
@@ -15,9 +18,10 @@ pytestmark = pytest.mark.anyio
 class Files:
     """Archives by digest, and the digests that were read."""
 
-    def __init__(self, **contents: bytes) -> None:
+    def __init__(self, directory: Path, **contents: bytes) -> None:
         self.contents = contents
         self.reads: list[str] = []
+        self.mapped = ArchiveFiles(directory)
 
     async def read(self, digest: str) -> bytes | None:
         self.reads.append(digest)
@@ -25,51 +29,68 @@ class Files:
         await asyncio.sleep(0)
         return self.contents.get(digest)
 
+    def cache(self, max_bytes: int = 1_000) -> RoutableMapCache:
+        return RoutableMapCache(self.read, max_bytes, self.mapped)
 
-@pytest.fixture(autouse=True)
-def archives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An archive is a map of its own name; an empty one is unusable."""
 
-    def map_archive(content: bytes) -> str:
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """An archive is a map of its own name, listed when it is loaded; an empty one is unusable."""
+    loaded: list[str] = []
+
+    def deserialize(content: Any) -> str:
         if not content:
             raise ArchiveError("empty")
-        return content.decode()
+        loaded.append(bytes(content).decode())
+        return loaded[-1]
 
-    monkeypatch.setattr(routable_map_cache, "_map_archive", map_archive)
+    monkeypatch.setattr(routable_maps, "deserialize_routable_map", deserialize)
+    return loaded
 
 
-async def test_concurrent_requests_share_one_read_that_is_within_the_deadline_of_none() -> None:
-    files = Files(a=b"hall")
-    routers = RoutableMapCache(files.read)
+async def test_concurrent_requests_share_one_read_that_is_within_the_deadline_of_none(
+    loads: list[str], tmp_path: Path
+) -> None:
+    files = Files(tmp_path, a=b"hall")
+    routers = files.cache()
     with driver.limit_time(60):
         maps: list[object] = await asyncio.gather(
             *(routers.get_or_load("a", "hall") for _ in range(3))
         )
     assert [*maps, await routers.get_or_load("a", "hall")] == ["hall"] * 4
-    assert files.reads == ["a"]
+    assert (files.reads, loads) == (["a"], ["hall"])
 
 
-async def test_the_least_recently_used_router_is_evicted() -> None:
-    files = Files(a=b"aaaa", b=b"bbbb", c=b"cccc")
-    routers = RoutableMapCache(files.read, max_bytes=8)
+async def test_the_least_recently_used_router_is_evicted_and_loaded_again_from_its_file(
+    loads: list[str], tmp_path: Path
+) -> None:
+    files = Files(tmp_path, a=b"aaaa", b=b"bbbb", c=b"cccc")
+    routers = files.cache(max_bytes=8)
     for digest in "abacab":
         await routers.get_or_load(digest, "map")
-    assert files.reads == ["a", "b", "c", "b"]
+    assert loads == ["aaaa", "bbbb", "cccc", "bbbb"]
+    assert files.reads == ["a", "b", "c"]
 
 
-async def test_a_router_over_the_budget_is_cached_alone() -> None:
-    files = Files(a=b"aaaa", huge=b"h" * 100)
-    routers = RoutableMapCache(files.read, max_bytes=8)
+async def test_processes_share_files(loads: list[str], tmp_path: Path) -> None:
+    files = Files(tmp_path, a=b"aaaa")
+    for _ in range(2):
+        await files.cache().get_or_load("a", "map")
+    assert (files.reads, loads) == (["a"], ["aaaa", "aaaa"])
+
+
+async def test_a_router_over_the_budget_is_cached_alone(loads: list[str], tmp_path: Path) -> None:
+    routers = Files(tmp_path, a=b"aaaa", huge=b"h" * 100).cache(max_bytes=8)
     for digest in ("a", "huge", "huge", "a"):
         await routers.get_or_load(digest, "map")
-    assert files.reads == ["a", "huge", "a"]
+    assert loads == ["aaaa", "h" * 100, "aaaa"]
 
 
 async def test_an_unusable_archive_is_read_once_and_a_missing_one_each_time(
-    caplog: pytest.LogCaptureFixture,
+    loads: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    files = Files(empty=b"")
-    routers = RoutableMapCache(files.read)
+    files = Files(tmp_path, empty=b"")
+    routers = files.cache()
     for digest in ("empty", "empty", "none", "none"):
         assert await routers.get_or_load(digest, "hall") is None
     assert files.reads == ["empty", "none", "none"]
