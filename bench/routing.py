@@ -29,13 +29,19 @@ from bench.accuracy import compare_levels
 from bench.data.demo_plan import build_demo
 from bench.data.large_plans import build_comb, build_hall
 from bench.data.office_plan import build_office
+from resolvers.networks.routable_maps import (
+    Placement,
+    RoutableMap,
+    deserialize_routable_map,
+    serialize_routable_map,
+)
 from routing.costing import TravelMode
 from routing.network.network import Network
 from routing.network.views import all_round, spread_views
 from routing.plan import Plan
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.router import Position, Router, TravelMatrix
-from routing.serialization import deserialize_router, serialize_router
+from routing.serialization import serialize_router
 
 SEED = 7
 TURN_QUESTIONS = 20
@@ -255,7 +261,11 @@ def check_agreement(
 def show_loaded_maps(console: Console, count: int) -> None:
     """Measure the memory of a process that holds many maps and has used them in every way."""
     processed, _ = process_timed(build_office(6, 84))
-    archive = serialize_router(processed.router)
+    placements = [
+        Placement(place.id, place.name, place.x, place.y, (place.level_id,))
+        for place in processed.plan.locations
+    ]
+    archive = serialize_routable_map(processed.router, placements)
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         before, after, milliseconds = pool.submit(load_maps, archive, count).result()
@@ -271,7 +281,7 @@ def load_maps(archive: bytes, count: int) -> tuple[float, float, float]:
     start = time.process_time()
     loaded = [map_archive(archive) for _ in range(count)]
     milliseconds = (time.process_time() - start) / count * 1000
-    for router in loaded:
+    for router in (routable.router for routable in loaded):
         network = router.networks[TravelMode.FOOT]
         ids, levels = network.location_ids, network.levels
         places = [Position(level, 20.0 + 5 * at, 21.0) for level in levels.ids for at in range(8)]
@@ -282,11 +292,11 @@ def load_maps(archive: bytes, count: int) -> tuple[float, float, float]:
     return before, proportional_mb(), milliseconds
 
 
-def map_archive(archive: bytes) -> Router:
+def map_archive(archive: bytes) -> RoutableMap:
     with tempfile.TemporaryFile() as file:
         file.write(archive)
         file.flush()
-        return deserialize_router(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return deserialize_routable_map(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def proportional_mb() -> float:

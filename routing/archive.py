@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from routing.arrays import shrink
 from routing.errors import ArchiveError
 
 MAGIC = b"FLOORRTE"
@@ -38,15 +39,20 @@ def pack_archive(kind: str, values: Mapping[str, Any], arrays: Arrays) -> bytes:
     ({'mode': 'foot'}, {'feet': array([1.5, 2. ])})
     """
     descriptions: dict[str, tuple[str, tuple[int, ...], int]] = {}
-    body = bytearray()
+    body, offsets = bytearray(), dict[bytes, int]()
     for name, array in arrays.items():
+        array = shrink(array)
         # A dtype's name includes its byte order, so a big-endian machine reads the file correctly,
         # too.
-        dtype = find_stored_dtype(array).newbyteorder("<")
-        descriptions[name] = (dtype.str, array.shape, len(body))
-        body += np.ascontiguousarray(array, dtype=dtype).tobytes()
-        # -n % 64 is how many bytes are missing to the next multiple of 64.
-        body += bytes(-len(body) % ALIGNMENT_BYTES)
+        dtype = array.dtype.newbyteorder("<")
+        content = np.ascontiguousarray(array, dtype=dtype).tobytes()
+        # Arrays of the same bytes, such as those of two modes, are stored once.
+        offset = offsets.setdefault(content, len(body))
+        descriptions[name] = (dtype.str, array.shape, offset)
+        if offset == len(body):
+            body += content
+            # -n % 64 is how many bytes are missing to the next multiple of 64.
+            body += bytes(-len(body) % ALIGNMENT_BYTES)
     header = json.dumps(
         {
             "kind": kind,
@@ -59,14 +65,6 @@ def pack_archive(kind: str, values: Mapping[str, Any], arrays: Arrays) -> bytes:
     ).encode()
     prefix = MAGIC + len(header).to_bytes(8, "little") + header
     return prefix + bytes(-len(prefix) % ALIGNMENT_BYTES) + bytes(body)
-
-
-def find_stored_dtype(array: NDArray[Any]) -> np.dtype[Any]:
-    """Return the dtype of a stored array: signed integers take as few bytes as they need."""
-    if array.dtype.kind != "i" or not array.size:
-        return array.dtype
-    # A negative number, as unsigned types would turn sums with signed ones into floats.
-    return np.min_scalar_type(min(array.min(), -1 - array.max()))
 
 
 def unpack_archive(

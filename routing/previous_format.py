@@ -14,7 +14,7 @@ import shapely
 from routing.archive import Arrays, raise_archive_errors, unpack_archive
 from routing.costing import Costing, TravelMode
 from routing.network.levels import Levels, build_level, join_levels
-from routing.network.network import Network, attach_locations, compute_portal_paths
+from routing.network.network import LocationIds, Network, attach_locations, compute_portal_paths
 from routing.network.portals import Portal
 from routing.plan import Level, PlanLocation, Space
 from routing.search.router import Router
@@ -75,7 +75,7 @@ def _build_network(
         portals,
         links,
         read_connectors(values),
-        tuple(place.id for place in places),
+        LocationIds(place.id for place in places),
         attach_locations(levels, numbers, places, costing.attach_feet),
         compute_portal_paths(levels, numbers, portals, links, costing.feet_per_second(mode)),
     )

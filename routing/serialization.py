@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from routing.archive import Arrays, pack_archive, raise_archive_errors, unpack_archive
 from routing.costing import Costing, RideCost, TravelMode
 from routing.network.levels import Levels
-from routing.network.network import ConnectorInfo, Network
+from routing.network.network import ConnectorInfo, LocationIds, Network
 from routing.network.portals import Link, Portal, PortalPaths
 from routing.network.stops import Stops
 from routing.plan import ConnectorKind
@@ -70,7 +70,7 @@ def deserialize_router(buffer: Any) -> Router:
     values, arrays = unpack_archive("router", buffer)
     columns = dict(zip(LEVEL_COLUMNS, map(tuple, values["levels"]), strict=True))
     levels = read_part(Levels, arrays, "levels/", **columns)
-    common = levels, read_connectors(values), tuple(values["locations"])
+    common = levels, read_connectors(values), LocationIds(values["locations"])
     modes = [mode for mode in TravelMode if mode in values]
     networks = {mode: deserialize_network(mode, values[mode], arrays, *common) for mode in modes}
     tables = {
@@ -94,7 +94,7 @@ def deserialize_network(
     arrays: Arrays,
     levels: Levels,
     connectors: tuple[ConnectorInfo, ...],
-    location_ids: tuple[str, ...],
+    location_ids: LocationIds,
 ) -> Network:
     prefix = f"{mode}/"
     stops = read_part(Stops, arrays, f"{prefix}locations/")

@@ -15,6 +15,7 @@ from routing.archive import (
     read_version,
     unpack_archive,
 )
+from routing.costing import TravelMode
 from routing.previous_format import PREVIOUS_VERSION, read_previous_router
 from routing.search.router import Router
 from routing.serialization import deserialize_router, serialize_router
@@ -66,9 +67,14 @@ def deserialize_routable_map(buffer: Any) -> RoutableMap:
     values, arrays = unpack_archive(
         ARCHIVE_KIND, buffer, PREVIOUS_VERSION if is_previous else FORMAT_VERSION
     )
-    placements = {
-        key: Placement(key, name, x, y, tuple(floor_ids))
-        for key, name, x, y, floor_ids in values["placements"]
-    }
     read_router = read_previous_router if is_previous else deserialize_router
-    return RoutableMap(read_router(arrays["router"]), placements)
+    router = read_router(arrays["router"])
+    # One object for each id, and for each list of floors: a third of the memory of placements.
+    ids = {key: key for key in router.networks[TravelMode.FOOT].location_ids}
+    floors: dict[tuple[str, ...], tuple[str, ...]] = {}
+    placements = {}
+    for key, name, x, y, floor_ids in values["placements"]:
+        location_id, on_floors = ids.get(key, key), tuple(floor_ids)
+        on_floors = floors.setdefault(on_floors, on_floors)
+        placements[location_id] = Placement(location_id, name, x, y, on_floors)
+    return RoutableMap(router, placements)

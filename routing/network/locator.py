@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from routing.arrays import BoolArray, FloatArray, IntArray
+from routing.arrays import BoolArray, FloatArray, IntArray, shrink
 from routing.network.ranges import expand_ranges
 
 OUTSIDE = -1
@@ -63,9 +63,7 @@ def build_grid(corners: FloatArray, level_starts: IntArray) -> Grid:
     squares += first[level_of[triangles]]
     order = np.argsort(squares, kind="stable")
     starts = squares[order].searchsorted(np.arange(first[-1] + 1))
-    # Half the memory of the indexes with which numpy computes.
-    starts, triangles = starts.astype(np.int32), triangles[order].astype(np.int32)
-    return Grid(origin, size, shapes, first[:-1], starts, triangles)
+    return Grid(origin, size, shapes, first[:-1], shrink(starts), shrink(triangles[order]))
 
 
 def _cover_squares(corners: FloatArray, shape: IntArray) -> tuple[IntArray, IntArray]:

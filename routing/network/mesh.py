@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import shapely
 
-from routing.arrays import FloatArray, IntArray
+from routing.arrays import FloatArray, IntArray, shrink
 from routing.network.locator import OUTSIDE, Grid, are_inside, build_grid
 from routing.network.ranges import join_starts, shift_and_join
 from routing.plan import Polygonal
@@ -50,8 +50,7 @@ class Mesh:
         order = np.argsort(key)
         found = order[np.searchsorted(key, opposite, sorter=order).clip(max=len(key) - 1)]
         across = np.where(key[found] == opposite, found, OUTSIDE).reshape(-1, 3)
-        across = across.astype(np.int32)
-        return np.where(across == OUTSIDE, OUTSIDE, across // 3), (across % 3).astype(np.int8)
+        return shrink(np.where(across == OUTSIDE, OUTSIDE, across // 3)), shrink(across % 3)
 
     @cached_property
     def grid(self) -> Grid:

@@ -38,6 +38,14 @@ class ConnectorInfo(NamedTuple):
     name: str
 
 
+class LocationIds(tuple[str, ...]):
+    """The ids of locations, and where each is among them: shared by all networks and tables."""
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        return {location_id: position for position, location_id in enumerate(self)}
+
+
 @dataclass(frozen=True)
 class Network:
     """A map in one travel mode. Indexes of portals and locations refer to its tuples.
@@ -53,7 +61,7 @@ class Network:
     portals: tuple[Portal, ...]
     links: tuple[Link, ...]
     connectors: tuple[ConnectorInfo, ...]
-    location_ids: tuple[str, ...]
+    location_ids: LocationIds
     locations: Stops
     portal_paths: PortalPaths
     closed_areas: Mapping[int, Polygonal] = field(default_factory=dict)
@@ -73,15 +81,9 @@ class Network:
         """The numbers of levels by id."""
         return {self.levels.ids[number]: number for number in self.level_numbers.tolist()}
 
-    @cached_property
+    @property
     def location_index(self) -> dict[str, int]:
-        return {location_id: index for index, location_id in enumerate(self.location_ids)}
-
-    @cached_property
-    def attached_location_ids(self) -> frozenset[str]:
-        """Ids of the locations on the walkable area, or near enough to it."""
-        attached = np.flatnonzero(self.locations.are_attached).tolist()
-        return frozenset(self.location_ids[index] for index in attached)
+        return self.location_ids.positions
 
     def attach(self, levels: IntArray, xy: FloatArray) -> Stops:
         """Return stops at positions (n, 2) on levels (n,), by number."""
@@ -138,7 +140,7 @@ def build_network(
         tuple(portals),
         tuple(links),
         tuple(ConnectorInfo(c.id, c.kind, c.name) for c in plan.connectors),
-        tuple(location.id for location in plan.locations),
+        LocationIds(location.id for location in plan.locations),
         attach_locations(levels, level_numbers, plan.locations, costing.attach_feet),
         compute_portal_paths(levels, level_numbers, portals, links, speed),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from routing.arrays import FloatArray, IntArray
 from routing.costing import TravelMode
 from routing.errors import WaypointError
-from routing.network.network import Network
+from routing.network.network import LocationIds, Network
 from routing.search.matrix import TravelMatrix, approach_portals, measure_routes
 
 MAX_TABLE_LOCATIONS = 3_000
@@ -35,20 +34,16 @@ class DistanceTable:
     """
 
     mode: TravelMode
-    location_ids: tuple[str, ...]
+    location_ids: LocationIds
     feet_per_second: float
     step_feet: float
     steps: NDArray[np.uint32]
     rides: IntArray
     ride_seconds: FloatArray
 
-    @cached_property
-    def index_by_id(self) -> dict[str, int]:
-        return {location_id: index for index, location_id in enumerate(self.location_ids)}
-
     def look_up(self, sources: Sequence[str], targets: Sequence[str]) -> TravelMatrix:
         """Return the distances between locations. Raises WaypointError for an unknown one."""
-        index = self.index_by_id
+        index = self.location_ids.positions
         try:
             rows = [index[location_id] for location_id in sources]
             columns = [index[location_id] for location_id in targets]

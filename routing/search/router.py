@@ -73,7 +73,14 @@ class Router:
     ) -> bool:
         """Return whether all waypoints are on the walkable area, or near enough to it."""
         network = self.networks[mode]
-        unknown = [point for point in waypoints if point not in network.attached_location_ids]
+        positions, are_attached = network.location_index, network.locations.are_attached
+        unknown = [
+            point
+            for point in waypoints
+            if not isinstance(point, str)
+            or point not in positions
+            or not are_attached[positions[point]]
+        ]
         return bool(find_stops(network, unknown).are_attached.all())
 
     def route(

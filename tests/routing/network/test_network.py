@@ -93,9 +93,9 @@ def test_a_location_near_the_floor_is_attached_and_the_way_there_counts(
     network = process_plan(replace(plan, locations=(beside, *plan.locations))).networks[
         TravelMode.FOOT
     ]
-    assert ("beside" in network.attached_location_ids) is attached
     location = network.locations.take(np.array([0]))
     assert location.xy.tolist() == [[2.0, -outside_feet]]
+    assert location.are_attached.tolist() == [attached]
     if attached:
         assert location.near.tolist() == [[2.0, 0.0]]
         assert location.offset_feet.tolist() == [outside_feet]

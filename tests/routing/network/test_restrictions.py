@@ -136,11 +136,9 @@ def test_what_is_left_is_measured_exactly(plan: Plan, data: st.DataObject) -> No
     left = foot.levels.walkable_area(level)
     closed = find_closed_area(networks[FOOT].levels, 0, restrictions)
     assert left.intersection(closed).area == pytest.approx(0, abs=1e-6)
-    attached = foot.locations.take(np.flatnonzero(foot.locations.are_attached))
-    names = [*foot.attached_location_ids]
-    order = [foot.location_index[name] for name in names]
-    near = foot.locations.take(np.array(order, dtype=np.int64))
-    assert len(attached) == len(near)
+    attached = np.flatnonzero(foot.locations.are_attached)
+    names = [foot.location_ids[position] for position in attached.tolist()]
+    near = foot.locations.take(attached)
     exact = geodesic_feet(left, near.near.tolist()) + near.offset_feet[:, None] + near.offset_feet
     found = Router({FOOT: foot}).matrix(names, names).feet
     same = (near.xy[:, None] == near.xy).all(axis=2)
