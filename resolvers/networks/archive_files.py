@@ -1,14 +1,19 @@
 """Archives in files that all processes of a machine map, so that memory holds one copy of each."""
 
+import hashlib
+import logging
 import mmap
 import os
 import stat
 import tempfile
 from contextlib import suppress
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
 MAX_FILES_BYTES = 4 << 30
+
+logger = logging.getLogger("floorgate.routable_maps")
 
 
 def find_private_directory() -> Path:
@@ -31,34 +36,44 @@ class ArchiveFiles:
     A file that is removed stays readable for the processes that have mapped it.
     """
 
-    def __init__(self, directory: Path, max_bytes: int = MAX_FILES_BYTES) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path | None = None, max_bytes: int = MAX_FILES_BYTES) -> None:
+        self._given_directory = directory
         self._max_bytes = max_bytes
 
+    @cached_property
+    def _directory(self) -> Path:
+        return self._given_directory or find_private_directory()
+
     def find(self, digest: str) -> mmap.mmap | None:
-        """Map the file of a digest; None if there is none."""
-        path = self._directory / digest
+        """Map the file of a digest; None if there is none, or it was damaged."""
         try:
+            path = self._directory / digest
             with path.open("rb") as file:
                 os.utime(path)
-                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except (FileNotFoundError, ValueError):  # mmap refuses an empty file
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError):  # mmap refuses an empty file
             return None
+        return mapped if hashlib.sha256(mapped).hexdigest() == digest else None
 
-    def add(self, digest: str, content: bytes) -> mmap.mmap:
-        """Write a file and map it."""
+    def add(self, digest: str, content: bytes) -> mmap.mmap | bytes:
+        """Write a file and map it; where that is impossible, return the content."""
+        try:
+            self._write(digest, content)
+        except OSError as error:
+            logger.warning("a network is kept in memory, since no file can be written: %s", error)
+        return self.find(digest) or content
+
+    def _write(self, digest: str, content: bytes) -> None:
         with tempfile.NamedTemporaryFile(dir=self._directory, delete=False) as file:
-            file.write(content)
-        # Other processes see all of it or nothing.
-        Path(file.name).replace(self._directory / digest)
+            try:
+                file.write(content)
+                file.flush()
+                # Other processes see all of it or nothing.
+                Path(file.name).replace(self._directory / digest)
+            except OSError:
+                Path(file.name).unlink()
+                raise
         self._remove_oldest()
-        mapped = self.find(digest)
-        assert mapped is not None  # the newest is kept
-        return mapped
-
-    def remove(self, digest: str) -> None:
-        """Remove a file, if it is there."""
-        (self._directory / digest).unlink(missing_ok=True)
 
     def _remove_oldest(self) -> None:
         used: list[tuple[int, int, Path]] = []

@@ -8,7 +8,7 @@ from contextvars import Context
 from typing import NamedTuple
 
 from resolvers.networks import routable_maps
-from resolvers.networks.archive_files import ArchiveFiles, find_private_directory
+from resolvers.networks.archive_files import ArchiveFiles
 from resolvers.networks.restricted_routers import RestrictedRouters
 from resolvers.networks.routable_maps import RoutableMap
 from routing.errors import ArchiveError
@@ -46,7 +46,7 @@ class RoutableMapCache:
         files: ArchiveFiles | None = None,
     ) -> None:
         self._read_file = read_file
-        self._files = files or ArchiveFiles(find_private_directory())
+        self._files = files or ArchiveFiles()
         self._routers: Cache[str, CachedRoutableMap] = Cache(
             max_bytes=max_bytes, weigh=lambda _, cached: cached.size_bytes, min_entries=1
         )
@@ -94,8 +94,6 @@ class RoutableMapCache:
                 loaded = CachedRoutableMap(routable, len(archive))
             except ArchiveError as error:
                 logger.warning("the map %r has no usable network: %s", map_id, error)
-                # If only the file was damaged, the next process reads the archive again.
-                self._files.remove(digest)
                 loaded = CachedRoutableMap(None, 0)
             self._routers.put(digest, loaded)
             return loaded

@@ -1,5 +1,8 @@
 """Archives are in files that processes share, of which the least recently used make room."""
 
+import errno
+import hashlib
+import mmap
 import os
 import tempfile
 from pathlib import Path
@@ -9,40 +12,75 @@ import pytest
 from resolvers.networks.archive_files import ArchiveFiles, find_private_directory
 
 
-def touch(directory: Path, *names: str) -> None:
-    """Make files used one after another, a second apart, long ago."""
-    for at, name in enumerate(names):
-        os.utime(directory / name, (1_000 + at, 1_000 + at))
+def digest(content: bytes) -> str:
+    """Return the name of a file with this content."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def add(files: ArchiveFiles, content: bytes) -> bytes:
+    """Add a file that can be written; return what was mapped."""
+    mapped = files.add(digest(content), content)
+    assert isinstance(mapped, mmap.mmap)
+    return mapped[:]
 
 
 def test_what_was_added_is_found_by_any_process(tmp_path: Path) -> None:
-    assert ArchiveFiles(tmp_path).find("a") is None
-    assert ArchiveFiles(tmp_path).add("a", b"archive")[:] == b"archive"
-    found = ArchiveFiles(tmp_path).find("a")
+    key = digest(b"archive")
+    assert ArchiveFiles(tmp_path).find(key) is None
+    assert add(ArchiveFiles(tmp_path), b"archive") == b"archive"
+    found = ArchiveFiles(tmp_path).find(key)
     assert found is not None and found[:] == b"archive"
 
 
 def test_the_least_recently_used_make_room_and_stay_readable_where_they_are_mapped(
     tmp_path: Path,
 ) -> None:
+    def names() -> set[str]:
+        return {path.name for path in tmp_path.iterdir()}
+
     files = ArchiveFiles(tmp_path, max_bytes=20)
-    first = files.add("first", b"1" * 10)
-    files.add("second", b"2" * 10)
-    touch(tmp_path, "first", "second")
-    files.find("first")
-    files.add("third", b"3" * 10)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "third"]
-    files.add("huge", b"4" * 100)
-    assert [path.name for path in tmp_path.iterdir()] == ["huge"]
-    assert first[:] == b"1" * 10
+    first, second, third, huge = (
+        bytes([kind]) * size for kind, size in enumerate([10, 10, 10, 99])
+    )
+    mapped = files.add(digest(first), first)
+    add(files, second)
+    for at, content in enumerate((first, second)):
+        os.utime(tmp_path / digest(content), (1_000 + at, 1_000 + at))
+    files.find(digest(first))
+    add(files, third)
+    assert names() == {digest(first), digest(third)}
+    add(files, huge)
+    assert names() == {digest(huge)}
+    assert mapped[:] == first
 
 
-def test_a_file_is_removed_once(tmp_path: Path) -> None:
-    files = ArchiveFiles(tmp_path)
-    files.add("a", b"archive")
-    files.remove("a")
-    files.remove("a")
+@pytest.mark.parametrize("left", [b"", b"arch", b"ARCHIVE"])
+def test_a_file_that_was_damaged_is_written_again(left: bytes, tmp_path: Path) -> None:
+    files, key = ArchiveFiles(tmp_path), digest(b"archive")
+    (tmp_path / key).write_bytes(left)
+    assert files.find(key) is None
+    assert add(files, b"archive") == b"archive"
+
+
+def test_without_room_for_a_file_the_content_stays_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    assert ArchiveFiles(tmp_path).add(digest(b"archive"), b"archive") == b"archive"
+    assert not [*tmp_path.iterdir()]
+    assert "No space left on device" in caplog.text
+
+
+def test_without_a_directory_for_files_the_content_stays_in_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/proc/none")
+    files = ArchiveFiles()
     assert files.find("a") is None
+    assert files.add("a", b"archive") == b"archive"
 
 
 def test_the_directory_is_the_same_for_all_processes_and_private(

@@ -1,6 +1,7 @@
 """Routers are read once, and the least recently used make room for others."""
 
 import asyncio
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,18 @@ from storage.mongo import driver
 pytestmark = pytest.mark.anyio
 
 
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+A, B, C = map(digest, (b"aaaa", b"bbbb", b"cccc"))
+
+
 class Files:
     """Archives by digest, and the digests that were read."""
 
-    def __init__(self, directory: Path, **contents: bytes) -> None:
-        self.contents = contents
+    def __init__(self, directory: Path, *contents: bytes) -> None:
+        self.contents = {digest(content): content for content in contents}
         self.reads: list[str] = []
         self.mapped = ArchiveFiles(directory)
 
@@ -51,49 +59,49 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 async def test_concurrent_requests_share_one_read_that_is_within_the_deadline_of_none(
     loads: list[str], tmp_path: Path
 ) -> None:
-    files = Files(tmp_path, a=b"hall")
+    files = Files(tmp_path, b"aaaa")
     routers = files.cache()
     with driver.limit_time(60):
         maps: list[object] = await asyncio.gather(
-            *(routers.get_or_load("a", "hall") for _ in range(3))
+            *(routers.get_or_load(A, "hall") for _ in range(3))
         )
-    assert [*maps, await routers.get_or_load("a", "hall")] == ["hall"] * 4
-    assert (files.reads, loads) == (["a"], ["hall"])
+    assert [*maps, await routers.get_or_load(A, "hall")] == ["aaaa"] * 4
+    assert (files.reads, loads) == ([A], ["aaaa"])
 
 
 async def test_the_least_recently_used_router_is_evicted_and_loaded_again_from_its_file(
     loads: list[str], tmp_path: Path
 ) -> None:
-    files = Files(tmp_path, a=b"aaaa", b=b"bbbb", c=b"cccc")
+    files = Files(tmp_path, b"aaaa", b"bbbb", b"cccc")
     routers = files.cache(max_bytes=8)
-    for digest in "abacab":
-        await routers.get_or_load(digest, "map")
+    for key in (A, B, A, C, A, B):
+        await routers.get_or_load(key, "map")
     assert loads == ["aaaa", "bbbb", "cccc", "bbbb"]
-    assert files.reads == ["a", "b", "c"]
+    assert files.reads == [A, B, C]
 
 
 async def test_processes_share_files(loads: list[str], tmp_path: Path) -> None:
-    files = Files(tmp_path, a=b"aaaa")
+    files = Files(tmp_path, b"aaaa")
     for _ in range(2):
-        await files.cache().get_or_load("a", "map")
-    assert (files.reads, loads) == (["a"], ["aaaa", "aaaa"])
+        await files.cache().get_or_load(A, "map")
+    assert (files.reads, loads) == ([A], ["aaaa", "aaaa"])
 
 
 async def test_a_router_over_the_budget_is_cached_alone(loads: list[str], tmp_path: Path) -> None:
-    routers = Files(tmp_path, a=b"aaaa", huge=b"h" * 100).cache(max_bytes=8)
-    for digest in ("a", "huge", "huge", "a"):
-        await routers.get_or_load(digest, "map")
+    routers = Files(tmp_path, b"aaaa", b"h" * 100).cache(max_bytes=8)
+    for key in (A, digest(b"h" * 100), digest(b"h" * 100), A):
+        await routers.get_or_load(key, "map")
     assert loads == ["aaaa", "h" * 100, "aaaa"]
 
 
 async def test_an_unusable_archive_is_read_once_and_a_missing_one_each_time(
     loads: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    files = Files(tmp_path, empty=b"")
+    files = Files(tmp_path, b"")
     routers = files.cache()
-    for digest in ("empty", "empty", "none", "none"):
-        assert await routers.get_or_load(digest, "hall") is None
-    assert files.reads == ["empty", "none", "none"]
+    for key in (digest(b""), digest(b""), "none", "none"):
+        assert await routers.get_or_load(key, "hall") is None
+    assert files.reads == [digest(b""), "none", "none"]
     assert [record.message for record in caplog.records] == [
         "the map 'hall' has no usable network: empty"
     ]
