@@ -24,6 +24,7 @@ from tests.gateway.floorgate_process import CHECKOUT, Server, floorgate, run_ser
 SAMPLES = CHECKOUT / "samples"
 DEMO_MAP = "alder-court-floor-plates"
 PLAN_MAP = "harbour-hall"
+LIFT = "alder-court-floor-1#27"
 BASE_URL = "https://drill.example"
 """Paging links begin with it, so that services at different ports answer alike."""
 MAX_SECONDS = 60.0
@@ -62,7 +63,7 @@ def run_drill(folder: Path, say: Say) -> list[Outcome]:
             say(f"saving it, after {len(requests)} requests")
             _run(first, "backup", archive)
             _run(first, "restore", "--check", archive)
-            say("changing it: another scale, names, keys; no assignments, no routing")
+            say("changing it: another scale, names, keys; no assignments, no routing, nothing closed")
             _change(first, client, key_id)
         with server.client(_create_key(first)[0]) as client:
             changed = read_all(client, requests)
@@ -109,6 +110,7 @@ def _fill(data_dir: Path, server: Server) -> tuple[str, str]:
     _run(data_dir, "maps", "process", DEMO_MAP)
     venue = SAMPLES / "imdf" / "harbour-hall.zip"
     _run(data_dir, "maps", "process", PLAN_MAP, venue, "--asset", PLAN_MAP)
+    _run(data_dir, "maps", "close", DEMO_MAP, "--connector", LIFT)
     key, key_id = _create_key(data_dir)
     _run(data_dir, "keys", "create", "--name", "other", "--asset", PLAN_MAP)
     with server.client(key) as client:
@@ -167,6 +169,7 @@ def _change(data_dir: Path, client: httpx.Client, key_id: str) -> None:
         "--feet-per-unit",
         "3",
     )
+    _run(data_dir, "maps", "open", DEMO_MAP, "--all")
     _assign(client, "/remove")
     _run(data_dir, "keys", "revoke", key_id)
 
