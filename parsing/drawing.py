@@ -6,9 +6,9 @@ the source has its own vocabulary.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from parsing.errors import DocumentRejectedError, ParsingError
@@ -131,7 +131,8 @@ class Drawing:
 
     `id_key` is the tag under which a location keeps its feature's id, or None if ids mean nothing
     outside the file. `name` is the name of the building or site, or "". `faults` has the first
-    `MAX_FAULTS` errors of the source; `notes` counts all of them by cause.
+    `MAX_FAULTS` errors of the source; `notes` counts all of them by cause. `to_degrees` returns the
+    longitude and latitude of a position, if the source has them.
     """
 
     levels: tuple[DrawnLevel, ...]
@@ -142,6 +143,7 @@ class Drawing:
     id_key: str | None = None
     name: str = ""
     faults: tuple[ReadingFault, ...] = ()
+    to_degrees: Callable[[Coordinate], Coordinate] | None = field(default=None, compare=False)
 
 
 def shorten(text: str) -> str:

@@ -24,6 +24,7 @@ from parsing.geo.projection import (
     Projection,
     bounding_box_centre,
     local_projection,
+    local_unprojection,
     transform_coordinates,
     wrap_longitude,
 )
@@ -33,12 +34,15 @@ FEET_PER_MILE: Final = 5_280
 FEET_PER_DEGREE: Final = 364_567
 """Of a meridian, at 45 degrees."""
 FEET_DECIMALS: Final = 6
+DEGREE_DECIMALS: Final = 7
+"""Those of OpenStreetMap: half an inch."""
 
 
 class Ground(NamedTuple):
     """A frame of reference in feet, with its origin at the north-west corner of a plan."""
 
     project: Projection
+    unproject: Projection
     west: float
     north: float
 
@@ -47,6 +51,12 @@ class Ground(NamedTuple):
         x, y = self.project(point)
         return round(x - self.west, FEET_DECIMALS), round(y - self.north, FEET_DECIMALS)
 
+    def to_degrees(self, position: Coordinate) -> Coordinate:
+        """Return the longitude and latitude of a position in feet."""
+        x, y = position
+        longitude, latitude = self.unproject((x + self.west, y + self.north))
+        return round(longitude, DEGREE_DECIMALS), round(latitude, DEGREE_DECIMALS)
+
     def project_geometry(self, geometry: Geometry) -> Geometry:
         """Return a geometry in feet, its rings in a fixed direction."""
         return _canonicalize(transform_coordinates(geometry, self.to_feet))
@@ -54,11 +64,10 @@ class Ground(NamedTuple):
 
 def find_ground(geometries: Sequence[Geometry]) -> Ground:
     """Return the ground of at least one geometry in degrees."""
-    project = local_projection(
-        bounding_box_centre(point for shape in geometries for point in iter_coordinates(shape))
-    )
+    centre = bounding_box_centre(point for shape in geometries for point in iter_coordinates(shape))
+    project = local_projection(centre)
     box = compute_bounds(transform_coordinates(shape, project) for shape in geometries)
-    return Ground(project, box.west, box.north)
+    return Ground(project, local_unprojection(centre), box.west, box.north)
 
 
 def leave_out_remote(features: Sequence[Feature], collector: NoteCollector) -> list[Feature]:
@@ -102,7 +111,17 @@ def build_drawing_in_feet(
         for fault in collector.faults
     )
     bounds = compute_bounds(feature.geometry for feature in projected)
-    return Drawing(levels, projected, 1.0, bounds, collector.notes(), id_key, name, faults)
+    return Drawing(
+        levels,
+        projected,
+        1.0,
+        bounds,
+        collector.notes(),
+        id_key,
+        name,
+        faults,
+        ground.to_degrees,
+    )
 
 
 def _median_corner(boxes: Sequence[Bounds]) -> Coordinate:

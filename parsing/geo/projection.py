@@ -18,6 +18,9 @@ from parsing.drawing import (
 SEMI_MAJOR_METRES: Final = 6_378_137.0
 ECCENTRICITY_SQUARED: Final = 0.006_694_379_990_141_317
 
+STEP_DEGREES: Final = 1e-6
+UNPROJECTION_STEPS: Final = 4
+
 Projection = Callable[[Coordinate], Coordinate]
 
 
@@ -41,6 +44,29 @@ def local_projection(origin: Coordinate) -> Projection:
         return east * FEET_PER_METRE, south * FEET_PER_METRE
 
     return project
+
+
+def local_unprojection(origin: Coordinate) -> Projection:
+    """Return the inverse of `local_projection`, for positions within a few kilometres.
+
+    >>> unproject = local_unprojection((10.0, 56.0))
+    >>> [round(degrees, 4) for degrees in unproject((0.0, 365.4))]
+    [10.0, 55.999]
+    """
+    project = local_projection(origin)
+    longitude, latitude = origin
+    # Feet per degree at the origin; the steps after the first correct what changes away from it.
+    east = project((longitude + STEP_DEGREES, latitude))[0] / STEP_DEGREES
+    south = project((longitude, latitude - STEP_DEGREES))[1] / STEP_DEGREES
+
+    def unproject(position: Coordinate) -> Coordinate:
+        found = origin
+        for _ in range(UNPROJECTION_STEPS):
+            x, y = project(found)
+            found = found[0] + (position[0] - x) / east, found[1] - (position[1] - y) / south
+        return wrap_longitude(found[0]), found[1]
+
+    return unproject
 
 
 def bounding_box_centre(points: Iterable[Coordinate]) -> Coordinate:

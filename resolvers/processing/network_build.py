@@ -115,8 +115,10 @@ def _list_left_out(drawing: Drawing) -> Iterator[PlanIssue]:
 
 
 def _to_source(drawing: Drawing) -> ToSource | None:
-    """Return the conversion of feet to the units of a drawing; None if those are feet."""
-    scale = drawing.feet_per_unit
+    """Return the conversion of feet to what the source has; None if that is feet."""
+    to_degrees, scale = drawing.to_degrees, drawing.feet_per_unit
+    if to_degrees is not None:
+        return lambda x, y: to_degrees((x, y))
     return None if scale == 1 else lambda x, y: (round(x / scale, 3), round(y / scale, 3))
 
 

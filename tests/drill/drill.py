@@ -63,7 +63,7 @@ def run_drill(folder: Path, say: Say) -> list[Outcome]:
             say(f"saving it, after {len(requests)} requests")
             _run(first, "backup", archive)
             _run(first, "restore", "--check", archive)
-            say("changing it: another scale, names, keys; no assignments, no routing, nothing closed")
+            say("changing it: another scale, names, keys; no assignments, routing, closures")
             _change(first, client, key_id)
         with server.client(_create_key(first)[0]) as client:
             changed = read_all(client, requests)

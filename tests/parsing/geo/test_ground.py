@@ -54,6 +54,12 @@ def test_a_point_is_projected_like_the_shapes() -> None:
     assert ground.to_feet(SQUARE[3]) == pytest.approx((0, 0), abs=0.01)
 
 
+def test_a_position_in_feet_has_the_degrees_of_the_file() -> None:
+    ground = find_ground([AreaGeometry((SQUARE,))])
+    for corner in SQUARE:
+        assert ground.to_degrees(ground.to_feet(corner)) == pytest.approx(corner, abs=1e-7)
+
+
 def features_at(*points: tuple[float, float]) -> list[Feature]:
     return [Feature(f"node/{n}", ("0",), PointGeometry(at), {}) for n, at in enumerate(points)]
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parsing.drawing import FEET_PER_METRE, Coordinate
-from parsing.geo.projection import bounding_box_centre, local_projection
+from parsing.geo.projection import bounding_box_centre, local_projection, local_unprojection
 
 # Two places and the metres between them along the ellipsoid, from GeographicLib 2.1
 # (Karney 2013, Algorithms for geodesics).
@@ -27,6 +27,14 @@ def test_distances_are_those_on_the_ellipsoid_within_a_millionth(
     assert math.dist(project(one), project(other)) == pytest.approx(
         metres * FEET_PER_METRE, rel=1e-6
     )
+
+
+@pytest.mark.parametrize(("one", "other", "metres"), GEODESICS)
+def test_unprojecting_is_the_inverse(one: Coordinate, other: Coordinate, metres: float) -> None:
+    centre = bounding_box_centre([one, other])
+    project, unproject = local_projection(centre), local_unprojection(centre)
+    for point in (one, other):
+        assert unproject(project(point)) == pytest.approx(point, abs=1e-9)
 
 
 def test_x_grows_to_the_east_and_y_to_the_south() -> None:

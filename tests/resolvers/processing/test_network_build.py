@@ -16,6 +16,7 @@ from resolvers.processing.network_build import (
 )
 from resolvers.request.errors import InvalidInputError
 from routing.processing import ignore_progress
+from tests.parsing.geography import OsmPlanBuilder, box, lon_lat
 from tests.resolvers.tower import CATALOG, SVG
 
 REQUEST = ProcessingRequest("tower", {"tower.svg": SVG.encode()}, "svg", feet_per_unit=1.0)
@@ -88,6 +89,18 @@ def test_a_faulty_shape_is_a_problem_of_the_report_and_an_error_if_strict() -> N
     assert "Path 'flaw': d is no path" in problem["message"]
     with pytest.raises(ParsingError, match=r"line \d+: Path 'flaw': d is no path"):
         build(task(request=request._replace(strict=True)))
+
+
+def test_a_problem_of_a_geographic_plan_has_the_place_that_its_editor_shows() -> None:
+    plan, far = OsmPlanBuilder(), (60.0, 40.0)
+    plan.add_way(box(0, 0, 100, 60), indoor="corridor", level="0")
+    for west in (0, 20):
+        plan.add_way(box(west, 60, west + 20, 70), indoor="room", level="0")
+    door = plan.add_node(far, door="yes", level="0")
+    request = ProcessingRequest("hall", {"hall.osm": plan.to_osm()}, "osm")
+    groups = build(task(request=request, floor_sorts=None, unit_names={})).report["groups"]
+    [problem] = [each for group in groups for each in group["problems"] if each["part"] == door]
+    assert (problem["source_x"], problem["source_y"]) == pytest.approx(lon_lat(far), abs=1e-7)
 
 
 def test_the_report_says_what_was_found(built: BuiltNetwork) -> None:
