@@ -7,11 +7,11 @@ from typing import Any, Final
 from parsing.drawing import NoteCollector, ReadingFault
 from parsing.errors import FaultyElementError
 from parsing.imdf.records import ImdfRecord
+from parsing.imdf.traversals import TRAVERSAL_CATEGORIES
 
 CONNECTOR_CATEGORIES: Final = frozenset({"elevator", "escalator", "ramp", "stairs", "steps"})
 """Categories of units that can connect levels."""
 CONNECTOR_RELATIONSHIPS: Final = CONNECTOR_CATEGORIES | {"movingwalkway"}
-TRAVERSAL_RELATIONSHIPS: Final = frozenset({"traversal", "traversal.path"})
 
 
 def derive_connector_tags(
@@ -39,7 +39,8 @@ def derive_connector_tags(
             continue
         joined = [unit for unit in ends if unit.get_text("category") in CONNECTOR_CATEGORIES]
         if category not in CONNECTOR_RELATIONSHIPS:
-            _note_traversal(relationship, collector)
+            if category not in TRAVERSAL_CATEGORIES:
+                collector.add(f"relationship {category or 'without category'}", relationship.id)
         elif len(joined) < 2:
             collector.add(f"{category} that joins no two units", relationship.id)
         else:
@@ -78,16 +79,6 @@ def _get_unit(
         message = f"{relationship.id} refers to unit {unit_id!r}, which is not there"
         raise FaultyElementError("reference to nothing", message)
     return unit
-
-
-def _note_traversal(relationship: ImdfRecord, collector: NoteCollector) -> None:
-    category = relationship.get_text("category")
-    if category not in TRAVERSAL_RELATIONSHIPS:
-        collector.add(f"relationship {category or 'without category'}", relationship.id)
-    elif relationship.get_text("direction") == "directed":
-        collector.add("one-way traversal, read as one in both ways", relationship.id)
-    elif not relationship.properties.get("intermediary"):
-        collector.add("traversal without an opening", relationship.id)
 
 
 def _incline(origin: ImdfRecord, destination: ImdfRecord, ordinals: Mapping[str, float]) -> str:

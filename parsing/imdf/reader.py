@@ -31,6 +31,7 @@ from parsing.imdf.records import (
     strip_folders,
 )
 from parsing.imdf.terms import AMENITY_TAGS, OPENING_TAGS, ROOM, UNIT_TAGS, find_tags
+from parsing.imdf.traversals import derive_door_tags
 
 REQUIRED_FILES: Final = ("level.geojson", "unit.geojson")
 EXPECTED_FILES: Final = ("manifest.json", "venue.geojson", *REQUIRED_FILES)
@@ -135,6 +136,7 @@ class _ImdfReader:
         )
         ordinals = {level.id: level.ordinal or 0 for level in self.levels}
         self._connector_tags = derive_connector_tags(records, ordinals, collector)
+        self._door_tags = derive_door_tags(records, collector)
         openings = [record.get_text("category") for record in records["opening"].values()]
         self._vehicle_doors_are_walked = note_vehicle_doors(openings, collector)
 
@@ -217,6 +219,9 @@ class _ImdfReader:
         tags = {**terms, **self._name_tags(record), **_descriptive_tags(record)}
         if record.get_text("restriction"):
             tags["access"] = "private"
+        level = self._records["level"].get(record.get_text("level_id"))
+        if level is not None and level.properties.get("outdoor") is True:
+            tags["outdoor"] = "yes"
         return tags | self._connector_tags.get(record.id, {})
 
     def _opening_tags(self, record: ImdfRecord) -> Tags:
@@ -231,7 +236,8 @@ class _ImdfReader:
         tags = {"door": kind if isinstance(kind, str) else "yes", **(terms or {})}
         if "outofservice" in record.get_texts("access_control"):
             tags["access"] = "no"
-        return {**tags, **_descriptive_tags(record), **self._name_tags(record)}
+        directed = self._door_tags.get(record.id, {})
+        return {**tags, **_descriptive_tags(record), **self._name_tags(record), **directed}
 
     def _amenity_feature(self, record: ImdfRecord) -> Feature | None:
         units = [

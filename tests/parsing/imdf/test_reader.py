@@ -42,6 +42,12 @@ def feature_of(drawing: Drawing, kind: str, name: str) -> Feature:
     return next(f for f in drawing.features if f.id == feature_id(kind, name))
 
 
+def test_units_of_an_outdoor_level_are_outdoors() -> None:
+    drawing = read_imdf(changed("level", set_property(1, "outdoor", True)))
+    outdoors = {f.levels[0] for f in drawing.features if f.tags.get("outdoor") == "yes"}
+    assert outdoors == {drawing.levels[1].id}
+
+
 def test_folder_and_zip_are_the_same_venue() -> None:
     members = make_venue()
     folder = {f"harbour-hall/{name}": content for name, content in members.items()}
@@ -170,11 +176,6 @@ COLUMN = {"id": feature_id("unit", "column-1"), "feature_type": "unit"}
         ("occupant", set_property(0, "anchor_id", None), "occupant without anchor"),
         ("relationship", set_property(0, "category", "slide"), "relationship slide"),
         ("relationship", set_property(0, "category", "traversal"), "traversal without an opening"),
-        (
-            "relationship",
-            set_property(2, "category", "traversal"),
-            "one-way traversal, read as one in both ways",
-        ),
         (
             "relationship",
             set_property(0, "origin", COLUMN),

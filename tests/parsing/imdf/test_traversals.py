@@ -1,0 +1,114 @@
+"""A directed traversal makes its opening a one-way door."""
+
+import json
+from typing import Any
+
+import pytest
+
+from parsing.drawing import AreaGeometry, Geometry, LinesGeometry, NoteCollector, PointGeometry
+from parsing.imdf.records import ImdfRecord
+from parsing.imdf.traversals import derive_door_tags
+from parsing.plans import read_plan
+from samples.venue import feature_id, make_venue
+from tests.parsing.geography import box, lon_lat
+
+HALL = AreaGeometry((tuple(lon_lat(at) for at in box(0, 0, 10, 10)[:-1]),))
+SHOP = AreaGeometry((tuple(lon_lat(at) for at in box(10.5, 0, 20, 10)[:-1]),))
+"""East of the hall, behind a wall."""
+DOOR = LinesGeometry(((lon_lat((10.2, 4)), lon_lat((10.2, 6))),))
+SLANTED = LinesGeometry(((lon_lat((10, 4)), lon_lat((10.5, 6))),))
+
+
+def record(kind: str, name: str, geometry: Geometry | None, **properties: Any) -> ImdfRecord:
+    return ImdfRecord(f"{kind}.geojson", kind, name, properties, geometry)
+
+
+def traverse(*ends: tuple[str, str], direction: str = "directed", through: str = "door") -> Any:
+    """Return a traversal for each pair of units."""
+    return [
+        record(
+            "relationship",
+            f"{origin} to {destination}",
+            None,
+            category="traversal",
+            direction=direction,
+            origin={"id": origin, "feature_type": "unit"},
+            intermediary=[{"id": through, "feature_type": "opening"}],
+            destination={"id": destination, "feature_type": "unit"},
+        )
+        for origin, destination in ends
+    ]
+
+
+def derive(
+    relationships: list[ImdfRecord], door: Geometry = DOOR
+) -> tuple[dict[str, dict[str, str]], list[str]]:
+    collector = NoteCollector()
+    records = {
+        "unit": {"hall": record("unit", "hall", HALL), "shop": record("unit", "shop", SHOP)},
+        "opening": {"door": record("opening", "door", door)},
+        "relationship": {each.id: each for each in relationships},
+    }
+    return derive_door_tags(records, collector), [note.message for note in collector.notes()]
+
+
+@pytest.mark.parametrize(
+    ("ends", "door", "bearing"),
+    [
+        (("hall", "shop"), DOOR, "90.0"),
+        (("shop", "hall"), DOOR, "270.0"),
+        (("hall", "shop"), SLANTED, "104.0"),
+    ],
+)
+def test_the_direction_leads_away_from_the_origin(
+    ends: tuple[str, str], door: Geometry, bearing: str
+) -> None:
+    tags, notes = derive(traverse(ends), door)
+    assert tags == {"door": {"oneway": "yes", "direction": bearing}}
+    assert notes == []
+
+
+def test_a_door_that_is_traversed_both_ways_is_no_one_way_door() -> None:
+    both = [("hall", "shop"), ("shop", "hall")]
+    assert derive(traverse(*both)) == ({}, [])
+    assert derive(traverse(both[0], direction="undirected")) == ({}, [])
+    undirected = traverse(both[1], direction="undirected")
+    assert derive([*traverse(both[0]), *undirected]) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("relationships", "door", "note"),
+    [
+        (traverse(("hall", "shop"), through="no door"), DOOR, "traversal without an opening"),
+        (
+            traverse(("hall", "shop")),
+            PointGeometry(lon_lat((10.2, 5))),
+            "one-way traversal, read as one in both ways",
+        ),
+        (traverse(("cellar", "shop")), DOOR, "one-way traversal, read as one in both ways"),
+    ],
+)
+def test_a_traversal_of_unknown_direction_is_noted(
+    relationships: list[ImdfRecord], door: Geometry, note: str
+) -> None:
+    assert derive(relationships, door) == ({}, [note])
+
+
+def test_the_door_of_an_archive_has_the_direction() -> None:
+    members = make_venue()
+    relationships = json.loads(members["relationship.geojson"])
+    [added] = traverse((feature_id("unit", "bakery"), feature_id("unit", "concourse")))
+    door = feature_id("opening", "bakery-door")
+    added.properties["intermediary"][0]["id"] = door
+    relationships["features"].append(
+        {
+            "type": "Feature",
+            "feature_type": "relationship",
+            "id": "8a7c3f4e-0000-4000-8000-000000000001",
+            "geometry": None,
+            "properties": added.properties,
+        }
+    )
+    members["relationship.geojson"] = json.dumps(relationships).encode()
+    [tags] = [feature.tags for feature in read_plan(members, "imdf").features if feature.id == door]
+    assert (tags["oneway"], tags["direction"]) == ("yes", "180.0")
