@@ -166,6 +166,12 @@ DOCUMENTED = {
     "resolvers/attributes:MAX_ASSIGNMENTS": [
         ("rest.md", "## Errors", "for assignments ({:,} of them at most)"),
     ],
+    "resolvers/networks/archive_files:MAX_FILES_BYTES": [
+        ("runbook.md", "## Sizing", "the directory {:,};"),
+    ],
+    "resolvers/networks/routable_map_cache:MAX_CACHE_BYTES": [
+        ("runbook.md", "## Sizing", "A worker holds up to {:,} bytes of them"),
+    ],
     "resolvers/closures:MAX_CLOSED": [
         ("rest.md", "### Closures", "Each list has at most {:,} ids"),
     ],
@@ -329,7 +335,6 @@ INTERNAL = {
     "resolvers/networks/closable:MAX_NAMED",
     "resolvers/networks/restricted_routers:MAX_RESTRICTED_BYTES",
     "resolvers/networks/restricted_routers:MAX_ROUTERS_OF_FLOOR",
-    "resolvers/networks/routable_map_cache:MAX_CACHE_BYTES",
     "resolvers/request/errors:MAX_JSON_INTEGER",
     "resolvers/request/context:MAX_KEYS_PER_COMMAND",
     "resolvers/request/errors:MAX_QUOTED_CHARACTERS",
