@@ -17,10 +17,12 @@ def print_report(report: dict[str, Any], *, verbose: bool = False) -> None:
     console = Console(soft_wrap=True, markup=False, emoji=False, highlight=False)
     console.print(_build_level_table(report["levels"]))
     for reach in report["reachability"]:
+        is_single = reach["reached"] == 1 < report["locations"]
+        share = "" if is_single else f" ({reach['share']:.1%})"
         console.print(
-            f"{reach['mode']}: {reach['reached']} of {report['locations']} locations reach each "
-            f"other ({reach['share']:.1%}), {reach['vertices']} vertices, {reach['edges']} edges, "
-            f"{reach['components']} components"
+            f"{reach['mode']}: {'no two' if is_single else reach['reached']} of "
+            f"{report['locations']} locations reach each other{share}, {reach['vertices']} "
+            f"vertices, {reach['edges']} edges, {reach['components']} components"
         )
     _print_groups(console, report, verbose=verbose)
     for note in report["notes"]:

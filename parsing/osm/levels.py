@@ -17,11 +17,12 @@ WORDY_SPAN: Final = re.compile(
     rf"(?:from\s+)?({LEVEL_NUMBER})\s*(?:to|~|\.\.)\s*({LEVEL_NUMBER})", re.IGNORECASE
 )
 DECIMAL_COMMA: Final = re.compile(r"([+-]?[0-9]{1,3}),(25|5|50|75)")
-# A level in the name of a file or folder: E_-1, floor_2, level-3, 1F, B2, 3, ground.
+# A level in the name of a file, folder or floor: E_-1, floor_2, level-3, 1F, L2, B2, 3, ground.
 NAMED_LEVEL: Final = re.compile(
     r"(?:.*[ _.])?(-?[0-9]{1,2})|.*(?:ebene|etage|floor|geschoss|level|niveau|stock|story|storey)"
-    r"[ _-]?([0-9]{1,2})|(?:.*[ _-])?([0-9]{1,2})(?:f|st|nd|rd|th)?(?:[ _-]?(?:floor|level))?"
-    r"|(?:.*[ _-])?b([0-9]{1,2})f?|(?:.*[ _-])?(?:gf|ground|eg|erdgeschoss|rdc)",
+    r"[ _-]?([0-9]{1,2})|(?:.*[ _-])?(?:f|l|og)?([0-9]{1,2})(?:f|st|nd|rd|th)?"
+    r"(?:[ _-]?(?:floor|level))?|(?:.*[ _-])?(?:b|ug)([0-9]{1,2})f?"
+    r"|(?:.*[ _-])?(?:gf|ground|eg|erdgeschoss|rdc)",
     re.IGNORECASE,
 )
 

@@ -22,7 +22,8 @@ def find_private_directory() -> Path:
     It is a new one for this process if what has its name is not private.
     """
     directory = Path(tempfile.gettempdir()) / f"floorgate-maps-{os.getuid()}"
-    directory.mkdir(mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        directory.mkdir(mode=0o700)
     status = directory.lstat()
     is_private = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o077
     if is_private and status.st_uid == os.getuid():

@@ -29,18 +29,11 @@ def build_directory(translated: TranslatedPlan, asset_id: str) -> dict[str, list
 
     Each level becomes a floor and each room a unit.
     """
-    name = translated.drawing.name or translated.map_id
+    unit_map = build_map_record(translated, asset_id)
     return {
-        "assets": [{"id": asset_id, "name": name}],
+        "assets": [{"id": asset_id, "name": unit_map["name"]}],
         "floors": _build_floor_records(translated, asset_id),
-        "maps": [
-            {
-                "id": translated.map_id,
-                "asset_id": asset_id,
-                "name": name,
-                "feet_per_unit": translated.drawing.feet_per_unit,
-            }
-        ],
+        "maps": [unit_map],
         "units": [
             {
                 "id": candidate.unit_id,
@@ -52,6 +45,16 @@ def build_directory(translated: TranslatedPlan, asset_id: str) -> dict[str, list
             for candidate in translated.candidates
             if candidate.unit_id is not None
         ],
+    }
+
+
+def build_map_record(translated: TranslatedPlan, asset_id: str) -> RecordDict:
+    """Build the map of a plan."""
+    return {
+        "id": translated.map_id,
+        "asset_id": asset_id,
+        "name": translated.drawing.name or translated.map_id,
+        "feet_per_unit": translated.drawing.feet_per_unit,
     }
 
 

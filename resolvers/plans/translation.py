@@ -13,7 +13,7 @@ from parsing.osm.surroundings import is_building, is_site
 from resolvers.plans.connector_joining import LevelStack
 from resolvers.plans.connectors import find_connectors
 from resolvers.plans.door_directions import is_one_way, parse_direction
-from resolvers.plans.floors import assign_floors, validate_floor_order
+from resolvers.plans.floors import assign_floors, order_storeys
 from resolvers.plans.footpaths import PlacedPoint, iter_branches, iter_footpaths
 from resolvers.plans.locations import LocationCandidate, find_location_candidates
 from resolvers.plans.shapes import PlanGeometry, ShapeIndex, to_shape, union_shapes
@@ -66,7 +66,7 @@ def translate_plan(
     that names no such floor, and for connected floors of equal `sort`.
     """
     notes = NoteCollector()
-    drawing = assign_floors(drawing, map_id, floor_sorts)
+    drawing = assign_floors(drawing, map_id, floor_sorts, notes)
     drawn = list(_iter_shapes(drawing, notes))
     outlines = _build_outlines(drawn)
     spaces = list(_iter_spaces(drawn))
@@ -81,9 +81,8 @@ def translate_plan(
     open_floor = _index_spaces(space for space in spaces if space.kind is not SpaceKind.ROOM)
     ordinals = {level.id: level.ordinal or 0.0 for level in drawing.levels}
     stack = LevelStack(ordinals, grounds, open_floor, rooms)
-    connectors = tuple(find_connectors(drawn, stack, drawing.id_key != "osm:id", notes))
-    if floor_sorts is not None:
-        validate_floor_order(connectors, drawing, floor_sorts)
+    found = find_connectors(drawn, stack, drawing.id_key != "osm:id", notes)
+    connectors = tuple(order_storeys(found, drawing, floor_sorts, notes))
     candidates = tuple(find_location_candidates(drawing, map_id, drawn, grounds, obstacles, notes))
     doors = tuple(_iter_doors(drawn, notes))
     locations = [_to_location(candidate, drawing.feet_per_unit) for candidate in candidates]

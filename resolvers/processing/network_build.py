@@ -15,7 +15,12 @@ from resolvers.networks import routable_maps
 from resolvers.networks.closable import describe_unknown_closures
 from resolvers.networks.routable_maps import Placement
 from resolvers.plans.location_matching import ExistingLocation, match_existing_locations
-from resolvers.plans.records import RecordDict, build_directory, build_location_records
+from resolvers.plans.records import (
+    RecordDict,
+    build_directory,
+    build_location_records,
+    build_map_record,
+)
 from resolvers.plans.translation import translate_plan
 from resolvers.processes.cpu_limit import limit_cpu_time
 from resolvers.processes.worker_process import report_progress
@@ -51,6 +56,7 @@ class BuildTask(NamedTuple):
     request: ProcessingRequest
     asset_id: str
     floor_sorts: dict[str, int] | None
+    """`sort` of the asset's floors by id."""
     unit_names: dict[str, str]
     """Names of the catalog's units by id, for a drawing that has only their ids."""
     existing: list[ExistingLocation]
@@ -58,6 +64,10 @@ class BuildTask(NamedTuple):
     """The placements of the map's existing locations, which are kept."""
     closures: Closures = Closures()
     """What is closed on the map."""
+    is_own: bool = True
+    """Whether the plan is the map's own drawing, whose levels have to name floors of the asset."""
+    is_new: bool = False
+    """Whether there is no such map yet."""
 
 
 class BuiltNetwork(NamedTuple):
@@ -75,8 +85,14 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
     request = task.request
     progress(0.0, "reading the plan")
     drawing = _read_plan(request)
-    translated = translate_plan(drawing, request.map_id, task.floor_sorts)
-    directory = {} if task.floor_sorts is not None else build_directory(translated, task.asset_id)
+    floor_sorts = task.floor_sorts if task.is_own or _names_floors(drawing, task) else None
+    translated = translate_plan(drawing, request.map_id, floor_sorts)
+    directory = {}
+    if floor_sorts is None:
+        directory = build_directory(translated, task.asset_id)
+    elif task.is_new:
+        directory = {"maps": [build_map_record(translated, task.asset_id)]}
+    unit_names = {} if floor_sorts is None else task.unit_names
     translated = match_existing_locations(translated, task.existing)
     left_out = [*_list_left_out(translated.drawing)]
     processed = process_plan(translated.plan, reading_issues=left_out, progress=progress)
@@ -93,7 +109,7 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
         "checked": asdict(processed.verification),
     }
     locations = [
-        record | {"name": task.unit_names.get(candidate.unit_id or "", record["name"])}
+        record | {"name": unit_names.get(candidate.unit_id or "", record["name"])}
         for record, candidate in zip(
             build_location_records(translated, task.asset_id), translated.candidates, strict=True
         )
@@ -103,6 +119,11 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
     )
     pictures = _draw_pictures(processed) if request.with_pictures else {}
     return BuiltNetwork(network, report, directory, locations, pictures)
+
+
+def _names_floors(drawing: Drawing, task: BuildTask) -> bool:
+    """Return whether any level names a floor that the asset has."""
+    return any(level.floor_id in (task.floor_sorts or ()) for level in drawing.levels)
 
 
 def _list_left_out(drawing: Drawing) -> Iterator[PlanIssue]:

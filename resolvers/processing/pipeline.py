@@ -126,6 +126,9 @@ async def _publish(
 ) -> ProcessingOutcome:
     """Publish a network, or withdraw that of the map. Raises NetworkOutdatedError."""
     map_id, report = task.request.map_id, built.report
+    if built.directory:  # the plan brings its own floors and scale
+        inputs = built_from.inputs._replace(feet_per_unit=None, floor_sorts=None)
+        built_from = built_from._replace(inputs=inputs)
     stale: Sequence[StaleNetwork] = ()
     refusal = _describe_shortfall(report, task.request.require)
     if refusal is None and report["modes"]:
@@ -189,21 +192,23 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> tuple[Build
     if request.feet_per_unit is None and unit_map is not None:
         request = request._replace(feet_per_unit=unit_map.feet_per_unit)
     where = {"asset_id": asset_id}
-    sorts = await store.load_field(FLOORS, ALL_ASSETS, where, "sort") if is_own else None
-    names = await store.load_field(UNITS, ALL_ASSETS, where, "name") if is_own else {}
+    sorts = await store.load_field(FLOORS, ALL_ASSETS, where, "sort")
+    names = await store.load_field(UNITS, ALL_ASSETS, where, "name")
     imported = await networks.list_imported_locations(store.database, request.map_id)
     existing = [_to_existing_location(location) for location in imported if location.floors]
     placements = [to_placement(location) for location in imported]
     inputs = RoutingInputs(
         unit_map.source if unit_map else None,
-        unit_map.feet_per_unit if unit_map and is_own else None,
+        unit_map.feet_per_unit if unit_map else None,
         sorts,
         {location.id: position_of(location) for location in imported},
     )
     built_from = BuiltFrom(inputs, is_from_drawing, is_scale_given)
     closures = await load_closures(store, ALL_ASSETS, [request.map_id])
     closed = closures.get(request.map_id, Closures())
-    return BuildTask(request, asset_id, sorts, names, existing, placements, closed), built_from
+    is_new = unit_map is None
+    task = BuildTask(request, asset_id, sorts, names, existing, placements, closed, is_own, is_new)
+    return task, built_from
 
 
 async def _read_drawing(store: Store, unit_map: Map) -> bytes:

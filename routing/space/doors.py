@@ -30,6 +30,8 @@ DEFAULT_DOOR_FEET = 3.0
 """Width of a door drawn as a point without a width."""
 MIN_DOOR_FEET = 1.0
 """A shape smaller than any door is a symbol that marks a place, as a point does."""
+OBLONG_RATIO = 1.2
+"""The sides of a shape that are nearer to each other do not say along which wall it stands."""
 CORNER_FEET = 0.1
 """A third space this little farther away than the two that a door joins could be meant as well."""
 MIN_PATCH_SQUARE_FEET = 0.005
@@ -111,7 +113,7 @@ def fit_doors(
 def fit_door(floor: FloorSurface, door: Door) -> Opening | None:
     """Return the opening of a door with the least extension, None if it fits no wall."""
     frames = [] if door.geometry.is_empty else list(iter_frames(floor, door))
-    has_direction = not is_symbol(door.geometry)
+    has_direction = not is_symbol(door.geometry) and is_oblong(door.geometry)
     # The reach is the outer loop: a short extension of the second frame beats a long one of the
     # first.
     for reach_feet in EXTENSION_STEPS_FEET:
@@ -120,7 +122,7 @@ def fit_door(floor: FloorSurface, door: Door) -> Opening | None:
         if has_direction:
             opening = next(openings, None)
         else:
-            # At a corner a point fits several walls: most doors lead to a corridor.
+            # At a corner it fits several walls: most doors lead to a corridor.
             opening = max(openings, key=lambda each: joins_open_floor(floor, each), default=None)
         if opening is not None:
             return opening
@@ -136,6 +138,13 @@ def is_symbol(shape: BaseGeometry) -> bool:
     """Return whether a door is drawn as a point, or as a dot that says nothing of its width."""
     left, top, right, bottom = shape.bounds
     return math.hypot(right - left, bottom - top) < MIN_DOOR_FEET
+
+
+def is_oblong(shape: BaseGeometry) -> bool:
+    """Return whether a door's longer side says along which wall it stands."""
+    corners = shapely.get_coordinates(shapely.oriented_envelope(shape))
+    sides = np.hypot(*np.diff(corners[:3], axis=0).T)
+    return len(sides) < 2 or float(sides.max()) > OBLONG_RATIO * float(sides.min())
 
 
 def iter_frames(floor: FloorSurface, door: Door) -> Iterator[DoorFrame]:

@@ -161,7 +161,8 @@ def find_implausible_scale(spaces: tuple[Space, ...]) -> Iterator[PlanIssue]:
     """Yield an issue if the plan is too small or too large for a building."""
     if not spaces:
         return
-    left, top, right, bottom = shapely.total_bounds([space.polygon for space in spaces])
+    bounds = shapely.total_bounds([space.polygon for space in spaces])
+    left, top, right, bottom = bounds.tolist()
     size_feet = max(right - left, bottom - top)
     if not PLAUSIBLE_SIZE_FEET[0] <= size_feet <= PLAUSIBLE_SIZE_FEET[1]:
         message = f"the plan is {size_feet:,.1f} ft across: is its scale (feet per unit) right?"

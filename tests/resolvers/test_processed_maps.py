@@ -84,7 +84,8 @@ async def test_a_faulty_plan_is_read_unless_strict(operator: httpx.AsyncClient) 
     assert "a Path: d is no path" in refused["errors"][0]["message"]
     processed = await process(operator, **new)
     assert processed["isRoutable"] is True
-    assert any(note.startswith("left out, invalid") for note in processed["report"]["notes"])
+    causes = [group["cause"] for group in processed["report"]["groups"]]
+    assert "element-left-out" in causes
 
 
 async def test_below_the_required_share_nothing_changes_and_the_report_says_why(

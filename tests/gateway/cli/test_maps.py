@@ -131,6 +131,7 @@ def test_a_building_without_a_lift_is_routed_on_foot_and_on_each_floor(tmp_path:
         walk_up = operator.process(draw(tmp_path / "walk-up.svg", lift=None))
         assert walk_up.returncode == 0, walk_up.stderr
         assert "not by wheelchair: no two locations reach each other" in walk_up.stdout
+        assert "wheelchair: no two of 2 locations reach each other, " in walk_up.stdout
         operator.wait_for_tier("foot_routing")
         assert operator.measure("foot", ABOVE)[1] > 300
         assert operator.measure("wheelchair", ABOVE) == ("pathfinding", None, None)

@@ -92,14 +92,17 @@ def test_the_directory_is_the_same_for_all_processes_and_private(
     assert directory.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("way", ["open to others", "a link"])
+@pytest.mark.parametrize("way", ["open to others", "a link", "a link to nothing", "a file"])
 def test_a_directory_that_others_may_have_made_is_not_used(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     named = tmp_path / f"floorgate-maps-{os.getuid()}"
-    if way == "a link":
-        (tmp_path / "elsewhere").mkdir(mode=0o700)
+    if way == "a file":
+        named.touch()
+    elif way.startswith("a link"):
+        if way == "a link":
+            (tmp_path / "elsewhere").mkdir(mode=0o700)
         named.symlink_to(tmp_path / "elsewhere")
     else:
         named.mkdir()

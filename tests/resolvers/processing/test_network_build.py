@@ -125,6 +125,14 @@ def test_another_plan_brings_asset_floors_map_and_units() -> None:
     assert len({unit["id"] for unit in directory["units"]}) == len(NAMES)
 
 
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_plan_whose_levels_name_floors_of_the_asset_brings_none(is_new: bool) -> None:
+    built = build(task(is_own=False, is_new=is_new))
+    assert {location["floors"][0]["id"] for location in built.locations} == SORTS.keys()
+    assert {*built.directory} == ({"maps"} if is_new else set())
+    assert {location["name"] for location in built.locations} >= {*NAMES.values()}
+
+
 def test_existing_locations_are_kept_and_not_created_again() -> None:
     placements = [
         Placement("gym", "Gym", 90.0, 10.0, ("lower",)),

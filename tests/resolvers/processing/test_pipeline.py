@@ -137,6 +137,22 @@ async def up_the_tower(client: httpx.AsyncClient, **asked: Any) -> tuple[str, fl
     return data["distance_method"], data["sources"][0]["targets"][0]["distance"]
 
 
+@pytest.mark.parametrize("map_id", ["tower", "copy"])
+async def test_a_plan_that_names_the_floors_of_its_asset_leaves_them_and_their_units_as_they_are(
+    own_world: World, tmp_path: Path, map_id: str
+) -> None:
+    async with tower(own_world, tmp_path) as store:
+        database = store.database
+        await database["maps"].update_one({"_id": "tower"}, {"$unset": {"source": 1}})
+        before = [await database[name].find({}).to_list(None) for name in ("floors", "units")]
+        request = given(SVG)._replace(map_id=map_id, asset_id="tower", feet_per_unit=1.0)
+        assert (await process_and_publish(store, request)).published
+        after = [await database[name].find({}).to_list(None) for name in ("floors", "units")]
+        assert after == before
+        located = await database["locations"].find({"unit_map_id": map_id}).to_list(None)
+        assert {each["floors"][0]["id"] for each in located} == {"lower", "upper"}
+
+
 async def test_a_map_is_published_without_what_cannot_be_reached(
     own_world: World, tmp_path: Path
 ) -> None:

@@ -1,7 +1,7 @@
 """Doors join the two spaces beside them, and nothing else."""
 
 import pytest
-from shapely import LineString, Point, Polygon, box
+from shapely import LineString, Point, Polygon, affinity, box
 from shapely.geometry.base import BaseGeometry
 
 from routing.issues import IssueKind, PlanIssue
@@ -162,7 +162,17 @@ def test_the_width_is_the_stated_or_the_drawn_one(
     assert opening.width_feet == pytest.approx(width_feet)
 
 
-@pytest.mark.parametrize("shape", [Point(20, 20), Point(19.95, 20), Point(20, 20).buffer(0.01)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Point(20, 20),
+        Point(19.95, 20),
+        Point(20, 20).buffer(0.01),
+        box(18, 18, 22, 22),
+        affinity.rotate(box(18.5, 18.5, 21.5, 21.5), 3),
+        Point(20, 20).buffer(2),
+    ],
+)
 def test_a_door_at_the_corner_of_two_rooms_leads_to_the_corridor_and_is_reported(
     shape: BaseGeometry,
 ) -> None:
@@ -174,6 +184,12 @@ def test_a_door_at_the_corner_of_two_rooms_leads_to_the_corridor_and_is_reported
     # Nor is there a way from one room to the other.
     rooms = [piece.polygon for piece in floor.pieces if piece.room_id is not None]
     assert sum(opening.shape.intersects(room) for room in rooms) == 1
+
+
+def test_at_a_corner_the_longer_side_of_a_door_says_which_wall_it_is_in() -> None:
+    upright, lying = box(19.5, 17, 20.5, 20.3), box(17, 19.5, 20.3, 20.5)
+    assert joined(thin_walls(), fit(thin_walls(), upright)) == {"a", "b"}
+    assert joined(thin_walls(), fit(thin_walls(), lying)) == {"a", None}
 
 
 def test_a_door_half_a_foot_from_a_corner_is_certain() -> None:

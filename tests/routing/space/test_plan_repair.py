@@ -1,5 +1,6 @@
 """Faulty plans end with a clear error or a clear line of the report, never with a wrong number."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -98,9 +99,10 @@ def test_two_levels_of_one_name_are_reported() -> None:
 
 @pytest.mark.parametrize("feet", [1.0, 100_000.0])
 def test_an_implausible_scale_is_reported(feet: float) -> None:
-    assert kinds(Plan((GROUND,), (Space("a", "0", box(0, 0, feet, feet)),))) == [
-        IssueKind.IMPLAUSIBLE_SCALE
-    ]
+    [issue] = repair_plan(Plan((GROUND,), (Space("a", "0", box(0, 0, feet, feet)),)))[1]
+    assert issue.kind is IssueKind.IMPLAUSIBLE_SCALE
+    assert json.loads(json.dumps(issue.at)) == [feet / 2, feet / 2]
+    assert all(type(number) is float for number in issue.at or ())
 
 
 def test_a_plan_of_nothing_is_reported() -> None:
