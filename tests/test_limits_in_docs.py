@@ -340,6 +340,7 @@ INTERNAL = {
     "resolvers/request/errors:MAX_QUOTED_CHARACTERS",
     "rest/parameters:MAX_DIGITS",
     "routing/network/levels:MAX_SIGHT_AREAS",
+    "routing/network/stops:MAX_ROOM_FLOORS",
     "routing/network/views:MAX_BLOCK_ORIGINS",
     "routing/network/walk_graph:MAX_BLOCK_ROWS",
     "routing/picture:MAX_UNSCALED_FEET",
