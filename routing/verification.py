@@ -149,7 +149,9 @@ def check_routes(
         [[feet]], [[seconds]] = router.matrix([ids[one]], [ids[other]], network.mode)
         route = find_route(network, ids[one], ids[other])
         by_route = np.array((np.nan, np.nan) if route is None else (route.feet, route.seconds))
-        if not np.allclose(by_route, (feet, seconds), MAX_RELATIVE_ERROR, 1e-5, equal_nan=True):
+        if not np.allclose(
+            by_route, (feet, seconds), MAX_RELATIVE_ERROR, MAX_ERROR_FEET, equal_nan=True
+        ):
             raise VerificationError(
                 f"the route from {ids[one]!r} to {ids[other]!r} ({network.mode}) has "
                 f"{by_route[0]:.6f} ft and {by_route[1]:.6f} s, the matrix {feet:.6f} ft and "
