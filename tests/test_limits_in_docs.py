@@ -351,6 +351,8 @@ INTERNAL = {
     "routing/space/floor:MAX_GUESSED_CORRIDOR_HALF_WIDTH_FEET",
     "routing/verification:MAX_ERROR_FEET",
     "routing/verification:MAX_RELATIVE_ERROR",
+    "routing/verification:MAX_TIE_SECONDS",
+    "routing/search/distance_table:MAX_ROUNDING_FEET",
     "schema/compiler/coercion:MAX_EXACT_INTEGER",
     "storage/administration/audit:MAX_RECORD_BYTES",
     "schema/compiler/compiled_query:MAX_CONDITIONS",

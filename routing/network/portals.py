@@ -14,7 +14,7 @@ from shapely.geometry.base import BaseGeometry
 from shapely.ops import nearest_points
 
 from routing.arrays import FloatArray, IntArray
-from routing.costing import Costing, RideCost, TravelMode
+from routing.costing import Costing, RideCost, TravelMode, cost_of, seconds_of
 from routing.plan import Connector, Direction, Polygonal
 from routing.space.doors import Opening
 from routing.space.floor import FloorSurface
@@ -171,22 +171,22 @@ def floyd_warshall(
     """
     count = len(walks_feet)
     feet = walks_feet.copy()
-    seconds = feet / feet_per_second
+    costs = cost_of(feet / feet_per_second, feet)
     for start, end, ride in links:
-        if ride.seconds < seconds[start, end]:
-            seconds[start, end], feet[start, end] = ride.seconds, ride.feet
-    columns = np.broadcast_to(np.arange(count), (count, count))
-    next_portal = np.where(np.isfinite(seconds), columns, -1)
+        cost = cost_of(ride.seconds, ride.feet)
+        if cost < costs[start, end]:
+            costs[start, end], feet[start, end] = cost, ride.feet
+    next_portal = np.where(np.isfinite(costs), np.arange(count), -1)
     for via in range(count):
         # All pairs can be updated at once: a round never changes the row and column of its own
         # `via`, because the diagonal is 0.
-        candidate = seconds[:, via, None] + seconds[via]
-        faster = candidate < seconds
-        seconds[faster] = candidate[faster]
-        feet[faster] = (feet[:, via, None] + feet[via])[faster]
+        candidate = costs[:, via, None] + costs[via]
+        starts, ends = np.nonzero(candidate < costs)
+        costs[starts, ends] = candidate[starts, ends]
+        feet[starts, ends] = feet[starts, via] + feet[via, ends]
         # The path begins like the one to `via`.
-        next_portal[faster] = np.broadcast_to(next_portal[:, via, None], (count, count))[faster]
-    return PortalPaths(seconds, feet, next_portal)
+        next_portal[starts, ends] = next_portal[starts, via]
+    return PortalPaths(seconds_of(costs, feet), feet, next_portal)
 
 
 def portals_on_level(portals: Sequence[Portal], level: int) -> tuple[IntArray, FloatArray]:

@@ -10,6 +10,7 @@ import numpy as np
 from shapely import LineString
 
 from routing.arrays import FloatArray, IntArray
+from routing.costing import cost_of
 from routing.network.levels import NO_PORTAL
 from routing.network.network import Network
 from routing.network.stops import Stops
@@ -79,9 +80,9 @@ def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> Co
     walk_feet = np.inf
     if level == end.levels[0]:
         walk_feet = direct_walk_feet(network, start, end)
-    portals, seconds_by_portals = fastest_portals(network, start, end)
+    portals, cost_by_portals = fastest_portals(network, start, end)
     # If neither exists, both sides are infinite, which is the case of no route.
-    if walk_feet / network.feet_per_second <= seconds_by_portals:
+    if cost_of(walk_feet / network.feet_per_second, walk_feet) <= cost_by_portals:
         return (
             ComputedRoute((build_walk_leg(network, start, end),))
             if np.isfinite(walk_feet)
@@ -97,15 +98,17 @@ def direct_walk_feet(network: Network, start: Stops, end: Stops) -> float:
 
 
 def fastest_portals(network: Network, start: Stops, end: Stops) -> tuple[tuple[int, int], float]:
-    """Return the first and last portal of the fastest route through portals, and its seconds."""
+    """Return the first and last portal of the fastest route through portals, and its cost."""
     first, first_feet = portal_distances(network, start)
     last, last_feet = portal_distances(network, end)
     if not len(first) or not len(last):
         return (-1, -1), np.inf
-    walk_seconds = (first_feet[:, None] + last_feet[None, :]) / network.feet_per_second
-    seconds = walk_seconds + network.portal_paths.seconds[np.ix_(first, last)]
-    row, column = np.unravel_index(seconds.argmin(), seconds.shape)
-    return (int(first[row]), int(last[column])), float(seconds[row, column])
+    walk_feet, between = first_feet[:, None] + last_feet, np.ix_(first, last)
+    paths, speed = network.portal_paths, network.feet_per_second
+    costs = cost_of(walk_feet / speed, walk_feet)
+    costs += cost_of(paths.seconds[between], paths.feet[between])
+    row, column = np.unravel_index(costs.argmin(), costs.shape)
+    return (int(first[row]), int(last[column])), float(costs[row, column])
 
 
 def portal_distances(network: Network, stop: Stops) -> tuple[IntArray, FloatArray]:
