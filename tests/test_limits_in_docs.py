@@ -222,6 +222,16 @@ DOCUMENTED = {
     "resolvers/routes:MAX_NEAREST": [
         ("rest.md", "## Distances", "as `limit` says, {:,} at most"),
     ],
+    "routing/network/portals:MAX_DOOR_POINTS": [
+        ("routing.md", "## From graph to distances", "on each side of each door there are {}"),
+    ],
+    "routing/network/portals:MAX_DOOR_PORTALS": [
+        ("routing.md", "## From graph to distances", "as a map has {} in all"),
+    ],
+    "routing/space/walkable:MAX_ONE_WAY_DOORS": [
+        ("routing.md", "## From graph to distances", "Above {} doors, the others"),
+        ("floor-plans.md", "## The report", "as {} others of the plan are one-way"),
+    ],
     "routing/network/coarsening:MAX_COARSE_CORNERS": [
         ("routing.md", "## From space to graph", "It is simplified to {:,} at most"),
     ],

@@ -89,8 +89,8 @@ def measure_routes(network: Network, starts: Approaches, ends: Approaches) -> Tr
     costs = cost_of(feet / network.feet_per_second, feet)
     relax_through_portals(
         network,
-        reachable_portals(starts.portal_feet),
-        reachable_portals(ends.portal_feet),
+        reachable_portals(network.link_starts, starts.portal_feet),
+        reachable_portals(network.link_ends, ends.portal_feet),
         feet,
         costs,
     )
@@ -103,9 +103,13 @@ def measure_routes(network: Network, starts: Approaches, ends: Approaches) -> Tr
     return TravelMatrix(feet, seconds)
 
 
-def reachable_portals(feet: FloatArray) -> PortalApproach:
-    """Return the portals that any stop reaches, and the walks to them."""
-    portals = np.flatnonzero(np.isfinite(feet).any(axis=0))
+def reachable_portals(portals: IntArray, feet: FloatArray) -> PortalApproach:
+    """Return which of some portals any stop reaches, and the walks to them.
+
+    Paths worth taking begin and end with a link, as walks between portals are no shorter than
+    others.
+    """
+    portals = portals[np.isfinite(feet[:, portals]).any(axis=0)]
     return PortalApproach(portals, feet[:, portals])
 
 

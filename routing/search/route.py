@@ -11,7 +11,6 @@ from shapely import LineString
 
 from routing.arrays import FloatArray, IntArray
 from routing.costing import cost_of
-from routing.network.levels import NO_PORTAL
 from routing.network.network import Network
 from routing.network.stops import Stops
 from routing.plan import ConnectorKind
@@ -99,8 +98,8 @@ def direct_walk_feet(network: Network, start: Stops, end: Stops) -> float:
 
 def fastest_portals(network: Network, start: Stops, end: Stops) -> tuple[tuple[int, int], float]:
     """Return the first and last portal of the fastest route through portals, and its cost."""
-    first, first_feet = portal_distances(network, start)
-    last, last_feet = portal_distances(network, end)
+    first, first_feet = portal_distances(network, start, network.link_starts)
+    last, last_feet = portal_distances(network, end, network.link_ends)
     if not len(first) or not len(last):
         return (-1, -1), np.inf
     walk_feet, between = first_feet[:, None] + last_feet, np.ix_(first, last)
@@ -111,11 +110,12 @@ def fastest_portals(network: Network, start: Stops, end: Stops) -> tuple[tuple[i
     return (int(first[row]), int(last[column])), float(costs[row, column])
 
 
-def portal_distances(network: Network, stop: Stops) -> tuple[IntArray, FloatArray]:
-    """Return the portals of the stop's level and the walks to them in feet."""
+def portal_distances(network: Network, stop: Stops, among: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return which of some portals are on the stop's level, and the walks to them in feet."""
     portals = network.levels.portals[stop.levels[0]]
     walks = measure_portal_walks(network.levels, place_stops(network.levels, stop))[0]
-    return portals[portals != NO_PORTAL], walks[portals != NO_PORTAL]
+    chosen = np.isin(portals, among)
+    return portals[chosen], walks[chosen]
 
 
 def legs_through_portals(
@@ -155,9 +155,7 @@ def leg_between_portals(network: Network, one: int, other: int) -> Leg:
 
 def is_way_through(network: Network, one: int, other: int) -> bool:
     """Return whether a path leads through a one-way door here, and not around it."""
-    feet = network.portal_paths.feet[one, other]
-    doors = (link for link in network.links if (link.start, link.end) == (one, other))
-    return any(link.cost.feet == feet for link in doors)
+    return network.link_feet.get((one, other)) == float(network.portal_paths.feet[one, other])
 
 
 def build_walk_leg(network: Network, start: Stops, end: Stops) -> WalkLeg:
