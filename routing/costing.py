@@ -7,12 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+import numpy as np
+
+from routing.arrays import FloatArray
 from routing.plan import Connector, ConnectorKind
 from routing.units import FEET_PER_METRE
 
 FEET_PER_SECOND_PER_KMH = FEET_PER_METRE * 1000 / 3600
+
+
+SECONDS_PER_FOOT_OF_TIE = 1e-7
+"""What a foot adds to the cost of a route, so that of routes of the same time the shortest wins."""
 
 
 class TravelMode(StrEnum):
@@ -27,6 +34,25 @@ class RideCost(NamedTuple):
 
     feet: float
     seconds: float
+
+
+Cost = TypeVar("Cost", float, FloatArray)
+
+
+def cost_of(seconds: Cost, feet: Cost) -> Cost:
+    """Return what fastest routes are chosen by: the time, and between equal times the length.
+
+    It adds up along a route, as both do, so that all parts of a search choose the same one.
+    """
+    return seconds + SECONDS_PER_FOOT_OF_TIE * feet
+
+
+def seconds_of(costs: FloatArray, feet: FloatArray) -> FloatArray:
+    """Return the time of routes from their costs and lengths; inf where both are."""
+    seconds = costs.copy()
+    reached = np.isfinite(feet)
+    seconds[reached] -= SECONDS_PER_FOOT_OF_TIE * feet[reached]
+    return seconds
 
 
 @dataclass(frozen=True)

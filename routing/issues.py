@@ -36,6 +36,7 @@ class IssueKind(StrEnum):
     DOOR_NOT_NEEDED = "door-in-open-space"
     DOOR_AMBIGUOUS = "door-at-corner"
     DOOR_MOVED = "door-moved"
+    DOOR_NOT_ONE_WAY = "door-not-one-way"
     DOOR_INFERRED = "door-inferred"
     CONNECTOR_ONE_END = "connector-with-one-end"
     CONNECTOR_OUT_OF_REACH = "connector-out-of-reach"
@@ -180,6 +181,11 @@ CAUSES = {
         "A door beside its wall was moved onto it",
         "{} doors beside their walls were moved onto them",
         "move the door onto the wall, if it is the right one",
+    ),
+    IssueKind.DOOR_NOT_ONE_WAY: Cause(
+        "A one-way door is passed both ways, because there are too many",
+        "{} one-way doors are passed both ways, because there are too many",
+        "draw neighbouring turnstiles as one, or make a map of each part of the building",
     ),
     IssueKind.DOOR_INFERRED: Cause(
         "A room without a door was given one by guess",

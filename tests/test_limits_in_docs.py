@@ -222,6 +222,16 @@ DOCUMENTED = {
     "resolvers/routes:MAX_NEAREST": [
         ("rest.md", "## Distances", "as `limit` says, {:,} at most"),
     ],
+    "routing/network/portals:MAX_DOOR_POINTS": [
+        ("routing.md", "## From graph to distances", "on each side of each door there are {}"),
+    ],
+    "routing/network/portals:MAX_DOOR_PORTALS": [
+        ("routing.md", "## From graph to distances", "as a map has {} in all"),
+    ],
+    "routing/space/walkable:MAX_ONE_WAY_DOORS": [
+        ("routing.md", "## From graph to distances", "Above {} doors, the others"),
+        ("floor-plans.md", "## The report", "as {} others of the plan are one-way"),
+    ],
     "routing/network/coarsening:MAX_COARSE_CORNERS": [
         ("routing.md", "## From space to graph", "It is simplified to {:,} at most"),
     ],
@@ -340,6 +350,7 @@ INTERNAL = {
     "resolvers/request/errors:MAX_QUOTED_CHARACTERS",
     "rest/parameters:MAX_DIGITS",
     "routing/network/levels:MAX_SIGHT_AREAS",
+    "routing/network/stops:MAX_ROOM_FLOORS",
     "routing/network/views:MAX_BLOCK_ORIGINS",
     "routing/network/walk_graph:MAX_BLOCK_ROWS",
     "routing/picture:MAX_UNSCALED_FEET",
@@ -350,6 +361,8 @@ INTERNAL = {
     "routing/space/floor:MAX_GUESSED_CORRIDOR_HALF_WIDTH_FEET",
     "routing/verification:MAX_ERROR_FEET",
     "routing/verification:MAX_RELATIVE_ERROR",
+    "routing/verification:MAX_TIE_SECONDS",
+    "routing/search/distance_table:MAX_ROUNDING_FEET",
     "schema/compiler/coercion:MAX_EXACT_INTEGER",
     "storage/administration/audit:MAX_RECORD_BYTES",
     "schema/compiler/compiled_query:MAX_CONDITIONS",

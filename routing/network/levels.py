@@ -19,6 +19,7 @@ from routing.network.packing import (
     join_lists,
     pack_rows,
     pack_shapes,
+    unpack_rows,
     unpack_shapes,
 )
 from routing.network.ranges import join_starts, shift_and_join
@@ -116,14 +117,19 @@ class Levels:
 
     def rooms(self, level: int) -> list[Polygonal]:
         """Return the rooms of a level as drawn."""
-        spaces = zip(self.space_rows.rows(level), self.spaces.shapes(level), strict=True)
-        return [shape for (_, _, kind, _), shape in spaces if kind == SpaceKind.ROOM]
+        return unpack_rooms(self.spaces.packed(level), self.space_rows.packed(level))
 
     def are_clear(self, level: int, starts: FloatArray, ends: FloatArray) -> BoolArray:
         """Return whether each segment, from (n, 2) to (n, 2), stays in sight."""
         lines = shapely.linestrings(np.stack((starts, ends), axis=1))
         sight_area = prepare_sight_area(self.walkable_areas.packed(level))
         return np.asarray(shapely.covers(sight_area, lines))
+
+
+def unpack_rooms(spaces: bytes, space_rows: bytes) -> list[Polygonal]:
+    """Return the rooms among the spaces of a level, as they are packed."""
+    rows = zip(unpack_rows(space_rows), unpack_shapes(spaces), strict=True)
+    return [shape for (_, _, kind, _), shape in rows if kind == SpaceKind.ROOM]
 
 
 @lru_cache(maxsize=MAX_SIGHT_AREAS)

@@ -19,9 +19,8 @@ from routing.network.portals import (
     Portal,
     PortalPaths,
     find_entry_point,
-    floyd_warshall,
+    find_fastest_paths,
     link_doors,
-    list_door_portals,
     list_links,
     portals_on_level,
 )
@@ -81,6 +80,21 @@ class Network:
         """The numbers of levels by id."""
         return {self.levels.ids[number]: number for number in self.level_numbers.tolist()}
 
+    @cached_property
+    def link_starts(self) -> IntArray:
+        """The portals that a link leads from, in ascending order."""
+        return np.unique(np.array([link.start for link in self.links], dtype=np.int64))
+
+    @cached_property
+    def link_ends(self) -> IntArray:
+        """The portals that a link leads to, in ascending order."""
+        return np.unique(np.array([link.end for link in self.links], dtype=np.int64))
+
+    @cached_property
+    def link_feet(self) -> dict[tuple[int, int], float]:
+        """The lengths of links by their portals."""
+        return {(link.start, link.end): link.cost.feet for link in self.links}
+
     @property
     def location_index(self) -> dict[str, int]:
         return self.location_ids.positions
@@ -115,10 +129,7 @@ def build_network(
     portals = find_portals(plan, walkable, areas, costing)
     ordinals = [level.ordinal for level in plan.levels]
     links = list_links(portals, plan.connectors, ordinals, mode, costing)
-    first_door = len(portals)
-    for index, level in enumerate(walkable):
-        portals += list_door_portals(level.floor, areas[index], index, openings[index])
-    links += link_doors(portals, first_door, speed)
+    links += link_doors(portals, walkable, areas, openings, speed)
     parts = [] if foot is None else [foot.levels]
     numbers = [] if foot is None else foot.level_numbers.tolist()
     # Portals depend on the walkable area. With other portals, the indexes in its levels are wrong.
@@ -172,7 +183,7 @@ def compute_portal_paths(
         vertices = levels.portal_vertices(level)
         own = levels.portals[level, : len(vertices)]
         walks_feet[np.ix_(own, own)] = levels.portal_feet[: len(own), vertices]
-    return floyd_warshall(walks_feet, links, feet_per_second)
+    return find_fastest_paths(walks_feet, links, feet_per_second)
 
 
 def find_portals(

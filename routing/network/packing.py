@@ -50,13 +50,18 @@ class PackedLists:
         >>> pack_rows([[("r1", "Lobby")], []]).rows(0)
         [('r1', 'Lobby')]
         """
-        return [tuple(row) for row in json.loads(self.packed(index))]
+        return unpack_rows(self.packed(index))
 
 
 def unpack_shapes(content: bytes) -> tuple[Polygonal, ...]:
     """Return one packed list of polygons."""
     # One collection keeps empty areas and MultiPolygons in their places.
     return tuple(shapely.get_parts(shapely.from_wkb(content)))
+
+
+def unpack_rows(content: bytes) -> list[tuple[str, ...]]:
+    """Return one packed list of tuples of texts."""
+    return [tuple(row) for row in json.loads(content)]
 
 
 def pack_shapes(lists: Iterable[Sequence[Polygonal]]) -> PackedLists:

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
-from shapely import Point
+import shapely
+from shapely import Polygon
 from shapely.geometry.base import BaseGeometry
 from shapely.ops import nearest_points
 
-from routing.arrays import FloatArray, IntArray
-from routing.costing import Costing, RideCost, TravelMode
+from routing.arrays import BoolArray, FloatArray, IntArray
+from routing.costing import Costing, RideCost, TravelMode, cost_of, seconds_of
 from routing.plan import Connector, Direction, Polygonal
 from routing.space.doors import Opening
 from routing.space.floor import FloorSurface
 from routing.space.plan_repair import extract_polygons, to_polygonal
+from routing.space.walkable import WalkableLevel
 
 NO_CONNECTOR = -1
+MAX_DOOR_POINTS = 17
+"""On either side of a one-way door: walks lead from one of them to one on the other side."""
+MAX_DOOR_PORTALS = 600
+"""Points of all one-way doors of a map; each has two at least."""
+INSET_FEET = 1e-5
+"""How far these points are inside the floor, so that rounding puts none into a wall."""
 
 
 class Portal(NamedTuple):
-    """One end of a connector, or one side of a one-way door.
+    """One end of a connector, or a point on one side of a one-way door.
 
     `level` and `connector` are indexes into the plan's tuples; a door has NO_CONNECTOR.
     """
@@ -37,7 +45,7 @@ class Portal(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A ride between two portals of one connector, or the way through a one-way door.
+    """A ride between two portals of one connector, or a straight way through a one-way door.
 
     `start` and `end` are their indexes.
     """
@@ -71,39 +79,92 @@ def find_entry_point(
     return None
 
 
-def find_sides(
-    floor: FloorSurface, walkable_area: Polygonal, opening: Opening
-) -> tuple[Point, Point] | None:
-    """Return a point before and one behind a one-way door; None if it stands in open floor."""
+class Passage(NamedTuple):
+    """Points before (m, 2) and behind (n, 2) a one-way door, and which see each other (m, n)."""
+
+    before: FloatArray
+    behind: FloatArray
+    is_clear: BoolArray
+
+
+def find_passage(
+    floor: FloorSurface, walkable_area: Polygonal, opening: Opening, count: int
+) -> Passage | None:
+    """Return up to `count` points on either side of a one-way door; None if it is in open floor.
+
+    They are on the edges of the floor where the door begins and ends, from one end to the other.
+    """
     assert opening.one_way is not None
     x, y = opening.one_way
     pieces = [floor.pieces[index].polygon for index in {*opening.piece_indexes}]
     beside = opening.shape.intersection(to_polygonal(pieces)).intersection(walkable_area)
     patches = extract_polygons(beside)
-    points = [patch.representative_point() for patch in patches]
-    points.sort(key=lambda point: point.x * x + point.y * y)
-    return (points[0], points[-1]) if len(points) > 1 else None
+    if len(patches) < 2:
+        return None
+    patches.sort(key=lambda patch: float(_middle(patch) @ (x, y)))
+    sides = patches[0], patches[-1]
+    # Floor of a third space in it is no obstacle.
+    shape = Polygon(opening.shape.exterior)
+    gaps = extract_polygons(shape.difference(beside))
+    gap = shapely.union_all([gap for gap in gaps if all(gap.dwithin(s, INSET_FEET) for s in sides)])
+    before, behind = (spread_points(patch, gap, count) for patch in sides)
+    lines = shapely.linestrings(
+        np.stack(np.broadcast_arrays(before[:, None], behind[None]), axis=2)
+    )
+    is_clear = np.asarray(shapely.covers(shape.buffer(INSET_FEET, join_style="mitre"), lines))
+    # A door of a shape that no line crosses is passed from one of its sides to the other.
+    is_clear[0, 0] |= not is_clear.any()
+    return Passage(before, behind, is_clear)
 
 
-def list_door_portals(
-    floor: FloorSurface, walkable_area: Polygonal, level: int, openings: Iterable[Opening]
-) -> list[Portal]:
-    """Return two portals for each one-way door of a level: one before it, then one behind it."""
-    return [
-        Portal(level, NO_CONNECTOR, point.x, point.y, opening.door_id)
-        for opening in openings
-        if opening.one_way is not None
-        for point in find_sides(floor, walkable_area, opening) or ()
-    ]
+def _middle(patch: Polygon) -> FloatArray:
+    return np.array(patch.representative_point().coords[0])
 
 
-def link_doors(portals: Sequence[Portal], first: int, feet_per_second: float) -> list[Link]:
-    """Return the ways through one-way doors, whose portals are in pairs from index `first` on."""
+def spread_points(patch: Polygon, gap: BaseGeometry, count: int) -> FloatArray:
+    """Return at most `count` points (n, 2) of a patch of floor along its edge at a gap."""
+    inside = patch.buffer(-INSET_FEET, join_style="mitre").boundary
+    edge = inside.intersection(gap.buffer(3 * INSET_FEET, join_style="mitre"))
+    edge = shapely.simplify(shapely.line_merge(edge), 3 * INSET_FEET)
+    if edge.length == 0:
+        return shapely.get_coordinates(patch.representative_point())
+    if count == 1:
+        longest = max(shapely.get_parts(edge), key=shapely.length)
+        return shapely.get_coordinates(longest.interpolate(0.5, normalized=True))
+    step_feet = edge.length / (count - 1) * (1 + 1e-9)
+    points = shapely.get_coordinates(shapely.segmentize(edge, step_feet))
+    chosen = np.linspace(0, len(points) - 1, min(count, len(points))).round().astype(np.int64)
+    return np.asarray(points[chosen])
+
+
+def link_doors(
+    portals: list[Portal],
+    walkable: Sequence[WalkableLevel],
+    areas: Sequence[Polygonal],
+    openings: Sequence[Sequence[Opening]],
+    feet_per_second: float,
+) -> list[Link]:
+    """Return the ways through the one-way doors of all levels, and append their ends to `portals`.
+
+    The more doors there are, the fewer points each has.
+    """
+    doors = sum(opening.one_way is not None for own in openings for opening in own)
+    count = min(max(MAX_DOOR_PORTALS // (2 * doors), 1), MAX_DOOR_POINTS) if doors else 0
     links = []
-    for before in range(first, len(portals), 2):
-        one, other = portals[before], portals[before + 1]
-        feet = math.dist((one.x, one.y), (other.x, other.y))
-        links.append(Link(before, before + 1, RideCost(feet, feet / feet_per_second)))
+    for level, (of_level, area, own) in enumerate(zip(walkable, areas, openings, strict=True)):
+        for opening in own:
+            if opening.one_way is None:
+                continue
+            passage = find_passage(of_level.floor, area, opening, count)
+            if passage is None:
+                continue
+            first, behind = len(portals), len(portals) + len(passage.before)
+            for x, y in np.concatenate((passage.before, passage.behind)).tolist():
+                portals.append(Portal(level, NO_CONNECTOR, x, y, opening.door_id))
+            for one, other in np.argwhere(passage.is_clear).tolist():
+                feet = math.dist(passage.before[one], passage.behind[other])
+                ride = RideCost(feet, feet / feet_per_second)
+                links.append(Link(first + one, behind + other, ride))
     return links
 
 
@@ -162,31 +223,32 @@ class PortalPaths:
         return path
 
 
-def floyd_warshall(
-    walks_feet: FloatArray, links: Iterable[Link], feet_per_second: float
+def find_fastest_paths(
+    walks_feet: FloatArray, links: Sequence[Link], feet_per_second: float
 ) -> PortalPaths:
     """Return all fastest paths over rides and the walks between portals of one level (p, p).
 
-    Floyd, Algorithm 97: Shortest Path (1962).
+    Walks are shortest already. So each link in turn makes some paths faster: of those to its start,
+    only the ones on which it is the fastest way to its end, and likewise from its end.
     """
-    count = len(walks_feet)
     feet = walks_feet.copy()
-    seconds = feet / feet_per_second
-    for start, end, ride in links:
-        if ride.seconds < seconds[start, end]:
-            seconds[start, end], feet[start, end] = ride.seconds, ride.feet
-    columns = np.broadcast_to(np.arange(count), (count, count))
-    next_portal = np.where(np.isfinite(seconds), columns, -1)
-    for via in range(count):
-        # All pairs can be updated at once: a round never changes the row and column of its own
-        # `via`, because the diagonal is 0.
-        candidate = seconds[:, via, None] + seconds[via]
-        faster = candidate < seconds
-        seconds[faster] = candidate[faster]
-        feet[faster] = (feet[:, via, None] + feet[via])[faster]
-        # The path begins like the one to `via`.
-        next_portal[faster] = np.broadcast_to(next_portal[:, via, None], (count, count))[faster]
-    return PortalPaths(seconds, feet, next_portal)
+    costs = cost_of(feet / feet_per_second, feet)
+    next_portal = np.where(np.isfinite(costs), np.arange(len(feet)), -1)
+    # In the order of a row of doors, each would be the best so far for half of the portals.
+    for index in np.random.default_rng(0).permutation(len(links)).tolist():
+        start, end, ride = links[index]
+        cost = cost_of(ride.seconds, ride.feet)
+        starts = np.flatnonzero(costs[:, start] + cost < costs[:, end])
+        ends = np.flatnonzero(cost + costs[end] < costs[start])
+        pairs = np.ix_(starts, ends)
+        through = costs[starts, start, None] + (cost + costs[end, ends])
+        rows, columns = np.nonzero(through < costs[pairs])
+        one, other = starts[rows], ends[columns]
+        # The path begins like the one to the link.
+        first = np.where(one == start, end, next_portal[one, start])
+        feet[one, other] = feet[one, start] + (ride.feet + feet[end, other])
+        costs[one, other], next_portal[one, other] = through[rows, columns], first
+    return PortalPaths(seconds_of(costs, feet), feet, next_portal)
 
 
 def portals_on_level(portals: Sequence[Portal], level: int) -> tuple[IntArray, FloatArray]:

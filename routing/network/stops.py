@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
-from shapely import Point
-from shapely.ops import nearest_points
+import shapely
+from shapely import Point, STRtree
+from shapely.geometry.base import BaseGeometry
 
 from routing.arrays import BoolArray, FloatArray, IntArray
-from routing.network.levels import Levels
+from routing.network.levels import Levels, unpack_rooms
 from routing.network.locator import OUTSIDE
+from routing.network.packing import unpack_shapes
 from routing.plan import Polygonal
 
 UNKNOWN_LEVEL = -1
+EVERYWHERE = -1
+"""Instead of the index of a room."""
+MAX_ROOM_FLOORS = 256
+"""Levels of all maps whose rooms are kept unpacked; each takes some 100 kB."""
 
 
 @dataclass(frozen=True)
@@ -82,25 +89,55 @@ def attach(levels: Levels, numbers: IntArray, xy: FloatArray, within_feet: float
         return stops
     near = xy.copy()
     for level in np.unique(numbers[beside]).tolist():
-        area, rooms = levels.walkable_area(level), levels.rooms(level)
-        for index in beside[numbers[beside] == level].tolist():
-            nearest = _find_nearest(area, rooms, Point(xy[index]), within_feet)
-            if nearest is not None:
-                near[index] = nearest.x, nearest.y
-                stops.offset_feet[index] = nearest.distance(Point(xy[index]))
+        packed = levels.walkable_areas, levels.spaces, levels.space_rows
+        floor = find_floor(*(lists.packed(level) for lists in packed))
+        own = beside[numbers[beside] == level]
+        near[own] = floor.find_nearest(xy[own], within_feet)
+        stops.offset_feet[own] = np.hypot(*(near[own] - xy[own]).T)
     stops.triangles[beside] = levels.mesh.locate(near[beside], numbers[beside])
     return replace(stops, near=near)
 
 
-def _find_nearest(
-    walkable_area: Polygonal, rooms: Sequence[Polygonal], point: Point, within_feet: float
-) -> Point | None:
-    own_rooms = [room.intersection(walkable_area) for room in rooms if room.covers(point)]
-    # Smallest first: a position in a room within a room belongs to the inner one.
-    for area in [*sorted(own_rooms, key=lambda shape: shape.area), walkable_area]:
-        if area.is_empty:
-            continue
-        nearest = nearest_points(area, point)[0]
-        if nearest.distance(point) <= within_feet:
-            return nearest
-    return None
+class RoomFloors:
+    """The floor of a level, and of each of its rooms that is asked for."""
+
+    def __init__(self, walkable_area: Polygonal, rooms: Sequence[Polygonal]) -> None:
+        # Smallest first: a position in a room within a room belongs to the inner one.
+        self._rooms = sorted(rooms, key=lambda room: room.area)
+        self._tree = STRtree(self._rooms)
+        # The first use builds the index, which several threads must not do at once.
+        self._tree.query(Point())
+        self._walkable_area = walkable_area
+        self._areas: dict[int, BaseGeometry] = {}
+        shapely.prepare(self._walkable_area)
+
+    def find_nearest(self, xy: FloatArray, within_feet: float) -> FloatArray:
+        """Return the floor that each position (n, 2) joins, or itself if none is near."""
+        near = xy.copy()
+        points = np.asarray(shapely.points(xy))
+        places, rooms = self._tree.query(points, predicate="covered_by")
+        order = np.lexsort((rooms, places))
+        choices = [(place, room) for place, room in zip(places[order], rooms[order], strict=True)]
+        choices += [(place, EVERYWHERE) for place in range(len(xy))]
+        is_joined = np.zeros(len(xy), dtype=bool)
+        for place, room in choices:
+            if not is_joined[place]:
+                line = shapely.shortest_line(self._area(room), points[place])
+                # There is none to an empty area, and NaN is not near.
+                if shapely.length(line) <= within_feet:
+                    near[place], is_joined[place] = shapely.get_coordinates(line)[0], True
+        return near
+
+    def _area(self, room: int) -> BaseGeometry:
+        """Return the floor of a room, given by index, or all floor if it is EVERYWHERE."""
+        if room == EVERYWHERE:
+            return self._walkable_area
+        if room not in self._areas:
+            self._areas[room] = self._rooms[room].intersection(self._walkable_area)
+        return self._areas[room]
+
+
+@lru_cache(maxsize=MAX_ROOM_FLOORS)
+def find_floor(walkable_area: bytes, spaces: bytes, space_rows: bytes) -> RoomFloors:
+    """Return the floor of a level, from what `Levels` has of it, as it is packed."""
+    return RoomFloors(unpack_shapes(walkable_area)[0], unpack_rooms(spaces, space_rows))

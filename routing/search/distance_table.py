@@ -15,8 +15,10 @@ from routing.network.network import LocationIds, Network
 from routing.search.matrix import TravelMatrix, approach_portals, measure_routes
 
 MAX_TABLE_LOCATIONS = 3_000
-"""A larger table would take over 50 MB per mode; such maps are searched on each request."""
+"""A larger table would take over 90 MB per mode; such maps are searched on each request."""
 NO_PATH = 2**32 - 1
+MAX_ROUNDING_FEET = 1e-7
+"""Where steps would round lengths by more, as one is over 850 feet, they are stored in full."""
 SECONDS_DECIMALS = 6
 """Rides whose times differ by less are stored as one."""
 
@@ -25,9 +27,9 @@ SECONDS_DECIMALS = 6
 class DistanceTable:
     """The fastest routes between `location_ids`, by pair.
 
-    `steps` are their lengths in steps of the largest one divided by 2^32, so that they are off by
-    less than a millionth of a foot up to a mile and a half; NO_PATH if there is none. `rides` are
-    indexes into `ride_seconds`: how much longer they take than to walk as far at `feet_per_second`.
+    `steps` are their lengths in steps of the largest one divided by 2^32, and NO_PATH if there is
+    none; or in feet, and NaN, if such steps are too large. `rides` are indexes into `ride_seconds`:
+    how much longer they take than to walk as far at `feet_per_second`.
 
     All pairs are in the order of rows and columns. If all routes have the same length in both
     directions, only pairs with row <= column are there.
@@ -37,7 +39,7 @@ class DistanceTable:
     location_ids: LocationIds
     feet_per_second: float
     step_feet: float
-    steps: NDArray[np.uint32]
+    steps: NDArray[np.uint32] | FloatArray
     rides: IntArray
     ride_seconds: FloatArray
 
@@ -90,9 +92,13 @@ def compress_table(network: Network, feet: FloatArray, seconds: FloatArray) -> D
     """Return the table of all pairs; NaN if no path."""
     speed = network.feet_per_second
     reached = np.isfinite(feet)
+    steps: NDArray[np.uint32] | FloatArray
     step_feet = max(float(feet[reached].max(initial=0)), 1.0) / (NO_PATH - 1)
-    steps = np.full(len(feet), NO_PATH, dtype=np.uint32)
-    steps[reached] = np.rint(feet[reached] / step_feet)
+    if step_feet / 2 > MAX_ROUNDING_FEET:
+        steps, step_feet = feet, 1.0
+    else:
+        steps = np.full(len(feet), NO_PATH, dtype=np.uint32)
+        steps[reached] = np.rint(feet[reached] / step_feet)
     rides = np.zeros(len(feet), dtype=np.int64)
     beyond_walking = (seconds - feet / speed)[reached].round(SECONDS_DECIMALS)
     ride_seconds, rides[reached] = np.unique(beyond_walking, return_inverse=True)

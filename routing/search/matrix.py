@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from routing.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from routing.costing import cost_of, seconds_of
 from routing.network.network import Network
 from routing.network.portals import PortalPaths
 from routing.network.stops import Stops
@@ -29,6 +30,13 @@ class TravelMatrix(NamedTuple):
 
     feet: FloatArray | Float32Array
     seconds: FloatArray | Float32Array
+
+
+class PathCosts(NamedTuple):
+    """Feet and costs from each source (rows) to each portal (columns); inf if no path."""
+
+    feet: FloatArray
+    costs: FloatArray
 
 
 class PortalApproach(NamedTuple):
@@ -78,14 +86,15 @@ def measure_routes(network: Network, starts: Approaches, ends: Approaches) -> Tr
     feet = np.full((len(starts.stops), len(ends.stops)), np.inf)
     walks = measure_walks(network.levels, starts.placed, ends.placed)
     feet[np.ix_(starts.attached, ends.attached)] = walks
-    seconds = feet / network.feet_per_second
+    costs = cost_of(feet / network.feet_per_second, feet)
     relax_through_portals(
         network,
-        reachable_portals(starts.portal_feet),
-        reachable_portals(ends.portal_feet),
+        reachable_portals(network.link_starts, starts.portal_feet),
+        reachable_portals(network.link_ends, ends.portal_feet),
         feet,
-        seconds,
+        costs,
     )
+    seconds = seconds_of(costs, feet)
     # Else a waypoint off the floor would be twice its offset away from itself.
     same = find_coinciding(starts.stops, ends.stops)
     feet[same] = seconds[same] = 0
@@ -94,9 +103,13 @@ def measure_routes(network: Network, starts: Approaches, ends: Approaches) -> Tr
     return TravelMatrix(feet, seconds)
 
 
-def reachable_portals(feet: FloatArray) -> PortalApproach:
-    """Return the portals that any stop reaches, and the walks to them."""
-    portals = np.flatnonzero(np.isfinite(feet).any(axis=0))
+def reachable_portals(portals: IntArray, feet: FloatArray) -> PortalApproach:
+    """Return which of some portals any stop reaches, and the walks to them.
+
+    Paths worth taking begin and end with a link, as walks between portals are no shorter than
+    others.
+    """
+    portals = portals[np.isfinite(feet[:, portals]).any(axis=0)]
     return PortalApproach(portals, feet[:, portals])
 
 
@@ -105,26 +118,27 @@ def relax_through_portals(
     start: PortalApproach,
     end: PortalApproach,
     feet: FloatArray,
-    seconds: FloatArray,
+    costs: FloatArray,
 ) -> None:
-    """Lower `seconds` and set `feet`, in place, where a route through portals is faster."""
+    """Lower `costs` and set `feet`, in place, where a route through portals costs less."""
     if not len(start.portals) or not len(end.portals):
         return
+    end_costs = cost_of(end.feet / network.feet_per_second, end.feet)
     for rows in iter_row_blocks(start, end):
         # Minimising over the first portal and then over the last avoids testing all pairs of
         # portals for each pair of stops.
         via = distances_to_portals(network.portal_paths, start, end, rows, network.feet_per_second)
-        total = via.seconds[:, None, :] + end.feet[None] / network.feet_per_second
-        # argmin and not min: feet and seconds must be those of the same route
+        total = via.costs[:, None, :] + end_costs[None]
+        # argmin and not min: feet and costs must be those of the same route
         # (docs/decisions/routing/portals.md).
         portal = total.argmin(axis=2)
-        fastest = np.take_along_axis(total, portal[..., None], axis=2)[..., 0]
+        least = np.take_along_axis(total, portal[..., None], axis=2)[..., 0]
         # On a tie the direct walk stays, as in `find_route`, so that both report the same feet.
-        faster = fastest < seconds[rows]
+        cheaper = least < costs[rows]
         portal_feet = np.take_along_axis(via.feet, portal, axis=1)
         route_feet = portal_feet + end.feet[np.arange(len(end.feet))[None, :], portal]
-        seconds[rows] = np.where(faster, fastest, seconds[rows])
-        feet[rows] = np.where(faster, route_feet, feet[rows])
+        costs[rows] = np.where(cheaper, least, costs[rows])
+        feet[rows] = np.where(cheaper, route_feet, feet[rows])
 
 
 def iter_row_blocks(start: PortalApproach, end: PortalApproach) -> Iterator[slice]:
@@ -141,15 +155,17 @@ def distances_to_portals(
     end: PortalApproach,
     rows: slice,
     feet_per_second: float,
-) -> TravelMatrix:
+) -> PathCosts:
     """Return the fastest paths from sources in `rows` to the portals near targets, or inf."""
     between = np.ix_(start.portals, end.portals)
-    total = start.feet[rows, :, None] / feet_per_second + portal_paths.seconds[between][None]
+    path_costs = cost_of(portal_paths.seconds[between], portal_paths.feet[between])
+    start_feet = start.feet[rows]
+    total = cost_of(start_feet / feet_per_second, start_feet)[:, :, None] + path_costs
     portal = total.argmin(axis=1)
-    seconds = np.take_along_axis(total, portal[:, None, :], axis=1)[:, 0, :]
-    portal_feet = np.take_along_axis(start.feet[rows], portal, axis=1)
+    costs = np.take_along_axis(total, portal[:, None, :], axis=1)[:, 0, :]
+    portal_feet = np.take_along_axis(start_feet, portal, axis=1)
     feet = portal_feet + portal_paths.feet[start.portals[portal], end.portals[None, :]]
-    return TravelMatrix(feet, seconds)
+    return PathCosts(feet, costs)
 
 
 def find_coinciding(starts: Stops, ends: Stops) -> BoolArray:

@@ -10,7 +10,7 @@ import numpy as np
 from shapely import LineString
 
 from routing.arrays import FloatArray, IntArray
-from routing.network.levels import NO_PORTAL
+from routing.costing import cost_of
 from routing.network.network import Network
 from routing.network.stops import Stops
 from routing.plan import ConnectorKind
@@ -79,9 +79,9 @@ def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> Co
     walk_feet = np.inf
     if level == end.levels[0]:
         walk_feet = direct_walk_feet(network, start, end)
-    portals, seconds_by_portals = fastest_portals(network, start, end)
+    portals, cost_by_portals = fastest_portals(network, start, end)
     # If neither exists, both sides are infinite, which is the case of no route.
-    if walk_feet / network.feet_per_second <= seconds_by_portals:
+    if cost_of(walk_feet / network.feet_per_second, walk_feet) <= cost_by_portals:
         return (
             ComputedRoute((build_walk_leg(network, start, end),))
             if np.isfinite(walk_feet)
@@ -97,22 +97,25 @@ def direct_walk_feet(network: Network, start: Stops, end: Stops) -> float:
 
 
 def fastest_portals(network: Network, start: Stops, end: Stops) -> tuple[tuple[int, int], float]:
-    """Return the first and last portal of the fastest route through portals, and its seconds."""
-    first, first_feet = portal_distances(network, start)
-    last, last_feet = portal_distances(network, end)
+    """Return the first and last portal of the fastest route through portals, and its cost."""
+    first, first_feet = portal_distances(network, start, network.link_starts)
+    last, last_feet = portal_distances(network, end, network.link_ends)
     if not len(first) or not len(last):
         return (-1, -1), np.inf
-    walk_seconds = (first_feet[:, None] + last_feet[None, :]) / network.feet_per_second
-    seconds = walk_seconds + network.portal_paths.seconds[np.ix_(first, last)]
-    row, column = np.unravel_index(seconds.argmin(), seconds.shape)
-    return (int(first[row]), int(last[column])), float(seconds[row, column])
+    walk_feet, between = first_feet[:, None] + last_feet, np.ix_(first, last)
+    paths, speed = network.portal_paths, network.feet_per_second
+    costs = cost_of(walk_feet / speed, walk_feet)
+    costs += cost_of(paths.seconds[between], paths.feet[between])
+    row, column = np.unravel_index(costs.argmin(), costs.shape)
+    return (int(first[row]), int(last[column])), float(costs[row, column])
 
 
-def portal_distances(network: Network, stop: Stops) -> tuple[IntArray, FloatArray]:
-    """Return the portals of the stop's level and the walks to them in feet."""
+def portal_distances(network: Network, stop: Stops, among: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return which of some portals are on the stop's level, and the walks to them in feet."""
     portals = network.levels.portals[stop.levels[0]]
     walks = measure_portal_walks(network.levels, place_stops(network.levels, stop))[0]
-    return portals[portals != NO_PORTAL], walks[portals != NO_PORTAL]
+    chosen = np.isin(portals, among)
+    return portals[chosen], walks[chosen]
 
 
 def legs_through_portals(
@@ -152,9 +155,7 @@ def leg_between_portals(network: Network, one: int, other: int) -> Leg:
 
 def is_way_through(network: Network, one: int, other: int) -> bool:
     """Return whether a path leads through a one-way door here, and not around it."""
-    feet = network.portal_paths.feet[one, other]
-    doors = (link for link in network.links if (link.start, link.end) == (one, other))
-    return any(link.cost.feet == feet for link in doors)
+    return network.link_feet.get((one, other)) == float(network.portal_paths.feet[one, other])
 
 
 def build_walk_leg(network: Network, start: Stops, end: Stops) -> WalkLeg:

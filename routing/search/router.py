@@ -29,6 +29,10 @@ __all__ = [
 ]
 
 
+SAME_DECIMALS = 6
+"""Times and lengths of routes that differ by less differ by rounding."""
+
+
 class NearestLocation(NamedTuple):
     """A location and the length and time of the fastest route to it."""
 
@@ -102,8 +106,9 @@ class Router:
         None of them is farther than `max_seconds`.
         """
         feet, seconds = (cells[0] for cells in self.matrix([source], candidates, mode))
-        # Stable: candidates with equal times keep the caller's order. NaN, no path, sorts last.
-        order = np.argsort(seconds, kind="stable")
+        # Stable: candidates with equal times and lengths keep the caller's order. NaN, no path,
+        # sorts last.
+        order = np.lexsort((feet.round(SAME_DECIMALS), seconds.round(SAME_DECIMALS)))
         near = order[np.isfinite(seconds[order]) & (seconds[order] <= max_seconds)][:limit]
         return [NearestLocation(candidates[i], float(feet[i]), float(seconds[i])) for i in near]
 

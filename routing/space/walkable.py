@@ -13,7 +13,7 @@ import shapely
 from shapely.geometry.base import BaseGeometry
 
 from routing.costing import Costing, TravelMode
-from routing.issues import IssueKind, PlanIssue
+from routing.issues import IssueKind, PlanIssue, point_in
 from routing.plan import Barrier, Door, Level, Plan, Polygonal, Space
 from routing.space.door_inference import RoomDoors, infer_doors, joined_rooms
 from routing.space.door_moving import move_doors
@@ -28,6 +28,8 @@ WIDTH_TOLERANCE_FEET = 0.002
 HAIRLINE_FEET = 1e-4
 """Much more than rounding and than the tolerance of sight, and too little to matter."""
 
+MAX_ONE_WAY_DOORS = 600
+"""Of a map: a table has the fastest paths between all of them."""
 
 SURE_CONFIDENCE = 0.9
 """Connectors of less are reported."""
@@ -84,7 +86,35 @@ def build_walkable_levels(plan: Plan) -> tuple[list[WalkableLevel], list[PlanIss
         inferred, room_issues = infer_doors(floor, [*drawn, *moved], rooms)
         walkable.append(WalkableLevel(floor, (*drawn, *moved, *inferred)))
         issues += chain(floor_issues, corner_issues, door_issues, room_issues)
-    return walkable, issues
+    return limit_one_way_doors(walkable, issues), issues
+
+
+def limit_one_way_doors(
+    walkable: Iterable[WalkableLevel], issues: list[PlanIssue]
+) -> list[WalkableLevel]:
+    """Return levels in which no more doors are one-way than may be; the others are added to issues.
+
+    Those are passed both ways.
+    """
+    left = MAX_ONE_WAY_DOORS
+    limited = []
+    for level in walkable:
+        openings = []
+        for opening in level.openings:
+            if opening.one_way is not None:
+                left -= 1
+                if left < 0:
+                    message = (
+                        f"door {opening.door_id!r} is passed both ways, as {MAX_ONE_WAY_DOORS} "
+                        "others are one-way"
+                    )
+                    at, kind = point_in(opening.shape), IssueKind.DOOR_NOT_ONE_WAY
+                    key = level.level.id
+                    issues.append(PlanIssue(kind, opening.door_id, message, key, at))
+                    opening = replace(opening, one_way=None)
+            openings.append(opening)
+        limited.append(replace(level, openings=tuple(openings)))
+    return limited
 
 
 def remove_hairlines(area: BaseGeometry) -> Polygonal:

@@ -101,6 +101,17 @@ PLANS = {
         one_level(HALL, ROOM, doors=(Door("beside", "0", Point(10, 22)),)),
         "beside",
     ),
+    IssueKind.DOOR_NOT_ONE_WAY: (
+        one_level(
+            Space("hall", "0", box(0, 0, 3005, 20), SpaceKind.CORRIDOR),
+            Space("room", "0", box(0, 20, 3005, 40)),
+            doors=tuple(
+                Door(f"gate {i}", "0", Point(2 + 5 * i, 20), width_feet=2, one_way=(0, 1))
+                for i in range(601)
+            ),
+        ),
+        "gate 600",
+    ),
     IssueKind.DOOR_INFERRED: (one_level(HALL, ROOM), "room"),
     IssueKind.ROOM_ENCLOSED: (OFFICE, "room C"),
     IssueKind.CONNECTOR_ONE_END: (with_lift(entrances={"0": Point(20, 14)}), "e5,3"),

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from shapely import box
 
 from routing.costing import TravelMode
+from routing.issues import IssueKind
 from routing.network.restrictions import Restrictions, restrict_networks
+from routing.plan import Door, Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.route import WalkLeg
 from routing.search.router import Router
 from routing.serialization import deserialize_router, serialize_router
+from routing.space import walkable
 from tests.routing.ascii_plans import draw_plan, process_drawing
+from tests.routing.diagnosis.reports import messages
 
+Places = Sequence[tuple[float, float]]
 AROUND = """
     A.>.B
     .###.
@@ -90,3 +97,73 @@ def test_one_way_doors_are_stored() -> None:
         assert Router(loaded.networks).matrix([start], [end]).feet[0, 0] == pytest.approx(
             feet(processed, start, end), abs=1e-6
         )
+
+
+def process_doors(
+    width_feet: float, one_way: tuple[float, float] | None, places: Places, count: int = 1
+) -> ProcessedPlan:
+    """A corridor south of a hall, with doors 100 ft apart in the wall between, and locations."""
+    doors = tuple(
+        Door(
+            f"door {index}",
+            "0",
+            box(middle - width_feet / 2, 19.5, middle + width_feet / 2, 20.5),
+            width_feet=width_feet,
+            one_way=one_way,
+        )
+        for index, middle in enumerate(50.0 + 100 * np.arange(count))
+    )
+    corridor = Space("corridor", "0", box(0, 0, 100 * count, 20), SpaceKind.CORRIDOR)
+    hall = Space("hall", "0", box(0, 20, 100 * count, 40))
+    locations = tuple(PlanLocation(f"{index}", "0", *at) for index, at in enumerate(places))
+    return process_plan(Plan((Level("0", 0),), (corridor, hall), doors=doors, locations=locations))
+
+
+@pytest.mark.parametrize("width_feet", [3.0, 10.0, 30.0])
+def test_walks_through_a_one_way_door_are_as_long_as_through_an_open_one(width_feet: float) -> None:
+    random, apart = np.random.default_rng(3), width_feet / 10 + 0.1
+    south = [(x, 20 - y) for x, y in random.uniform((1, apart), (99, 19), (40, 2)).tolist()]
+    north = [(x, 20 + y) for x, y in random.uniform((1, apart), (99, 19), (40, 2)).tolist()]
+    one_way, open_both_ways = (
+        process_doors(width_feet, direction, [*south, *north]).router.matrix(
+            [str(index) for index in range(40)], [str(index) for index in range(40, 80)]
+        )
+        for direction in ((0.0, 1.0), None)
+    )
+    longer = one_way.feet - open_both_ways.feet
+    assert longer.min() > -1e-4
+    assert longer.max() < 0.01 * width_feet
+
+
+def test_points_at_the_ends_of_a_door_are_exact() -> None:
+    """Most walks go around its frame."""
+    places = [(5.0, 19.0), (5.0, 21.0)]
+    one_way, both_ways = (
+        feet(process_doors(3, way, places), "0", "1") for way in ((0.0, 1.0), None)
+    )
+    assert one_way == pytest.approx(both_ways, abs=1e-4)
+
+
+def test_the_more_one_way_doors_there_are_the_fewer_points_each_has() -> None:
+    for doors, points in ((1, 17), (20, 15), (150, 2), (300, 1), (310, 1)):
+        network = process_doors(3, (0.0, 1.0), [(5, 5), (5, 35)], doors).networks[TravelMode.FOOT]
+        assert len(network.portals) == 2 * points * doors
+        assert len(network.links) == points**2 * doors
+
+
+def test_one_way_doors_above_a_limit_are_passed_both_ways_and_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(walkable, "MAX_ONE_WAY_DOORS", 2)
+    places = [(50.0, 5.0), (250.0, 5.0), (250.0, 35.0)]
+    processed = process_doors(3, (0.0, 1.0), places, count=4)
+    assert {portal.door_id for portal in processed.networks[TravelMode.FOOT].portals} == {
+        "door 0",
+        "door 1",
+    }
+    assert feet(processed, "2", "1") == pytest.approx(30)
+    [group] = processed.report.groups
+    assert group.cause is IssueKind.DOOR_NOT_ONE_WAY
+    assert messages(group) == [
+        f"door 'door {index}' is passed both ways, as 2 others are one-way" for index in (2, 3)
+    ]

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from shapely import box
 
 from routing.costing import TravelMode
 from routing.errors import WaypointError
+from routing.plan import Level, Plan, PlanLocation, Space, SpaceKind
+from routing.processing import process_plan
 from routing.search.distance_table import build_distance_table
 from routing.search.matrix import compute_matrix
 from tests.routing.ascii_plans import process_drawing
@@ -49,3 +52,15 @@ def test_a_table_may_have_no_path_at_all() -> None:
 def test_an_unknown_location_is_an_error() -> None:
     with pytest.raises(WaypointError, match="no location 'X'"):
         TABLE.look_up(["A"], ["X"])
+
+
+@pytest.mark.parametrize("length_feet", [800.0, 900.0, 1e5, 1e8])
+def test_a_far_location_does_not_make_short_distances_inexact(length_feet: float) -> None:
+    places = [1.0, 26.4, 60.123456789, length_feet - 1]
+    corridor = Space("c", "0", box(0, 0, length_feet, 10), SpaceKind.CORRIDOR)
+    locations = tuple(PlanLocation(str(x), "0", x, 5) for x in places)
+    table = process_plan(Plan((Level("0", 0),), (corridor,), locations=locations)).tables
+    ids = [location.id for location in locations]
+    expected = np.abs(np.subtract.outer(places, places))
+    found = table[TravelMode.FOOT].look_up(ids, ids)
+    np.testing.assert_allclose(found.feet, expected, rtol=1e-12, atol=1e-7)
