@@ -105,7 +105,9 @@ async def set_closures(
     the map, processed again, no longer has it.
     """
     wanted = Closures.of(connectors=connectors or [], doors=doors or [], spaces=spaces or [])
-    return await change_closures(info.context, map, lambda _: wanted)
+    written = await change_closures(info.context, map, lambda _: wanted)
+    await info.context.prepare_routes(map)
+    return written
 
 
 async def change_closures(

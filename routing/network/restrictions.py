@@ -36,9 +36,12 @@ class Restrictions:
     outdoors: bool = False
 
     def __bool__(self) -> bool:
-        return self.outdoors or bool(
-            self.connector_ids or self.connector_kinds or self.door_ids or self.space_ids
-        )
+        return self.outdoors or self.have_ids or bool(self.connector_kinds)
+
+    @property
+    def have_ids(self) -> bool:
+        """Whether any part is restricted by its id, as only operators do."""
+        return bool(self.connector_ids or self.door_ids or self.space_ids)
 
     def __or__(self, other: Restrictions) -> Restrictions:
         """Return what either restricts."""
