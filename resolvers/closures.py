@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 import strawberry
 
 from resolvers.maps import MapId
-from resolvers.networks.closable import PARTS, list_closable, list_closable_ids, name_some
+from resolvers.networks.closable import PARTS, list_closable, list_closable_ids, list_parts
 from resolvers.networks.closable import Closable as Closable
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.request.arguments import (
@@ -23,11 +23,16 @@ from resolvers.request.input_rules import ID, Each, Items, argument
 from resolvers.request.limits.threads import run_in_thread
 from storage import closures
 from storage.closures import Closures as Closures
+from storage.closures import name_some
+from storage.errors import NetworkOutdatedError
 from storage.maps import MAPS, Map
+from storage.networks import find_network_digest
 from storage.records.paging import Page
 
 MAX_CLOSED = 500
 """Of each part of a map."""
+MAX_ATTEMPTS = 3
+"""Of closing parts of a map that is processed again each time meanwhile."""
 _LENGTH = Items(0, MAX_CLOSED, "ids")
 
 ClosedConnectors: TypeAlias = Annotated[
@@ -100,7 +105,9 @@ async def set_closures(
     the map, processed again, no longer has it.
     """
     wanted = Closures.of(connectors=connectors or [], doors=doors or [], spaces=spaces or [])
-    return await change_closures(info.context, map, lambda _: wanted)
+    written = await change_closures(info.context, map, lambda _: wanted)
+    await info.context.prepare_routes(map)
+    return written
 
 
 async def change_closures(
@@ -110,9 +117,26 @@ async def change_closures(
 
     Raises NotFoundError, InvalidInputError.
     """
-    if await context.get_record(MAPS, map_id) is None:
+    for attempt in range(MAX_ATTEMPTS):
+        try:
+            return await _change_closures(context, map_id, edit)
+        except NetworkOutdatedError:  # published since it was loaded
+            if attempt == MAX_ATTEMPTS - 1:
+                raise
+    raise AssertionError
+
+
+async def _change_closures(
+    context: Context, map_id: str, edit: Callable[[Closures], Closures]
+) -> Closures:
+    store, scope = context.bypass_caches(), context.caller.scope
+    unit_map = await store.find_record(MAPS, scope, {"_id": map_id})
+    if unit_map is None:
         raise NotFoundError
-    routable = await context.load_whole_map(map_id)
+    digest = await find_network_digest(store.database, scope, map_id)
+    routable = await context.load_archive(digest, map_id) if digest else None
+    scale = unit_map.feet_per_unit or 1.0
+    parts = await run_in_thread(list_parts, routable.router, scale) if routable else []
 
     def change(before: Closures) -> Closures:
         after = edit(before)
@@ -120,11 +144,7 @@ async def change_closures(
         return after
 
     written = await closures.set_closures(
-        context.bypass_caches().database,
-        map_id,
-        change,
-        context.origin,
-        context.bind_precondition(),
+        store.database, map_id, change, context.origin, context.bind_precondition(), parts, digest
     )
     if written is None:
         raise NotFoundError

@@ -136,12 +136,13 @@ def list_arrays(part: Any, prefix: str) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def weigh_networks(networks: Iterable[Network]) -> int:
-    """Return the bytes of all arrays that some networks hold, those that they share once."""
-    arrays: dict[int, NDArray[Any]] = {}
-    for network in networks:
-        arrays |= {id(array): array for array in list_arrays(network, "").values()}
-    return sum(array.nbytes for array in arrays.values())
+def weigh_networks(networks: Iterable[Network], others: Iterable[Network] = ()) -> int:
+    """Return the bytes of all arrays that some networks hold and `others` do not, each once."""
+    own, shared = (
+        {id(array): array for each in some for array in list_arrays(each, "").values()}
+        for some in (networks, others)
+    )
+    return sum(own[key].nbytes for key in own.keys() - shared.keys())
 
 
 @cache

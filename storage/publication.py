@@ -21,6 +21,13 @@ from storage.administration.audit import (
 )
 from storage.administration.import_lease import ImportLease
 from storage.bundles.importing.timestamps import has_same_content, set_timestamps
+from storage.closures import (
+    CLOSED_PARTS_FIELD,
+    CLOSURES_FIELD,
+    Part,
+    build_fields,
+    keep_closures,
+)
 from storage.errors import NetworkOutdatedError
 from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
 from storage.maps import MAPS, NETWORK_FIELD, NETWORK_STATE_FIELD, PATHFINDING_TAG
@@ -68,6 +75,8 @@ class Publication(msgspec.Struct, frozen=True):
     """None if it was built from what the catalog has when it is published."""
     origin: Origin | None = None
     """None for the user who runs this process."""
+    parts: Sequence[Part] | None = None
+    """What can be closed in the network; None if it has what the one before has."""
 
 
 async def check_unchanged(
@@ -96,7 +105,8 @@ async def publish(
     """
     map_id, report = publication.map_id, publication.report
     maps = database[MAPS.name]
-    before = await maps.find_one({"_id": map_id}, _ROUTING_FIELDS, session=session)
+    fields = (*_ROUTING_FIELDS, CLOSURES_FIELD, CLOSED_PARTS_FIELD)
+    before = await maps.find_one({"_id": map_id}, fields, session=session)
     if before is None:
         return None
     now = current_timestamp()
@@ -111,12 +121,22 @@ async def publish(
         "routing_tier": publication.routing_tier,
         "feet_per_unit": state.feet_per_unit,
     }
+    closed, is_same_closed = Document(), True
+    if publication.parts is not None and before.get(CLOSURES_FIELD):
+        kept = keep_closures(before, publication.parts, state.feet_per_unit or 1.0)
+        closed = build_fields(kept.closures, kept.parts)
+        report = {**report, "notes": [*kept.notes, *report.get("notes", ())]}
+        changes += kept.changes
+        is_same_closed = not kept.changes
     is_same_map = PATHFINDING_TAG in before.get("tags", ()) and before == before | routing
-    updated = {} if is_same_map and not writes else {UPDATED_AT: now}
+    updated = {} if is_same_map and is_same_closed and not writes else {UPDATED_AT: now}
     derived = {REPORT_FIELD: report, NETWORK_STATE_FIELD: to_builtins(state)}
     await maps.update_one(
         {"_id": map_id},
-        {"$set": {**routing, **derived, **updated}, "$addToSet": {"tags": PATHFINDING_TAG}},
+        {
+            "$set": {**routing, **derived, **closed, **updated},
+            "$addToSet": {"tags": PATHFINDING_TAG},
+        },
         session=session,
     )
     return build_entry("map.processed", before, routing, changes)

@@ -1,6 +1,6 @@
 """The parts of a routable map that can be closed: connectors, doors and spaces."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated, NamedTuple
 
 import shapely
@@ -9,13 +9,11 @@ from routing.costing import TravelMode
 from routing.network.network import Network
 from routing.network.portals import NO_CONNECTOR
 from routing.search.router import Router
-from storage.closures import Closures
+from storage.closures import Part
 
 CONNECTOR, DOOR, SPACE = "connector", "door", "space"
 PARTS = {"connectors": CONNECTOR, "doors": DOOR, "spaces": SPACE}
 """What the lists of closures hold."""
-MAX_NAMED = 10
-"""Ids that a message names."""
 
 
 class Place(NamedTuple):
@@ -72,24 +70,18 @@ def list_closable_ids(router: Router) -> dict[str, set[str]]:
     }
 
 
-def describe_unknown_closures(router: Router, closures: Closures) -> list[str]:
-    """Return notes of what is closed but not on the map, which processing may have changed."""
-    known = list_closable_ids(router)
+def list_parts(router: Router, feet_per_unit: float) -> list[Part]:
+    """Return what can be closed, as it is stored with what is closed."""
+    lists = {part: name for name, part in PARTS.items()}
     return [
-        f"closed, but no longer on the map: {name} {name_some(unknown)}"
-        for name, part in PARTS.items()
-        if (unknown := [key for key in getattr(closures, name) if key not in known[part]])
+        Part(
+            lists[each.part],
+            each.part_id,
+            each.kind,
+            [(at.floor_id, at.x, at.y) for at in each.places],
+        )
+        for each in list_closable(router, feet_per_unit)
     ]
-
-
-def name_some(texts: Sequence[str]) -> str:
-    """Return the first of some texts, and how many more there are.
-
-    >>> name_some(["a", "b"])
-    'a, b'
-    """
-    others = len(texts) - MAX_NAMED
-    return ", ".join(texts[:MAX_NAMED]) + (f" and {others} more" if others > 0 else "")
 
 
 def _to_place(level_id: str, x: float, y: float, feet_per_unit: float) -> Place:

@@ -7,6 +7,7 @@ in a thread of its own, apart from searches, and routers over the same floor sha
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from resolvers.request.limits.threads import FairThreads, run_in_thread
 from routing.costing import TravelMode
@@ -21,7 +22,9 @@ from routing.search.router import Router
 from routing.serialization import weigh_networks
 from storage.cache.cache import Cache
 
-MAX_RESTRICTED_BYTES = 128 << 20
+MAX_CLOSED_BYTES = 512 << 20
+MAX_AVOIDING_BYTES = 128 << 20
+"""Of what routers add to those of whole maps, without what is closed and what clients avoid."""
 MAX_ROUTERS_OF_FLOOR = 16
 """Over one floor: clients can avoid eight sets of connectors."""
 
@@ -37,13 +40,16 @@ class RestrictedFloor:
     routers: dict[Restrictions, Router] = field(default_factory=dict)
 
     def weigh(self) -> int:
-        """Return the bytes that this takes."""
+        """Return the bytes that this takes beside the original."""
         routers = [*self.routers.values()]
+        restricted = (self.networks, *(router.networks for router in routers))
         return weigh_networks(
-            network
-            for networks in (self.networks, *(router.networks for router in routers))
-            for network in networks.values()
+            (network for networks in restricted for network in networks.values()),
+            self.original.networks.values(),
         )
+
+
+FloorCache: TypeAlias = Cache[FloorKey, RestrictedFloor]
 
 
 class RestrictedRouters:
@@ -52,12 +58,14 @@ class RestrictedRouters:
     What clients avoid cannot evict what is closed, which everybody's routes need.
     """
 
-    def __init__(self, max_bytes: int = MAX_RESTRICTED_BYTES) -> None:
+    def __init__(
+        self,
+        max_closed_bytes: int = MAX_CLOSED_BYTES,
+        max_avoiding_bytes: int = MAX_AVOIDING_BYTES,
+    ) -> None:
         self._closed, self._avoiding = (
-            Cache[FloorKey, RestrictedFloor](
-                max_bytes=max_bytes, weigh=lambda _, floor: floor.weigh(), min_entries=1
-            )
-            for _ in range(2)
+            FloorCache(max_bytes=max_bytes, weigh=lambda _, floor: floor.weigh(), min_entries=1)
+            for max_bytes in (max_closed_bytes, max_avoiding_bytes)
         )
         self._lock = threading.Lock()
         """Of the caches; requests look into them while a thread stores what it has built."""
@@ -74,20 +82,20 @@ class RestrictedRouters:
             restrictions = omit_ineffective(router.networks, restrictions)
         if not restrictions:
             return router
-        key = digest, restrictions.of_floor
+        cache, key = self._cache_of(restrictions), (digest, restrictions.of_floor)
         with self._lock:
-            floor = self._cache_of(key).get(key)
+            floor = cache.get(key)
         if floor is None:
             takes_long = bool(restrictions.of_floor)
             run = self._run_build if takes_long else run_in_thread
-            floor = await run(self._build_floor, key, router)
+            floor = await run(self._build_floor, cache, key, router)
         built = floor.routers.get(restrictions)
         if built is None:
-            built = await run_in_thread(self._build_router, key, floor, restrictions)
+            built = await run_in_thread(self._build_router, cache, key, floor, restrictions)
         return built
 
-    def _build_floor(self, key: FloorKey, router: Router) -> RestrictedFloor:
-        cache, (_, restrictions) = self._cache_of(key), key
+    def _build_floor(self, cache: FloorCache, key: FloorKey, router: Router) -> RestrictedFloor:
+        _, restrictions = key
         floor = cache.peek(key, None)
         if floor is None:
             floor = RestrictedFloor(router, close_floor(router.networks, restrictions))
@@ -96,7 +104,7 @@ class RestrictedRouters:
         return floor
 
     def _build_router(
-        self, key: FloorKey, floor: RestrictedFloor, restrictions: Restrictions
+        self, cache: FloorCache, key: FloorKey, floor: RestrictedFloor, restrictions: Restrictions
     ) -> Router:
         if known := floor.routers.get(restrictions):
             return known
@@ -111,10 +119,9 @@ class RestrictedRouters:
             if len(floor.routers) >= MAX_ROUTERS_OF_FLOOR:
                 floor.routers.clear()
             floor.routers[restrictions] = built
-            self._cache_of(key).reweigh(key)
+            cache.reweigh(key)
         return built
 
-    def _cache_of(self, key: FloorKey) -> Cache[FloorKey, RestrictedFloor]:
-        _, restrictions = key
-        is_closed = restrictions and not restrictions.outdoors
+    def _cache_of(self, restrictions: Restrictions) -> FloorCache:
+        is_closed = restrictions.have_ids and not restrictions.outdoors
         return self._closed if is_closed else self._avoiding

@@ -52,6 +52,7 @@ class RoutableMapCache:
         )
         self._restricted = RestrictedRouters()
         self._loading: dict[str, asyncio.Task[CachedRoutableMap | None]] = {}
+        self._preparing: set[asyncio.Task[RoutableMap | None]] = set()
 
     async def get_or_restrict(
         self, digest: str, map_id: str, restrictions: Restrictions
@@ -63,6 +64,19 @@ class RoutableMapCache:
         whole = routable.router
         router = await self._restricted.get_or_build(digest, whole, restrictions)
         return routable if router is whole else RoutableMap(router, routable.placements, whole)
+
+    def prepare(self, digest: str, map_id: str, restrictions: Restrictions) -> None:
+        """Start building what `get_or_restrict` returns, so that the next request finds it."""
+        restricting = self.get_or_restrict(digest, map_id, restrictions)
+        # In a context of its own: nobody waits for it, so it has no deadline.
+        task = asyncio.create_task(restricting, context=Context())
+        self._preparing.add(task)
+        task.add_done_callback(self._end_preparing)
+
+    def _end_preparing(self, task: asyncio.Task[RoutableMap | None]) -> None:
+        self._preparing.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("a router could not be built", exc_info=error)
 
     async def get_or_load(self, digest: str, map_id: str) -> RoutableMap | None:
         """Return the routable map in an archive.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from parsing.drawing import Drawing
 from parsing.plans import PlanFormat, detect_format, read_plan
 from resolvers.networks import routable_maps
-from resolvers.networks.closable import describe_unknown_closures
+from resolvers.networks.closable import list_parts
 from resolvers.networks.routable_maps import Placement
 from resolvers.plans.location_matching import ExistingLocation, match_existing_locations
 from resolvers.plans.records import (
@@ -30,7 +30,7 @@ from routing.groups import ToSource
 from routing.issues import IssueKind, PlanIssue
 from routing.picture import draw_level
 from routing.processing import ProcessedPlan, ProcessingProgress, process_plan
-from storage.closures import Closures
+from storage.closures import Part
 
 REQUIRED_PERCENTAGE = Range(0, 100)
 
@@ -62,8 +62,6 @@ class BuildTask(NamedTuple):
     existing: list[ExistingLocation]
     placements: list[Placement]
     """The placements of the map's existing locations, which are kept."""
-    closures: Closures = Closures()
-    """What is closed on the map."""
     is_own: bool = True
     """Whether the plan is the map's own drawing, whose levels have to name floors of the asset."""
     is_new: bool = False
@@ -78,6 +76,8 @@ class BuiltNetwork(NamedTuple):
     directory: dict[str, list[RecordDict]]
     locations: list[RecordDict]
     pictures: dict[str, str]
+    parts: list[Part]
+    """What can be closed."""
 
 
 def build_network(task: BuildTask, progress: ProcessingProgress = report_progress) -> BuiltNetwork:
@@ -101,10 +101,7 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
         "map": request.map_id,
         "feet_per_unit": drawing.feet_per_unit,
         # Those of faults are among the problems.
-        "notes": [
-            *(str(note) for note in translated.notes if note.message not in causes),
-            *describe_unknown_closures(processed.router, task.closures),
-        ],
+        "notes": [str(note) for note in translated.notes if note.message not in causes],
         **processed.report.to_dict(_to_source(drawing)),
         "checked": asdict(processed.verification),
     }
@@ -118,7 +115,8 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
         processed.router, [*task.placements, *map(_to_placement, locations)]
     )
     pictures = _draw_pictures(processed) if request.with_pictures else {}
-    return BuiltNetwork(network, report, directory, locations, pictures)
+    parts = list_parts(processed.router, drawing.feet_per_unit)
+    return BuiltNetwork(network, report, directory, locations, pictures, parts)
 
 
 def _names_floors(drawing: Drawing, task: BuildTask) -> bool:

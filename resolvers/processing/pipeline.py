@@ -31,7 +31,6 @@ from routing.processing import ProcessingProgress, ignore_progress
 from storage import networks
 from storage.administration.audit import Origin
 from storage.assets import ASSETS
-from storage.closures import Closures, load_closures
 from storage.errors import BundleError, NetworkOutdatedError
 from storage.floors import FLOORS
 from storage.locations import Location
@@ -135,12 +134,15 @@ async def _publish(
         tier = TIERS[report["modes"][-1]]
         locations = msgspec.convert(built.locations, list[Location])
         publication = Publication(
-            map_id, built.network, tier, report, locations, built_from, origin
+            map_id, built.network, tier, report, locations, built_from, origin, built.parts
         )
         if built.directory:
             stale = await _import_directory(store, task, built.directory, publication)
         else:
             await networks.publish_network(store.database, publication)
+        # Publishing adds notes on what is closed.
+        stored = await networks.load_routing_reports(store.database, ALL_ASSETS, [map_id])
+        report = report | {"notes": stored.get(map_id, report)["notes"]}
     elif refusal is None:
         refusal = networks.UNROUTABLE
         if await networks.withdraw_network(store.database, map_id, report, origin, built_from):
@@ -204,10 +206,8 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> tuple[Build
         {location.id: position_of(location) for location in imported},
     )
     built_from = BuiltFrom(inputs, is_from_drawing, is_scale_given)
-    closures = await load_closures(store, ALL_ASSETS, [request.map_id])
-    closed = closures.get(request.map_id, Closures())
     is_new = unit_map is None
-    task = BuildTask(request, asset_id, sorts, names, existing, placements, closed, is_own, is_new)
+    task = BuildTask(request, asset_id, sorts, names, existing, placements, is_own, is_new)
     return task, built_from
 
 

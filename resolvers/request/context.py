@@ -235,6 +235,18 @@ class Context(Struct, frozen=True, eq=False):
             map_id, lambda closed: closed | avoided if avoided else closed
         )
 
+    async def load_archive(self, digest: str, map_id: str) -> RoutableMap | None:
+        """Return the map in an archive; None if it is gone or of another format."""
+        cache = self.routable_map_cache
+        return await cache.get_or_load(digest, map_id) if cache else None
+
+    async def prepare_routes(self, map_id: str) -> None:
+        """Start building what routes on a map need now."""
+        network = await find_network(self._store.database, self.caller.scope, map_id)
+        if network is not None and self.routable_map_cache is not None:
+            closed = to_restrictions(network.closures)
+            self.routable_map_cache.prepare(network.digest, map_id, closed)
+
     async def load_whole_map(self, map_id: str) -> RoutableMap | None:
         """Return a visible map as `load_routable_map` does, with all that is closed."""
         return await self._load_routable_map(map_id, lambda _: Restrictions())

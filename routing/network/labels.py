@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from routing.arrays import FloatArray, IntArray
-from routing.network.ranges import join_starts, shift_and_join
+from routing.network.ranges import join_starts, shift, shift_and_join
 from routing.network.walk_graph import WalkGraph
 
 SAME_FEET = 1e-9
@@ -39,6 +39,12 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    def take(self, vertices: slice) -> Labels:
+        """Return the labels of consecutive vertices, which must have all of their hubs."""
+        starts = self.starts[vertices.start : vertices.stop + 1]
+        own = slice(starts[0], starts[-1])
+        return Labels(starts - starts[0], shift(self.hubs[own], -vertices.start), self.feet[own])
 
 
 def join_labels(parts: Sequence[Labels]) -> Labels:

@@ -22,7 +22,7 @@ from routing.network.packing import (
     unpack_rows,
     unpack_shapes,
 )
-from routing.network.ranges import join_starts, shift_and_join
+from routing.network.ranges import find_span, join_starts, shift, shift_and_join
 from routing.network.views import (
     Views,
     all_round,
@@ -85,6 +85,28 @@ class Levels:
         """Whether any space is outdoors."""
         # The end of a row of `space_rows`; in a name, the quotation marks would be escaped.
         return b'"outdoors"]' in self.space_rows.content.tobytes()
+
+    def take(self, level: int) -> Levels:
+        """Return one level, as the only one."""
+        vertices = slice(*self.level_starts[level : level + 2].tolist())
+        cells = find_span(self.mesh.cells[slice(*self.mesh.level_starts[level : level + 2])])
+        return Levels(
+            (self.ids[level],),
+            (self.ordinals[level],),
+            (self.tolerances_feet[level],),
+            self.walkable_areas.take(level),
+            self.spaces.take(level),
+            self.space_rows.take(level),
+            self.doors.take(level),
+            self.door_rows.take(level),
+            self.mesh.take(level),
+            self.views.take(vertices, cells),
+            shift(self.edges_of(level), -vertices.start),
+            self.labels.take(vertices),
+            np.array([0, vertices.stop - vertices.start]),
+            self.portals[[level]],
+            self.portal_feet[:, vertices],
+        )
 
     def vertices(self, level: int) -> IntArray:
         """Return the vertices of a level."""

@@ -11,7 +11,7 @@ import shapely
 
 from routing.arrays import FloatArray, IntArray, shrink
 from routing.network.locator import OUTSIDE, Grid, are_inside, build_grid
-from routing.network.ranges import join_starts, shift_and_join
+from routing.network.ranges import find_span, join_starts, shift, shift_and_join
 from routing.plan import Polygonal
 
 SIGHT_TOLERANCE_FEET = 1e-6
@@ -37,6 +37,18 @@ class Mesh:
 
     def __len__(self) -> int:
         return len(self.triangles)
+
+    def take(self, level: int) -> Mesh:
+        """Return one level, as the only one."""
+        start, end = self.level_starts[level : level + 2].tolist()
+        triangles, cells = self.triangles[start:end], self.cells[start:end]
+        corners, first_cell = find_span(triangles), find_span(cells).start
+        return Mesh(
+            self.xy[corners],
+            shift(triangles, -corners.start),
+            shift(cells, -first_cell),
+            np.array([0, end - start]),
+        )
 
     @cached_property
     def neighbours(self) -> tuple[IntArray, IntArray]:

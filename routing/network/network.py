@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -27,6 +27,8 @@ from routing.network.portals import (
 from routing.network.stops import Stops, attach
 from routing.plan import ConnectorKind, Plan, PlanLocation, Polygonal
 from routing.space.walkable import WalkableLevel
+
+SAME_WALL_FEET = 1e-3
 
 
 class ConnectorInfo(NamedTuple):
@@ -63,6 +65,8 @@ class Network:
     location_ids: LocationIds
     locations: Stops
     portal_paths: PortalPaths
+    whole: Network | None = None
+    """The network that this one is a part of, with the same levels by number."""
     closed_areas: Mapping[int, Polygonal] = field(default_factory=dict)
     """Floor of levels, by number, that nothing leads to."""
 
@@ -101,11 +105,29 @@ class Network:
 
     def attach(self, levels: IntArray, xy: FloatArray) -> Stops:
         """Return stops at positions (n, 2) on levels (n,), by number."""
-        stops = attach(self.levels, levels, xy, self.costing.attach_feet)
+        if self.whole is None:
+            return attach(self.levels, levels, xy, self.costing.attach_feet)
+        return self.keep_attached(self.whole.attach(levels, xy))
+
+    def keep_attached(self, stops: Stops) -> Stops:
+        """Return stops of the whole network, detached where that floor is closed.
+
+        What is left joins the walkable area where it did, so that no path is shorter.
+        """
+        kept = stops.are_attached
         for level, area in self.closed_areas.items():
-            closed = shapely.intersects_xy(area, *xy.T) & (levels == level)
-            stops.triangles[closed] = OUTSIDE
-        return stops
+            kept &= ~(shapely.contains_xy(area, *stops.xy.T) & (stops.levels == level))
+        near, triangles = stops.near.copy(), np.full(len(stops), OUTSIDE, dtype=np.int64)
+        for level in self.closed_areas:
+            own = np.flatnonzero(kept & (stops.levels == level))
+            area = self.levels.walkable_area(level)
+            lines = np.asarray(shapely.shortest_line(area, shapely.points(near[own])))
+            # Rounding, or a tolerance, has moved the walls a little.
+            on_floor = shapely.length(lines) <= self.levels.tolerances_feet[level] + SAME_WALL_FEET
+            near[own[on_floor]] = shapely.get_coordinates(shapely.get_point(lines[on_floor], 0))
+            kept[own[~on_floor]] = False
+        triangles[kept] = self.levels.mesh.locate(near[kept], stops.levels[kept])
+        return replace(stops, near=near, triangles=triangles)
 
 
 def build_network(

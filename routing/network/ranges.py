@@ -21,10 +21,24 @@ def expand_ranges(begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
     return ranges, np.arange(len(ranges)) + shifts
 
 
+def find_span(indexes: IntArray) -> slice:
+    """Return the slice from the least index to the greatest.
+
+    >>> find_span(np.array([4, 2, 3]))
+    slice(2, 5, None)
+    """
+    return slice(int(indexes.min()), int(indexes.max()) + 1) if indexes.size else slice(0, 0)
+
+
+def shift(indexes: IntArray, by: int) -> IntArray:
+    """Return indexes that are moved on; stored ones may have too few bits for it."""
+    return indexes.astype(np.int64) + by
+
+
 def shift_and_join(parts: Sequence[IntArray], shifts: IntArray) -> IntArray:
     """Return arrays of indexes, one after another, each moved on by its shift."""
     return np.concatenate(
-        [part.astype(np.int64) + shift for part, shift in zip(parts, shifts, strict=False)]
+        [shift(part, by) for part, by in zip(parts, shifts.tolist(), strict=False)]
     )
 
 

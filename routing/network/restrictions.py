@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import shapely
+from shapely import STRtree
+from shapely.geometry.base import BaseGeometry
 
-from routing.arrays import IntArray
+from routing.arrays import BoolArray, shrink_all
 from routing.costing import TravelMode
 from routing.network.levels import Levels, join_levels, rebuild_level
 from routing.network.network import Network, compute_portal_paths
-from routing.plan import ConnectorKind, Polygonal
+from routing.plan import ConnectorKind, Polygonal, SpaceKind
 from routing.space.plan_repair import extract_polygons, to_polygonal
 from routing.space.walkable import remove_hairlines
+
+INSIDE_SHARE = 0.99
+"""Of the area of a space that lies inside another, however inexactly it is drawn."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +36,12 @@ class Restrictions:
     outdoors: bool = False
 
     def __bool__(self) -> bool:
-        return self.outdoors or bool(
-            self.connector_ids or self.connector_kinds or self.door_ids or self.space_ids
-        )
+        return self.outdoors or self.have_ids or bool(self.connector_kinds)
+
+    @property
+    def have_ids(self) -> bool:
+        """Whether any part is restricted by its id, as only operators do."""
+        return bool(self.connector_ids or self.door_ids or self.space_ids)
 
     def __or__(self, other: Restrictions) -> Restrictions:
         """Return what either restricts."""
@@ -81,22 +89,23 @@ def close_floor(
     if not restrictions.of_floor:
         return {**networks}
     levels = networks[TravelMode.FOOT].levels
-    parts, instead = [levels], np.arange(len(levels))
+    rebuilt: dict[int, Levels] = {}
     closed_areas: dict[int, Polygonal] = {}
     used = np.unique(np.concatenate([each.level_numbers for each in networks.values()]))
     for number in used.tolist():
         closed = find_closed_area(levels, number, restrictions)
         if not closed.is_empty:
             left = remove_hairlines(levels.walkable_area(number).difference(closed))
-            instead[number] = len(levels) + len(closed_areas)
-            closed_areas[int(instead[number])] = closed
-            parts.append(rebuild_level(levels, number, left))
-    if not closed_areas:
+            rebuilt[number], closed_areas[number] = rebuild_level(levels, number, left), closed
+    if not rebuilt:
         return {**networks}
-    joined = join_levels(parts)
+    parts = [
+        rebuilt[number] if number in rebuilt else levels.take(number)
+        for number in range(len(levels))
+    ]
+    joined = shrink_all(join_levels(parts))
     return {
-        mode: replace_levels(network, joined, instead, closed_areas)
-        for mode, network in networks.items()
+        mode: replace_levels(network, joined, closed_areas) for mode, network in networks.items()
     }
 
 
@@ -109,36 +118,72 @@ def close_connectors(
 
 def find_closed_area(levels: Levels, level: int, restrictions: Restrictions) -> Polygonal:
     """Return the closed floor of a level."""
-    doors = zip(levels.door_rows.rows(level), levels.doors.shapes(level), strict=True)
-    spaces = [*zip(levels.space_rows.rows(level), levels.spaces.shapes(level), strict=True)]
-    closed = [shape for (door_id,), shape in doors if door_id in restrictions.door_ids]
-    closed += [shape for (space_id, *_), shape in spaces if space_id in restrictions.space_ids]
-    if restrictions.outdoors:
-        # A building may be drawn on its site's grounds.
-        indoors, outdoors = (
-            shapely.union_all([shape for (*_, where), shape in spaces if where == place])
-            for place in ("indoors", "outdoors")
-        )
-        closed.append(to_polygonal(extract_polygons(outdoors.difference(indoors))))
-    return to_polygonal(extract_polygons(shapely.union_all(closed)))
+    doors = [*levels.doors.shapes(level)]
+    door_rows, rows = levels.door_rows.rows(level), levels.space_rows.rows(level)
+    is_closed = np.array(
+        [
+            space_id in restrictions.space_ids or (restrictions.outdoors and place == "outdoors")
+            for space_id, *_, place in rows
+        ],
+        dtype=bool,
+    )
+    shapes: list[BaseGeometry] = [
+        shape
+        for (door_id,), shape in zip(door_rows, doors, strict=True)
+        if door_id in restrictions.door_ids
+    ]
+    if is_closed.any():
+        is_room = np.array([kind == SpaceKind.ROOM for *_, kind, _ in rows])
+        shapes += list_own_floor([*levels.spaces.shapes(level)], is_room, is_closed, doors)
+    return to_polygonal(extract_polygons(shapely.union_all(shapes)))
+
+
+def list_own_floor(
+    shapes: Sequence[Polygonal],
+    is_room: BoolArray,
+    is_closed: BoolArray,
+    doors: Sequence[Polygonal],
+) -> list[BaseGeometry]:
+    """Return the floor of each closed space that is of no open one.
+
+    Rooms are cut out of larger rooms, and of corridors and areas. Floor that several corridors and
+    areas draw is open while one of them is, but one that lies inside another is closed as a whole.
+    A door between two open spaces leads through the walls between them.
+    """
+    spaces, passages, areas = STRtree(shapes), STRtree(doors), shapely.area(shapes)
+    own = []
+    for index in np.flatnonzero(is_closed).tolist():
+        shape = shapes[index]
+        near = spaces.query(shape, predicate="intersects")
+        if is_room[index]:
+            open_ones = near[is_room[near] & (areas[near] < areas[index])]
+        else:
+            shared = shapely.area(shapely.intersection(spaces.geometries[near], shape))
+            open_ones = near[is_room[near] | (shared < INSIDE_SHARE * areas[index])]
+        kept = spaces.geometries[open_ones[~is_closed[open_ones]]]
+        if len(kept):
+            beside, _ = passages.query(kept, predicate="intersects")[::-1]
+            led_to = np.bincount(beside, minlength=len(doors))
+            kept = [*kept, *passages.geometries[led_to > 1]]
+        own.append(shape.difference(shapely.union_all(kept)))
+    return own
 
 
 def replace_levels(
-    network: Network, levels: Levels, instead: IntArray, closed_areas: Mapping[int, Polygonal]
+    network: Network, levels: Levels, closed_areas: Mapping[int, Polygonal]
 ) -> Network:
-    """Return a network over other levels: number n is now `instead[n]`."""
-    numbers = instead[network.level_numbers]
+    """Return a network over what is left of its levels, which keep their numbers."""
+    numbers = network.level_numbers
     replaced = replace(
         network,
         levels=levels,
-        level_numbers=numbers,
+        whole=network,
         closed_areas=closed_areas,
         portal_paths=compute_portal_paths(
             levels, numbers, network.portals, network.links, network.feet_per_second
         ),
     )
-    stops = network.locations
-    return replace(replaced, locations=replaced.attach(instead[stops.levels], stops.xy))
+    return replace(replaced, locations=replaced.keep_attached(network.locations))
 
 
 def remove_links(network: Network, restrictions: Restrictions) -> Network:

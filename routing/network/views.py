@@ -19,7 +19,7 @@ from routing.arrays import BoolArray, FloatArray, IntArray
 from routing.network.corners import Corners, cross
 from routing.network.locator import OUTSIDE
 from routing.network.mesh import Mesh
-from routing.network.ranges import expand_ranges, join_starts, shift_and_join
+from routing.network.ranges import expand_ranges, find_span, join_starts, shift, shift_and_join
 
 SECTOR_SLACK_RADIANS = 1e-3
 """Sectors are wider by this; lines at their sides are tangent within a tolerance."""
@@ -85,6 +85,21 @@ class Views:
     origins: IntArray
     right: IntArray
     left: IntArray
+
+    def take(self, vertices: slice, cells: slice) -> Views:
+        """Return the views of consecutive origins, which no other cells see."""
+        starts = self.starts[cells.start : cells.stop + 1]
+        own = slice(starts[0], starts[-1])
+        right, left = self.right[own], self.left[own]
+        limits = find_span(np.concatenate((right, left)))
+        return Views(
+            self.xy[vertices],
+            self.limits[limits],
+            starts - starts[0],
+            shift(self.origins[own], -vertices.start),
+            shift(right, -limits.start),
+            shift(left, -limits.start),
+        )
 
     def sights(self, xy: FloatArray, cells: IntArray) -> Sights:
         """Return the origins that see positions (m, 2) inside these `cells` (m,)."""

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 
@@ -329,11 +330,23 @@ async def test_a_route_that_waits_too_long_for_its_floor_is_503_and_the_next_one
 async def test_closing_more_does_not_wait_for_the_floor_of_what_is_closed(
     own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    may_end, builds = threading.Event(), []
+
     def close_floor(networks: Any, restrictions: Restrictions) -> Any:
-        raise AssertionError
+        builds.append(restrictions.space_ids)
+        may_end.wait(30)
+        return restrictions_module.close_floor(networks, restrictions)
 
     monkeypatch.setattr(restricted_routers, "close_floor", close_floor)
     async with yard_client(own_world, tmp_path) as client:
-        for spaces in (["yard"], ["yard", "gallery"], []):
-            assert (await close(client, spaces=spaces))["spaces"] == sorted(spaces)
+        for spaces in (["yard"], ["gallery", "yard"]):
+            assert (await close(client, spaces=spaces))["spaces"] == spaces
             assert (await client.get("/v1/maps/yard/closable")).status_code == 200
+        assert builds == [{"yard"}]  # has begun before any route
+        may_end.set()
+        for _ in range(1000):
+            if len(builds) == 2:
+                break
+            await anyio.sleep(0.01)
+        assert await measure(client, "CD") is None
+        assert builds == [{"yard"}, {"yard", "gallery"}]  # and the route finds it

@@ -7,9 +7,16 @@ import pytest
 
 from storage.administration.audit import AUDIT_COLLECTION
 from storage.bundles.importing.import_bundles import import_bundles
-from storage.closures import Closures, set_closures
+from storage.closures import Closures, Part, set_closures
+from storage.errors import NetworkOutdatedError
 from storage.mongo import driver
-from storage.networks import CurrentNetwork, find_network, publish_network
+from storage.networks import (
+    CurrentNetwork,
+    find_network,
+    find_network_digest,
+    load_routing_reports,
+    publish_network,
+)
 from storage.publication import Publication
 from storage.records.visibility import ALL_ASSETS
 from storage.setup.preparation import prepare_database
@@ -102,6 +109,79 @@ async def test_a_change_has_a_time_and_a_record_and_no_change_has_neither(routab
         ("closures.doors", "inserted", ["d2"]),
         ("closures.doors", "removed", ["d1"]),
     ]
+
+
+def part(key: str, x: float, kind: str = "elevator", floor: str = "f") -> Part:
+    return Part("connectors", key, kind, [(floor, x, 0.0)])
+
+
+async def publish_again(database: Any, *parts: Part) -> list[str]:
+    """Publish a network with these parts; return the notes of its report."""
+    publication = Publication(MAP, repr(parts).encode(), "foot_routing", {}, [], parts=parts)
+    await publish_network(database, publication)
+    notes: list[str] = (await load_routing_reports(database, ALL_ASSETS, [MAP]))[MAP]["notes"]
+    return notes
+
+
+async def close_numbered(database: Any, *parts: Part) -> None:
+    digest = await find_network_digest(database, ALL_ASSETS, MAP)
+    closed = Closures(connectors=[parts[0].id])
+    await set_closures(database, MAP, lambda _: closed, parts=parts, digest=digest)
+
+
+async def test_a_closure_follows_its_part_to_another_number(routable: Any) -> None:
+    await close_numbered(routable, part("f#2", 50), part("f#1", 10))
+    notes = await publish_again(routable, part("f#3", 50.5), part("f#2", 10))
+    assert notes == ["closed under another id: connectors f#2 (50,0 on f), now f#3"]
+    assert await current(routable) == Closures(connectors=["f#3"])
+    record = await routable[AUDIT_COLLECTION].find_one(
+        {"changes.kind": "closures.connectors"}, sort=[("_id", -1)]
+    )
+    assert [(each["operation"], each["ids"]) for each in record["changes"][-2:]] == [
+        ("inserted", ["f#3"]),
+        ("removed", ["f#2"]),
+    ]
+    assert await publish_again(routable, part("f#3", 53), part("f#2", 10)) == []
+    assert await current(routable) == Closures(connectors=["f#3"])
+
+
+@pytest.mark.parametrize(
+    "other", [part("f#2", 10), part("f#2", 50, "steps"), part("f#2", 50, floor="g")]
+)
+async def test_the_number_of_a_closed_part_does_not_close_another(
+    routable: Any, other: Part
+) -> None:
+    await close_numbered(routable, part("f#2", 50))
+    assert await publish_again(routable, other) == [
+        "no longer closed, because its id is now that of another part: connectors f#2 (50,0 on f)"
+    ]
+    assert await current(routable) == Closures()
+
+
+async def test_a_number_that_is_gone_stays_closed_but_closes_no_other_later(routable: Any) -> None:
+    await close_numbered(routable, part("f#2", 50))
+    assert await publish_again(routable, part("f#1", 10)) == [
+        "closed, but no longer on the map: connectors f#2"
+    ]
+    assert await current(routable) == Closures(connectors=["f#2"])
+    assert await publish_again(routable, part("f#1", 10), part("f#2", 50)) == []
+    await publish_again(routable, part("f#1", 10))
+    await publish_again(routable, part("f#1", 10), part("f#2", 90))
+    assert await current(routable) == Closures()
+
+
+async def test_an_id_of_the_drawing_is_the_same_part_wherever_it_is(routable: Any) -> None:
+    await close_numbered(routable, part("lift", 50))
+    assert await publish_again(routable, part("lift", 90)) == []
+    assert await current(routable) == Closures(connectors=["lift"])
+
+
+async def test_what_is_closed_is_of_the_network_that_the_map_has(routable: Any) -> None:
+    with pytest.raises(NetworkOutdatedError):
+        await set_closures(
+            routable, MAP, lambda _: CLOSED, parts=[part("f#2", 50)], digest="another"
+        )
+    assert await current(routable) == Closures()
 
 
 async def test_a_precondition_that_does_not_hold_leaves_everything_open(routable: Any) -> None:

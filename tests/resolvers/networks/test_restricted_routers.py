@@ -9,12 +9,13 @@ import pytest
 
 import routing.network.restrictions as restrictions_module
 from resolvers.networks import restricted_routers
-from resolvers.networks.restricted_routers import RestrictedRouters
+from resolvers.networks.restricted_routers import RestrictedFloor, RestrictedRouters
 from resolvers.request.limits.threads import owner
 from routing.costing import TravelMode
-from routing.network.restrictions import Restrictions
+from routing.network.restrictions import Restrictions, restrict_networks
 from routing.plan import ConnectorKind
 from routing.search.router import Router
+from routing.serialization import weigh_networks
 from tests.routing.ascii_plans import process_drawing
 
 pytestmark = pytest.mark.anyio
@@ -36,6 +37,13 @@ HOUSE = process_drawing(
     """,
 ).router
 CLOSED_ROOM = Restrictions(space_ids=frozenset(["room B"]))
+CLOSED_STAIRS = Restrictions(
+    connector_ids=frozenset(
+        each.id
+        for each in HOUSE.networks[TravelMode.FOOT].connectors
+        if each.kind is ConnectorKind.STEPS
+    )
+)
 NO_STAIRS = Restrictions(connector_kinds=frozenset([ConnectorKind.STEPS]))
 
 
@@ -86,7 +94,7 @@ async def test_a_mode_that_loses_nothing_keeps_its_table() -> None:
 
 
 async def test_the_least_recently_used_make_room(builds: list[Restrictions]) -> None:
-    routers = RestrictedRouters(max_bytes=1)
+    routers = RestrictedRouters(max_closed_bytes=1)
     for digest in "aab":
         await routers.get_or_build(digest, HOUSE, CLOSED_ROOM)
     assert len(builds) == 2
@@ -97,13 +105,28 @@ async def test_the_least_recently_used_make_room(builds: list[Restrictions]) -> 
 async def test_what_clients_avoid_does_not_evict_what_is_closed(
     builds: list[Restrictions],
 ) -> None:
-    routers = RestrictedRouters(max_bytes=1)
+    routers = RestrictedRouters(1, 1)
+    closed = await routers.get_or_build("a", HOUSE, CLOSED_STAIRS)
+    for digest in "abc":
+        await routers.get_or_build(digest, HOUSE, NO_STAIRS)
+    assert await routers.get_or_build("a", HOUSE, CLOSED_STAIRS) is closed
     await routers.get_or_build("a", HOUSE, CLOSED_ROOM)
     for digest in "abc":
         await routers.get_or_build(digest, HOUSE, NO_STAIRS)
     builds.clear()
     await routers.get_or_build("a", HOUSE, CLOSED_ROOM)
     assert builds == []
+
+
+async def test_a_router_weighs_what_it_adds_to_the_whole_one() -> None:
+    def weigh(restrictions: Restrictions) -> int:
+        floor = RestrictedFloor(HOUSE, restrict_networks(HOUSE.networks, restrictions))
+        return floor.weigh()
+
+    whole = weigh_networks(HOUSE.networks.values())
+    assert weigh(Restrictions()) == 0
+    assert 0 < weigh(CLOSED_STAIRS) < whole / 10
+    assert weigh(CLOSED_ROOM) < whole
 
 
 async def test_a_build_that_nobody_waits_for_any_more_is_there_for_the_next(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bench.geodesic import geodesic_feet, search
 from routing.costing import TravelMode
-from routing.network.network import Network
+from routing.network.network import SAME_WALL_FEET, Network
 from routing.network.restrictions import Restrictions, restrict_networks
 from routing.plan import ConnectorKind, Plan
 from routing.processing import process_plan
@@ -157,9 +157,14 @@ def draw_restrictions(plan: Plan, random: np.random.Generator) -> Restrictions:
 
 
 def check_restricted(router: Router, restrictions: Restrictions) -> None:
-    """What is left after closures is measured as exactly."""
-    for network in restrict_networks(router.networks, restrictions).values():
+    """What is left after closures is measured as exactly, and no closure makes a path faster."""
+    for mode, network in restrict_networks(router.networks, restrictions).items():
         check_distances(network)
+        whole, kept = router.networks[mode], network.locations.are_attached
+        near, before = network.locations.near[kept], whole.locations.near[kept]
+        np.testing.assert_allclose(near, before, rtol=0, atol=SAME_WALL_FEET)
+        slack_seconds = 10 * SAME_WALL_FEET / network.feet_per_second
+        assert (seconds_between(network) >= seconds_between(whole) - slack_seconds).all()
         places = [
             Position(network.levels.ids[level], *xy)
             for level, xy in zip(
