@@ -174,7 +174,7 @@ class Walk:
         self._leg = leg
         self._line = LineString(leg.points)
         number = network.level_index[leg.level_id]
-        self._landmarks: Landmarks = find_landmarks(network.levels, number, self._line)
+        self._landmarks: Landmarks = find_landmarks(network, number, self._line)
         crossings = self._landmarks.crossings
         self.side = find_side(self._line, crossings) if is_last else None
         # A target beside the walk needs no turn.
