@@ -59,6 +59,7 @@ class RouteLeg:
 class FoundRoute(NamedTuple):
     """What the steps of a route are made of; a map without a scale has a foot per unit."""
 
+    unit_map: Map
     network: Network
     route: RoutingRoute
     scale: float
@@ -108,7 +109,8 @@ async def find_route(
     # A position with the id of a location need not be there.
     target_name = target.name or (waypoints[1].name if waypoints[1].is_location else None)
     scale = parent.feet_per_unit or 1.0
-    return _to_route(FoundRoute(router.networks[travel_mode], route, scale, target_name or ""))
+    network = router.networks[travel_mode]
+    return _to_route(FoundRoute(parent, network, route, scale, target_name or ""))
 
 
 async def find_nearest_locations(
@@ -217,7 +219,7 @@ def _require_routable_map(parent: Map, routable: RoutableMap | None) -> Routable
 
 
 def _to_route(found: FoundRoute) -> Route:
-    network, route, scale, _ = found
+    _, network, route, scale, _ = found
     legs = [_to_leg(leg, scale) for leg in route.legs]
     return Route(network.mode.value, round_up(route.feet), round_up(route.seconds), legs, found)
 

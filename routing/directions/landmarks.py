@@ -6,7 +6,7 @@ Everything is named as on the plan.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -88,10 +88,21 @@ class Landmarks:
         return [*dict.fromkeys(names)][::-1]
 
 
-def find_landmarks(network: Network, level: int, line: LineString) -> Landmarks:
+def list_unnamed_spaces(network: Network, level: int, line: LineString) -> list[str]:
+    """Return the ids of spaces without a name that a walk is in or may pass."""
+    shapely.prepare(line)
+    rows = network.levels.space_rows.rows(level)
+    # A room is behind its door, which is no deeper than that.
+    is_near = shapely.dwithin(network.levels.spaces.shapes(level), line, 2 * PASSED_FEET)
+    return [row[0] for row, near in zip(rows, is_near, strict=True) if near and not row[1]]
+
+
+def find_landmarks(
+    network: Network, level: int, line: LineString, space_names: Mapping[str, str]
+) -> Landmarks:
     """Return what a walk along `line`, on a level given by number, meets.
 
-    A closed door is a wall.
+    Spaces without a name have that of `space_names`, by id. A closed door is a wall.
     """
     levels = network.levels
     shapely.prepare(line)
@@ -103,7 +114,10 @@ def find_landmarks(network: Network, level: int, line: LineString) -> Landmarks:
     doors = doors[is_met]
     crossings = find_crossings(levels.walkable_area(level), line, doors, door_ids)
     spaces = np.array(levels.spaces.shapes(level), dtype=object)
-    kinds = [(name, SpaceKind(kind)) for _, name, kind, _ in levels.space_rows.rows(level)]
+    kinds = [
+        (name or space_names.get(space_id, ""), SpaceKind(kind))
+        for space_id, name, kind, _ in levels.space_rows.rows(level)
+    ]
     stays = find_stays(line, spaces, kinds)
     crossed = {door_id for crossing in crossings for door_id in crossing.door_ids}
     at_feet, seen = find_doors_in_sight(

@@ -319,7 +319,7 @@ def rooms_left_or_entered(processed: ProcessedPlan, leg: WalkLeg) -> list[tuple[
     """Where a walk leaves or enters a room, and whether there is a door."""
     network = processed.networks[TravelMode.FOOT]
     line = LineString(leg.points)
-    found = find_landmarks(network, network.level_index[leg.level_id], line)
+    found = find_landmarks(network, network.level_index[leg.level_id], line, {})
     rooms = [stay for stay in found.stays if stay.kind is SpaceKind.ROOM]
     ends = [feet for stay in rooms for feet in (stay.start_feet, stay.end_feet)]
     return [
