@@ -6,7 +6,13 @@ from typing import Annotated, TypeAlias
 import strawberry
 
 from resolvers.maps import MapId
-from resolvers.networks.closable import PARTS, list_closable, list_closable_ids, list_parts
+from resolvers.networks.closable import (
+    PARTS,
+    list_closable,
+    list_closable_ids,
+    list_parts,
+    name_units,
+)
 from resolvers.networks.closable import Closable as Closable
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.request.arguments import (
@@ -85,6 +91,7 @@ async def list_closable_on_map(
     ]
     on_page = rest[request.skip : request.skip + request.limit]
     info.context.budget.count_read(len(on_page))
+    on_page = await name_units(info.context, parent, on_page)
     return Page(request.build_paging(on_page, _key_of), on_page[: request.per_page])
 
 

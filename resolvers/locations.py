@@ -25,6 +25,7 @@ MAX_COUNTED_RECORDS = 2_000
 """Where counting a word's locations stops: planning needs to know only the rarest words."""
 UNIT_ID_TAG = "svc:id"
 """Key of the tag with the id of the unit that a location stands for."""
+_UNIT_WORD = location_filter.index_word(UNIT_ID_TAG)
 
 
 @lru_cache(maxsize=256)  # parsed by the check of the input, then by the resolver
@@ -91,10 +92,13 @@ async def list_locations_on_map(
 
 
 async def find_matching_ids(
-    context: Context, map_id: str, tags: str | None, limit: int
+    context: Context, map_id: str, tags: str | None, limit: int, *, of_units: bool = False
 ) -> list[str]:
-    """Return the ids of up to `limit` locations on a map with tags that meet every term."""
-    [key] = await _build_filters(context, [map_id], tags)
+    """Return the ids of up to `limit` locations on a map with tags that meet every term.
+
+    With `of_units` only those that stand for units.
+    """
+    [key] = await _build_filters(context, [map_id], tags, (_UNIT_WORD,) if of_units else ())
     return await context.list_ids(LOCATIONS, _on_map_condition(*key), limit)
 
 
@@ -136,10 +140,11 @@ def get_unit_id(location: Location) -> str | None:
 
 
 async def _build_filters(
-    context: Context, map_ids: Sequence[str], tags: str | None
+    context: Context, map_ids: Sequence[str], tags: str | None, more: Words = ()
 ) -> list[tuple[str, Words, Words]]:
+    """Return conditions for each map: that `tags` hold and that there are `more` words."""
     wanted, unwanted = ((), ()) if tags is None else parse_terms(tags)
-    ordered = await _order_by_rarity(context, map_ids, wanted)
+    ordered = await _order_by_rarity(context, map_ids, tuple({*wanted, *more}))
     return [(map_id, words, unwanted) for map_id, words in zip(map_ids, ordered, strict=True)]
 
 

@@ -8,13 +8,22 @@ import shapely
 import strawberry
 
 from resolvers.distances import Mode, round_up, to_travel_mode
-from resolvers.locations import UNIT_ID_TAG, LocationTags, get_unit_id
+from resolvers.locations import LocationTags, get_unit_id
 from resolvers.networks.avoidance import Avoid
 from resolvers.networks.searches import run_search
 from resolvers.request.context import Info
 from resolvers.request.input_rules import ID, Range, argument
 from resolvers.request.limits.threads import run_in_thread
-from resolvers.routes import NearLocation, Search, Start, list_nearest, start_search
+from resolvers.routes import (
+    MAX_CANDIDATES,
+    NearLocation,
+    Search,
+    Start,
+    find_nearest,
+    list_nearest,
+    load_near_locations,
+    start_search,
+)
 from routing.costing import TravelMode
 from routing.search.isochrone import Isochrone
 from storage.maps import Map
@@ -99,14 +108,23 @@ async def list_reachable_units(
 ) -> list[NearUnit]:
     """List the units of the locations within reach, nearest first; `tags` filters locations."""
     count = DEFAULT_REACHABLE if limit is None else limit
-    of_units = UNIT_ID_TAG if not tags else f"{tags},{UNIT_ID_TAG}"
-    found = await list_nearest(info.context, parent.search, of_units, count, 60 * parent.minutes)
-    nearest: dict[str | None, NearLocation] = {}
-    for near in found:
-        nearest.setdefault(get_unit_id(near.location), near)
-    units = await info.context.load_in_order(UNITS, [*nearest])
-    pairs = zip(units, nearest.values(), strict=True)
-    return [NearUnit(unit, near.distance, near.time) for unit, near in pairs if unit is not None]
+    nearest = await find_nearest(
+        info.context, parent.search, tags, MAX_CANDIDATES, 60 * parent.minutes, of_units=True
+    )
+    found: dict[str | None, NearUnit] = {}
+    # Several locations may stand for one unit, or for none that the key sees. As batches double,
+    # any number of them takes few queries.
+    size = max(count, DEFAULT_REACHABLE)
+    while nearest and len(found) < count:
+        batch, nearest = nearest[:size], nearest[size:]
+        size *= 2
+        locations = await load_near_locations(info.context, batch)
+        unit_ids = [get_unit_id(near.location) for near in locations]
+        units = await info.context.load_in_order(UNITS, unit_ids)
+        for unit_id, unit, near in zip(unit_ids, units, locations, strict=True):
+            if unit is not None:
+                found.setdefault(unit_id, NearUnit(unit, near.distance, near.time))
+    return [*found.values()][:count]
 
 
 async def list_reachable_areas(

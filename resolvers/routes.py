@@ -25,7 +25,7 @@ from routing.costing import TravelMode
 from routing.network.network import Network
 from routing.search.route import ComputedRoute as RoutingRoute
 from routing.search.route import Leg, WalkLeg
-from routing.search.router import Router
+from routing.search.router import NearestLocation, Router
 from routing.search.waypoints import WaypointRef
 from storage.locations import LOCATIONS, Location
 from storage.maps import Map
@@ -59,6 +59,7 @@ class RouteLeg:
 class FoundRoute(NamedTuple):
     """What the steps of a route are made of; a map without a scale has a foot per unit."""
 
+    unit_map: Map
     network: Network
     route: RoutingRoute
     scale: float
@@ -108,7 +109,8 @@ async def find_route(
     # A position with the id of a location need not be there.
     target_name = target.name or (waypoints[1].name if waypoints[1].is_location else None)
     scale = parent.feet_per_unit or 1.0
-    return _to_route(FoundRoute(router.networks[travel_mode], route, scale, target_name or ""))
+    network = router.networks[travel_mode]
+    return _to_route(FoundRoute(parent, network, route, scale, target_name or ""))
 
 
 async def find_nearest_locations(
@@ -164,7 +166,26 @@ async def list_nearest(
     max_seconds: float = math.inf,
 ) -> list[NearLocation]:
     """Return the nearest locations with these tags, none of them farther than `max_seconds`."""
-    candidates = await find_matching_ids(context, search.unit_map.id, tags, MAX_CANDIDATES)
+    nearest = await find_nearest(context, search, tags, limit, max_seconds)
+    return await load_near_locations(context, nearest)
+
+
+async def find_nearest(
+    context: Context,
+    search: Search,
+    tags: str | None,
+    limit: int,
+    max_seconds: float,
+    *,
+    of_units: bool = False,
+) -> list[NearestLocation]:
+    """Find the nearest locations as `list_nearest` does, without their records.
+
+    With `of_units` only those that stand for units.
+    """
+    candidates = await find_matching_ids(
+        context, search.unit_map.id, tags, MAX_CANDIDATES, of_units=of_units
+    )
     # The search stops at the maximum, so there may be more, and nearer ones among them.
     if len(candidates) == MAX_CANDIDATES:
         raise InvalidInputError(
@@ -174,12 +195,21 @@ async def list_nearest(
     routable_ids = [key for key in candidates if router.has_location(key) and key != own_id]
     if not routable_ids:
         return []
-    nearest = await run_search(
+    return await run_search(
         router.nearest, search.start, routable_ids, limit, search.mode, max_seconds
     )
-    return await _to_near_locations(
-        context, [(near.location_id, near.feet, near.seconds) for near in nearest]
-    )
+
+
+async def load_near_locations(
+    context: Context, nearest: Sequence[NearestLocation]
+) -> list[NearLocation]:
+    """Return the records of the nearest locations, without those that are gone."""
+    locations = await context.load_by_id(LOCATIONS, [near.location_id for near in nearest])
+    return [
+        NearLocation(locations[near.location_id], round_up(near.feet), round_up(near.seconds))
+        for near in nearest
+        if near.location_id in locations
+    ]
 
 
 def _require_routable_map(parent: Map, routable: RoutableMap | None) -> RoutableMap:
@@ -188,19 +218,8 @@ def _require_routable_map(parent: Map, routable: RoutableMap | None) -> Routable
     return routable
 
 
-async def _to_near_locations(
-    context: Context, nearest: Sequence[tuple[str, float, float]]
-) -> list[NearLocation]:
-    locations = await context.load_by_id(LOCATIONS, [key for key, _, _ in nearest])
-    return [
-        NearLocation(locations[key], round_up(feet), round_up(seconds))
-        for key, feet, seconds in nearest
-        if key in locations
-    ]
-
-
 def _to_route(found: FoundRoute) -> Route:
-    network, route, scale, _ = found
+    _, network, route, scale, _ = found
     legs = [_to_leg(leg, scale) for leg in route.legs]
     return Route(network.mode.value, round_up(route.feet), round_up(route.seconds), legs, found)
 

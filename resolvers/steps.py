@@ -11,8 +11,12 @@ from resolvers.distances import round_up
 from resolvers.networks.searches import run_search
 from resolvers.request.context import Info
 from resolvers.routes import Route
-from routing.directions.steps import MAX_STEP_NAMES, Step, build_steps
+from resolvers.units import load_unit_names
+from routing.directions.steps import MAX_STEP_NAMES, Step, build_steps, list_spaces_to_name
 from storage.floors import FLOORS, Floor
+
+MAX_UNITS_TO_NAME = 1_000
+"""Spaces beside a route that may be units: those where it begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,11 @@ async def list_steps_of_route(parent: strawberry.Parent[Route], info: Info) -> l
     floor_ids = sorted({leg.to_floor_id for leg in parent.legs if leg.connector_id is not None})
     floors = await info.context.load_in_order(FLOORS, floor_ids)
     names = {floor.id: floor.name for floor in floors if isinstance(floor, Floor)}
-    steps = await run_search(build_steps, found.network, found.route, names, found.target_name)
+    unnamed = await run_search(list_spaces_to_name, found.network, found.route)
+    units = await load_unit_names(info.context, found.unit_map, unnamed[:MAX_UNITS_TO_NAME])
+    steps = await run_search(
+        build_steps, found.network, found.route, names, found.target_name, units
+    )
     return [
         _to_step(step, distance, time, found.scale, names)
         for step, distance, time in zip(

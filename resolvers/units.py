@@ -7,7 +7,7 @@ import strawberry
 
 from resolvers.request.arguments import DEFAULT_PER_PAGE, AfterCursor, PageNumber, PageSize
 from resolvers.request.batching import batch_resolver
-from resolvers.request.context import Info, Relation
+from resolvers.request.context import Context, Info, Relation
 from resolvers.request.input_rules import ID, argument
 from resolvers.request.listing import list_resolver
 from storage.maps import Map
@@ -68,6 +68,16 @@ async def get_unit_on_map(parents: Sequence[Map], info: Info, id: UnitId) -> lis
     """Get a unit on a map."""
     unit = await info.context.get_record(UNITS, id)
     return [unit if unit and _is_on_map(parent, unit) else None for parent in parents]
+
+
+async def load_unit_names(
+    context: Context, unit_map: Map, unit_ids: Sequence[str]
+) -> dict[str, str]:
+    """Return the names of units on a map that the key sees, by id; other ids are left out."""
+    units = await context.load_in_order(UNITS, unit_ids)
+    # In the place of a damaged record is an exception.
+    on_map = [unit for unit in units if isinstance(unit, Unit) and _is_on_map(unit_map, unit)]
+    return {unit.id: unit.name for unit in on_map}
 
 
 def _is_on_map(unit_map: Map, unit: Unit) -> bool:

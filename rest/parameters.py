@@ -38,6 +38,8 @@ VARIABLE_BY_PATH_PARAMETER = {"unitMapId": "map", "group-id": "group"}
 """Path parameters with another name than their variables."""
 
 _NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?)"
+_JSON_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+"""As programs write floats; leading zeros do no harm."""
 _POSITION = re.compile(f"{_NUMBER},{_NUMBER},(.+)\\Z", re.DOTALL)
 
 
@@ -106,7 +108,7 @@ def _parse_boolean(text: str) -> bool:
 
 
 def _parse_number(text: str) -> float:
-    if not re.fullmatch(_NUMBER, text):
+    if not _JSON_NUMBER.fullmatch(text):
         raise ValueError(f"must be a number, not {text[:MAX_QUOTED_CHARACTERS]!r}")
     return float(text)
 

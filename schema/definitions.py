@@ -21,6 +21,8 @@ AREAS_COST = 20_000
 MATRIX_COST = 5_000
 NEAREST_COST = 2_000
 ROUTE_COST = 1_000
+LOAD_COST = 1_000
+"""Of a field that needs the network of a map, as it is or without what is avoided."""
 REPORT_COST = 100
 """Of the report on a floor plan, which may be a megabyte long."""
 STEPS_COST = 2_000

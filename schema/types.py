@@ -27,6 +27,7 @@ import resolvers.unit_maps
 import resolvers.units
 from schema.definitions import (
     AREAS_COST,
+    LOAD_COST,
     MATRIX_COST,
     NEAREST_COST,
     REPORT_COST,
@@ -258,7 +259,7 @@ class Map:
         cost=NEAREST_COST,
     )
     reachable = resolver_field(
-        resolvers.reachable.find_reachable, Reachable, CAN_CALCULATE_DISTANCES
+        resolvers.reachable.find_reachable, Reachable, CAN_CALCULATE_DISTANCES, cost=LOAD_COST
     )
     closures = resolver_field(
         resolvers.closures.load_closures_of_map, Closures, CAN_CALCULATE_DISTANCES
@@ -267,6 +268,7 @@ class Map:
         resolvers.closures.list_closable_on_map,
         Page[Closable],  # type: ignore[valid-type]
         CAN_CALCULATE_DISTANCES,
+        cost=LOAD_COST,
     )
 
 

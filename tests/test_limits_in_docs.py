@@ -30,6 +30,9 @@ DOCUMENTED = {
     "routing/directions/steps:MAX_STEP_NAMES": [
         ("routing.md", "## From route to steps", "have {} names at most"),
     ],
+    "resolvers/steps:MAX_UNITS_TO_NAME": [
+        ("routing.md", "## From route to steps", "the first {:,} are looked up"),
+    ],
     "routing/directions/turns:MAX_CURVE_FEET": [
         ("routing.md", "## From route to steps", "at most {:.0f} ft apart"),
     ],

@@ -1,15 +1,18 @@
 """The parts of a routable map that can be closed: connectors, doors and spaces."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, NamedTuple
 
 import shapely
 
+from resolvers.request.context import Context
+from resolvers.units import load_unit_names
 from routing.costing import TravelMode
 from routing.network.network import Network
 from routing.network.portals import NO_CONNECTOR
 from routing.search.router import Router
 from storage.closures import Part
+from storage.maps import Map
 
 CONNECTOR, DOOR, SPACE = "connector", "door", "space"
 PARTS = {"connectors": CONNECTOR, "doors": DOOR, "spaces": SPACE}
@@ -57,6 +60,18 @@ def list_closable(router: Router, feet_per_unit: float) -> list[Closable]:
         place = _to_place(level_id, point.x, point.y, feet_per_unit)
         found.setdefault((part.part, part.part_id), part).places.append(place)
     return [found[key] for key in sorted(found)]
+
+
+async def name_units(context: Context, unit_map: Map, items: Sequence[Closable]) -> list[Closable]:
+    """Return parts of a map with the names of units in the place of names that the plan lacks."""
+    unnamed = [item.part_id for item in items if item.part == SPACE and item.name is None]
+    names = await load_unit_names(context, unit_map, unnamed)
+    return [
+        item._replace(name=names.get(item.part_id))
+        if item.part == SPACE and item.name is None
+        else item
+        for item in items
+    ]
 
 
 def list_closable_ids(router: Router) -> dict[str, set[str]]:

@@ -35,7 +35,8 @@ HEADER_PARAMETERS: Final[dict[str, OpenApiObject]] = {
     "IfNoneMatch": {
         "name": "If-None-Match",
         "in": "header",
-        "description": "Entity tags of the responses that the client has cached.",
+        "description": "Entity tags of the responses that the client has cached; a write to a "
+        "list that still has one of them changes nothing, and the status is 412.",
         "schema": {"type": "string"},
     },
     "IfMatch": {
@@ -79,8 +80,8 @@ def describe_parameters(
     endpoint: Endpoint, inputs: EndpointInputs, flags: Iterable[str]
 ) -> list[OpenApiObject]:
     """Describe the parameters of an endpoint that requires these flags."""
-    conditions = ["IfNoneMatch"] if endpoint.method == "GET" else []
-    conditions += ["IfMatch"] if endpoint.changes else []
+    conditions = ["IfMatch"] if endpoint.changes else []
+    conditions += ["IfNoneMatch"] if endpoint.changes or endpoint.method == "GET" else []
     return [
         *(_describe_parameter(name, "path", source) for name, source in inputs.path.items()),
         *(_describe_parameter(item.name, "query", item.input) for item in inputs.query),

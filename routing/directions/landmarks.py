@@ -6,19 +6,21 @@ Everything is named as on the plan.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
-from shapely import LineString, Polygon, STRtree
+from shapely import LineString, MultiPolygon, Polygon, STRtree
 from shapely.geometry.base import BaseGeometry
 
 from routing.arrays import FloatArray, IntArray
 from routing.network.levels import Levels
+from routing.network.network import Network
 from routing.plan import Polygonal, SpaceKind
+from routing.space.plan_repair import make_valid
 
 ShapeArray: TypeAlias = NDArray[np.object_]
 Intervals: TypeAlias = tuple[FloatArray, FloatArray, IntArray]
@@ -86,17 +88,36 @@ class Landmarks:
         return [*dict.fromkeys(names)][::-1]
 
 
-def find_landmarks(levels: Levels, level: int, line: LineString) -> Landmarks:
-    """Return what a walk along `line`, on a level given by number, meets."""
+def list_unnamed_spaces(network: Network, level: int, line: LineString) -> list[str]:
+    """Return the ids of spaces without a name that a walk is in or may pass."""
+    shapely.prepare(line)
+    rows = network.levels.space_rows.rows(level)
+    # A room is behind its door, which is no deeper than that.
+    is_near = shapely.dwithin(network.levels.spaces.shapes(level), line, 2 * PASSED_FEET)
+    return [row[0] for row, near in zip(rows, is_near, strict=True) if near and not row[1]]
+
+
+def find_landmarks(
+    network: Network, level: int, line: LineString, space_names: Mapping[str, str]
+) -> Landmarks:
+    """Return what a walk along `line`, on a level given by number, meets.
+
+    Spaces without a name have that of `space_names`, by id. A closed door is a wall.
+    """
+    levels = network.levels
     shapely.prepare(line)
     doors = np.array(levels.doors.shapes(level), dtype=object)
-    is_near = shapely.dwithin(doors, line, PASSED_FEET)
+    closed = network.closed_areas.get(level, MultiPolygon()).buffer(EDGE_FEET, join_style="mitre")
+    is_met = shapely.dwithin(doors, line, PASSED_FEET) & ~shapely.covered_by(doors, closed)
     rows = levels.door_rows.rows(level)
-    door_ids = [rows[index][0] for index in np.flatnonzero(is_near)]
-    doors = doors[is_near]
+    door_ids = [rows[index][0] for index in np.flatnonzero(is_met)]
+    doors = doors[is_met]
     crossings = find_crossings(levels.walkable_area(level), line, doors, door_ids)
     spaces = np.array(levels.spaces.shapes(level), dtype=object)
-    kinds = [(name, SpaceKind(kind)) for _, name, kind, _ in levels.space_rows.rows(level)]
+    kinds = [
+        (name or space_names.get(space_id, ""), SpaceKind(kind))
+        for space_id, name, kind, _ in levels.space_rows.rows(level)
+    ]
     stays = find_stays(line, spaces, kinds)
     crossed = {door_id for crossing in crossings for door_id in crossing.door_ids}
     at_feet, seen = find_doors_in_sight(
@@ -145,7 +166,8 @@ def find_sides(area: Polygonal, openings: ShapeArray, doors: ShapeArray) -> Shap
     rims = shapely.union_all(shapely.buffer(openings, RIM_FEET, join_style="mitre"))
     if rims.is_empty:
         return np.array([], dtype=object)
-    floor = shapely.intersection(shapely.clip_by_rect(area, *rims.bounds), rims)
+    # Clipping is fast, but not exact: what it returns may touch itself.
+    floor = make_valid(shapely.clip_by_rect(area, *rims.bounds)).intersection(rims)
     near = shapely.union_all(doors[shapely.intersects(doors, rims)])
     return np.asarray(
         shapely.get_parts(floor.difference(near.buffer(EDGE_FEET, join_style="mitre")))

@@ -8,12 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from shapely import LineString
 
-from routing.directions.landmarks import MIN_STAY_FEET, Landmarks, find_landmarks
+from routing.directions.landmarks import (
+    MIN_STAY_FEET,
+    Landmarks,
+    find_landmarks,
+    list_unnamed_spaces,
+)
 from routing.directions.manoeuvres import Manoeuvre, find_manoeuvres, find_side
 from routing.directions.sentences import (
     arrival_phrase,
@@ -84,11 +89,13 @@ def build_steps(
     route: ComputedRoute,
     level_names: Mapping[str, str] | None = None,
     target_name: str = "",
+    space_names: Mapping[str, str] | None = None,
 ) -> tuple[Step, ...]:
     """Return the steps of a route of this network: the first departs, the last arrives.
 
     Their feet and seconds add up to those of the route. A target without a name has that of its
-    room, if any; a level without one is only said to be up or down.
+    room, if any; a level without one is only said to be up or down. `space_names` are those of
+    spaces that have none on the plan: `list_spaces_to_name` returns which.
     """
     steps: list[Step] = []
     side: Modifier | None = None
@@ -105,7 +112,7 @@ def build_steps(
             still = stand(code, phrase, leg.level_id, leg.points[0])
             steps.append(replace(still, feet=leg.feet, seconds=leg.seconds))
         else:
-            walk = Walk(network, leg, is_last=leg is legs[-1])
+            walk = Walk(network, leg, space_names or {}, is_last=leg is legs[-1])
             steps += walk.steps(exited)
             if leg is legs[-1]:
                 side, target_name = walk.side, target_name or walk.end_name
@@ -117,6 +124,16 @@ def build_steps(
     )
     arrival = stand(StepCode.ARRIVE, arrival_phrase(target_name, side), level_id, end)
     return (*steps, replace(arrival, modifier=side))
+
+
+def list_spaces_to_name(network: Network, route: ComputedRoute) -> list[str]:
+    """Return the ids of spaces without a name that the steps of a route may name, in its order."""
+    walks = [leg for leg in route.legs if isinstance(leg, WalkLeg) and len(leg.points) > 1]
+    found = [
+        list_unnamed_spaces(network, network.level_index[walk.level_id], LineString(walk.points))
+        for walk in walks
+    ]
+    return [*dict.fromkeys(chain.from_iterable(found))]
 
 
 def stand(code: StepCode, phrase: str, level_id: str, place: tuple[float, float]) -> Step:
@@ -170,11 +187,13 @@ def ride_step(network: Network, leg: ConnectorLeg, level_names: Mapping[str, str
 class Walk:
     """A walk on one level and what it meets. `side` is that of the route's end."""
 
-    def __init__(self, network: Network, leg: WalkLeg, *, is_last: bool) -> None:
+    def __init__(
+        self, network: Network, leg: WalkLeg, space_names: Mapping[str, str], *, is_last: bool
+    ) -> None:
         self._leg = leg
         self._line = LineString(leg.points)
         number = network.level_index[leg.level_id]
-        self._landmarks: Landmarks = find_landmarks(network.levels, number, self._line)
+        self._landmarks: Landmarks = find_landmarks(network, number, self._line, space_names)
         crossings = self._landmarks.crossings
         self.side = find_side(self._line, crossings) if is_last else None
         # A target beside the walk needs no turn.

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,8 +10,9 @@ import pytest
 from shapely import Point, Polygon
 
 from resolvers import reachable
+from storage.records import location_filter
 from tests.fixtures import create_world, data_of, drop_world
-from tests.resolvers.tower import processed, unit_locations
+from tests.resolvers.tower import CATALOG, processed, unit_locations
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -112,6 +114,36 @@ async def test_a_limit_leaves_the_nearest(client: httpx.AsyncClient) -> None:
         assert await invalid_fields(client, limit=limit) == ["limit"]
 
 
+async def test_a_limit_counts_units_not_their_locations(
+    mongo_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gym = CATALOG["locations"][0]
+    stands_for = {"dup0": "lower-east", "dup1": "lower-east", "dup2": "lower-east", "old": "gone"}
+    copies = [
+        gym | {"id": id, "tags": [{"key": "svc:id", "value": unit}]}
+        for id, unit in stands_for.items()
+    ]
+    monkeypatch.setattr(reachable, "DEFAULT_REACHABLE", 1)  # the first batch is as small
+    world = await create_world(mongo_url, uuid.uuid4().hex, tmp_path / "world.json")
+    async with processed(world, tmp_path, locations=copies) as client:
+        everything = (await find_reachable(client, 60))["units"]
+        assert sorted(near["unit"]["id"] for near in everything) == sorted(
+            unit["id"] for unit in CATALOG["units"]
+        )
+        for limit in range(1, 5):
+            found = await find_reachable(client, 60, limit=limit)
+            assert found["units"] == everything[:limit]
+    drop_world(world)
+
+
+async def test_units_are_filtered_by_as_many_terms_as_locations(client: httpx.AsyncClient) -> None:
+    tags = ",".join(["sport", *(f"-a{number}" for number in range(location_filter.MAX_TERMS - 1))])
+    found = await find_reachable(client, 5, tags=tags)
+    assert [near["unit"]["id"] for near in found["units"]] == ["lower-east"]
+    path = f"/v1/maps/tower/reachable?from=50,25,lower&minutes=5&tags={tags}"
+    assert (await client.get(path)).status_code == 200
+
+
 async def test_an_area_is_in_the_coordinates_of_the_map(client: httpx.AsyncClient) -> None:
     seconds = 4 / WALK_FEET
     found = await find_reachable(client, seconds / 60)
@@ -197,7 +229,7 @@ async def test_rest_returns_all_of_it(client: httpx.AsyncClient) -> None:
     assert area["polygons"] == found["areas"][0]["polygons"]
 
 
-@pytest.mark.parametrize("query", ["from=gym", "from=gym&minutes=x", "from=gym&minutes=1e1"])
+@pytest.mark.parametrize("query", ["from=gym", "from=gym&minutes=x", "from=gym&minutes=1e9"])
 async def test_rest_needs_minutes_as_a_number(client: httpx.AsyncClient, query: str) -> None:
     response = await client.get(f"/v1/maps/tower/reachable?{query}")
     assert response.status_code == 422

@@ -122,13 +122,13 @@ async def test_steps_say_what_to_do(client: httpx.AsyncClient) -> None:
     located = await unit_locations(client)
     steps = await find_steps(client, GYM, {"id": located["upper-west"]})
     assert [step["text"] for step in steps] == [
-        "Walk 9 ft.",
+        "Walk 9 ft through lower east.",
         "Go through the door, turn right and walk 38 ft.",
         "Turn right through the door and walk 5 ft.",
         "Take the lift to Upper.",
         "Leave the lift and walk 3 ft.",
         "Go through the door, turn right and walk 38 ft.",
-        "Turn right through the door and walk 11 ft.",
+        "Turn right through the door into upper west and walk 11 ft.",
         "Arrive at upper west.",
     ]
     lift = steps[3]
@@ -156,7 +156,10 @@ async def test_steps_are_at_places_of_the_map_and_say_feet(client: httpx.AsyncCl
     small, large = [await find_steps(client, start, BY_THE_GYM, map) for map in ("tower", "large")]
     for steps in (small, large):
         assert [(step["x"], step["y"]) for step in steps] == [(10, 25), (90, 25)]
-    assert [steps[0]["text"] for steps in (small, large)] == ["Walk 80 ft.", "Walk 160 ft."]
+    assert [steps[0]["text"] for steps in (small, large)] == [
+        "Walk 80 ft past lower east.",
+        "Walk 160 ft past lower east.",
+    ]
 
 
 @pytest.mark.parametrize(

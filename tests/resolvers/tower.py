@@ -102,9 +102,13 @@ async def tower(world: World, directory: Path, svg: str = SVG) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def processed(world: World, directory: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a gateway whose tower is routable."""
+async def processed(
+    world: World, directory: Path, **more: list[dict[str, Any]]
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a gateway whose tower, with `more` records, is routable."""
     async with tower(world, directory) as store:
+        if more:
+            await import_more(world, directory, **more)
         outcome = await process_and_publish(store, ProcessingRequest("tower", {}))
         assert outcome.published, outcome.report
     async with gateway_client(world.settings(), world.keys.full) as client:

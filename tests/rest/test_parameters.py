@@ -68,6 +68,22 @@ def test_a_condition_is_true_or_false(text: str, value: bool) -> None:
         parse_query(query, [*ends, ("steps", "1")])
 
 
+@pytest.mark.parametrize(
+    ("text", "value"), [("2.5", 2.5), ("1e-9", 1e-9), ("1E+1", 10), (f"{0.1 + 0.2}", 0.1 + 0.2)]
+)
+def test_a_number_is_written_as_in_json(text: str, value: float) -> None:
+    query = inputs_of("/v1/maps/{map}/reachable").query
+    assert parse_query(query, [("from", "l1"), ("minutes", text)])[0]["minutes"] == value
+
+
+@pytest.mark.parametrize("text", ["", "x", ".5", "1.", "1e", "1_0", "nan", "inf", "1e999", "٣"])
+def test_other_numbers_are_refused(text: str) -> None:
+    query = inputs_of("/v1/maps/{map}/reachable").query
+    with pytest.raises(HttpError) as caught:
+        parse_query(query, [("from", "l1"), ("minutes", text)])
+    assert caught.value.fields and caught.value.fields.keys() == {"minutes"}
+
+
 def test_the_items_of_a_list_are_separated_by_commas() -> None:
     query = inputs_of("/v1/maps/{map}/route").query
     ends = [("from", "l1"), ("to", "l2")]

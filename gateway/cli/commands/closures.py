@@ -14,7 +14,7 @@ from gateway.cli.operator import run_with_database
 from gateway.cli.tables import build_table, print_table
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
 from resolvers.closures import change_closures
-from resolvers.networks.closable import PARTS, Closable, list_closable
+from resolvers.networks.closable import PARTS, Closable, list_closable, name_units
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.request.context import Context
 from resolvers.request.errors import NotFoundError
@@ -129,7 +129,8 @@ def closable(map_id: str, as_json: bool, **values: Any) -> None:
                 f"the map {map_id!r} is not routable: see floorgate maps process"
             )
         scale = unit_map.feet_per_unit or 1.0
-        return await asyncio.to_thread(list_closable, routable.router, scale)
+        items = await asyncio.to_thread(list_closable, routable.router, scale)
+        return await name_units(context, unit_map, items)
 
     found = _run(values, map_id, load)
     if as_json:

@@ -84,9 +84,11 @@ def test_query_parameters_are_required_if_their_argument_is(row: Endpoint) -> No
 
 
 @each_endpoint
-def test_an_entity_tag_may_be_sent_with_get_alone(row: Endpoint) -> None:
+def test_an_entity_tag_may_be_sent_to_read_and_both_conditions_to_change(row: Endpoint) -> None:
     parameters = described(row)
-    assert (reference("IfNoneMatch") in parameters) == (row.method == "GET")
+    changes = bool(row.changes)
+    assert (reference("IfNoneMatch") in parameters) == (changes or row.method == "GET")
+    assert (reference("IfMatch") in parameters) == changes
     assert parameters[-1] == reference("RequestId")
 
 

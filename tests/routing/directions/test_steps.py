@@ -16,10 +16,12 @@ from shapely.geometry.base import BaseGeometry
 from routing.costing import TravelMode
 from routing.directions.landmarks import find_landmarks
 from routing.directions.steps import MAX_STEP_NAMES, Step, StepCode, build_steps
+from routing.network.restrictions import Restrictions, restrict_networks
 from routing.plan import (
     Barrier,
     Connector,
     ConnectorKind,
+    Door,
     Level,
     Plan,
     PlanLocation,
@@ -199,6 +201,18 @@ def test_doors_one_after_the_other_are_passed_in_one_step() -> None:
     assert steps[1].text == "Go through the doors into B and walk 30 ft."
 
 
+def test_a_closed_leaf_beside_an_open_one_is_not_named() -> None:
+    rooms = tuple(Space(name, "0", box(x, 0, x + 20, 20)) for name, x in (("A", 0), ("B", 20)))
+    leaves = tuple(Door(name, "0", box(19, y, 21, y + 4)) for name, y in (("low", 6), ("high", 9)))
+    processed = process_plan(Plan((Level("0", 0),), rooms, doors=leaves))
+    network = processed.networks[TravelMode.FOOT]
+    closed = restrict_networks(processed.networks, Restrictions(door_ids=frozenset(["high"])))
+    for own, passed in ((network, ("high",)), (closed[TravelMode.FOOT], ("low",))):
+        route = find_route(own, Position("0", 10, 18), Position("0", 30, 10))
+        assert route is not None
+        assert [step.door_ids for step in build_steps(own, route)] == [(), passed, ()]
+
+
 def test_a_turn_between_two_doors_is_told_once() -> None:
     vestibule = """
         #####A#
@@ -305,7 +319,7 @@ def rooms_left_or_entered(processed: ProcessedPlan, leg: WalkLeg) -> list[tuple[
     """Where a walk leaves or enters a room, and whether there is a door."""
     network = processed.networks[TravelMode.FOOT]
     line = LineString(leg.points)
-    found = find_landmarks(network.levels, network.level_index[leg.level_id], line)
+    found = find_landmarks(network, network.level_index[leg.level_id], line, {})
     rooms = [stay for stay in found.stays if stay.kind is SpaceKind.ROOM]
     ends = [feet for stay in rooms for feet in (stay.start_feet, stay.end_feet)]
     return [

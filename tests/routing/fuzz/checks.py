@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bench.geodesic import geodesic_feet, search
 from routing.costing import TravelMode
+from routing.directions.steps import build_steps
 from routing.network.network import SAME_WALL_FEET, Network
 from routing.network.restrictions import Restrictions, restrict_networks
 from routing.plan import ConnectorKind, Plan
@@ -34,7 +35,7 @@ def check_building(plan: Plan, seed: int) -> None:
         check_routes(router, network, random)
     if plan.locations:
         check_modes(router)
-    check_restricted(router, draw_restrictions(plan, random))
+    check_restricted(router, draw_restrictions(plan, random), random)
 
 
 def check_distances(network: Network) -> None:
@@ -104,7 +105,10 @@ def check_table(router: Router, stored: Router, mode: TravelMode) -> None:
 
 
 def check_routes(router: Router, network: Network, random: np.random.Generator) -> None:
-    """Routes are as long as the matrix has them, on the floor, and the nearest come first."""
+    """Routes and their steps are as long as the matrix has them, and the nearest come first.
+
+    Each walk is on the floor.
+    """
     ids = network.location_ids
     for one, other in random.choice(ids, (SAMPLED_ROUTES, 2)).tolist() if ids else ():
         route = router.route(one, other, network.mode)
@@ -113,6 +117,9 @@ def check_routes(router: Router, network: Network, random: np.random.Generator) 
         if route is None:
             continue
         np.testing.assert_allclose((route.feet, route.seconds), (feet, seconds), atol=1e-5)
+        steps = build_steps(network, route)
+        told = sum(step.feet for step in steps), sum(step.seconds for step in steps)
+        np.testing.assert_allclose(told, (route.feet, route.seconds), atol=1e-5)
         for leg in route.legs:
             if isinstance(leg, WalkLeg) and len(leg.points) > 1:
                 assert_on_floor(network, leg)
@@ -156,10 +163,13 @@ def draw_restrictions(plan: Plan, random: np.random.Generator) -> Restrictions:
     )
 
 
-def check_restricted(router: Router, restrictions: Restrictions) -> None:
+def check_restricted(
+    router: Router, restrictions: Restrictions, random: np.random.Generator
+) -> None:
     """What is left after closures is measured as exactly, and no closure makes a path faster."""
     for mode, network in restrict_networks(router.networks, restrictions).items():
         check_distances(network)
+        check_routes(Router({mode: network}), network, random)
         whole, kept = router.networks[mode], network.locations.are_attached
         near, before = network.locations.near[kept], whole.locations.near[kept]
         np.testing.assert_allclose(near, before, rtol=0, atol=SAME_WALL_FEET)

@@ -126,8 +126,13 @@ def test_breadth_is_the_most_fields_asked_of_one_object() -> None:
         (
             '{ map(id: 1) { reachable(from: {id: "a"}, minutes: 5) { '
             "locations { time } units(limit: 7) { time } areas { floorId } } } }",
-            2 + 2_100 + 2_007 + 20_001,
+            1_002 + 2_100 + 2_007 + 20_001,
         ),
+        (
+            '{ maps(perPage: 50) { data { reachable(from: {id: "a"}, minutes: 0) { mode } } } }',
+            50 * 1_002,
+        ),
+        ("{ map(id: 1) { closable(perPage: 7) { paging { next } } } }", 1_008),
         ("{ a: units { data { id } } b: units { data { id } } }", 200),
     ],
 )
