@@ -85,6 +85,12 @@ DOCUMENTED = {
             "if it lies within {:.0f} ft of another",
         ),
     ],
+    "resolvers/plans/connector_joining:MAX_LIFT_OFFSET_FEET": [
+        ("floor-plans.md", "## What the plan does not show", "Lifts that are over {:.0f} ft apart"),
+    ],
+    "resolvers/plans/connector_joining:MAX_FLIGHT_FEET": [
+        ("floor-plans.md", "## What the plan does not show", "over {:.0f} ft apart are not"),
+    ],
     "resolvers/plans/footpaths:MAX_BRANCH_FEET": [
         (
             "floor-plans.md",

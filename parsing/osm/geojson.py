@@ -174,7 +174,7 @@ def _tag_value(value: Any) -> str | None:
         case str() if value != "null":
             return value
         case int() | float():
-            return f"{value:g}"
+            return str(value).removesuffix(".0")
     return None
 
 

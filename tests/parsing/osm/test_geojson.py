@@ -76,6 +76,16 @@ def test_numbers_and_truth_values_become_tags() -> None:
     assert found.tags == {"indoor": "room", "level": "0", "wheelchair": "no", "width": "0.9"}
 
 
+@pytest.mark.parametrize(
+    ("number", "text"), [(1000001, "1000001"), (12345678.0, "12345678"), (-0.5, "-0.5")]
+)
+def test_numbers_keep_all_of_their_digits(number: float, text: str) -> None:
+    """Lifts 1000001 and 1000002 are two."""
+    tags = {"indoor": "room", "level": 0, "ref": number}
+    (found,) = read_geojson({"a": collection([room(properties=tags)])}).features
+    assert found.tags["ref"] == text
+
+
 def test_several_files_make_one_plan() -> None:
     upper = room(id="way/2", properties={"indoor": "room", "level": 1})
     drawing = read_geojson({"0": collection([room()]), "1": collection([upper])})
