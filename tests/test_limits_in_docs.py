@@ -48,6 +48,15 @@ DOCUMENTED = {
     "parsing/geo/ground:MAX_EXTENT_FEET": [
         ("floor-plans.md", "## When a file is wrong", "more than {:,.0f} ft from the others"),
     ],
+    "parsing/geo/ground:MAX_FEATURES": [
+        ("floor-plans.md", "## When a file is wrong", "more than {:,} features, each counted once"),
+    ],
+    "resolvers/plans/shapes:MAX_MEETING_CORNERS": [
+        ("floor-plans.md", "## When a file is wrong", "more than {:,} corners in one point"),
+    ],
+    "routing/space/plan_repair:MAX_NEIGHBOURS": [
+        ("floor-plans.md", "## When a file is wrong", "more than {:,} pairs of neighbours"),
+    ],
     "routing/groups:MAX_LISTED_PROBLEMS": [
         ("floor-plans.md", "## The report", "the first {:,}, the costliest first"),
     ],
@@ -319,6 +328,7 @@ INTERNAL = {
     "resolvers/plans/connector_joining:MAX_STOREY",
     "resolvers/plans/footpaths:MAX_TOUCH_FEET",
     "resolvers/plans/locations:MAX_OUTSIDE_FEET",
+    "resolvers/plans/shapes:MAX_FACE_CORNERS",
     "resolvers/plans/translation:MAX_TOUCH_FEET",
     "gateway/cache/fast_path:MAX_ENTRIES",
     "gateway/state:MAX_IMPORT_PAUSE_SECONDS",

@@ -20,7 +20,7 @@ from parsing.drawing import (
 )
 from parsing.errors import FaultyElementError, InvalidPlanError
 from parsing.geo.geojson import GeoJsonFeature, parse_collections
-from parsing.geo.ground import build_drawing_in_feet, leave_out_remote
+from parsing.geo.ground import build_drawing_in_feet, leave_out_remote, limit_features
 from parsing.imdf.links import derive_connector_tags
 from parsing.imdf.records import (
     ImdfRecord,
@@ -111,7 +111,7 @@ def _read_records(
 ) -> Drawing:
     records = {kind: parse_records(by_kind.get(kind, ()), kind, collector) for kind in READ_KINDS}
     reader = _ImdfReader(records, language, collector)
-    features = list(reader.iter_features())
+    features = limit_features(reader.iter_features())
     if not features:
         raise InvalidPlanError("no unit is on any level")
     venue = next(iter(records["venue"].values()), None)

@@ -22,7 +22,7 @@ from parsing.drawing import (
     shorten,
 )
 from parsing.errors import InvalidPlanError
-from parsing.geo.ground import build_drawing_in_feet, leave_out_remote
+from parsing.geo.ground import build_drawing_in_feet, leave_out_remote, limit_features
 from parsing.osm.levels import (
     LEVEL_KEYS,
     LevelSpan,
@@ -100,12 +100,12 @@ def _expand_levels(
     placed: Sequence[_FeatureSpans], absent: Set[float], collector: NoteCollector
 ) -> list[Feature]:
     """Expand level spans to levels. Raises `InvalidPlanError` if no feature is on any."""
-    known = {end for _, spans in placed for span in spans for end in span}
-    expanded = [
+    present = {end for _, spans in placed for span in spans for end in span} - absent
+    expanded = limit_features(
         Feature(feature.id, tuple(map(format_level, levels)), feature.geometry, feature.tags)
         for feature, spans in placed
-        if (levels := expand_spans(spans, known - absent, absent))
-    ]
+        if (levels := expand_spans(spans, present, absent))
+    )
     if not expanded:
         instead = "; ".join(map(str, collector.notes())) or "nothing"
         raise InvalidPlanError(
