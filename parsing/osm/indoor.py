@@ -17,6 +17,7 @@ from parsing.drawing import (
     Feature,
     LinesGeometry,
     NoteCollector,
+    ReadingFault,
     Tags,
     iter_coordinates,
     shorten,
@@ -205,7 +206,11 @@ def _place_on_levels(
         try:
             spans = _parse_spans(feature, known, collector)
         except UnreadableLevelError as error:
-            collector.add(shorten(f"not read, {error}"), feature.id)
+            position = next(iter(iter_coordinates(feature.geometry)), None)
+            fault = ReadingFault(
+                "left out, unreadable level", f"{feature.id} has {error}", feature.id
+            )
+            collector.add_fault(fault._replace(position=position))
             continue
         if spans:
             placed.append(_FeatureSpans(feature, spans))
