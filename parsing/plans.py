@@ -150,6 +150,8 @@ def _read_geojson(files: Mapping[str, bytes], collector: NoteCollector) -> Drawi
     collector.raise_errors()
     features = [feature for collection in collections for feature in collection]
     if reader.is_imdf(features):
+        if len(files) > 1:
+            reader.note_missing_files({name.rpartition("/")[2] for name in files}, collector)
         return reader.read_imdf_features(features, collector)
     return geojson.read_features(collections, collector)
 

@@ -51,6 +51,15 @@ DOCUMENTED = {
     "parsing/geo/ground:MAX_EXTENT_FEET": [
         ("floor-plans.md", "## When a file is wrong", "more than {:,.0f} ft from the others"),
     ],
+    "parsing/geo/ground:MAX_FEATURES": [
+        ("floor-plans.md", "## When a file is wrong", "more than {:,} features, each counted once"),
+    ],
+    "resolvers/plans/shapes:MAX_MEETING_CORNERS": [
+        ("floor-plans.md", "## When a file is wrong", "more than {:,} corners in one point"),
+    ],
+    "routing/space/plan_repair:MAX_NEIGHBOURS": [
+        ("floor-plans.md", "## When a file is wrong", "more than {:,} pairs of neighbours"),
+    ],
     "routing/groups:MAX_LISTED_PROBLEMS": [
         ("floor-plans.md", "## The report", "the first {:,}, the costliest first"),
     ],
@@ -87,6 +96,12 @@ DOCUMENTED = {
             "## What the plan does not show",
             "if it lies within {:.0f} ft of another",
         ),
+    ],
+    "resolvers/plans/connector_joining:MAX_LIFT_OFFSET_FEET": [
+        ("floor-plans.md", "## What the plan does not show", "Lifts that are over {:.0f} ft apart"),
+    ],
+    "resolvers/plans/connector_joining:MAX_FLIGHT_FEET": [
+        ("floor-plans.md", "## What the plan does not show", "over {:.0f} ft apart are not"),
     ],
     "resolvers/plans/footpaths:MAX_BRANCH_FEET": [
         (
@@ -326,6 +341,7 @@ INTERNAL = {
     "resolvers/plans/connector_joining:MAX_STOREY",
     "resolvers/plans/footpaths:MAX_TOUCH_FEET",
     "resolvers/plans/locations:MAX_OUTSIDE_FEET",
+    "resolvers/plans/shapes:MAX_FACE_CORNERS",
     "resolvers/plans/translation:MAX_TOUCH_FEET",
     "gateway/cache/fast_path:MAX_ENTRIES",
     "gateway/state:MAX_IMPORT_PAUSE_SECONDS",

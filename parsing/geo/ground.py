@@ -1,7 +1,7 @@
 """Project the geographic geometries of a plan to feet from their north-west corner."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from parsing.drawing import (
@@ -19,7 +19,7 @@ from parsing.drawing import (
     compute_bounds,
     iter_coordinates,
 )
-from parsing.errors import InvalidPlanError
+from parsing.errors import DocumentRejectedError, InvalidPlanError
 from parsing.geo.projection import (
     Projection,
     bounding_box_centre,
@@ -30,6 +30,8 @@ from parsing.geo.projection import (
 )
 
 MAX_EXTENT_FEET: Final = 100_000.0
+MAX_FEATURES: Final = 100_000
+"""Features of a plan, each counted once for each of its levels."""
 FEET_PER_MILE: Final = 5_280
 FEET_PER_DEGREE: Final = 364_567
 """Of a meridian, at 45 degrees."""
@@ -68,6 +70,20 @@ def find_ground(geometries: Sequence[Geometry]) -> Ground:
     project = local_projection(centre)
     box = compute_bounds(transform_coordinates(shape, project) for shape in geometries)
     return Ground(project, local_unprojection(centre), box.west, box.north)
+
+
+def limit_features(features: Iterable[Feature]) -> list[Feature]:
+    """Return the features as a list. Raises `DocumentRejectedError` if there are too many."""
+    kept, count = [], 0
+    for feature in features:
+        count += len(feature.levels)
+        if count > MAX_FEATURES:
+            raise DocumentRejectedError(
+                f"the plan has more than {MAX_FEATURES:,} features, each counted on each of its "
+                "levels; is a tag level=0-99 on all of them, or are several buildings in one file?"
+            )
+        kept.append(feature)
+    return kept
 
 
 def leave_out_remote(features: Sequence[Feature], collector: NoteCollector) -> list[Feature]:

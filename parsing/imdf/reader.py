@@ -3,7 +3,7 @@
 An archive is a `manifest.json` and one GeoJSON FeatureCollection for each type of feature.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -20,7 +20,7 @@ from parsing.drawing import (
 )
 from parsing.errors import FaultyElementError, InvalidPlanError
 from parsing.geo.geojson import GeoJsonFeature, parse_collections
-from parsing.geo.ground import build_drawing_in_feet, leave_out_remote
+from parsing.geo.ground import build_drawing_in_feet, leave_out_remote, limit_features
 from parsing.imdf.links import derive_connector_tags
 from parsing.imdf.records import (
     ImdfRecord,
@@ -61,9 +61,7 @@ def read_imdf(members: Mapping[str, bytes], collector: NoteCollector) -> Drawing
             raise InvalidPlanError(
                 f"{name} is missing; an IMDF archive has {', '.join(EXPECTED_FILES)}"
             )
-    for name in EXPECTED_FILES:
-        if name not in files:
-            collector.add_fault(ReadingFault("file missing", f"{name} is missing", name))
+    note_missing_files(files, collector)
     language = ""
     if "manifest.json" in files:
         with collector.reading_file("manifest.json"):
@@ -77,6 +75,13 @@ def read_imdf(members: Mapping[str, bytes], collector: NoteCollector) -> Drawing
     for name in sorted(files.keys() - KNOWN_FILES):
         collector.add("file not read", name)
     return _read_records(features, language, collector)
+
+
+def note_missing_files(names: Collection[str], collector: NoteCollector) -> None:
+    """Add a fault for each file that every archive has and this one lacks."""
+    for name in EXPECTED_FILES:
+        if name not in names:
+            collector.add_fault(ReadingFault("file missing", f"{name} is missing", name))
 
 
 def is_imdf(features: Iterable[GeoJsonFeature]) -> bool:
@@ -111,7 +116,7 @@ def _read_records(
 ) -> Drawing:
     records = {kind: parse_records(by_kind.get(kind, ()), kind, collector) for kind in READ_KINDS}
     reader = _ImdfReader(records, language, collector)
-    features = list(reader.iter_features())
+    features = limit_features(reader.iter_features())
     if not features:
         raise InvalidPlanError("no unit is on any level")
     venue = next(iter(records["venue"].values()), None)

@@ -73,8 +73,19 @@ class Extract:
 
     nodes: dict[str, Coordinate] = field(default_factory=dict)
     ways: dict[str, list[str]] = field(default_factory=dict)
-    tagged: list[OsmElement] = field(default_factory=list)
+    tagged: dict[str, OsmElement] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+
+    def has_same(self, element: OsmElement) -> bool:
+        """Return whether the element of this name that was read has the same contents."""
+        known = self.tagged.get(element.name)
+        if element.tags != (known.tags if known else {}):
+            return False
+        if element.kind == "node":
+            return self.nodes.get(element.id) == element.coordinate
+        if element.kind == "way":
+            return self.ways.get(element.id) == element.nodes
+        return known is None or known.members == element.members
 
     def describe_missing(self, name: str) -> str:
         return "which is left out" if name in self.files else MISSING_HINT
@@ -83,7 +94,7 @@ class Extract:
 def iter_features(extract: Extract, collector: NoteCollector) -> Iterator[GeoFeature]:
     """Iterate over the features of tagged elements; those that lack a part are faults."""
     _apply_level_relations(extract)
-    for element in extract.tagged:
+    for element in extract.tagged.values():
         try:
             feature = _build_feature(element, extract, collector)
         except FaultyElementError as error:
@@ -113,11 +124,11 @@ def _build_feature(
 def _apply_level_relations(extract: Extract) -> None:
     """Give the members of relations of type level (IndoorOSM) its level, if they have none."""
     levels: dict[str, list[str]] = {}
-    for relation in extract.tagged:
+    for relation in extract.tagged.values():
         if relation.tags.get("type") == "level" and "level" in relation.tags:
             for member in relation.members:
                 levels.setdefault(member.name, []).append(relation.tags["level"])
-    for element in extract.tagged:
+    for element in extract.tagged.values():
         if element.name in levels:
             element.tags.setdefault("level", ";".join(levels[element.name]))
 

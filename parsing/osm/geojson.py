@@ -10,7 +10,13 @@ from typing import Any, Final
 
 from parsing.drawing import Coordinate, Drawing, NoteCollector, ReadingFault, iter_coordinates
 from parsing.errors import InvalidPlanError
-from parsing.geo.geojson import GeoJsonFeature, find_position, geometry_type, parse_geometry
+from parsing.geo.geojson import (
+    GEOMETRY_PARSERS,
+    GeoJsonFeature,
+    find_position,
+    geometry_type,
+    parse_geometry,
+)
 from parsing.imdf.records import pick_label
 from parsing.osm.indoor import INDOOR_KEYS, build_drawing, levels_of
 from parsing.osm.levels import LEVEL_KEYS, find_level_in_name
@@ -66,7 +72,11 @@ class _Reader:
             return None
         if geometry is None:
             kind = geometry_type(content)
-            self._collector.add(f"not read, {kind}" if kind else "without geometry", feature_id)
+            if kind is None or INDOOR_KEYS.isdisjoint(tags):
+                self._collector.add(f"not read, {kind}" if kind else "without geometry", feature_id)
+                return None
+            message = f"{feature_id} is a {kind}; expected {', '.join(GEOMETRY_PARSERS)}"
+            self._leave_out("unknown geometry", message, feature_id, file, levels_of(tags))
             return None
         return GeoFeature(feature_id, tags, geometry)
 
@@ -174,7 +184,7 @@ def _tag_value(value: Any) -> str | None:
         case str() if value != "null":
             return value
         case int() | float():
-            return f"{value:g}"
+            return str(value).removesuffix(".0")
     return None
 
 

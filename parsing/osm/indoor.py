@@ -17,12 +17,13 @@ from parsing.drawing import (
     Feature,
     LinesGeometry,
     NoteCollector,
+    ReadingFault,
     Tags,
     iter_coordinates,
     shorten,
 )
 from parsing.errors import InvalidPlanError
-from parsing.geo.ground import build_drawing_in_feet, leave_out_remote
+from parsing.geo.ground import build_drawing_in_feet, leave_out_remote, limit_features
 from parsing.osm.levels import (
     LEVEL_KEYS,
     LevelSpan,
@@ -100,12 +101,12 @@ def _expand_levels(
     placed: Sequence[_FeatureSpans], absent: Set[float], collector: NoteCollector
 ) -> list[Feature]:
     """Expand level spans to levels. Raises `InvalidPlanError` if no feature is on any."""
-    known = {end for _, spans in placed for span in spans for end in span}
-    expanded = [
+    present = {end for _, spans in placed for span in spans for end in span} - absent
+    expanded = limit_features(
         Feature(feature.id, tuple(map(format_level, levels)), feature.geometry, feature.tags)
         for feature, spans in placed
-        if (levels := expand_spans(spans, known - absent, absent))
-    ]
+        if (levels := expand_spans(spans, present, absent))
+    )
     if not expanded:
         instead = "; ".join(map(str, collector.notes())) or "nothing"
         raise InvalidPlanError(
@@ -205,7 +206,11 @@ def _place_on_levels(
         try:
             spans = _parse_spans(feature, known, collector)
         except UnreadableLevelError as error:
-            collector.add(shorten(f"not read, {error}"), feature.id)
+            position = next(iter(iter_coordinates(feature.geometry)), None)
+            fault = ReadingFault(
+                "left out, unreadable level", f"{feature.id} has {error}", feature.id
+            )
+            collector.add_fault(fault._replace(position=position))
             continue
         if spans:
             placed.append(_FeatureSpans(feature, spans))

@@ -1,6 +1,6 @@
 """Parse the `level` tag of Simple Indoor Tagging: `0`, `-1;0`, `0-3`, `-2--1`, `0.5`.
 
-Other ways to write it are normalized first: `0,5`, `0,1,2`, `from 0 to 3`, `0~3`.
+Other ways to write it are normalized first: `0,5`, `0,1,2`, `from 0 to 3`, `0~3`, `EG`, `B1`.
 """
 
 import math
@@ -26,6 +26,14 @@ NAMED_LEVEL: Final = re.compile(
     re.IGNORECASE,
 )
 
+# A level in a tag, in the words of the names of files: EG, G, 2F, L3, B1, 2. OG, UG.
+LEVEL_WORD: Final = re.compile(
+    r"(?P<ground>e\.?g\.?|g\.?f\.?|g|ground(?:[ _-]?floor)?|erdgeschoss|parterre|rdc)"
+    r"|(?P<below>u\.?g|basement|(?:b|ug) ?(?:[0-9]{1,2})|[0-9]{1,2}\.? ?ug)"
+    r"|(?P<above>o\.?g|(?:l|og|floor|level)[ _-]?[0-9]{1,2}|[0-9]{1,2}(?:f|\.? ?og|\. ?stock))",
+    re.IGNORECASE,
+)
+
 
 class LevelSpan(NamedTuple):
     """A range of levels, both ends included; a single level has equal ends."""
@@ -45,13 +53,13 @@ class UnreadableLevelError(ValueError):
 
 
 def normalize_levels(text: str, known: Collection[str] = ()) -> str:
-    """Return a level tag with semicolons, points and hyphens where it has other signs.
+    """Return a level tag with semicolons, points, hyphens and numbers for other signs and words.
 
     One comma is a decimal one if a half or a quarter follows, unless that is one of the `known`
     levels; other commas separate levels.
 
-    >>> normalize_levels("0,5"), normalize_levels("0,5", {"5"}), normalize_levels("0,1,2")
-    ('0.5', '0;5', '0;1;2')
+    >>> normalize_levels("0,5"), normalize_levels("0,5", {"5"}), normalize_levels("UG;EG")
+    ('0.5', '0;5', '-1;0')
     """
     parts = (part.strip() for part in text.split(";"))
     return ";".join(_normalize_part(part, known) for part in parts if part)
@@ -60,10 +68,17 @@ def normalize_levels(text: str, known: Collection[str] = ()) -> str:
 def _normalize_part(part: str, known: Collection[str]) -> str:
     if span := WORDY_SPAN.fullmatch(part):
         return span[1] if span[1] == span[2] else f"{span[1]}-{span[2]}"
+    if word := LEVEL_WORD.fullmatch(part):
+        number = re.search("[0-9]+", part)
+        storey = 0 if word["ground"] else int(number[0]) if number else 1
+        return f"{-storey if word['below'] else storey}"
     decimal = DECIMAL_COMMA.fullmatch(part)
     if decimal and decimal[2] not in known:
         return f"{decimal[1]}.{decimal[2]}"
-    return ";".join(level.strip() for level in part.split(",") if level.strip())
+    if "," in part:
+        levels = (level.strip() for level in part.split(","))
+        return ";".join(_normalize_part(level, known) for level in levels if level)
+    return part
 
 
 def find_level_in_name(path: str) -> str:

@@ -69,6 +69,7 @@ class _OpenElement:
 
     element: OsmElement
     is_deleted: bool = False
+    is_repeated: bool = False
     lacks_shape: bool = False
     lacks_tags: bool = False
 
@@ -112,13 +113,10 @@ class _OsmTarget(ParserTarget):
             message = f"{element.name} is there twice; ids are unique"
             self._add_fault("duplicate id", message, element)
             return None
-        if known_file is not None:
-            self._collector.add("in several files, read once", element.name)
-            return None
-        self._extract.files[element.name] = self._scope.file
+        self._extract.files.setdefault(element.name, self._scope.file)
         # JOSM marks deleted elements with `action`, history files with `visible`.
         deleted = attributes.get("action") == "delete" or attributes.get("visible") == "false"
-        opened = _OpenElement(element, deleted)
+        opened = _OpenElement(element, deleted, is_repeated=known_file is not None)
         if kind == "node" and not deleted:
             try:
                 longitude = _parse_degrees(attributes, "lon", element.name)
@@ -158,6 +156,13 @@ class _OsmTarget(ParserTarget):
 
     def _finish(self, opened: _OpenElement) -> None:
         element, extract = opened.element, self._extract
+        if opened.is_repeated:
+            self._collector.add("in several files, read once", element.name)
+            if not opened.is_deleted and not extract.has_same(element):
+                file = extract.files[element.name]
+                message = f"{element.name} has other contents than in {file}, which are read"
+                self._add_fault("other contents in another file", message, element)
+            return
         if opened.is_deleted:
             del extract.files[element.name]
         if opened.is_deleted or opened.lacks_shape:
@@ -167,7 +172,7 @@ class _OsmTarget(ParserTarget):
         if element.kind == "way":
             extract.ways[element.id] = element.nodes
         if element.tags and not opened.lacks_tags:
-            extract.tagged.append(element)
+            extract.tagged[element.name] = element
 
     def _add_fault(self, reason: str, message: str, element: OsmElement | None = None) -> None:
         index = len(self._collector.faults)

@@ -31,11 +31,13 @@ def join_rings(pieces: Iterable[Sequence[Node]]) -> list[tuple[Node, ...]]:
     for number, piece in unused.items():
         for end in {piece[0], piece[-1]}:
             pieces_at[end].append(number)
+    # Iterators, which pass each piece that is used up only once.
+    waiting_at = {node: iter(numbers) for node, numbers in pieces_at.items()}
     rings = []
     while unused:
         chain = list(unused.pop(next(iter(unused))))
         while chain[0] != chain[-1]:
-            following = next((number for number in pieces_at[chain[-1]] if number in unused), None)
+            following = next((number for number in waiting_at[chain[-1]] if number in unused), None)
             if following is None:
                 raise OpenRingError(chain[-1])
             piece = unused.pop(following)

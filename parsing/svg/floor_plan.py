@@ -26,6 +26,7 @@ from parsing.svg.elements import Georeference, Group, RejectedShape, Shape
 from parsing.svg.geometry.lengths import Number
 from parsing.svg.geometry.matrices import parse_transform
 from parsing.svg.geometry.outlines import Outline, trace_shape
+from parsing.svg.names import RECT_LENGTHS
 from parsing.svg.walk import walk_drawing
 from parsing.xml.decoding import decode_document
 from parsing.xml.tokens import number_faults
@@ -113,6 +114,7 @@ class _PlanHandler:
             if note := UNTAGGED_NOTES.get(layer):
                 self._notes.add(note)
             return
+        _check_rect_lengths(shape)
         geometry = self._build_geometry(shape.kind, shape.attributes, tags)
         written_id = unit_id or shape.source.get("id", "")
         if geometry is None:
@@ -177,6 +179,15 @@ class _PlanHandler:
                 raise InvalidMarkupError(
                     f"a coordinate is too large; at most {self._limits.magnitude:,} is read"
                 )
+
+
+def _check_rect_lengths(shape: Shape) -> None:
+    """Raise `InvalidMarkupError` for a length of a Rect that was dropped because it is none."""
+    if shape.kind == "Rect":
+        for name in RECT_LENGTHS & shape.source.keys() - shape.attributes.keys():
+            value = shape.source[name]
+            if value != "auto":
+                raise InvalidMarkupError(f"{name} is {value!r}; expected a length such as 12.5")
 
 
 def _to_geometry(

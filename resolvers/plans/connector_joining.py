@@ -1,7 +1,8 @@
 """Decide which drawings on several levels show one connector: one lift, one flight of stairs."""
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -21,6 +22,11 @@ HALF_WIDTH_FEET: Final = 1.5
 """Half the width of a connector that is drawn as a line or point, when compared with others."""
 MAX_APART_FEET: Final = 3.0
 """Two flights of one staircase may lie this far apart on the plan: the width of a landing."""
+MAX_LIFT_OFFSET_FEET: Final = 30.0
+"""Lifts with one `ref` that are farther apart are two: a site numbers those of each building."""
+MAX_FLIGHT_FEET: Final = 150.0
+"""The same for stairs, escalators and ramps: an escalator that rises 65 ft at 30 degrees is 115 ft
+long, a ramp of one in twelve 150 ft for a storey."""
 MIN_ADVANTAGE_FEET: Final = 3.0
 """How much farther away every other connector of the kind must be."""
 MAX_COMPARED: Final = 200
@@ -35,7 +41,7 @@ MAX_LANDING_FEET: Final = 1.0
 """Stairs lead to a level whose floor lies this near to their end."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class DrawnConnector:
     """The features and shapes of one connector, by level."""
 
@@ -107,7 +113,7 @@ def join_drawings(
     for index, part in enumerate(ordered):
         same_ref = by_ref[part.kind, part.ref] if part.ref else []
         confidence = 1.0
-        group = next((g for g in same_ref if _may_share_ref(g, part, refs_are_unique)), None)
+        group = _find_same_ref(same_ref, part, refs_are_unique, notes)
         if group is None:
             near = sorted(other for other in tree.query(tree.geometries[index]) if other < index)
             # The last are those just below.
@@ -132,6 +138,25 @@ def join_drawings(
         if sum(groups[other].kind == group.kind for other in beside) == 1:
             _extend_to_only_level(group, stack, notes)
     return groups
+
+
+def _find_same_ref(
+    groups: Sequence[DrawnConnector],
+    part: DrawnConnector,
+    refs_are_unique: bool,
+    notes: NoteCollector,
+) -> DrawnConnector | None:
+    """Return the nearest of the groups of a `ref` that a part may belong to, or None."""
+    candidates = [g for g in groups[-MAX_COMPARED:] if _may_share_ref(g, part, refs_are_unique)]
+    outline = part.outline
+    distances = [min(map(outline.distance, group.shapes.values())) for group in candidates]
+    nearest = min(distances, default=math.inf)
+    is_lift = part.kind is ConnectorKind.ELEVATOR
+    if nearest <= (MAX_LIFT_OFFSET_FEET if is_lift else MAX_FLIGHT_FEET):
+        return candidates[distances.index(nearest)]
+    if candidates:
+        notes.add("same ref, but too far apart to be one connector", part.features[0].id)
+    return None
 
 
 def _may_share_ref(group: DrawnConnector, part: DrawnConnector, refs_are_unique: bool) -> bool:

@@ -4,7 +4,9 @@ import math
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
+import numpy as np
 import shapely
+from numpy.typing import NDArray
 from shapely import LineString, MultiLineString, MultiPolygon, Polygon
 from shapely.geometry.base import BaseGeometry
 
@@ -13,11 +15,21 @@ from parsing.drawing import AreaGeometry, Coordinates, Geometry, LinesGeometry, 
 MIN_CLEARANCE_SHARE: Final = 0.8
 """Share of the largest inscribed circle's radius that a label at the centroid needs around it."""
 
+MAX_FACE_CORNERS: Final = 200_000_000
+"""Faces into which the rings of an area divide the plane, times the corners of its rings."""
+MAX_MEETING_CORNERS: Final = 100
+"""Corners of its rings in one point; to unite them takes quadratic time."""
 END_FEET: Final = 0.1
 """A line that leads to a shape may reach this far into it."""
 
 Surface: TypeAlias = Polygon | MultiPolygon
+Corners: TypeAlias = NDArray[np.float64]
+"""x and y of points, in rows."""
 PlanGeometry: TypeAlias = shapely.Point | LineString | MultiLineString | Surface
+
+
+class TooManyRingsError(ValueError):
+    """The rings of an area divide the plane into too many faces."""
 
 
 class ShapeIndex:
@@ -51,6 +63,8 @@ class ShapeIndex:
 
 def to_shape(geometry: Geometry, feet_per_unit: float) -> PlanGeometry:
     """Return the shape in feet. A single ring is not repaired, even if it crosses itself.
+
+    Raises `TooManyRingsError`.
 
     >>> to_shape(LinesGeometry((((0, 0), (2, 0)),)), feet_per_unit=3).wkt
     'LINESTRING (0 0, 6 0)'
@@ -102,29 +116,31 @@ def _fill_rings(rings: list[list[tuple[float, float]]], nonzero: bool) -> Surfac
     """
     if len(rings) == 1:
         return Polygon(rings[0])
+    starts = np.concatenate(rings)
+    _, corners_at_point = np.unique(starts, axis=0, return_counts=True)
+    if corners_at_point.max() > MAX_MEETING_CORNERS:
+        raise TooManyRingsError(f"{corners_at_point.max()} corners meet in one point")
     # The union of lines splits them where they cross, as polygonize needs.
     closed = [LineString([*ring, ring[0]]) for ring in rings]
     faces = shapely.get_parts(shapely.polygonize([shapely.union_all(closed)]))
-    filled = [face for face in faces if _is_filled(face.representative_point(), rings, nonzero)]
-    union = shapely.union_all(filled)
+    if len(faces) * len(starts) > MAX_FACE_CORNERS:
+        raise TooManyRingsError(f"{len(rings)} rings enclose {len(faces)} faces")
+    ends = np.concatenate([np.roll(ring, -1, axis=0) for ring in rings])
+    inner_points = shapely.get_coordinates(shapely.point_on_surface(faces))
+    turns = [_winding(x, y, starts, ends) for x, y in inner_points]
+    is_filled = [turn != 0 if nonzero else turn % 2 == 1 for turn in turns]
+    union = shapely.union_all(faces[is_filled])
     return union if isinstance(union, Polygon | MultiPolygon) else Polygon()
 
 
-def _is_filled(point: shapely.Point, rings: list[list[tuple[float, float]]], nonzero: bool) -> bool:
-    windings = [_winding(point.x, point.y, ring) for ring in rings]
-    return sum(windings) != 0 if nonzero else sum(map(abs, windings)) % 2 == 1
+def _winding(x: float, y: float, starts: Corners, ends: Corners) -> int:
+    """Return the winding number around a point of rings, given as their edges.
 
-
-def _winding(x: float, y: float, ring: list[tuple[float, float]]) -> int:
-    """Return the winding number of a ring around a point.
-
-    Counts signed crossings of a ray (Dan Sunday, "Inclusion of a Point in a Polygon", 2001).
+    Counts signed crossings of a ray (Dan Sunday, "Inclusion of a Point in a Polygon", 2001). It is
+    odd if and only if the ray crosses an odd number of edges.
     """
-    turns = 0
-    for (x1, y1), (x2, y2) in zip(ring, [*ring[1:], ring[0]], strict=True):
-        side = (x2 - x1) * (y - y1) - (x - x1) * (y2 - y1)
-        if y1 <= y < y2 and side > 0:
-            turns += 1
-        elif y2 <= y < y1 and side < 0:
-            turns -= 1
-    return turns
+    (x1, y1), (x2, y2) = starts.T, ends.T
+    side = (x2 - x1) * (y - y1) - (x - x1) * (y2 - y1)
+    upward = (y1 <= y) & (y < y2) & (side > 0)
+    downward = (y2 <= y) & (y < y1) & (side < 0)
+    return int(upward.sum() - downward.sum())

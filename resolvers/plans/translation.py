@@ -16,7 +16,13 @@ from resolvers.plans.door_directions import is_one_way, parse_direction
 from resolvers.plans.floors import assign_floors, order_storeys
 from resolvers.plans.footpaths import PlacedPoint, iter_branches, iter_footpaths
 from resolvers.plans.locations import LocationCandidate, find_location_candidates
-from resolvers.plans.shapes import PlanGeometry, ShapeIndex, to_shape, union_shapes
+from resolvers.plans.shapes import (
+    PlanGeometry,
+    ShapeIndex,
+    TooManyRingsError,
+    to_shape,
+    union_shapes,
+)
 from resolvers.plans.tag_classification import (
     CLOSED_ROOM_MATCHERS,
     LOCKED_MATCHERS,
@@ -107,7 +113,11 @@ def part_id(feature: Feature, level: str) -> str:
 
 def _iter_shapes(drawing: Drawing, notes: NoteCollector) -> Iterator[DrawnFeature]:
     for feature in drawing.features:
-        shape = to_shape(feature.geometry, drawing.feet_per_unit)
+        try:
+            shape = to_shape(feature.geometry, drawing.feet_per_unit)
+        except TooManyRingsError:
+            notes.add("not read, too many rings", feature.id)
+            continue
         if shape.is_empty:
             notes.add("outline that encloses nothing", feature.id)
         else:

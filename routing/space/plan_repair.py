@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -21,6 +21,9 @@ MIN_OVERLAP_SQUARE_FEET = 2.0
 MIN_OVERLAP_SHARE = 0.01
 """Rooms may overlap by the larger of these two, the second a share of the smaller room, without an
 issue: drawing by hand is as inexact."""
+MAX_NEIGHBOURS = 500_000
+"""Pairs of rooms of one level whose bounding boxes meet: five times as many as there may be rooms,
+while rooms side by side have about three each."""
 PLAUSIBLE_SIZE_FEET = (10.0, 30_000.0)
 """From a single room to an airport."""
 
@@ -171,29 +174,53 @@ def find_implausible_scale(spaces: tuple[Space, ...]) -> Iterator[PlanIssue]:
 
 
 def find_overlaps(spaces: tuple[Space, ...]) -> Iterator[PlanIssue]:
-    """Yield an issue for each pair of rooms that overlap, unless one is a room within the other."""
-    rooms = [space for space in spaces if space.kind is SpaceKind.ROOM]
-    if not rooms:
-        return
-    shapes = np.array([room.polygon for room in rooms])
-    first, second = STRtree(shapes).query(shapes, predicate="intersects")
-    pairs = [(i, j) for i, j in zip(first, second, strict=True) if i < j]
-    for i, j in pairs:
-        one, other = rooms[i], rooms[j]
-        if one.level_id != other.level_id:
-            continue
-        shared = one.polygon.intersection(other.polygon)
-        overlap = shared.area
-        smaller, larger = sorted((one.polygon.area, other.polygon.area))
-        # Two of about the same size in one place are likely one room drawn twice: reported.
-        is_inside = overlap > 0.99 * smaller and smaller < 0.9 * larger
-        if overlap > max(MIN_OVERLAP_SQUARE_FEET, MIN_OVERLAP_SHARE * smaller) and not is_inside:
-            message = (
-                f"{describe_space(one)} and {describe_space(other)} overlap by {overlap:.0f} "
-                "square feet; the smaller one keeps them"
-            )
-            at = point_in(shared)
-            yield PlanIssue(IssueKind.OVERLAPPING_ROOMS, one.id, message, one.level_id, at)
+    """Yield an issue for each pair of rooms that overlap, unless one is a room within the other.
+
+    Raises PlanError if very many rooms are in one place.
+    """
+    for one, others in list(find_neighbours(spaces)):
+        shared = shapely.intersection(one.polygon, [other.polygon for other in others])
+        for other, part in zip(others, shared, strict=True):
+            if part.area and (issue := describe_overlap(one, other, part)):
+                yield issue
+
+
+def find_neighbours(spaces: Iterable[Space]) -> Iterator[tuple[Space, list[Space]]]:
+    """Yield each room with the later ones of its level whose bounding boxes meet its own.
+
+    Raises PlanError if there are more than `MAX_NEIGHBOURS`.
+    """
+    rooms_by_level: defaultdict[str, list[Space]] = defaultdict(list)
+    for space in spaces:
+        if space.kind is SpaceKind.ROOM:
+            rooms_by_level[space.level_id].append(space)
+    count = 0
+    for level_id, rooms in rooms_by_level.items():
+        tree = STRtree([room.polygon for room in rooms])
+        for index, room in enumerate(rooms):
+            near = sorted(other for other in tree.query(room.polygon) if other > index)
+            count += len(near)
+            if count > MAX_NEIGHBOURS:
+                raise PlanError(
+                    f"Too many rooms of level {level_id!r} lie over one another, such as "
+                    f"{describe_space(room)}; draw each room once."
+                )
+            yield room, [rooms[other] for other in near]
+
+
+def describe_overlap(one: Space, other: Space, shared: BaseGeometry) -> PlanIssue | None:
+    """Return the issue of two rooms that share a part, unless it is small or a room within one."""
+    overlap = shared.area
+    smaller, larger = sorted((one.polygon.area, other.polygon.area))
+    # Two of about the same size in one place are likely one room drawn twice: reported.
+    is_inside = overlap > 0.99 * smaller and smaller < 0.9 * larger
+    if is_inside or overlap <= max(MIN_OVERLAP_SQUARE_FEET, MIN_OVERLAP_SHARE * smaller):
+        return None
+    message = (
+        f"{describe_space(one)} and {describe_space(other)} overlap by {overlap:.0f} "
+        "square feet; the smaller one keeps them"
+    )
+    return PlanIssue(IssueKind.OVERLAPPING_ROOMS, one.id, message, one.level_id, point_in(shared))
 
 
 def describe_space(space: Space) -> str:

@@ -16,6 +16,8 @@ from parsing.svg.geometry.lengths import (
 from parsing.svg.geometry.paths import Subpath, count_arc_chords, flatten_path
 
 NUMBER_REGEX: Final = re.compile(NUMBER_PATTERN)
+# Possessive, so that it takes linear time; a comma at the end changes no point.
+POINTS_PATTERN: Final = re.compile(rf"\s*+(?:(?>{NUMBER_PATTERN})\s*+(?:,\s*+)?)*+")
 Attributes = Mapping[str, str | float]
 
 
@@ -40,9 +42,15 @@ def _polygon(attributes: Attributes, tolerance: float) -> list[Outline]:
 
 
 def _polyline(attributes: Attributes, _: float) -> list[Outline]:
-    numbers = [float(number) for number in NUMBER_REGEX.findall(str(attributes.get("points", "")))]
-    # An odd last coordinate is an error that drops only itself (SVG 2, section 10.6).
-    points = tuple(zip(numbers[::2], numbers[1::2], strict=False))
+    text = str(attributes.get("points", ""))
+    end = POINTS_PATTERN.match(text).end()  # type: ignore[union-attr]  # it matches "" too
+    if end < len(text):
+        raise InvalidMarkupError(f"points has {text[end : end + 20]!r}; expected a number")
+    numbers = [float(number) for number in NUMBER_REGEX.findall(text)]
+    # SVG 2, section 10.6, drops an odd last number; but one in the middle may as well be missing.
+    if len(numbers) % 2:
+        raise InvalidMarkupError(f"points has {len(numbers)} numbers; expected an even count")
+    points = tuple(zip(numbers[::2], numbers[1::2], strict=True))
     is_closed = len(points) > 3 and points[0] == points[-1]
     return [Outline(points[:-1] if is_closed else points, is_closed)] if len(points) > 1 else []
 

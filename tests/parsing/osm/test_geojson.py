@@ -76,10 +76,28 @@ def test_numbers_and_truth_values_become_tags() -> None:
     assert found.tags == {"indoor": "room", "level": "0", "wheelchair": "no", "width": "0.9"}
 
 
+@pytest.mark.parametrize(
+    ("number", "text"), [(1000001, "1000001"), (12345678.0, "12345678"), (-0.5, "-0.5")]
+)
+def test_numbers_keep_all_of_their_digits(number: float, text: str) -> None:
+    """Lifts 1000001 and 1000002 are two."""
+    tags = {"indoor": "room", "level": 0, "ref": number}
+    (found,) = read_geojson({"a": collection([room(properties=tags)])}).features
+    assert found.tags["ref"] == text
+
+
 def test_several_files_make_one_plan() -> None:
     upper = room(id="way/2", properties={"indoor": "room", "level": 1})
     drawing = read_geojson({"0": collection([room()]), "1": collection([upper])})
     assert [level.id for level in drawing.levels] == ["0", "1"]
+
+
+@pytest.mark.parametrize("kind", ["GeometryCollection", "MultiPoint"])
+def test_an_indoor_feature_of_an_unknown_geometry_is_left_out(kind: str) -> None:
+    other = room(id="way/2", geometry={"type": kind})
+    (fault,) = read_geojson({"a": collection([room(), other])}).faults
+    assert fault.message.startswith(f"way/2 is a {kind}; expected Point, LineString, ")
+    assert fault.levels == ("0",)
 
 
 def test_a_feature_without_geometry_is_noted() -> None:
@@ -139,9 +157,9 @@ def test_a_broken_geometry_is_an_error_with_file_and_feature(geometry: Any, mess
         (collection([room(properties=3)]), InvalidPlanError, "properties that are no object"),
         (collection([room(), room()]), InvalidPlanError, "way/1 is there twice"),
         (
-            collection([room(properties={"indoor": "room", "level": "G"})]),
+            collection([room(properties={"indoor": "room", "level": "P1"})]),
             InvalidPlanError,
-            r"^plan\.geojson: no feature .* not read, level=G; .* \(way/1\)",
+            r"(?s)^plan\.geojson: no feature .* unreadable level: 1 .*way/1 has level=P1; expected",
         ),
         (collection([]), InvalidPlanError, "no feature has both an indoor tag and a level"),
     ],

@@ -1,7 +1,7 @@
 import pytest
 
 from parsing.drawing import AreaGeometry, LinesGeometry, NoteCollector, PointGeometry
-from parsing.errors import InvalidPlanError
+from parsing.errors import DocumentRejectedError, InvalidPlanError
 from parsing.osm.indoor import build_drawing
 from parsing.osm.surroundings import GeoFeature
 
@@ -45,3 +45,11 @@ def test_a_plan_without_indoor_features_is_an_error_with_the_notes() -> None:
     bench = GeoFeature("n", {"amenity": "bench"}, PointGeometry(RING[0]))
     with pytest.raises(InvalidPlanError, match="Found instead: not indoors: amenity: 1"):
         build_drawing([bench], NoteCollector())
+
+
+def test_features_on_too_many_levels_are_refused() -> None:
+    """A small file may say that each of its rooms is on 250 levels."""
+    rooms = [room(f"r{n}", "0-249") for n in range(401)]
+    with pytest.raises(DocumentRejectedError, match="more than 100,000 features, each counted on"):
+        build_drawing(rooms, NoteCollector())
+    assert len(build_drawing(rooms[:-1], NoteCollector()).features) == 400

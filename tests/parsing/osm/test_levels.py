@@ -70,7 +70,16 @@ def test_a_level_is_written_as_its_tag_writes_it(level: float, key: str) -> None
         ("-1~4", "-1-4"),
         ("From -1 to -2", "-1--2"),  # la-defense.osm
         ("-1 to 2", "-1-2"),
-        ("ground", "ground"),
+        ("EG", "0"),
+        ("G;1", "0;1"),
+        ("ground", "0"),
+        ("1. OG, 2.OG", "1;2"),
+        ("UG", "-1"),
+        ("2.UG", "-2"),
+        ("B1;L1", "-1;1"),
+        ("3F", "3"),
+        ("P1", "P1"),  # a car park may be on any level
+        ("attic", "attic"),
     ],
 )
 def test_other_ways_to_write_levels_are_normalized(text: str, normalized: str) -> None:

@@ -168,18 +168,30 @@ def test_a_site_is_not_read_where_no_room_is_on_the_ground() -> None:
 def test_an_unreadable_level_leaves_out_that_feature_with_its_id() -> None:
     builder = OsmPlanBuilder()
     builder.add_way(box(0, 0, 5, 5), indoor="room", level="0")
-    lost = builder.add_way(box(5, 0, 9, 5), indoor="room", level="ground")
+    lost = builder.add_way(box(5, 0, 9, 5), indoor="room", level="attic")
     drawing = read_osm(builder.to_osm())
     assert len(drawing.features) == 1
-    (note,) = drawing.notes
-    assert note.message.startswith("not read, level=ground; expected numbers")
-    assert note.examples == (lost,)
+    (fault,) = drawing.faults
+    assert fault.message == f"{lost} has level=attic; expected numbers such as 0, -1;0 or 0-3"
+    assert (fault.cause, fault.part) == ("left out, unreadable level", lost)
+    assert fault.position is not None
+
+
+def test_a_level_in_words_is_read_and_noted() -> None:
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 5, 5), indoor="room", level="EG")
+    builder.add_way(box(5, 0, 9, 5), indoor="room", level="1")
+    drawing = read_plan({"plan.osm": builder.to_osm()}, strict=True)
+    assert [level.id for level in drawing.levels] == ["0", "1"]
+    assert [str(note) for note in drawing.notes] == ["level=EG read as 0: 1 (way/1)"]
 
 
 def test_a_file_without_any_readable_level_says_what_it_has_instead() -> None:
     builder = OsmPlanBuilder()
-    lost = builder.add_way(box(0, 0, 5, 5), indoor="room", level="ground")
-    with pytest.raises(InvalidPlanError, match=f"Found instead: not read, level=ground.*{lost}"):
+    lost = builder.add_way(box(0, 0, 5, 5), indoor="room", level="attic")
+    with pytest.raises(
+        InvalidPlanError, match=f"(?s)Found instead: left out, unreadable level.*{lost} has level="
+    ):
         read_osm(builder.to_osm())
 
 
@@ -452,6 +464,20 @@ def test_files_of_one_building_make_one_plan() -> None:
     assert drawing.faults == ()
     (note,) = drawing.notes
     assert (note.message, note.count) == ("in several files, read once", 5)
+
+
+def test_an_element_that_another_file_has_with_other_contents_is_named() -> None:
+    ground, upper = OsmPlanBuilder(), OsmPlanBuilder()
+    for builder, name in ((ground, "Hall"), (upper, "Lobby")):
+        builder.add_way(box(0, 0, 5, 5), indoor="room", level="0", name=name)
+    upper.add_node((5, 5), door="yes", level="0")
+    drawing = read_plan({"0.osm": ground.to_osm(), "1.osm": upper.to_osm()})
+    assert [feature.tags["name"] for feature in drawing.features] == ["Hall"]
+    assert [(fault.part, fault.file) for fault in drawing.faults] == [
+        ("node/3", "1.osm"),
+        ("way/1", "1.osm"),
+    ]
+    assert drawing.faults[1].message == "way/1 has other contents than in 0.osm, which are read"
 
 
 def test_new_elements_of_different_files_are_different() -> None:

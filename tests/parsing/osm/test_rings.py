@@ -13,6 +13,13 @@ def test_each_closed_piece_is_a_ring_of_its_own() -> None:
     assert join_rings(["abca", "xyzx"]) == [("a", "b", "c"), ("x", "y", "z")]
 
 
+def test_many_pieces_at_one_node_take_linear_time() -> None:
+    """In quadratic time, this would take a minute."""
+    spokes = range(1, 50_000)
+    pieces = [(n, 0) for n in spokes] + [(n, -n, 0) for n in spokes]
+    assert sum(map(len, join_rings(pieces))) == 3 * len(spokes)
+
+
 @pytest.mark.parametrize(("pieces", "end"), [(["ab", "bc"], "c"), (["aba"], "a")])
 def test_open_pieces_are_an_error_with_their_end(pieces: list[str], end: str) -> None:
     with pytest.raises(OpenRingError) as error:

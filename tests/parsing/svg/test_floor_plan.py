@@ -184,6 +184,18 @@ def test_a_broken_plan_is_an_error_with_line_and_column(
             '<rect width="1e99" height="1" data-tags="indoor=room"/>',
             "a Rect: 1e99 is too large a number",
         ),
+        (
+            '<rect width="x" height="1" data-tags="indoor=room"/>',
+            "a Rect: width is 'x'; expected a length",
+        ),
+        (
+            '<polygon points="0,40 NaN,40 200,60" data-tags="indoor=room"/>',
+            "a Polygon: points has 'NaN,40 200,60'; expected a number",
+        ),
+        (
+            '<polygon points="0,40 200 200,60 0,60" data-tags="indoor=room"/>',
+            "a Polygon: points has 7 numbers; expected an even count",
+        ),
     ],
 )
 def test_a_shape_that_cannot_be_read_is_left_out_and_named(shape: str, message: str) -> None:

@@ -179,6 +179,25 @@ def test_refs_of_two_towers_do_not_join_their_lifts() -> None:
     assert sorted(len(connector.entrances) for connector in plan.connectors) == [2, 3]
 
 
+@pytest.mark.parametrize(
+    ("tags", "metres"), [("highway=elevator", 9), ("highway=steps", 45), ("ramp=yes", 45)]
+)
+def test_one_ref_at_two_ends_of_a_site_is_two_connectors(tags: str, metres: int) -> None:
+    """Each building of a campus has a lift 1."""
+    key, value = tags.split("=")
+    ends = {}
+    for offset in (metres, metres + 3):
+        builder = OsmPlanBuilder()
+        for level, x in (("0", 0), ("1", offset)):
+            shaft = box(x, 0, x + 1, 1)
+            builder.add_way(shaft, **{"indoor": "room", key: value, "level": level, "ref": "1"})
+        translated = translate_osm(builder)
+        ends[offset] = [len(connector.entrances) for connector in translated.plan.connectors]
+        notes = notes_of(translated)
+    assert ends == {metres: [2], metres + 3: [1, 1]}
+    assert notes == ["same ref, but too far apart to be one connector: 1 (way/2)"]
+
+
 def stairs_between(start: Metres, end: Metres, **tags: str) -> Connector:
     """A flight drawn from start to end; the ground floor lies west, the upper one east."""
     builder = OsmPlanBuilder()

@@ -1,9 +1,11 @@
 """Drawn geometry as shapes in feet."""
 
+import pytest
 import shapely
 
 from parsing.drawing import AreaGeometry, Coordinates
-from resolvers.plans.shapes import ShapeIndex, label_point, to_shape
+from resolvers.plans import shapes
+from resolvers.plans.shapes import ShapeIndex, TooManyRingsError, label_point, to_shape
 
 
 def square(size: float, *, clockwise: bool = False) -> Coordinates:
@@ -21,6 +23,16 @@ def test_rings_are_filled_by_their_rule() -> None:
     assert to_shape(AreaGeometry((square(3), inner), nonzero=False), 1).area == 8
     opposite = inner[::-1]
     assert to_shape(AreaGeometry((square(3), opposite), nonzero=True), 1).area == 8
+
+
+def test_rings_that_would_take_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    star = tuple(((0.0, 0.0), (9.0, float(n)), (9.0, n + 0.5)) for n in range(101))
+    with pytest.raises(TooManyRingsError, match="101 corners meet in one point"):
+        to_shape(AreaGeometry(star), 1)
+    assert to_shape(AreaGeometry(star[:100]), 1).area == pytest.approx(225)
+    monkeypatch.setattr(shapes, "MAX_FACE_CORNERS", 5)
+    with pytest.raises(TooManyRingsError, match="2 rings enclose 2 faces"):
+        to_shape(AreaGeometry(star[:2]), 1)
 
 
 def test_a_label_stands_inside_even_where_the_centroid_does_not() -> None:

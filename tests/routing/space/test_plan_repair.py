@@ -55,6 +55,18 @@ def test_a_plan_that_contradicts_itself_is_refused(plan: Plan, message: str) -> 
         repair_plan(plan)
 
 
+def test_rooms_by_the_hundred_in_one_place_are_refused_before_they_are_compared() -> None:
+    """On several levels, they are a tower."""
+    rooms = tuple(Space(f"r{n}", "0", box(0, 0, 20, 20)) for n in range(1_100))
+    with pytest.raises(
+        PlanError, match="Too many rooms of level '0' lie over one another, such as"
+    ):
+        repair_plan(Plan((GROUND,), rooms))
+    levels = tuple(Level(str(n), n) for n in range(1_100))
+    stacked = tuple(replace(room, level_id=str(n)) for n, room in enumerate(rooms))
+    assert repair_plan(Plan(levels, stacked))[1] == []
+
+
 def test_a_self_crossing_outline_is_repaired_and_reported() -> None:
     plan, problems = repair_plan(Plan((GROUND,), (Space("bow", "0", BOWTIE, name="Bow"),)))
     assert [problem.kind for problem in problems] == [IssueKind.SELF_CROSSING]
