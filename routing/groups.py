@@ -39,6 +39,10 @@ class ProblemGroup:
         return CAUSES[self.cause].remedy
 
     @cached_property
+    def count(self) -> int:
+        return count_problems(self.problems)
+
+    @cached_property
     def locations(self) -> int:
         """How many locations are out of reach as long as the problems last."""
         return sum(problem.locations for problem in self.problems)
@@ -52,7 +56,7 @@ class ProblemGroup:
             "statement": self.statement,
             "remedy": self.remedy,
             "mode": self.mode.value,
-            "count": len(self.problems),
+            "count": self.count,
             "locations": self.locations,
             "levels": [level_id for level_id in levels if level_id is not None],
             "problems": [
@@ -78,18 +82,23 @@ def group_problems(
         problems = by_cause[cause]
         lost = sum(problem.locations for problem in problems)
         on_foot = lost if CAUSES[cause].mode is TravelMode.FOOT else 0
-        return -on_foot, -lost, -len(problems)
+        return -on_foot, -lost, -count_problems(problems)
 
     groups: list[ProblemGroup] = []
     for number, cause in enumerate(sorted(by_cause, key=rank), 1):
         problems = sorted(by_cause[cause], key=lambda problem: -problem.locations)
         lost = sum(problem.locations for problem in problems)
-        statement = statements.get(cause) or CAUSES[cause].state(len(problems))
+        statement = statements.get(cause) or CAUSES[cause].state(count_problems(problems))
         if lost:
             by_mode = REACHED_BY[CAUSES[cause].mode]
             statement += f": {lost} of {locations} locations cannot be reached{by_mode}"
         groups.append(ProblemGroup(number, cause, cut(statement), tuple(problems)))
     return tuple(groups)
+
+
+def count_problems(problems: Iterable[PlanIssue]) -> int:
+    """Return the number of problems, with those that others stand for."""
+    return sum(problem.count for problem in problems)
 
 
 def describe_problem(problem: PlanIssue, to_source: ToSource | None) -> dict[str, Any]:

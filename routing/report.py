@@ -102,7 +102,7 @@ class ProcessingReport:
 
     def count_issues(self, kind: IssueKind) -> int:
         """Return the number of problems of one kind."""
-        return sum(len(group.problems) for group in self.groups if group.cause is kind)
+        return sum(group.count for group in self.groups if group.cause is kind)
 
     def to_dict(self, to_source: ToSource | None = None) -> dict[str, Any]:
         """Return the report as JSON values, with positions in the source's coordinates as well."""
@@ -113,7 +113,7 @@ class ProcessingReport:
             "locations": self.locations,
             "reachability": [asdict(check) for check in self.reachability],
             "groups": [group.to_dict(to_source) for group in self.groups],
-            "problem_counts": {group.cause.value: len(group.problems) for group in self.groups},
+            "problem_counts": {group.cause.value: group.count for group in self.groups},
         }
 
 

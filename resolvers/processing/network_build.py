@@ -4,12 +4,13 @@ It takes seconds to minutes of CPU, so `resolvers.processing.pipeline` runs it i
 process; arguments and results are pickled.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from parsing.drawing import Drawing
+from parsing.drawing import Drawing, ReadingFault
 from parsing.plans import PlanFormat, detect_format, read_plan
 from resolvers.networks import routable_maps
 from resolvers.networks.closable import describe_unknown_closures
@@ -78,8 +79,8 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
     translated = translate_plan(drawing, request.map_id, task.floor_sorts)
     directory = {} if task.floor_sorts is not None else build_directory(translated, task.asset_id)
     translated = match_existing_locations(translated, task.existing)
-    left_out = [*_list_left_out(translated.drawing)]
-    processed = process_plan(translated.plan, reading_issues=left_out, progress=progress)
+    faults = [*_list_faults(translated.drawing)]
+    processed = process_plan(translated.plan, reading_issues=faults, progress=progress)
     causes = {fault.cause for fault in drawing.faults}
     report = {
         "map": request.map_id,
@@ -105,13 +106,26 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
     return BuiltNetwork(network, report, directory, locations, pictures)
 
 
-def _list_left_out(drawing: Drawing) -> Iterator[PlanIssue]:
-    """Yield the problems of the elements that were left out of a drawing, or read in part."""
+def _list_faults(drawing: Drawing) -> Iterator[PlanIssue]:
+    """Yield the problems of the elements that were left out of a drawing, or read in part.
+
+    Those of a cause that a drawing does not keep are one problem, which counts them.
+    """
     scale = drawing.feet_per_unit
     for fault in drawing.faults:
         at = fault.position and (fault.position[0] * scale, fault.position[1] * scale)
         level = next(iter(fault.levels), None)
-        yield PlanIssue(IssueKind.ELEMENT_LEFT_OUT, fault.part, str(fault), level, at)
+        yield PlanIssue(_kind_of(fault), fault.part, str(fault), level, at)
+    kept = Counter(fault.cause for fault in drawing.faults)
+    last = {fault.cause: fault for fault in drawing.faults}
+    for note in drawing.notes:
+        if more := note.count - kept[note.message] if note.message in kept else 0:
+            message = f"{more:,} more: {note.message}"
+            yield PlanIssue(_kind_of(last[note.message]), "", message, count=more)
+
+
+def _kind_of(fault: ReadingFault) -> IssueKind:
+    return IssueKind.ELEMENT_LEFT_OUT if fault.is_left_out else IssueKind.ERROR_WORKED_AROUND
 
 
 def _to_source(drawing: Drawing) -> ToSource | None:
