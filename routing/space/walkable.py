@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeVar
@@ -13,7 +13,7 @@ import shapely
 from shapely.geometry.base import BaseGeometry
 
 from routing.costing import Costing, TravelMode
-from routing.issues import IssueKind, PlanIssue
+from routing.issues import PlanIssue
 from routing.plan import Barrier, Door, Level, Plan, Polygonal, Space
 from routing.space.door_inference import RoomDoors, infer_doors, joined_rooms
 from routing.space.door_moving import move_doors
@@ -27,10 +27,6 @@ WIDTH_TOLERANCE_FEET = 0.002
 
 HAIRLINE_FEET = 1e-4
 """Much more than rounding and than the tolerance of sight, and too little to matter."""
-
-
-SURE_CONFIDENCE = 0.9
-"""Connectors of less are reported."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,7 @@ def build_walkable_levels(plan: Plan) -> tuple[list[WalkableLevel], list[PlanIss
     barriers = group_by_level(plan.barriers)
     doors = group_by_level(plan.doors)
     walkable: list[WalkableLevel] = []
-    issues = list(list_uncertain_connectors(plan))
+    issues: list[PlanIssue] = []
     for level in plan.levels:
         floor, floor_issues = build_floor(level, spaces[level.id], barriers[level.id])
         drawn, misfits, corner_issues = fit_doors(floor, doors[level.id])
@@ -100,19 +96,6 @@ def remove_hairlines(area: BaseGeometry) -> Polygonal:
 
 def _grow(area: BaseGeometry, feet: float) -> BaseGeometry:
     return area.buffer(feet, join_style="mitre")
-
-
-def list_uncertain_connectors(plan: Plan) -> Iterator[PlanIssue]:
-    """Yield an issue for each connector that was joined by little evidence."""
-    for connector in plan.connectors:
-        if connector.confidence < SURE_CONFIDENCE:
-            levels = " and ".join(map(repr, connector.entrances))
-            message = (
-                f"{connector.kind.value} {connector.id!r}: taken to join levels {levels} with "
-                f"confidence {connector.confidence:g}; list its levels, or give its drawings one "
-                "ref"
-            )
-            yield PlanIssue(IssueKind.CONNECTOR_JOINED, connector.id, message)
 
 
 def group_by_level(features: Iterable[OnLevel]) -> dict[str, list[OnLevel]]:
