@@ -87,8 +87,8 @@ def test_a_faulty_shape_is_a_problem_of_the_report_and_an_error_if_strict() -> N
     [group] = [group for group in report["groups"] if group["cause"] == "element-left-out"]
     [problem] = group["problems"]
     assert problem["part"] == "flaw"
-    assert "Path 'flaw': d is no path" in problem["message"]
-    with pytest.raises(ParsingError, match=r"line \d+: Path 'flaw': d is no path"):
+    assert (problem["x"], problem["y"]) == (0, 0)
+    with pytest.raises(ParsingError, match=r"^tower.svg, line \d+: Path 'flaw': d is no path"):
         build(task(request=request._replace(strict=True)))
 
 
