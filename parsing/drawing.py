@@ -98,7 +98,7 @@ class ReadingFault(NamedTuple):
 
     `cause` groups faults of one kind, and begins with "left out" if the element is. `part` is the
     id of the element, `position` a coordinate of it, `line` counts from 1; they are empty, None or
-    0 if unknown.
+    0 if unknown. `elements` is how many have it, of which `part` is the first.
 
     >>> str(ReadingFault("id is missing", "a node has no id", file="plan.osm", line=7))
     'plan.osm, line 7: a node has no id'
@@ -111,6 +111,7 @@ class ReadingFault(NamedTuple):
     line: int = 0
     position: Coordinate | None = None
     levels: tuple[str, ...] = ()
+    elements: int = 1
 
     @property
     def is_left_out(self) -> bool:
@@ -174,11 +175,11 @@ class NoteCollector:
             self._examples[message].append(example)
 
     def add_fault(self, fault: ReadingFault) -> None:
-        """Note a fault under its cause, and keep it if the cause has at most `MAX_FAULTS`."""
+        """Note a fault under its cause, and keep it if its cause has fewer than `MAX_FAULTS`."""
         place = f"{fault.file}:{fault.line}" if fault.line else fault.file
-        self.add(fault.cause, fault.part or place)
+        self.add(fault.cause, fault.part or place, fault.elements)
         self.fault_count += 1
-        if self._counts[fault.cause] <= MAX_FAULTS:
+        if self._counts[fault.cause] - fault.elements < MAX_FAULTS:
             self.faults.append(fault._replace(message=shorten(fault.message)))
 
     @contextmanager

@@ -16,7 +16,6 @@ from parsing.drawing import (
     PointGeometry,
     ReadingFault,
     Tags,
-    iter_coordinates,
 )
 from parsing.errors import FaultyElementError, InvalidPlanError
 from parsing.geo.geojson import GeoJsonFeature, parse_collections
@@ -120,6 +119,14 @@ def _read_records(
     return build_drawing_in_feet(reader.levels, near, collector, "imdf:id", name)
 
 
+class _NoLevelError(Exception):
+    """A record names a level that is not read."""
+
+    def __init__(self, level_id: str) -> None:
+        super().__init__(level_id)
+        self.level_id = level_id
+
+
 class _ImdfReader:
     """Resolves the references between records and tags features in OpenStreetMap's terms."""
 
@@ -128,6 +135,7 @@ class _ImdfReader:
         self._language = language
         self._notes = collector
         self._levels: dict[str, DrawnLevel] = {}
+        self._homeless: dict[str, list[ImdfRecord]] = {}
         for record in records["level"].values():
             with self._leaving_out(record):
                 self._levels[record.id] = self._to_level(record)
@@ -156,32 +164,55 @@ class _ImdfReader:
                     feature = to_feature(record)
                 if feature is not None:
                     yield feature
+        self._add_homeless()
 
     @contextmanager
     def _leaving_out(self, record: ImdfRecord) -> Iterator[None]:
         """Make a fault of the reason to leave out a record."""
         try:
             yield
+        except _NoLevelError as error:
+            self._homeless.setdefault(error.level_id, []).append(record)
         except FaultyElementError as error:
-            points = iter_coordinates(record.geometry) if record.geometry else ()
-            level_id = record.get_text("level_id")
-            self._notes.add_fault(
-                ReadingFault(
-                    f"left out, {error.reason}",
-                    error.message,
-                    record.id,
-                    record.file,
-                    position=next(iter(points), None),
-                    levels=(level_id,) if level_id in self._levels else (),
-                )
-            )
+            self._add_fault(record, error.reason, error.message, self._find_levels(record))
+
+    def _add_fault(
+        self,
+        record: ImdfRecord,
+        reason: str,
+        message: str,
+        levels: tuple[str, ...] = (),
+        elements: int = 1,
+    ) -> None:
+        cause, position = f"left out, {reason}", record.position
+        self._notes.add_fault(
+            ReadingFault(cause, message, record.id, record.file, 0, position, levels, elements)
+        )
+
+    def _find_levels(self, record: ImdfRecord) -> tuple[str, ...]:
+        """Return the levels of a record, or of the units that it refers to."""
+        anchor = self._records["anchor"].get(record.get_text("anchor_id"), record)
+        unit_ids = (anchor.get_text("unit_id"), *record.get_texts("unit_ids"))
+        units = filter(None, map(self._records["unit"].get, unit_ids))
+        level_ids = dict.fromkeys(each.get_text("level_id") for each in (record, *units))
+        return tuple(level_id for level_id in level_ids if level_id in self._levels)
+
+    def _add_homeless(self) -> None:
+        """Make one fault of all records on a level that is not there, or that is left out."""
+        for level_id, (first, *others) in self._homeless.items():
+            label = f"{first.kind} {first.id}" + (f" and {len(others):,} more" if others else "")
+            is_known = level_id in self._records["level"]
+            hint = "which is left out" if is_known else "which no level has"
+            message = f"{label}: level_id is {level_id!r}, {hint}"
+            self._add_fault(first, "reference to nothing", message, elements=1 + len(others))
 
     def _to_level(self, record: ImdfRecord) -> DrawnLevel:
-        ordinal = record.properties.get("ordinal")
+        ordinal, name = record.properties.get("ordinal"), self._name_tags(record).get("name", "")
         if not isinstance(ordinal, int | float) or isinstance(ordinal, bool):
-            message = f"{record.id}: ordinal is {ordinal!r}; expected a number"
+            label = f"level {record.id}" + (f" ({name})" if name else "")
+            message = f"{label}: ordinal is {ordinal!r}; expected a number"
             raise FaultyElementError("invalid ordinal", message)
-        return DrawnLevel(record.id, self._name_tags(record).get("name", ""), float(ordinal))
+        return DrawnLevel(record.id, name, float(ordinal))
 
     def _level_feature(self, record: ImdfRecord) -> Feature | None:
         if record.id not in self._levels or not isinstance(record.geometry, AreaGeometry):
@@ -206,8 +237,7 @@ class _ImdfReader:
     def _level_id(self, record: ImdfRecord) -> str:
         level_id = record.get_text("level_id")
         if level_id not in self._levels:
-            message = f"{record.id}: level_id is {level_id!r}, which no level has"
-            raise FaultyElementError("reference to nothing", message)
+            raise _NoLevelError(level_id)
         return level_id
 
     def _unit_tags(self, record: ImdfRecord) -> Tags:

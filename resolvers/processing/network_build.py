@@ -4,7 +4,6 @@ It takes seconds to minutes of CPU, so `resolvers.processing.pipeline` runs it i
 process; arguments and results are pickled.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -115,11 +114,12 @@ def _list_faults(drawing: Drawing) -> Iterator[PlanIssue]:
     for fault in drawing.faults:
         at = fault.position and (fault.position[0] * scale, fault.position[1] * scale)
         level = next(iter(fault.levels), None)
-        yield PlanIssue(_kind_of(fault), fault.part, str(fault), level, at)
-    kept = Counter(fault.cause for fault in drawing.faults)
+        yield PlanIssue(_kind_of(fault), fault.part, str(fault), level, at, count=fault.elements)
     last = {fault.cause: fault for fault in drawing.faults}
     for note in drawing.notes:
-        if more := note.count - kept[note.message] if note.message in kept else 0:
+        kept = sum(fault.elements for fault in drawing.faults if fault.cause == note.message)
+        if kept and note.count > kept:
+            more = note.count - kept
             message = f"{more:,} more: {note.message}"
             yield PlanIssue(_kind_of(last[note.message]), "", message, count=more)
 
