@@ -16,6 +16,7 @@ MAX_LISTED_PROBLEMS = 100
 MAX_TEXT_CHARS = 300
 """Longer messages and ids are cut: a plan may have names of any length."""
 REACHED_BY = {TravelMode.FOOT: "", TravelMode.WHEELCHAIR: " by wheelchair"}
+CAUSE_ORDER = {cause: number for number, cause in enumerate(IssueKind)}
 
 ToSource = Callable[[float, float], tuple[float, float]]
 """Converts a position in feet to the coordinates of the plan's file."""
@@ -71,18 +72,21 @@ def group_problems(
 ) -> tuple[ProblemGroup, ...]:
     """Return problems by cause, the costliest cause first; `locations` is the number of all.
 
-    What keeps people on foot from a location precedes what keeps only wheelchairs from it.
-    `statements` replace those of the table of causes.
+    What keeps people on foot from a location precedes what keeps only wheelchairs from it. Of
+    causes that cost the same, the one that comes first in `IssueKind` does: levels that nothing
+    joins, before their rooms. What was left out comes before all that costs nothing: nobody knows
+    what it would have joined. `statements` replace those of the table of causes.
     """
     by_cause: dict[IssueKind, list[PlanIssue]] = defaultdict(list)
     for issue in issues:
         by_cause[issue.kind].append(issue)
 
-    def rank(cause: IssueKind) -> tuple[int, int, int]:
+    def rank(cause: IssueKind) -> tuple[int, int, int, int]:
         problems = by_cause[cause]
         lost = sum(problem.locations for problem in problems)
         on_foot = lost if CAUSES[cause].mode is TravelMode.FOOT else 0
-        return -on_foot, -lost, -count_problems(problems)
+        order = CAUSE_ORDER[cause] if lost or cause is IssueKind.ELEMENT_LEFT_OUT else len(CAUSES)
+        return -on_foot, -lost, order, -count_problems(problems)
 
     groups: list[ProblemGroup] = []
     for number, cause in enumerate(sorted(by_cause, key=rank), 1):

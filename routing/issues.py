@@ -122,8 +122,8 @@ CAUSES = {
         TravelMode.WHEELCHAIR,
     ),
     IssueKind.ELEMENT_LEFT_OUT: Cause(
-        "An element of the file was left out",
-        "{} elements of the file were left out",
+        "An element of the file was left out; what it would have joined is not known",
+        "{} elements of the file were left out; what they would have joined is not known",
         "correct the element in the file, as its message says",
     ),
     IssueKind.ERROR_WORKED_AROUND: Cause(

@@ -53,7 +53,8 @@ def _build_level_table(levels: list[dict[str, Any]]) -> Table:
 def _print_groups(console: Console, report: dict[str, Any], *, verbose: bool) -> None:
     """Print each group of problems: its number in the pictures, the cause, the remedy, the parts.
 
-    A group that keeps no location from being reached comes after a line that says so.
+    A group that keeps no location from being reached comes after a line that says so, but for
+    what was left out, of which nobody knows.
     """
     times = Counter(level["name"] for level in report["levels"])
     names = {
@@ -62,9 +63,10 @@ def _print_groups(console: Console, report: dict[str, Any], *, verbose: bool) ->
     }
     had_cost = True
     for group in report["groups"]:
-        if had_cost and not group["locations"]:
+        has_cost = bool(group["locations"]) or group["cause"] == "element-left-out"
+        if had_cost and not has_cost:
             console.print("\nWhat follows keeps no location from being reached.")
-        had_cost = bool(group["locations"])
+        had_cost = has_cost
         console.print(f"\n{group['number']}. {group['statement']}")
         console.print(f"   Remedy: {group['remedy']}.")
         if len(group["levels"]) > 1:

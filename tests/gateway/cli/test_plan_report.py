@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from gateway.cli.plan_report import print_report
-from tests.routing.ascii_plans import process_drawing
+from routing.issues import IssueKind, PlanIssue
+from routing.processing import process_plan
+from tests.routing.ascii_plans import draw_plan, process_drawing
 
 TWO_LEVELS = (
     """
@@ -78,12 +80,31 @@ def test_what_costs_no_location_comes_last_and_says_so(capsys: pytest.CaptureFix
     assert lines[heading + 2] == "1. A room has no door"
 
 
+def test_of_what_was_left_out_it_is_not_said_that_it_costs_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    left_out = PlanIssue(IssueKind.ELEMENT_LEFT_OUT, "way/1", "way/1 has no node")
+    report = process_plan(draw_plan("A,B#.."), reading_issues=[left_out]).report.to_dict()
+    print_report(report | {"notes": [], "published": True, "refusal": None})
+    lines = capsys.readouterr().out.splitlines()
+    heading = lines.index("What follows keeps no location from being reached.")
+    assert lines[heading - 4].startswith("1. An element of the file was left out; what it would")
+    assert lines[heading + 2] == "2. A room has no door"
+
+
 def test_names_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     names = ("[/]", "[b]A[/b]", ":smile:")
     counts = ("doors_as_drawn", "doors_repaired", "doors_inferred", "rooms", "locations")
     level = dict.fromkeys(counts, 1) | {"level_id": "1", "walkable_square_feet": 1200.0}
     problem = {"part": "p", "level_id": "1", "x": None, "y": None}
-    group = {"number": 1, "locations": 1, "count": 3, "remedy": "mend it", "levels": ["1"]}
+    group = {
+        "cause": "no-area",
+        "number": 1,
+        "locations": 1,
+        "count": 3,
+        "remedy": "mend it",
+        "levels": ["1"],
+    }
     report = {
         "levels": [level | {"name": name} for name in names],
         "groups": [
