@@ -18,7 +18,7 @@ from parsing.drawing import (
     Tags,
 )
 from parsing.errors import FaultyElementError, InvalidPlanError
-from parsing.geo.geojson import GeoJsonFeature, parse_collections
+from parsing.geo.geojson import GeoJsonFeature, find_position, parse_collections
 from parsing.geo.ground import build_drawing_in_feet, leave_out_remote
 from parsing.imdf.links import derive_connector_tags
 from parsing.imdf.records import (
@@ -101,7 +101,10 @@ def read_imdf_features(features: Iterable[GeoJsonFeature], collector: NoteCollec
 
 def _type_as_unit(feature: GeoJsonFeature, collector: NoteCollector) -> GeoJsonFeature:
     message = f"{feature.place} has no feature_type; read as a unit"
-    collector.add_fault(ReadingFault("no feature_type", message, feature.place, feature.file))
+    position = find_position(feature.content)
+    collector.add_fault(
+        ReadingFault("no feature_type", message, feature.place, feature.file, position=position)
+    )
     return feature._replace(content={**feature.content, "feature_type": "unit"})
 
 

@@ -51,9 +51,8 @@ class _Reader:
         if properties is None:
             properties = {}
         if not isinstance(properties, dict):
-            self._leave_out(
-                "no properties", f"{place} has properties that are no object", place, file
-            )
+            message, position = f"{place} has properties that are no object", find_position(content)
+            self._leave_out("no properties", message, place, file, (), position)
             return None
         name = f"{file} {place}" if self._has_several_files else place
         feature_id = _feature_id(content, properties) or name
@@ -76,10 +75,11 @@ class _Reader:
         if first is feature:
             return
         variants = self._variants.setdefault(feature.id, {_contents(first)})
-        variant = _contents(feature)
+        variant, levels = _contents(feature), levels_of(feature.tags)
+        position = next(iter(iter_coordinates(feature.geometry)), None)
         if variant in variants:
             message = f"{feature.id} is there twice; ids are unique"
-            self._leave_out("duplicate id", message, feature.id, file, levels_of(feature.tags))
+            self._leave_out("duplicate id", message, feature.id, file, levels, position)
             return
         variants.add(variant)
         numbered = feature._replace(id=f"{feature.id}#{len(variants)}")
@@ -87,8 +87,6 @@ class _Reader:
             numbered = numbered._replace(id=f"{numbered.id}#2")
         self.features[numbered.id] = numbered
         message = f"{feature.id} is there twice, with other contents; read as {numbered.id}"
-        position = next(iter(iter_coordinates(feature.geometry)), None)
-        levels = levels_of(feature.tags)
         self._collector.add_fault(
             ReadingFault("id of several features", message, numbered.id, file, 0, position, levels)
         )

@@ -190,8 +190,9 @@ def test_another_feature_of_the_same_id_gets_a_number() -> None:
         "id of several features",
         "left out, duplicate id",
     ]
-    assert drawing.faults[0].position is not None
-    assert drawing.faults[0].levels == ("1",)
+    corners = list(iter_coordinates(drawing.features[1].geometry))
+    assert all(fault.position in corners for fault in drawing.faults)
+    assert [fault.levels for fault in drawing.faults] == [("1",), ("1",)]
 
 
 def test_a_broken_feature_does_not_end_the_reading() -> None:
