@@ -235,7 +235,7 @@ def complete_issues(
     places = {built.level.id: find_place(plan, built) for built in walkable}
     anywhere = next(filter(None, places.values()), None)
     for issue in issues:
-        name = names.features.get(issue.part, "")
+        name = names.features.get(issue.part, issue.name)
         if issue.part == issue.level_id and issue.part in names.levels:
             name = names.level(issue.part)
         shape = shapes.get((issue.level_id or "", issue.part))

@@ -95,7 +95,7 @@ def _list_levels(level_ids: list[str], names: dict[str, str]) -> str:
 
 
 def _describe(problem: dict[str, Any], group: dict[str, Any], names: dict[str, str]) -> str:
-    """Return a problem and its place, with the part's id where the message has its name.
+    """Return a problem and its place, with the name and the id of the part that it does not have.
 
     Leave out a message that the group's statement begins with.
     """
@@ -105,9 +105,11 @@ def _describe(problem: dict[str, Any], group: dict[str, Any], names: dict[str, s
         place.append(f"{problem['x']:.1f}, {problem['y']:.1f} ft")
     if "source_x" in problem:
         place.append(f"source {problem['source_x']:.10g}, {problem['source_y']:.10g}")
-    part = problem["part"]
-    if part not in problem["message"] and part != level_id:
-        place.append(part)
+    place += [
+        label
+        for label in (problem["name"], problem["part"])
+        if label not in problem["message"] and problem["part"] != level_id
+    ]
     if group["statement"].startswith(problem["message"]):
         return "; ".join(place)
     return f"{problem['message']} ({'; '.join(place)})"

@@ -187,9 +187,17 @@ class _ImdfReader:
         levels: tuple[str, ...] = (),
         elements: int = 1,
     ) -> None:
-        cause, position = f"left out, {reason}", record.position
         self._notes.add_fault(
-            ReadingFault(cause, message, record.id, record.file, 0, position, levels, elements)
+            ReadingFault(
+                f"left out, {reason}",
+                message,
+                record.id,
+                record.file,
+                position=record.position,
+                levels=levels,
+                elements=elements,
+                name=self._name_of(record),
+            )
         )
 
     def _find_levels(self, record: ImdfRecord) -> tuple[str, ...]:
@@ -203,19 +211,18 @@ class _ImdfReader:
     def _add_homeless(self) -> None:
         """Make one fault of all records on a level that is not there, or that is left out."""
         for level_id, (first, *others) in self._homeless.items():
-            label = f"{first.kind} {first.id}" + (f" and {len(others):,} more" if others else "")
-            is_known = level_id in self._records["level"]
-            hint = "which is left out" if is_known else "which no level has"
+            label = self._label(first) + (f" and {len(others):,} more" if others else "")
+            level = self._records["level"].get(level_id)
+            hint = f"but {self._label(level)} is left out" if level else "which no level has"
             message = f"{label}: level_id is {level_id!r}, {hint}"
             self._add_fault(first, "reference to nothing", message, elements=1 + len(others))
 
     def _to_level(self, record: ImdfRecord) -> DrawnLevel:
-        ordinal, name = record.properties.get("ordinal"), self._name_tags(record).get("name", "")
+        ordinal = record.properties.get("ordinal")
         if not isinstance(ordinal, int | float) or isinstance(ordinal, bool):
-            label = f"level {record.id}" + (f" ({name})" if name else "")
-            message = f"{label}: ordinal is {ordinal!r}; expected a number"
+            message = f"{self._label(record)}: ordinal is {ordinal!r}; expected a number"
             raise FaultyElementError("invalid ordinal", message)
-        return DrawnLevel(record.id, name, float(ordinal))
+        return DrawnLevel(record.id, self._name_of(record), float(ordinal))
 
     def _level_feature(self, record: ImdfRecord) -> Feature | None:
         if record.id not in self._levels or not isinstance(record.geometry, AreaGeometry):
@@ -314,8 +321,15 @@ class _ImdfReader:
             raise FaultyElementError("reference to nothing", message)
         return record
 
+    def _name_of(self, record: ImdfRecord) -> str:
+        return pick_label(record.properties.get("name"), self._language)
+
+    def _label(self, record: ImdfRecord) -> str:
+        name = self._name_of(record)
+        return f"{record.kind} {record.id}" + (f" ({name})" if name else "")
+
     def _name_tags(self, record: ImdfRecord) -> dict[str, str]:
-        name = pick_label(record.properties.get("name"), self._language)
+        name = self._name_of(record)
         return {"name": name} if name else {}
 
 

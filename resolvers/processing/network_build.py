@@ -21,6 +21,7 @@ from resolvers.processes.cpu_limit import limit_cpu_time
 from resolvers.processes.worker_process import report_progress
 from resolvers.request.input_rules import Range
 from routing.costing import TravelMode
+from routing.diagnosis.names import shorten
 from routing.groups import ToSource
 from routing.issues import IssueKind, PlanIssue
 from routing.picture import draw_level
@@ -114,7 +115,8 @@ def _list_faults(drawing: Drawing) -> Iterator[PlanIssue]:
     for fault in drawing.faults:
         at = fault.position and (fault.position[0] * scale, fault.position[1] * scale)
         level = next(iter(fault.levels), None)
-        yield PlanIssue(_kind_of(fault), fault.part, str(fault), level, at, count=fault.elements)
+        kind, name = _kind_of(fault), shorten(fault.name)
+        yield PlanIssue(kind, fault.part, str(fault), level, at, name=name, count=fault.elements)
     last = {fault.cause: fault for fault in drawing.faults}
     for note in drawing.notes:
         kept = sum(fault.elements for fault in drawing.faults if fault.cause == note.message)

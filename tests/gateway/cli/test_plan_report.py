@@ -84,12 +84,14 @@ def test_what_costs_no_location_comes_last_and_says_so(capsys: pytest.CaptureFix
 def test_of_what_was_left_out_it_is_not_said_that_it_costs_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    left_out = PlanIssue(IssueKind.ELEMENT_LEFT_OUT, "way/1", "way/1 has no node")
+    kind = IssueKind.ELEMENT_LEFT_OUT
+    left_out = PlanIssue(kind, "way/1", "way/1 has no node", "0", (4, 2), name="Lobby")
     report = process_plan(draw_plan("A,B#.."), reading_issues=[left_out]).report.to_dict()
     print_report(report | {"notes": [], "published": True, "refusal": None})
     lines = capsys.readouterr().out.splitlines()
     heading = lines.index("What follows keeps no location from being reached.")
     assert lines[heading - 4].startswith("1. An element of the file was left out; what it would")
+    assert lines[heading - 2] == "   - way/1 has no node (level 0; 4.0, 2.0 ft; Lobby)"
     assert lines[heading + 2] == "2. A room has no door"
 
 
@@ -114,7 +116,8 @@ def test_names_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None
     counts = ("doors_as_drawn", "doors_repaired", "doors_inferred", "rooms", "locations")
     level = dict.fromkeys(counts, 1) | {"walkable_square_feet": 1200.0}
     problems = [
-        {"part": "p", "level_id": name, "x": None, "y": None, "message": name} for name in names
+        {"part": "p", "name": "", "level_id": name, "x": None, "y": None, "message": name}
+        for name in names
     ]
     group = {
         "cause": "no-area",

@@ -282,8 +282,8 @@ def test_all_that_is_on_a_level_that_is_left_out_is_one_fault() -> None:
     lost = {feature.id for feature in whole.features} - {feature.id for feature in drawing.features}
     assert second.elements == len(lost - {level["id"]}) > 2
     assert second.message == (
-        f"unit {second.part} and {second.elements - 1} more: level_id is {level['id']!r},"
-        " which is left out"
+        f"unit {second.part} ({second.name}) and {second.elements - 1} more: level_id is "
+        f"{level['id']!r}, but level {level['id']} (Ground floor) is left out"
     )
     [_, note] = [note for note in drawing.notes if note.message.startswith("left out")]
     assert note.count == second.elements
