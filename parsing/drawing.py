@@ -98,8 +98,8 @@ class ReadingFault(NamedTuple):
 
     `cause` groups faults of one kind, and begins with "left out" if the element is. `part` is the
     id of the element, `position` a coordinate of it, `line` counts from 1; they are empty, None or
-    0 if unknown. `elements` is how many have it, of which `part` is the
-    first and `name` the name of that.
+    0 if unknown. `elements` is how many have the error; `part` is the first of them, and `name`
+    its name.
 
     >>> str(ReadingFault("id is missing", "a node has no id", file="plan.osm", line=7))
     'plan.osm, line 7: a node has no id'
