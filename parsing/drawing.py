@@ -21,7 +21,7 @@ Tags: TypeAlias = Mapping[str, str]
 FEET_PER_METRE: Final = 1 / 0.3048
 MAX_EXAMPLES: Final = 5
 MAX_FAULTS: Final = 1_000
-"""Faults that a drawing keeps; its notes count the others too."""
+"""Faults of one cause that a drawing keeps; its notes count the others too."""
 MAX_MESSAGE_CHARS: Final = 500
 MAX_LISTED_FAULTS: Final = 50
 """Faults that an error message lists."""
@@ -96,8 +96,10 @@ class ReadingNote:
 class ReadingFault(NamedTuple):
     """An error of the source, for which an element was left out or read only in part.
 
-    `cause` groups faults of one kind. `part` is the id of the element, `position` a coordinate of
-    it, `line` counts from 1; they are empty, None or 0 if unknown.
+    `cause` groups faults of one kind, and begins with "left out" if the element is. `part` is the
+    id of the element, `position` a coordinate of it, `line` counts from 1; they are empty, None or
+    0 if unknown. `elements` is how many have the error; `part` is the first of them, and `name`
+    its name.
 
     >>> str(ReadingFault("id is missing", "a node has no id", file="plan.osm", line=7))
     'plan.osm, line 7: a node has no id'
@@ -110,9 +112,17 @@ class ReadingFault(NamedTuple):
     line: int = 0
     position: Coordinate | None = None
     levels: tuple[str, ...] = ()
+    elements: int = 1
+    name: str = ""
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the element was left out; else all or a part of it was read."""
+        return self.cause.startswith("left out")
 
     def __str__(self) -> str:
-        place = f"{self.file}, line {self.line}" if self.line else self.file
+        places = (self.file, f"line {self.line}" if self.line else "")
+        place = ", ".join(filter(None, places))
         return f"{place}: {self.message}" if place else self.message
 
 
@@ -131,8 +141,8 @@ class Drawing:
 
     `id_key` is the tag under which a location keeps its feature's id, or None if ids mean nothing
     outside the file. `name` is the name of the building or site, or "". `faults` has the first
-    `MAX_FAULTS` errors of the source; `notes` counts all of them by cause. `to_degrees` returns the
-    longitude and latitude of a position, if the source has them.
+    `MAX_FAULTS` errors of the source of each cause; `notes` counts all of them. `to_degrees`
+    returns the longitude and latitude of a position, if the source has them.
     """
 
     levels: tuple[DrawnLevel, ...]
@@ -167,11 +177,11 @@ class NoteCollector:
             self._examples[message].append(example)
 
     def add_fault(self, fault: ReadingFault) -> None:
-        """Note a fault under its cause, and keep it while there are fewer than `MAX_FAULTS`."""
+        """Note a fault under its cause, and keep it if its cause has fewer than `MAX_FAULTS`."""
         place = f"{fault.file}:{fault.line}" if fault.line else fault.file
-        self.add(fault.cause, fault.part or place)
+        self.add(fault.cause, fault.part or place, fault.elements)
         self.fault_count += 1
-        if len(self.faults) < MAX_FAULTS:
+        if self._counts[fault.cause] - fault.elements < MAX_FAULTS:
             self.faults.append(fault._replace(message=shorten(fault.message)))
 
     @contextmanager

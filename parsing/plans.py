@@ -122,12 +122,12 @@ def _read(
         raise InvalidPlanError(
             f"{len(files)} files of {kind}; this format takes one, with a Level for each storey"
         )
-    (content,) = files.values()
+    ((name, content),) = files.items()
     if kind == "imdf":
         return _read_archive(content, feet_per_unit, collector)
     if feet_per_unit is None:
         raise InvalidPlanError("the scale is missing: give the map's feet_per_unit")
-    return floor_plan.read_svg_plan(content, feet_per_unit, collector)
+    return floor_plan.read_svg_plan(content, feet_per_unit, collector, file=name)
 
 
 def _read_archive(archive: bytes, feet_per_unit: float | None, collector: NoteCollector) -> Drawing:

@@ -16,6 +16,7 @@ MAX_LISTED_PROBLEMS = 100
 MAX_TEXT_CHARS = 300
 """Longer messages and ids are cut: a plan may have names of any length."""
 REACHED_BY = {TravelMode.FOOT: "", TravelMode.WHEELCHAIR: " by wheelchair"}
+CAUSE_ORDER = {cause: number for number, cause in enumerate(IssueKind)}
 
 ToSource = Callable[[float, float], tuple[float, float]]
 """Converts a position in feet to the coordinates of the plan's file."""
@@ -39,6 +40,10 @@ class ProblemGroup:
         return CAUSES[self.cause].remedy
 
     @cached_property
+    def count(self) -> int:
+        return count_problems(self.problems)
+
+    @cached_property
     def locations(self) -> int:
         """How many locations are out of reach as long as the problems last."""
         return sum(problem.locations for problem in self.problems)
@@ -52,7 +57,7 @@ class ProblemGroup:
             "statement": self.statement,
             "remedy": self.remedy,
             "mode": self.mode.value,
-            "count": len(self.problems),
+            "count": self.count,
             "locations": self.locations,
             "levels": [level_id for level_id in levels if level_id is not None],
             "problems": [
@@ -67,29 +72,37 @@ def group_problems(
 ) -> tuple[ProblemGroup, ...]:
     """Return problems by cause, the costliest cause first; `locations` is the number of all.
 
-    What keeps people on foot from a location precedes what keeps only wheelchairs from it.
-    `statements` replace those of the table of causes.
+    What keeps people on foot from a location precedes what keeps only wheelchairs from it. Of
+    causes that cost the same, the one that comes first in `IssueKind` does: levels that nothing
+    joins, before their rooms. What was left out comes before all that costs nothing: nobody knows
+    what it would have joined. `statements` replace those of the table of causes.
     """
     by_cause: dict[IssueKind, list[PlanIssue]] = defaultdict(list)
     for issue in issues:
         by_cause[issue.kind].append(issue)
 
-    def rank(cause: IssueKind) -> tuple[int, int, int]:
+    def rank(cause: IssueKind) -> tuple[int, int, int, int]:
         problems = by_cause[cause]
         lost = sum(problem.locations for problem in problems)
         on_foot = lost if CAUSES[cause].mode is TravelMode.FOOT else 0
-        return -on_foot, -lost, -len(problems)
+        order = CAUSE_ORDER[cause] if lost or cause is IssueKind.ELEMENT_LEFT_OUT else len(CAUSES)
+        return -on_foot, -lost, order, -count_problems(problems)
 
     groups: list[ProblemGroup] = []
     for number, cause in enumerate(sorted(by_cause, key=rank), 1):
         problems = sorted(by_cause[cause], key=lambda problem: -problem.locations)
         lost = sum(problem.locations for problem in problems)
-        statement = statements.get(cause) or CAUSES[cause].state(len(problems))
+        statement = statements.get(cause) or CAUSES[cause].state(count_problems(problems))
         if lost:
             by_mode = REACHED_BY[CAUSES[cause].mode]
             statement += f": {lost} of {locations} locations cannot be reached{by_mode}"
         groups.append(ProblemGroup(number, cause, cut(statement), tuple(problems)))
     return tuple(groups)
+
+
+def count_problems(problems: Iterable[PlanIssue]) -> int:
+    """Return the number of problems, with those that others stand for."""
+    return sum(problem.count for problem in problems)
 
 
 def describe_problem(problem: PlanIssue, to_source: ToSource | None) -> dict[str, Any]:

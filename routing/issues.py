@@ -24,6 +24,7 @@ class IssueKind(StrEnum):
     NOT_STEP_FREE = "no-step-free-way"
     DOOR_TOO_NARROW = "door-too-narrow"
     ELEMENT_LEFT_OUT = "element-left-out"
+    ERROR_WORKED_AROUND = "error-worked-around"
     SELF_CROSSING = "self-crossing"
     NO_AREA = "no-area"
     OVERLAPPING_ROOMS = "overlapping-rooms"
@@ -44,6 +45,10 @@ class IssueKind(StrEnum):
     CONNECTOR_OUT_OF_SERVICE = "connector-out-of-service"
 
 
+FROM_FILES = (IssueKind.ELEMENT_LEFT_OUT, IssueKind.ERROR_WORKED_AROUND)
+"""What the readers of files find: only they know the place."""
+
+
 class Cause(NamedTuple):
     """The sentence that states a cause, for one problem and for several, and the remedy.
 
@@ -57,7 +62,7 @@ class Cause(NamedTuple):
 
     def state(self, count: int) -> str:
         """Return the sentence for a number of problems."""
-        return self.one if count == 1 else self.many.format(count)
+        return self.one if count == 1 else self.many.format(f"{count:,}")
 
 
 CAUSES = {
@@ -118,9 +123,14 @@ CAUSES = {
         TravelMode.WHEELCHAIR,
     ),
     IssueKind.ELEMENT_LEFT_OUT: Cause(
-        "An element of the file was left out",
-        "{} elements of the file were left out",
+        "An element of the file was left out; what it would have joined is not known",
+        "{} elements of the file were left out; what they would have joined is not known",
         "correct the element in the file, as its message says",
+    ),
+    IssueKind.ERROR_WORKED_AROUND: Cause(
+        "An error in the file was worked around",
+        "{} errors in the file were worked around",
+        "check that the plan was read as it is meant, and correct the file",
     ),
     IssueKind.SELF_CROSSING: Cause(
         "An outline crosses itself and was repaired",
@@ -222,7 +232,8 @@ class PlanIssue:
     """A problem: `part` is the id of the feature; `message` is what is wrong and what was done.
 
     `at` is its position in feet. `locations` is how many locations are out of reach as long as it
-    lasts, in the mode of its cause. `name` is the name of the part, if it has one.
+    lasts, in the mode of its cause. `name` is the name of the part, if it has one. `count` is more
+    than 1 for what stands for problems that are not listed one by one.
     """
 
     kind: IssueKind
@@ -232,6 +243,7 @@ class PlanIssue:
     at: tuple[float, float] | None = None
     locations: int = 0
     name: str = ""
+    count: int = 1
 
 
 def point_in(geometry: BaseGeometry) -> tuple[float, float] | None:

@@ -124,7 +124,7 @@ def write_legend(found: Sequence[LevelProblems], width_feet: float) -> LegendLin
     characters = int((width_feet - INDENT_FEET) / CHARACTER_FEET)
     lines: LegendLines = []
     for own in found:
-        here, count = len(own.problems), len(own.group.problems)
+        here, count = len(own.problems), own.group.count
         where = "" if here == count else f" ({here} of {count} here)"
         first, *others = textwrap.wrap(own.group.statement + where, max(characters, 20))
         lines += [(draw_badge(own), first), *(("", line) for line in others)]

@@ -11,14 +11,14 @@ import numpy as np
 from shapely.geometry.base import BaseGeometry
 
 from routing.costing import TravelMode
-from routing.diagnosis.connectors import find_loose_connectors
+from routing.diagnosis.connectors import find_loose_connectors, list_uncertain_connectors
 from routing.diagnosis.doors import explain_doors, state_locked_doors
 from routing.diagnosis.names import PlanNames, name_parts
 from routing.diagnosis.survey import survey_network
 from routing.diagnosis.unreached import diagnose_unreached
 from routing.diagnosis.wheelchairs import diagnose_wheelchairs
 from routing.groups import ProblemGroup, ToSource, cut, group_problems
-from routing.issues import CAUSES, IssueKind, PlanIssue, point_in
+from routing.issues import CAUSES, FROM_FILES, IssueKind, PlanIssue, point_in
 from routing.network.components import ComponentLabels, find_largest
 from routing.network.network import Network
 from routing.plan import Plan
@@ -102,7 +102,7 @@ class ProcessingReport:
 
     def count_issues(self, kind: IssueKind) -> int:
         """Return the number of problems of one kind."""
-        return sum(len(group.problems) for group in self.groups if group.cause is kind)
+        return sum(group.count for group in self.groups if group.cause is kind)
 
     def to_dict(self, to_source: ToSource | None = None) -> dict[str, Any]:
         """Return the report as JSON values, with positions in the source's coordinates as well."""
@@ -113,7 +113,7 @@ class ProcessingReport:
             "locations": self.locations,
             "reachability": [asdict(check) for check in self.reachability],
             "groups": [group.to_dict(to_source) for group in self.groups],
-            "problem_counts": {group.cause.value: len(group.problems) for group in self.groups},
+            "problem_counts": {group.cause.value: group.count for group in self.groups},
         }
 
 
@@ -140,6 +140,7 @@ def build_report(
     found = [
         *on_foot.issues,
         *on_wheels.issues,
+        *list_uncertain_connectors(plan, names),
         *find_loose_connectors(plan, foot, empty, on_foot.explained_connectors, names),
         *list_simplified_levels(foot, names),
     ]
@@ -227,18 +228,21 @@ def complete_issues(
 ) -> Iterator[PlanIssue]:
     """Yield problems with the names of their parts, and with the places of those that have none.
 
-    That of a whole level is somewhere on it.
+    That of a whole level is somewhere on it. What the file has and the plan has not keeps the place
+    that the reader of the file gave it, if any.
     """
     shapes = index_parts(plan)
     places = {built.level.id: find_place(plan, built) for built in walkable}
     anywhere = next(filter(None, places.values()), None)
     for issue in issues:
-        name = names.features.get(issue.part, "")
+        name = names.features.get(issue.part, issue.name)
         if issue.part == issue.level_id and issue.part in names.levels:
             name = names.level(issue.part)
         shape = shapes.get((issue.level_id or "", issue.part))
         at = issue.at or (None if shape is None else point_in(shape))
-        yield replace(issue, name=name, at=at or places.get(issue.level_id or "") or anywhere)
+        if issue.kind not in FROM_FILES:
+            at = at or places.get(issue.level_id or "") or anywhere
+        yield replace(issue, name=name, at=at)
 
 
 def index_parts(plan: Plan) -> dict[tuple[str, str], BaseGeometry]:

@@ -214,7 +214,7 @@ def contains(now: Any, before: Any) -> bool:
         return is_as_long and all(map(contains, now, before))
     if isinstance(before, float):
         # Archives of the release before have distances of four bytes.
-        return now == pytest.approx(before, rel=1e-4, abs=0.002)
+        return bool(now == pytest.approx(before, rel=1e-4, abs=0.002))
     return bool(now == before)
 
 

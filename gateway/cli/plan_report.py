@@ -38,10 +38,11 @@ def print_report(report: dict[str, Any], *, verbose: bool = False) -> None:
 
 def _build_level_table(levels: list[dict[str, Any]]) -> Table:
     table = Table("Level", "Rooms", "Locations", "Doors", "repaired", "inferred", "Walkable ft²")
+    names = _label_levels(levels)
     for level in levels:
         doors = level["doors_as_drawn"] + level["doors_repaired"] + level["doors_inferred"]
         table.add_row(
-            level["name"] or level["level_id"],
+            names[level["level_id"]],
             str(level["rooms"]),
             str(level["locations"]),
             str(doors),
@@ -52,21 +53,28 @@ def _build_level_table(levels: list[dict[str, Any]]) -> Table:
     return table
 
 
+def _label_levels(levels: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the name of each level, else its number, by id; the id where two share it."""
+    labels = {each["level_id"]: each["name"] or f"{each['ordinal']:g}" for each in levels}
+    times = Counter(labels.values())
+    return {
+        level_id: label if times[label] == 1 else level_id for level_id, label in labels.items()
+    }
+
+
 def _print_groups(console: Console, report: dict[str, Any], *, verbose: bool) -> None:
     """Print each group of problems: its number in the pictures, the cause, the remedy, the parts.
 
-    A group that keeps no location from being reached comes after a line that says so.
+    A group that keeps no location from being reached comes after a line that says so, but for
+    what was left out, of which nobody knows.
     """
-    times = Counter(level["name"] for level in report["levels"])
-    names = {
-        level["level_id"]: level["name"] if times[level["name"]] == 1 else level["level_id"]
-        for level in report["levels"]
-    }
+    names = _label_levels(report["levels"])
     had_cost = True
     for group in report["groups"]:
-        if had_cost and not group["locations"]:
+        has_cost = bool(group["locations"]) or group["cause"] == "element-left-out"
+        if had_cost and not has_cost:
             console.print("\nWhat follows keeps no location from being reached.")
-        had_cost = bool(group["locations"])
+        had_cost = has_cost
         console.print(f"\n{group['number']}. {group['statement']}")
         console.print(f"   Remedy: {group['remedy']}.")
         if len(group["levels"]) > 1:
@@ -83,25 +91,27 @@ def _print_groups(console: Console, report: dict[str, Any], *, verbose: bool) ->
 
 
 def _list_levels(level_ids: list[str], names: dict[str, str]) -> str:
-    labels = [names.get(level_id) or level_id for level_id in level_ids]
+    labels = [names.get(level_id, level_id) for level_id in level_ids]
     more = len(labels) - SHOWN_LEVELS
     return ", ".join(labels[:SHOWN_LEVELS]) + (f" and {more} more" if more > 0 else "")
 
 
 def _describe(problem: dict[str, Any], group: dict[str, Any], names: dict[str, str]) -> str:
-    """Return a problem and its place, with the part's id where the message has its name.
+    """Return a problem and its place, with the name and the id of the part that it does not have.
 
     Leave out a message that the group's statement begins with.
     """
     level_id = problem["level_id"]
-    place = [f"level {names.get(level_id) or level_id}"] if level_id is not None else []
+    place = [f"level {names.get(level_id, level_id)}"] if level_id is not None else []
     if problem["x"] is not None:
         place.append(f"{problem['x']:.1f}, {problem['y']:.1f} ft")
     if "source_x" in problem:
         place.append(f"source {problem['source_x']:.10g}, {problem['source_y']:.10g}")
-    part = problem["part"]
-    if part not in problem["message"] and part != level_id:
-        place.append(part)
+    place += [
+        label
+        for label in (problem["name"], problem["part"])
+        if label not in problem["message"] and problem["part"] != level_id
+    ]
     if group["statement"].startswith(problem["message"]):
         return "; ".join(place)
     return f"{problem['message']} ({'; '.join(place)})"

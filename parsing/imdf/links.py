@@ -30,12 +30,20 @@ def derive_connector_tags(
     inclines: dict[str, str] = {}
     for relationship in records["relationship"].values():
         category = relationship.get_text("category")
+        ends: list[ImdfRecord] = []
         try:
-            ends = list(_iter_units(relationship, units))
+            ends.extend(_iter_units(relationship, units))
         except FaultyElementError as error:
-            cause = f"left out, {error.reason}"
-            fault = ReadingFault(cause, error.message, relationship.id, relationship.file)
-            collector.add_fault(fault)
+            collector.add_fault(
+                ReadingFault(
+                    f"left out, {error.reason}",
+                    error.message,
+                    relationship.id,
+                    relationship.file,
+                    position=next((end.position for end in ends), None),
+                    levels=tuple(end.get_text("level_id") for end in ends[:1]),
+                )
+            )
             continue
         joined = [unit for unit in ends if unit.get_text("category") in CONNECTOR_CATEGORIES]
         if category not in CONNECTOR_RELATIONSHIPS:

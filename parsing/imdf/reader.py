@@ -16,10 +16,9 @@ from parsing.drawing import (
     PointGeometry,
     ReadingFault,
     Tags,
-    iter_coordinates,
 )
 from parsing.errors import FaultyElementError, InvalidPlanError
-from parsing.geo.geojson import GeoJsonFeature, parse_collections
+from parsing.geo.geojson import GeoJsonFeature, find_position, parse_collections
 from parsing.geo.ground import build_drawing_in_feet, leave_out_remote, limit_features
 from parsing.imdf.links import derive_connector_tags
 from parsing.imdf.records import (
@@ -107,7 +106,10 @@ def read_imdf_features(features: Iterable[GeoJsonFeature], collector: NoteCollec
 
 def _type_as_unit(feature: GeoJsonFeature, collector: NoteCollector) -> GeoJsonFeature:
     message = f"{feature.place} has no feature_type; read as a unit"
-    collector.add_fault(ReadingFault("no feature_type", message, feature.place, feature.file))
+    position = find_position(feature.content)
+    collector.add_fault(
+        ReadingFault("no feature_type", message, feature.place, feature.file, position=position)
+    )
     return feature._replace(content={**feature.content, "feature_type": "unit"})
 
 
@@ -125,6 +127,14 @@ def _read_records(
     return build_drawing_in_feet(reader.levels, near, collector, "imdf:id", name)
 
 
+class _NoLevelError(Exception):
+    """A record names a level that is not read."""
+
+    def __init__(self, level_id: str) -> None:
+        super().__init__(level_id)
+        self.level_id = level_id
+
+
 class _ImdfReader:
     """Resolves the references between records and tags features in OpenStreetMap's terms."""
 
@@ -133,6 +143,7 @@ class _ImdfReader:
         self._language = language
         self._notes = collector
         self._levels: dict[str, DrawnLevel] = {}
+        self._homeless: dict[str, list[ImdfRecord]] = {}
         for record in records["level"].values():
             with self._leaving_out(record):
                 self._levels[record.id] = self._to_level(record)
@@ -161,32 +172,62 @@ class _ImdfReader:
                     feature = to_feature(record)
                 if feature is not None:
                     yield feature
+        self._add_homeless()
 
     @contextmanager
     def _leaving_out(self, record: ImdfRecord) -> Iterator[None]:
         """Make a fault of the reason to leave out a record."""
         try:
             yield
+        except _NoLevelError as error:
+            self._homeless.setdefault(error.level_id, []).append(record)
         except FaultyElementError as error:
-            points = iter_coordinates(record.geometry) if record.geometry else ()
-            level_id = record.get_text("level_id")
-            self._notes.add_fault(
-                ReadingFault(
-                    f"left out, {error.reason}",
-                    error.message,
-                    record.id,
-                    record.file,
-                    position=next(iter(points), None),
-                    levels=(level_id,) if level_id in self._levels else (),
-                )
+            self._add_fault(record, error.reason, error.message, self._find_levels(record))
+
+    def _add_fault(
+        self,
+        record: ImdfRecord,
+        reason: str,
+        message: str,
+        levels: tuple[str, ...] = (),
+        elements: int = 1,
+    ) -> None:
+        self._notes.add_fault(
+            ReadingFault(
+                f"left out, {reason}",
+                message,
+                record.id,
+                record.file,
+                position=record.position,
+                levels=levels,
+                elements=elements,
+                name=self._name_of(record),
             )
+        )
+
+    def _find_levels(self, record: ImdfRecord) -> tuple[str, ...]:
+        """Return the levels of a record, or of the units that it refers to."""
+        anchor = self._records["anchor"].get(record.get_text("anchor_id"), record)
+        unit_ids = (anchor.get_text("unit_id"), *record.get_texts("unit_ids"))
+        units = filter(None, map(self._records["unit"].get, unit_ids))
+        level_ids = dict.fromkeys(each.get_text("level_id") for each in (record, *units))
+        return tuple(level_id for level_id in level_ids if level_id in self._levels)
+
+    def _add_homeless(self) -> None:
+        """Make one fault of all records on a level that is not there, or that is left out."""
+        for level_id, (first, *others) in self._homeless.items():
+            label = self._label(first) + (f" and {len(others):,} more" if others else "")
+            level = self._records["level"].get(level_id)
+            hint = f"but {self._label(level)} is left out" if level else "which no level has"
+            message = f"{label}: level_id is {level_id!r}, {hint}"
+            self._add_fault(first, "reference to nothing", message, elements=1 + len(others))
 
     def _to_level(self, record: ImdfRecord) -> DrawnLevel:
         ordinal = record.properties.get("ordinal")
         if not isinstance(ordinal, int | float) or isinstance(ordinal, bool):
-            message = f"{record.id}: ordinal is {ordinal!r}; expected a number"
+            message = f"{self._label(record)}: ordinal is {ordinal!r}; expected a number"
             raise FaultyElementError("invalid ordinal", message)
-        return DrawnLevel(record.id, self._name_tags(record).get("name", ""), float(ordinal))
+        return DrawnLevel(record.id, self._name_of(record), float(ordinal))
 
     def _level_feature(self, record: ImdfRecord) -> Feature | None:
         if record.id not in self._levels or not isinstance(record.geometry, AreaGeometry):
@@ -211,8 +252,7 @@ class _ImdfReader:
     def _level_id(self, record: ImdfRecord) -> str:
         level_id = record.get_text("level_id")
         if level_id not in self._levels:
-            message = f"{record.id}: level_id is {level_id!r}, which no level has"
-            raise FaultyElementError("reference to nothing", message)
+            raise _NoLevelError(level_id)
         return level_id
 
     def _unit_tags(self, record: ImdfRecord) -> Tags:
@@ -286,8 +326,15 @@ class _ImdfReader:
             raise FaultyElementError("reference to nothing", message)
         return record
 
+    def _name_of(self, record: ImdfRecord) -> str:
+        return pick_label(record.properties.get("name"), self._language)
+
+    def _label(self, record: ImdfRecord) -> str:
+        name = self._name_of(record)
+        return f"{record.kind} {record.id}" + (f" ({name})" if name else "")
+
     def _name_tags(self, record: ImdfRecord) -> dict[str, str]:
-        name = pick_label(record.properties.get("name"), self._language)
+        name = self._name_of(record)
         return {"name": name} if name else {}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from parsing.drawing import Geometry, NoteCollector, ReadingFault
+from parsing.drawing import Coordinate, Geometry, NoteCollector, ReadingFault, iter_coordinates
 from parsing.errors import FaultyElementError, InvalidPlanError
 from parsing.geo.geojson import GeoJsonFeature, find_position, parse_geometry, parse_json
 
@@ -23,6 +23,12 @@ class ImdfRecord(NamedTuple):
         """Return a text property, or "" if it is missing or no text."""
         value = self.properties.get(key)
         return value if isinstance(value, str) else ""
+
+    @property
+    def position(self) -> Coordinate | None:
+        """The first position of the geometry."""
+        points = iter_coordinates(self.geometry) if self.geometry else ()
+        return next(iter(points), None)
 
     def get_texts(self, key: str) -> list[str]:
         """Return the texts of a list property, or [] if it is missing or no list."""
@@ -78,9 +84,17 @@ def parse_records(
         except FaultyElementError as error:
             feature_id = feature.content.get("id")
             part = feature_id if isinstance(feature_id, str) else feature.place
-            cause, position = f"left out, {error.reason}", find_position(feature.content)
+            properties = feature.content.get("properties")
+            level_id = properties.get("level_id") if isinstance(properties, dict) else None
             collector.add_fault(
-                ReadingFault(cause, error.message, part, feature.file, position=position)
+                ReadingFault(
+                    f"left out, {error.reason}",
+                    error.message,
+                    part,
+                    feature.file,
+                    position=find_position(feature.content),
+                    levels=(level_id,) if isinstance(level_id, str) else (),
+                )
             )
     return records
 

@@ -216,4 +216,7 @@ def _describe_fault(
     nodes = (node for way in (element.nodes, *ways) for node in way)
     position = next((extract.nodes[node] for node in nodes if node in extract.nodes), None)
     levels = levels_of(element.tags)
-    return ReadingFault(cause, message, element.name, element.file, 0, position, levels)
+    name = element.tags.get("name", "")
+    return ReadingFault(
+        cause, message, element.name, element.file, position=position, levels=levels, name=name
+    )

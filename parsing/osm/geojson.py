@@ -8,7 +8,7 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from parsing.drawing import Coordinate, Drawing, NoteCollector, ReadingFault, iter_coordinates
+from parsing.drawing import Coordinate, Drawing, NoteCollector, ReadingFault, Tags, iter_coordinates
 from parsing.errors import InvalidPlanError
 from parsing.geo.geojson import (
     GEOMETRY_PARSERS,
@@ -57,9 +57,8 @@ class _Reader:
         if properties is None:
             properties = {}
         if not isinstance(properties, dict):
-            self._leave_out(
-                "no properties", f"{place} has properties that are no object", place, file
-            )
+            message, position = f"{place} has properties that are no object", find_position(content)
+            self._leave_out("no properties", message, place, file, position, {})
             return None
         name = f"{file} {place}" if self._has_several_files else place
         feature_id = _feature_id(content, properties) or name
@@ -67,8 +66,8 @@ class _Reader:
         try:
             geometry = parse_geometry(content, feature_id)
         except InvalidPlanError as error:
-            levels, position = levels_of(tags), find_position(content)
-            self._leave_out("invalid geometry", error.message, feature_id, file, levels, position)
+            position = find_position(content)
+            self._leave_out("invalid geometry", error.message, feature_id, file, position, tags)
             return None
         if geometry is None:
             kind = geometry_type(content)
@@ -76,7 +75,8 @@ class _Reader:
                 self._collector.add(f"not read, {kind}" if kind else "without geometry", feature_id)
                 return None
             message = f"{feature_id} is a {kind}; expected {', '.join(GEOMETRY_PARSERS)}"
-            self._leave_out("unknown geometry", message, feature_id, file, levels_of(tags))
+            position = find_position(content)
+            self._leave_out("unknown geometry", message, feature_id, file, position, tags)
             return None
         return GeoFeature(feature_id, tags, geometry)
 
@@ -87,9 +87,10 @@ class _Reader:
             return
         variants = self._variants.setdefault(feature.id, {_contents(first)})
         variant = _contents(feature)
+        position = next(iter(iter_coordinates(feature.geometry)), None)
         if variant in variants:
             message = f"{feature.id} is there twice; ids are unique"
-            self._leave_out("duplicate id", message, feature.id, file, levels_of(feature.tags))
+            self._leave_out("duplicate id", message, feature.id, file, position, feature.tags)
             return
         variants.add(variant)
         numbered = feature._replace(id=f"{feature.id}#{len(variants)}")
@@ -97,7 +98,6 @@ class _Reader:
             numbered = numbered._replace(id=f"{numbered.id}#2")
         self.features[numbered.id] = numbered
         message = f"{feature.id} is there twice, with other contents; read as {numbered.id}"
-        position = next(iter(iter_coordinates(feature.geometry)), None)
         levels = levels_of(feature.tags)
         self._collector.add_fault(
             ReadingFault("id of several features", message, numbered.id, file, 0, position, levels)
@@ -109,11 +109,20 @@ class _Reader:
         message: str,
         part: str,
         file: str,
-        levels: tuple[str, ...] = (),
-        position: Coordinate | None = None,
+        position: Coordinate | None,
+        tags: Tags,
     ) -> None:
-        cause = f"left out, {reason}"
-        self._collector.add_fault(ReadingFault(cause, message, part, file, 0, position, levels))
+        self._collector.add_fault(
+            ReadingFault(
+                f"left out, {reason}",
+                message,
+                part,
+                file,
+                position=position,
+                levels=levels_of(tags),
+                name=tags.get("name", ""),
+            )
+        )
 
 
 def read_features(files: Sequence[Sequence[GeoJsonFeature]], collector: NoteCollector) -> Drawing:

@@ -9,6 +9,7 @@ from parsing.drawing import (
     AREA_VALUES,
     FEET_PER_METRE,
     AreaGeometry,
+    Coordinate,
     Coordinates,
     Drawing,
     DrawnLevel,
@@ -25,7 +26,7 @@ from parsing.svg.data_tags import parse_tags
 from parsing.svg.elements import Georeference, Group, RejectedShape, Shape
 from parsing.svg.geometry.lengths import Number
 from parsing.svg.geometry.matrices import parse_transform
-from parsing.svg.geometry.outlines import Outline, trace_shape
+from parsing.svg.geometry.outlines import Outline, find_start, trace_shape
 from parsing.svg.names import RECT_LENGTHS
 from parsing.svg.walk import walk_drawing
 from parsing.xml.decoding import decode_document
@@ -46,15 +47,19 @@ def read_svg_plan(
     feet_per_unit: float,
     collector: NoteCollector,
     limits: DocumentLimits = DEFAULT_LIMITS,
+    *,
+    file: str = "",
 ) -> Drawing:
-    """Read a plan; shapes that are left out are faults. Raises `ParsingError` with line and column.
+    """Read a plan; shapes that are left out are faults, in the `file` of that name.
+
+    Raises `ParsingError` with line and column.
 
     A drawing without Levels has one level with an empty id. Shapes hidden by their style are read
     too, so that a designer can add features that viewers do not show.
     """
     if not (math.isfinite(feet_per_unit) and feet_per_unit > 0):
         raise InvalidPlanError(f"feet per unit is {feet_per_unit:g}; expected a number above 0")
-    reader = _PlanHandler(CURVE_TOLERANCE_FEET / feet_per_unit, collector, limits)
+    reader = _PlanHandler(CURVE_TOLERANCE_FEET / feet_per_unit, collector, limits, file)
     walk_drawing(svg, reader, limits)
     if reader.fault_ordinals:
         number_faults(collector, decode_document(svg, limits), reader.fault_ordinals)
@@ -64,8 +69,11 @@ def read_svg_plan(
 class _PlanHandler:
     """Collects the shapes that have tags or represent units, by level."""
 
-    def __init__(self, tolerance: float, collector: NoteCollector, limits: DocumentLimits) -> None:
+    def __init__(
+        self, tolerance: float, collector: NoteCollector, limits: DocumentLimits, file: str
+    ) -> None:
         self._tolerance = tolerance
+        self._file = file
         self._limits = limits
         self._levels: dict[int, DrawnLevel] = {}  # by id() of the group
         self._groups: list[Group] = []  # keeps groups alive, so that no id() is reused
@@ -73,6 +81,7 @@ class _PlanHandler:
         self._features_outside_levels: list[Feature] = []
         self._id_counts: Counter[str] = Counter()
         self._notes = collector
+        self._open_shape: Shape | None = None
         self.fault_ordinals: dict[int, int] = {}
         """Number of the start tag of each fault, by index in the collector's list."""
 
@@ -99,12 +108,40 @@ class _PlanHandler:
         level = self._levels.get(id(shape.level))
         name = f"{shape.kind} {shape.id!r}" if shape.id else f"a {shape.kind}"
         index = len(self._notes.faults)
-        fault = ReadingFault("left out, invalid attribute", f"{name}: {error.message}", shape.id)
-        self._notes.add_fault(fault._replace(levels=(level.id,) if level else ()))
+        self._notes.add_fault(
+            ReadingFault(
+                "left out, invalid attribute",
+                f"{name}: {error.message}",
+                shape.id,
+                self._file,
+                position=self._locate_open_shape(),
+                levels=(level.id,) if level else (),
+            )
+        )
+        self._open_shape = None
         if len(self._notes.faults) > index:
             self.fault_ordinals[index] = shape.ordinal
 
     def add_shape(self, shape: Shape) -> None:
+        self._open_shape = shape
+        self._read_shape(shape)
+        self._open_shape = None
+
+    def _locate_open_shape(self) -> Coordinate | None:
+        """Return where the shape starts that is being read, or None if its attributes hide it."""
+        if self._open_shape is None:
+            return None
+        attributes = self._open_shape.attributes
+        try:
+            start = find_start(self._open_shape.kind, attributes)
+            matrix = parse_transform(str(attributes.get("transform", "")))
+        except InvalidMarkupError:
+            return None
+        position = matrix.apply(start) if start else None
+        is_near = position and all(abs(each) <= self._limits.magnitude for each in position)
+        return position if is_near else None
+
+    def _read_shape(self, shape: Shape) -> None:
         tags = parse_tags(shape.source.get("data-tags", ""))
         layer, identity = shape.container.layer, shape.identity
         unit_id = identity.id if identity and layer == "UnitLayer" else None

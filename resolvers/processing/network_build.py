@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from parsing.drawing import Drawing
+from parsing.drawing import Drawing, ReadingFault
 from parsing.plans import PlanFormat, detect_format, read_plan
 from resolvers.networks import routable_maps
 from resolvers.networks.closable import list_parts
@@ -26,6 +26,7 @@ from resolvers.processes.cpu_limit import limit_cpu_time
 from resolvers.processes.worker_process import report_progress
 from resolvers.request.input_rules import Range
 from routing.costing import TravelMode
+from routing.diagnosis.names import shorten
 from routing.groups import ToSource
 from routing.issues import IssueKind, PlanIssue
 from routing.picture import draw_level
@@ -94,8 +95,8 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
         directory = {"maps": [build_map_record(translated, task.asset_id)]}
     unit_names = {} if floor_sorts is None else task.unit_names
     translated = match_existing_locations(translated, task.existing)
-    left_out = [*_list_left_out(translated.drawing)]
-    processed = process_plan(translated.plan, reading_issues=left_out, progress=progress)
+    faults = [*_list_faults(translated.drawing)]
+    processed = process_plan(translated.plan, reading_issues=faults, progress=progress)
     causes = {fault.cause for fault in drawing.faults}
     report = {
         "map": request.map_id,
@@ -124,13 +125,28 @@ def _names_floors(drawing: Drawing, task: BuildTask) -> bool:
     return any(level.floor_id in (task.floor_sorts or ()) for level in drawing.levels)
 
 
-def _list_left_out(drawing: Drawing) -> Iterator[PlanIssue]:
-    """Yield the problems of the elements that were left out of a drawing, or read in part."""
+def _list_faults(drawing: Drawing) -> Iterator[PlanIssue]:
+    """Yield the problems of the elements that were left out of a drawing, or read in part.
+
+    Those of a cause that a drawing does not keep are one problem, which counts them.
+    """
     scale = drawing.feet_per_unit
     for fault in drawing.faults:
         at = fault.position and (fault.position[0] * scale, fault.position[1] * scale)
         level = next(iter(fault.levels), None)
-        yield PlanIssue(IssueKind.ELEMENT_LEFT_OUT, fault.part, str(fault), level, at)
+        kind, name = _kind_of(fault), shorten(fault.name)
+        yield PlanIssue(kind, fault.part, str(fault), level, at, name=name, count=fault.elements)
+    last = {fault.cause: fault for fault in drawing.faults}
+    for note in drawing.notes:
+        kept = sum(fault.elements for fault in drawing.faults if fault.cause == note.message)
+        if kept and note.count > kept:
+            more = note.count - kept
+            message = f"{more:,} more: {note.message}"
+            yield PlanIssue(_kind_of(last[note.message]), "", message, count=more)
+
+
+def _kind_of(fault: ReadingFault) -> IssueKind:
+    return IssueKind.ELEMENT_LEFT_OUT if fault.is_left_out else IssueKind.ERROR_WORKED_AROUND
 
 
 def _to_source(drawing: Drawing) -> ToSource | None:

@@ -10,6 +10,9 @@ from routing.issues import IssueKind, PlanIssue, point_in
 from routing.network.network import Network
 from routing.plan import Connector, Plan
 
+SURE_CONFIDENCE = 0.9
+"""Connectors of less are reported."""
+
 
 def find_loose_connectors(
     plan: Plan,
@@ -44,6 +47,18 @@ def find_loose_connectors(
         elif len(levels) < 2:
             message = f"{what} is drawn on {names.level_list(levels)} only"
             yield _issue(IssueKind.CONNECTOR_ONE_END, connector, message, levels)
+
+
+def list_uncertain_connectors(plan: Plan, names: PlanNames) -> Iterator[PlanIssue]:
+    """Yield the problem of each connector that was joined by little evidence."""
+    for connector in plan.connectors:
+        if connector.confidence < SURE_CONFIDENCE:
+            message = (
+                f"{label(connector, names)}: taken to join {names.level_list(connector.entrances)} "
+                f"with confidence {connector.confidence:g}; list its levels, or give its drawings "
+                "one ref"
+            )
+            yield _issue(IssueKind.CONNECTOR_JOINED, connector, message, [*connector.entrances])
 
 
 def _issue(kind: IssueKind, connector: Connector, message: str, levels: list[str]) -> PlanIssue:

@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 import numpy as np
 import shapely
-from shapely import Point, STRtree
+from shapely import LineString, Point, STRtree
 
 from routing.diagnosis.doors import MISFITS, NEAR_ROOM_FEET
 from routing.diagnosis.names import PlanNames, join_names
-from routing.diagnosis.survey import LevelSurvey, Survey
+from routing.diagnosis.survey import NONE, LevelSurvey, Survey
 from routing.issues import IssueKind, PlanIssue, point_in
 
 MIN_GAP_FEET = 0.15
@@ -59,7 +59,7 @@ def group_misfits(issues: Sequence[PlanIssue]) -> Misfits:
 
 
 def measure_cut_off(
-    survey: Survey, component: int, issue: PlanIssue, misfits: Misfits
+    survey: Survey, component: int, issue: PlanIssue, misfits: Misfits, names: PlanNames
 ) -> tuple[PlanIssue, list[PlanIssue]]:
     """Return the problem of a part of the floor, at its gap to the rest, and doors beside both.
 
@@ -76,30 +76,50 @@ def measure_cut_off(
     if meant:
         hints = "; ".join(door.message for door in meant)
         return replace(issue, message=f"{issue.message}: {hints}", at=meant[0].at), meant
-    middle, feet = find_gap(here, component)
-    gap = f"{feet:.1f} ft away" if feet > MIN_GAP_FEET else "right behind the wall"
-    message = f"{issue.message}; here, the rest is {gap}"
-    return replace(issue, message=message, at=(middle.x, middle.y)), []
+    line, other = find_gap(here, component)
+    gap = f"{line.length:.1f} ft away" if line.length > MIN_GAP_FEET else "right behind the wall"
+    nearest = f"the rest is {gap}"
+    if other != here.home:
+        nearest = f"{describe_floor(here, other, names)} is {gap}, cut off as well"
+    middle = line.interpolate(0.5, normalized=True)
+    return replace(issue, message=f"{issue.message}; here, {nearest}", at=(middle.x, middle.y)), []
 
 
 def describe_floor(level: LevelSurvey, component: int, names: PlanNames) -> str:
     """Return what a component consists of on a level: a room, or several and open floor."""
     rooms = level.rooms_of(component)
     labels = sorted(names.feature(room) for room in rooms if room is not None)
-    if len(rooms) == len(labels) == 1:
-        return f"room {labels[0]}"
     area = sum(polygon.area for polygon in level.polygons_of(component))
+    if len(rooms) == len(labels) == 1:
+        is_whole = all(len(level.room_components[room]) == 1 for room in rooms)
+        return f"room {labels[0]}" if is_whole else f"a part of room {labels[0]} of {area:,.0f} ft²"
     part = f"a part of {names.level(level.id)} of {area:,.0f} ft²"
     if labels:
         part += f" with {'rooms' if len(labels) > 1 else 'room'} {join_names(labels)}"
     return part
 
 
-def find_gap(level: LevelSurvey, component: int) -> tuple[Point, float]:
-    """Return the middle and the length of the shortest line from a component to the home."""
+def find_gap(level: LevelSurvey, component: int) -> tuple[LineString, int]:
+    """Return the shortest line from a component to the next one on the way home, and that one.
+
+    It is the home, or what is nearest to the component on the shortest line to the home, and so
+    nearer to it: doors in the gaps of all components join them all.
+    """
     own = np.array(level.polygons_of(component), dtype=object)
     pairs, feet = level.home_tree.query_nearest(own, return_distance=True, all_matches=False)
     shortest = int(np.argmin(feet))
-    nearest = level.home_tree.geometries[pairs[1, shortest]]
-    line = shapely.shortest_line(own[pairs[0, shortest]], nearest)
-    return line.interpolate(0.5, normalized=True), float(feet[shortest])
+    line = shapely.shortest_line(
+        own[pairs[0, shortest]], level.home_tree.geometries[pairs[1, shortest]]
+    )
+    floor, labels = level.built.floor, level.piece_components
+    between = [
+        index
+        for index in floor.piece_tree.query(line, predicate="intersects").tolist()
+        if labels[index] not in (component, level.home, NONE)
+    ]
+    if not between:
+        return line, level.home
+    start = Point(line.coords[0])
+    nearest = min(between, key=lambda index: floor.polygons[index].distance(start))
+    line = shapely.shortest_line(own[pairs[0, shortest]], floor.polygons[nearest])
+    return line, int(labels[nearest])

@@ -62,12 +62,14 @@ def describe_stranded(
         kind = IssueKind.BUILDINGS_NOT_JOINED
         message = f"Nothing joins {names.level_list(own_ids)} with the rest, {feet:,.0f} ft away"
     loose = crossing or single
+    near, rest = find_nearest_levels(plan, survey, own_ids)
     if crossing:
-        message += ": " + explain_connectors(plan, network, crossing, names)
+        # Those that should join the levels of the message are the first to ask about.
+        crossing.sort(key=lambda each: not {near.id, rest.id} <= each.entrances.keys())
+        message += ": " + explain_connectors(plan, network, crossing, own_ids, names)
     elif single:
         verb = "serve" if len(single) > 1 else "serves"
         message += f": {join_names([label(each, names) for each in single])} {verb} no other"
-    near = find_nearest_levels(plan, survey, own_ids)[0]
     for connector in loose:
         level_id = next(level_id for level_id in connector.entrances if level_id in own_ids)
         at = point_in(connector.entrances[level_id])
@@ -130,7 +132,11 @@ def find_nearest_levels(
 
 
 def explain_connectors(
-    plan: Plan, network: Network, connectors: Sequence[Connector], names: PlanNames
+    plan: Plan,
+    network: Network,
+    connectors: Sequence[Connector],
+    own_ids: Collection[str],
+    names: PlanNames,
 ) -> str:
     """Return why connectors that lead out of a group of levels do not help."""
     reached = {(portal.connector, network.level_ids[portal.level]) for portal in network.portals}
@@ -138,7 +144,14 @@ def explain_connectors(
     reasons: list[str] = []
     for connector in connectors[:MAX_EXPLAINED_CONNECTORS]:
         number = numbers[connector.id]
-        without_floor = [each for each in connector.entrances if (number, each) not in reached]
+        own = connector.entrances.keys() & own_ids
+        ends = (own, connector.entrances.keys() - own)
+        without_floor = [
+            level_id
+            for levels in ends
+            if not any((number, level_id) in reached for level_id in levels)
+            for level_id in levels
+        ]
         if not connector.is_in_service:
             reason = "is out of service"
         elif not network.costing.allows(network.mode, connector):

@@ -47,6 +47,16 @@ class LevelSurvey:
         return pieces
 
     @cached_property
+    def room_components(self) -> Mapping[str | None, set[int]]:
+        """The components that have floor of each room."""
+        components: dict[str | None, set[int]] = {}
+        for component, indexes in self.pieces_of.items():
+            for index in indexes:
+                room_id = self.built.floor.pieces[index].room_id
+                components.setdefault(room_id, set()).add(component)
+        return components
+
+    @cached_property
     def hull(self) -> BaseGeometry:
         """The convex hull of all floor here."""
         return shapely.convex_hull(shapely.MultiPolygon(self.built.floor.polygons))

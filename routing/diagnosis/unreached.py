@@ -91,7 +91,7 @@ def diagnose_unreached(
     for rank, component in enumerate(apart):
         issue = describe_cut_off(survey, component, names)
         if rank < MAX_MEASURED_PARTS:
-            issue, doors = measure_cut_off(survey, component, issue, misfits)
+            issue, doors = measure_cut_off(survey, component, issue, misfits, names)
             meant |= set(map(id, doors))
         found.add(issue, component)
     found.issues[:] = [issue for issue in found.issues if id(issue) not in meant]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
-from routing.issues import IssueKind, PlanIssue
+from routing.issues import IssueKind, PlanIssue, point_in
 from routing.plan import Door
 from routing.space.doors import (
     DEFAULT_DOOR_FEET,
@@ -209,14 +209,14 @@ def fit_inferred_door(floor: FloorSurface, edge: SharedEdge, confidence: float) 
 
 def inferred_door_issue(floor: FloorSurface, edge: SharedEdge, opening: Opening) -> PlanIssue:
     """Return the issue that says where a door was inferred, for the plan's owner to draw it."""
-    at = opening.shape.centroid
     message = (
-        f"no door joins {floor.describe_piece(edge.piece)} to the rest; inferred one to "
-        f"{floor.describe_piece(edge.neighbour)} at ({at.x:.1f}, {at.y:.1f}) ft with confidence "
-        f"{opening.confidence:g}; draw the real one"
+        f"a door was inferred between {floor.describe_piece(edge.piece)} and "
+        f"{floor.describe_piece(edge.neighbour)} with confidence {opening.confidence:g}; draw the "
+        "real one"
     )
     part = floor.pieces[edge.piece].room_id or floor.level.id
-    return PlanIssue(IssueKind.DOOR_INFERRED, part, message, floor.level.id)
+    at = point_in(opening.shape.centroid)
+    return PlanIssue(IssueKind.DOOR_INFERRED, part, message, floor.level.id, at)
 
 
 def enclosed_room_issue(floor: FloorSurface, room_id: str, rooms: RoomDoors) -> PlanIssue:

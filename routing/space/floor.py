@@ -15,6 +15,7 @@ import shapely
 from shapely import LineString, Polygon, STRtree
 from shapely.geometry.base import BaseGeometry
 
+from routing.diagnosis.names import shorten
 from routing.issues import IssueKind, PlanIssue
 from routing.plan import Barrier, Level, Polygonal, Space, SpaceKind
 from routing.space.plan_repair import (
@@ -66,9 +67,16 @@ class FloorSurface:
         return [piece.polygon for piece in self.pieces]
 
     def describe_piece(self, index: int) -> str:
-        """Return the name of a piece for messages."""
+        """Return the name of a piece for messages: that of its room, else the id."""
         room_id = self.pieces[index].room_id
-        return "a corridor or area" if room_id is None else f"room {room_id!r}"
+        if room_id is None:
+            return "a corridor or area"
+        return f"room {self.room_names[room_id] or room_id!r}"
+
+    @cached_property
+    def room_names(self) -> dict[str, str]:
+        """The names of the rooms by id, or ""."""
+        return {room.id: shorten(room.name.strip()) for room in self.rooms}
 
     def sides(self, index: int) -> list[LineString]:
         """Return the sides of a piece and of its holes."""

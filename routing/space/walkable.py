@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeVar
@@ -30,9 +30,6 @@ HAIRLINE_FEET = 1e-4
 
 MAX_ONE_WAY_DOORS = 600
 """Of a map: a table has the fastest paths between all of them."""
-
-SURE_CONFIDENCE = 0.9
-"""Connectors of less are reported."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ def build_walkable_levels(plan: Plan) -> tuple[list[WalkableLevel], list[PlanIss
     barriers = group_by_level(plan.barriers)
     doors = group_by_level(plan.doors)
     walkable: list[WalkableLevel] = []
-    issues = list(list_uncertain_connectors(plan))
+    issues: list[PlanIssue] = []
     for level in plan.levels:
         floor, floor_issues = build_floor(level, spaces[level.id], barriers[level.id])
         drawn, misfits, corner_issues = fit_doors(floor, doors[level.id])
@@ -130,19 +127,6 @@ def remove_hairlines(area: BaseGeometry) -> Polygonal:
 
 def _grow(area: BaseGeometry, feet: float) -> BaseGeometry:
     return area.buffer(feet, join_style="mitre")
-
-
-def list_uncertain_connectors(plan: Plan) -> Iterator[PlanIssue]:
-    """Yield an issue for each connector that was joined by little evidence."""
-    for connector in plan.connectors:
-        if connector.confidence < SURE_CONFIDENCE:
-            levels = " and ".join(map(repr, connector.entrances))
-            message = (
-                f"{connector.kind.value} {connector.id!r}: taken to join levels {levels} with "
-                f"confidence {connector.confidence:g}; list its levels, or give its drawings one "
-                "ref"
-            )
-            yield PlanIssue(IssueKind.CONNECTOR_JOINED, connector.id, message)
 
 
 def group_by_level(features: Iterable[OnLevel]) -> dict[str, list[OnLevel]]:

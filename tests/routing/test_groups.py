@@ -28,6 +28,23 @@ def test_causes_are_in_the_order_of_what_they_cost() -> None:
     ]
 
 
+def test_of_causes_that_cost_the_same_the_root_comes_first() -> None:
+    issues = [
+        issue(IssueKind.NO_AREA),
+        issue(IssueKind.NO_AREA),
+        issue(IssueKind.ROOM_ENCLOSED, 1),
+        issue(IssueKind.ROOM_ENCLOSED, 1),
+        issue(IssueKind.LEVELS_NOT_JOINED, 2),
+        issue(IssueKind.ELEMENT_LEFT_OUT),
+    ]
+    assert [group.cause for group in group_problems(issues, 20, {})] == [
+        IssueKind.LEVELS_NOT_JOINED,
+        IssueKind.ROOM_ENCLOSED,
+        IssueKind.ELEMENT_LEFT_OUT,
+        IssueKind.NO_AREA,
+    ]
+
+
 def test_a_statement_has_what_the_cause_costs_and_in_which_mode() -> None:
     doors = [issue(IssueKind.DOOR_TOO_NARROW, 1), issue(IssueKind.DOOR_TOO_NARROW, 2)]
     [wheelchair, harmless] = group_problems([*doors, issue(IssueKind.NO_AREA)], 20, {})

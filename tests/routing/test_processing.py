@@ -83,7 +83,10 @@ def test_problems_of_reading_the_file_are_in_the_report() -> None:
     left_out = PlanIssue(IssueKind.ELEMENT_LEFT_OUT, "way/1", "way/1 has no node", "0", (3.0, 4.0))
     groups = process_plan(TOWER, reading_issues=[left_out]).report.groups
     [group] = [group for group in groups if group.cause is IssueKind.ELEMENT_LEFT_OUT]
-    assert group.statement == "An element of the file was left out"
+    assert (
+        group.statement
+        == "An element of the file was left out; what it would have joined is not known"
+    )
     assert group.problems == (left_out,)
 
 

@@ -131,13 +131,20 @@ def test_positions_are_given_in_the_coordinates_of_the_source_as_well() -> None:
 
 def test_a_problem_without_a_place_has_that_of_its_part_or_else_of_its_level() -> None:
     plan = draw_plan(OFFICE)
-    kind = IssueKind.ELEMENT_LEFT_OUT
+    kind = IssueKind.DOOR_AMBIGUOUS
     issues = [PlanIssue(kind, part, "is odd", "0") for part in ("room E", "0:3,2", "0", "way/1")]
     found = process_plan(plan, reading_issues=issues).report.problems
     places = {problem.part: problem.at for problem in found if problem.kind is kind}
     assert places["room E"] == pytest.approx((38, 6))
     assert places["0:3,2"] == pytest.approx((14, 10))
     assert places["0"] == places["way/1"] is not None
+
+
+def test_what_was_left_out_has_no_place_but_its_own() -> None:
+    kind = IssueKind.ELEMENT_LEFT_OUT
+    issues = [PlanIssue(kind, "way/1", "is odd", "0", at) for at in (None, (9.0, 9.0))]
+    found = process_plan(draw_plan(OFFICE), reading_issues=issues).report.problems
+    assert [problem.at for problem in found if problem.kind is kind] == [None, (9.0, 9.0)]
 
 
 def test_a_map_with_thousands_of_faults_has_a_report_of_bounded_size() -> None:

@@ -18,6 +18,13 @@ from parsing.svg.geometry.paths import Subpath, count_arc_chords, flatten_path
 NUMBER_REGEX: Final = re.compile(NUMBER_PATTERN)
 # Possessive, so that it takes linear time; a comma at the end changes no point.
 POINTS_PATTERN: Final = re.compile(rf"\s*+(?:(?>{NUMBER_PATTERN})\s*+(?:,\s*+)?)*+")
+START_REGEX: Final = re.compile(rf"[\sMm]*((?>{NUMBER_PATTERN}))[\s,]*({NUMBER_PATTERN})")
+START_LENGTHS: Final = {
+    "Rect": ("x", "y"),
+    "Line": ("x1", "y1"),
+    "Circle": ("cx", "cy"),
+    "Ellipse": ("cx", "cy"),
+}
 Attributes = Mapping[str, str | float]
 
 
@@ -35,6 +42,22 @@ def trace_shape(kind: str, attributes: Attributes, tolerance: float) -> list[Out
     of no width) has no lines, since SVG does not render it. Raises `InvalidMarkupError`.
     """
     return TRACER_BY_KIND[kind](attributes, tolerance)
+
+
+def find_start(kind: str, attributes: Attributes) -> Coordinate | None:
+    """Return where a shape starts, also if the rest of it cannot be traced, or None.
+
+    Raises `InvalidMarkupError`.
+
+    >>> find_start("Path", {"d": "M10,20 L 30"})
+    (10.0, 20.0)
+    """
+    if names := START_LENGTHS.get(kind):
+        x, y = _parse_lengths(attributes, *names)
+        return x, y
+    text = str(attributes.get("d" if kind == "Path" else "points", ""))
+    start = START_REGEX.match(text)
+    return (float(start[1]), float(start[2])) if start else None
 
 
 def _polygon(attributes: Attributes, tolerance: float) -> list[Outline]:

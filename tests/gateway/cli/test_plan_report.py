@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 
 from gateway.cli.plan_report import print_report
-from tests.routing.ascii_plans import process_drawing
+from routing.issues import IssueKind, PlanIssue
+from routing.plan import Level, Plan
+from routing.processing import process_plan
+from tests.routing.ascii_plans import draw_plan, process_drawing
 
 TWO_LEVELS = (
     """
@@ -78,18 +81,55 @@ def test_what_costs_no_location_comes_last_and_says_so(capsys: pytest.CaptureFix
     assert lines[heading + 2] == "1. A room has no door"
 
 
+def test_of_what_was_left_out_it_is_not_said_that_it_costs_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kind = IssueKind.ELEMENT_LEFT_OUT
+    left_out = PlanIssue(kind, "way/1", "way/1 has no node", "0", (4, 2), name="Lobby")
+    report = process_plan(draw_plan("A,B#.."), reading_issues=[left_out]).report.to_dict()
+    print_report(report | {"notes": [], "published": True, "refusal": None})
+    lines = capsys.readouterr().out.splitlines()
+    heading = lines.index("What follows keeps no location from being reached.")
+    assert lines[heading - 4].startswith("1. An element of the file was left out; what it would")
+    assert lines[heading - 2] == "   - way/1 has no node (level 0; 4.0, 2.0 ft; Lobby)"
+    assert lines[heading + 2] == "2. A room has no door"
+
+
+def test_a_level_is_called_by_its_name_or_its_number_or_its_id_if_two_share_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    levels = (
+        Level("m-0", -1),
+        Level("m-1", 1, "Hall"),
+        Level("m-2", 2, "Up"),
+        Level("m-3", 3, "Up"),
+    )
+    report = process_plan(Plan(levels)).report.to_dict()
+    print_report(report | {"notes": [], "published": True, "refusal": None})
+    lines = capsys.readouterr().out.splitlines()
+    assert "   Levels: -1, Hall, m-2, m-3" in lines
+    assert [line.split()[1] for line in lines[3:7]] == ["-1", "Hall", "m-2", "m-3"]
+
+
 def test_names_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     names = ("[/]", "[b]A[/b]", ":smile:")
     counts = ("doors_as_drawn", "doors_repaired", "doors_inferred", "rooms", "locations")
-    level = dict.fromkeys(counts, 1) | {"level_id": "1", "walkable_square_feet": 1200.0}
-    problem = {"part": "p", "level_id": "1", "x": None, "y": None}
-    group = {"number": 1, "locations": 1, "count": 3, "remedy": "mend it", "levels": ["1"]}
+    level = dict.fromkeys(counts, 1) | {"walkable_square_feet": 1200.0}
+    problems = [
+        {"part": "p", "name": "", "level_id": name, "x": None, "y": None, "message": name}
+        for name in names
+    ]
+    group = {
+        "cause": "no-area",
+        "number": 1,
+        "locations": 1,
+        "count": 3,
+        "remedy": "mend it",
+        "levels": ["1"],
+    }
     report = {
-        "levels": [level | {"name": name} for name in names],
-        "groups": [
-            group
-            | {"statement": "wrong", "problems": [problem | {"message": name} for name in names]}
-        ],
+        "levels": [level | {"level_id": name, "name": name} for name in names],
+        "groups": [group | {"statement": "wrong", "problems": problems}],
         "notes": [*names],
         "reachability": [],
         "published": False,
@@ -97,4 +137,4 @@ def test_names_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None
     }
     print_report(report)
     output = capsys.readouterr().out
-    assert [output.count(name) for name in names] == [4, 3, 6]  # problems are on the last level
+    assert [output.count(name) for name in names] == [5, 4, 4]

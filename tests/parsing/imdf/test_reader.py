@@ -260,6 +260,35 @@ def test_a_fault_has_the_position_and_the_level_of_its_feature() -> None:
     assert fault.levels == (unit["properties"]["level_id"],)
 
 
+def test_the_fault_of_what_is_in_a_unit_has_the_level_of_the_unit() -> None:
+    whole, drawing = (
+        read_imdf(each)
+        for each in (make_venue(), changed("anchor", set_member(0, "geometry", None)))
+    )
+    (lost,) = (feature for feature in whole.features if feature not in drawing.features)
+    assert {fault.part: fault.levels for fault in drawing.faults} == {lost.id: lost.levels}
+
+
+def test_all_that_is_on_a_level_that_is_left_out_is_one_fault() -> None:
+    whole, drawing = (
+        read_imdf(each)
+        for each in (make_venue(), changed("level", set_property(0, "ordinal", None)))
+    )
+    level = make_feature("level", 0)
+    first, second = drawing.faults
+    assert (
+        first.message == f"level {level['id']} (Ground floor): ordinal is None; expected a number"
+    )
+    lost = {feature.id for feature in whole.features} - {feature.id for feature in drawing.features}
+    assert second.elements == len(lost - {level["id"]}) > 2
+    assert second.message == (
+        f"unit {second.part} ({second.name}) and {second.elements - 1} more: level_id is "
+        f"{level['id']!r}, but level {level['id']} (Ground floor) is left out"
+    )
+    [_, note] = [note for note in drawing.notes if note.message.startswith("left out")]
+    assert note.count == second.elements
+
+
 def test_the_faults_of_all_files_are_found_in_one_run() -> None:
     members = changed("unit", lambda units: units.append(units[0]))
     members |= {"opening.geojson": changed("opening", set_member(0, "id", None))["opening.geojson"]}

@@ -198,7 +198,7 @@ def test_a_feature_that_is_there_twice_is_read_once() -> None:
 
 
 def test_another_feature_of_the_same_id_gets_a_number() -> None:
-    upper = room(properties={"indoor": "room", "level": "1"})
+    upper = room(properties={"indoor": "room", "level": "1", "name": "Loft"})
     drawing = read_geojson({"a": collection([room(), upper, upper])})
     assert [(feature.id, feature.levels) for feature in drawing.features] == [
         ("way/1", ("0",)),
@@ -208,8 +208,10 @@ def test_another_feature_of_the_same_id_gets_a_number() -> None:
         "id of several features",
         "left out, duplicate id",
     ]
-    assert drawing.faults[0].position is not None
-    assert drawing.faults[0].levels == ("1",)
+    corners = list(iter_coordinates(drawing.features[1].geometry))
+    assert all(fault.position in corners for fault in drawing.faults)
+    assert [fault.levels for fault in drawing.faults] == [("1",), ("1",)]
+    assert [fault.name for fault in drawing.faults] == ["", "Loft"]  # the first is in the plan
 
 
 def test_a_broken_feature_does_not_end_the_reading() -> None:

@@ -13,7 +13,7 @@ DEMO = Path(__file__).parents[3] / "samples/demo"
 
 def read(body: str, feet_per_unit: float = 0.1) -> Drawing:
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100">{body}</svg>'
-    return floor_plan.read_svg_plan(svg.encode(), feet_per_unit, NoteCollector())
+    return floor_plan.read_svg_plan(svg.encode(), feet_per_unit, NoteCollector(), file="hall.svg")
 
 
 def level(body: str, tags: str = "floor=f1") -> str:
@@ -206,6 +206,31 @@ def test_a_shape_that_cannot_be_read_is_left_out_and_named(shape: str, message: 
     assert re.match(message, fault.message)
     assert (fault.cause, fault.line, fault.levels) == ("left out, invalid attribute", 2, ("f1",))
     assert [note.message for note in drawing.notes] == ["left out, invalid attribute"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "position"),
+    [
+        ('<rect x="3" y="4" width="1" height="1" data-tags="room"/>', (16, 8)),
+        ('<circle cx="3" cy="4" r="1" data-tags="room"/>', (16, 8)),
+        ('<line x1="3" y1="4" x2="9" data-tags="room"/>', (16, 8)),
+        ('<path d="m3,4 L" data-tags="indoor=wall"/>', (16, 8)),
+        ('<polygon points="3-4 1e300 1e300" data-tags="indoor=room"/>', (16, -8)),
+        ('<polygon points="NaN,3 4,5" data-tags="room"/>', None),
+        ('<polygon points="34" data-tags="room"/>', None),
+        ('<polygon points="1e300 0" data-tags="room"/>', None),
+        ('<circle cx="3" cy="east" r="1" data-tags="indoor=room"/>', None),
+        ('<rect x="3" transform="turn(3)" data-tags="room"/>', None),
+        ('<rect x="3" width="1e99" data-tags="room"/>', None),
+    ],
+)
+def test_a_shape_that_is_left_out_has_the_place_where_it_starts_if_that_can_be_read(
+    shape: str, position: tuple[float, float] | None
+) -> None:
+    room = '<rect id="room" width="5" height="5" data-tags="indoor=room"/>'
+    group = f'<g transform="translate(10 0) scale(2)">{shape}</g>'
+    (fault,) = read(level(room + group)).faults
+    assert (fault.position, fault.file) == (position, "hall.svg")
 
 
 @pytest.mark.parametrize("feet_per_unit", [0.0, -1.0, float("nan"), float("inf")])

@@ -1,5 +1,6 @@
 """A plan becomes a network, a report and the records to publish, without a database."""
 
+import json
 import pickle
 from typing import Any
 
@@ -86,9 +87,31 @@ def test_a_faulty_shape_is_a_problem_of_the_report_and_an_error_if_strict() -> N
     [group] = [group for group in report["groups"] if group["cause"] == "element-left-out"]
     [problem] = group["problems"]
     assert problem["part"] == "flaw"
-    assert "Path 'flaw': d is no path" in problem["message"]
-    with pytest.raises(ParsingError, match=r"line \d+: Path 'flaw': d is no path"):
+    assert (problem["x"], problem["y"]) == (0, 0)
+    with pytest.raises(ParsingError, match=r"^tower.svg, line \d+: Path 'flaw': d is no path"):
         build(task(request=request._replace(strict=True)))
+
+
+def test_errors_that_were_worked_around_are_not_said_to_be_left_out_and_all_are_counted() -> None:
+    plan = OsmPlanBuilder()
+    plan.add_way(box(0, 0, 100, 60), indoor="corridor", level="0")
+    collection = json.loads(plan.to_geojson())
+    [hall] = collection["features"]
+    upper = {**hall, "properties": {**hall["properties"], "level": "1"}}
+    twice = json.dumps({**collection, "features": [hall, upper, *[hall] * 1_500]})
+    files = {"hall.geojson": f"{twice[:-2]},]}}".encode()}
+    request = ProcessingRequest("hall", files, "geojson")
+    report = build(task(request=request, floor_sorts=None, unit_names={})).report
+    groups = {group["cause"]: group for group in report["groups"]}
+    assert groups["element-left-out"]["statement"].startswith("1,500 elements of the file ")
+    assert report["problem_counts"]["element-left-out"] == 1_500
+    worked_around = groups["error-worked-around"]
+    assert worked_around["count"] == 2
+    assert [problem["message"].partition(": ")[2] for problem in worked_around["problems"]] == [
+        "a comma follows the last element; JSON has none there",
+        "way/1 is there twice, with other contents; read as way/1#2",
+    ]
+    assert report["notes"] == []
 
 
 def test_a_problem_of_a_geographic_plan_has_the_place_that_its_editor_shows() -> None:

@@ -49,3 +49,14 @@ def test_one_that_leads_to_a_level_without_floor_is_part_of_that() -> None:
     without = tuple(space for space in plan.spaces if space.level_id != "2")
     groups = groups_of(replace(plan, spaces=without))
     assert [*groups] == ["no-step-free-way", "empty-level"]
+
+
+def test_one_that_was_joined_by_position_says_which_levels_and_where() -> None:
+    lift = Connector("way/1", ConnectorKind.ELEVATOR, {"0": NEAR, "1": NEAR}, confidence=0.7)
+    plan = replace(JOINED, connectors=(*JOINED.connectors, lift))
+    [problem] = groups_of(plan)["connector-joined"].problems
+    assert problem.message == (
+        "lift 'way/1': taken to join levels 0 and 1 with confidence 0.7; list its levels, or give"
+        " its drawings one ref"
+    )
+    assert (problem.level_id, problem.at) == ("0", (10, 2))

@@ -54,3 +54,14 @@ def test_a_room_that_walls_divide_is_not_said_to_have_no_door() -> None:
     assert [*groups] == ["floor-cut-off"]
     [problem] = groups["floor-cut-off"].problems
     assert problem.part == "room B"
+    assert problem.message.startswith("no door joins a part of room 'B' of ")
+
+
+def test_floor_behind_other_floor_that_is_cut_off_is_told_to_join_that() -> None:
+    groups = groups_drawn("A,B,C#,,D#,E,")
+    problems = groups["floor-cut-off"].problems
+    near, far = sorted(problems, key=lambda problem: problem.at or ())
+    assert near.message.endswith("here, the rest is 4.0 ft away")
+    assert near.at == pytest.approx((26, 2), abs=4)
+    assert far.message.endswith("here, a part of level 0 of 48 ft² is 4.0 ft away, cut off as well")
+    assert far.at == pytest.approx((42, 2), abs=4)

@@ -67,6 +67,20 @@ def test_a_lift_that_is_drawn_on_both_levels_says_why_it_is_of_no_use() -> None:
     assert with_connectors(broken) == {"levels-not-joined": [f"{missing} is out of service"]}
 
 
+def test_the_lift_that_serves_both_levels_is_named_first_with_what_it_lacks_on_these() -> None:
+    at, far = box(16, 0, 20, 4), box(16, 90, 20, 94)
+    stairs = [Connector(f"n{n}", ConnectorKind.STEPS, {"0": at, "2": far}) for n in range(3)]
+    lower = Connector("n3", ConnectorKind.STEPS, {"0": at, "1": at})
+    lift = Connector("n4", ConnectorKind.ELEVATOR, {"0": far, "1": at, "2": far}, "Lift 1")
+    plan = replace(draw_plan(HALL, ABOVE, "F,,,,,,"), connectors=(*stairs, lower, lift))
+    [message] = messages(groups_of(plan)["levels-not-joined"])
+    assert message.startswith(
+        "No stairs, lift or ramp that can be used joins level 2 with level 1: lift 'Lift 1' has no"
+        " floor near it on level 2; staircase 'n0' has no floor near it on level 2; "
+    )
+    assert message.endswith("and 1 more")
+
+
 def test_a_shaft_that_ends_on_floor_that_is_cut_off_does_not_join_the_level() -> None:
     groups = groups_drawn("A,B,C,s#######", "s#D,E,")
     [problem] = groups["levels-not-joined"].problems

@@ -1,6 +1,7 @@
 """Doors that a plan does not show are inferred: one a room, the likeliest, with its confidence."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from shapely import LineString, Point, Polygon, box
@@ -64,9 +65,16 @@ def test_an_inferred_door_stands_in_the_middle_of_the_longest_shared_edge_and_sa
     [opening] = built.openings
     assert opening.shape.centroid.distance(Point(30, 20)) < 0.1
     assert issue.message == (
-        "no door joins room 'shop 1' to the rest; inferred one to a corridor or area at "
-        "(30.0, 20.0) ft with confidence 0.9; draw the real one"
+        "a door was inferred between room 'shop 1' and a corridor or area with confidence 0.9; "
+        "draw the real one"
     )
+    assert issue.at == pytest.approx((30, 20), abs=0.1)
+
+
+def test_a_room_is_called_by_its_name() -> None:
+    _, [issue] = build(HALL, replace(SHOPS[1], name="Bakery"))
+    assert issue.part == "shop 1"
+    assert "between room 'Bakery' and a corridor" in issue.message
 
 
 def test_a_room_that_touches_only_rooms_opens_to_one_that_is_entered() -> None:
