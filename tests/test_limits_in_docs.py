@@ -92,6 +92,9 @@ DOCUMENTED = {
             "point of interest within {:.0f} ft of it",
         ),
     ],
+    "resolvers/plans/tangles:MAX_CROSSINGS": [
+        ("floor-plans.md", "## When a file is wrong", "each other in more than {:,} places"),
+    ],
     "routing/space/door_moving:MAX_MOVE_FEET": [
         ("floor-plans.md", "## What the plan does not show", "stands within {:.0f} ft of the wall"),
     ],
@@ -295,6 +298,7 @@ INTERNAL = {
     "resolvers/processes/cpu_limit:MAX_CPU_OVERRUN",
     "resolvers/processes/worker_process:MAX_END_SECONDS",
     "resolvers/processing/pipeline:MAX_ATTEMPTS",
+    "resolvers/plans/tangles:MAX_BLOCK_PAIRS",
     "gateway/cli/key_ids:MAX_CANDIDATES",
     "gateway/cli/commands/keys:MAX_COMPARED_ASSETS",
     "parsing/drawing:MAX_EXAMPLES",
