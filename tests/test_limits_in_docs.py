@@ -110,6 +110,9 @@ DOCUMENTED = {
             "point of interest within {:.0f} ft of it",
         ),
     ],
+    "resolvers/plans/tangles:MAX_CROSSINGS": [
+        ("floor-plans.md", "## When a file is wrong", "each other in more than {:,} places"),
+    ],
     "routing/space/door_moving:MAX_MOVE_FEET": [
         ("floor-plans.md", "## What the plan does not show", "stands within {:.0f} ft of the wall"),
     ],
@@ -212,8 +215,11 @@ DOCUMENTED = {
         ("unit-maps.md", "## Limits", "Parsing may take {:.0f} seconds of CPU time"),
         ("operation.md", "## Processes for drawings", "CPU time for a drawing | {:.0f} |"),
     ],
+    "resolvers/processes/memory_limit:MAX_TASK_BYTES": [
+        ("operation.md", "## Processes for drawings", "memory for a drawing | {:,} (4 GiB)"),
+    ],
     "resolvers/processing/pipeline:MAX_PROCESSING_CPU_SECONDS": [
-        ("operation.md", "## Processes for drawings", "may take {:.0f} seconds of CPU time, after"),
+        ("operation.md", "## Processes for drawings", "may take {:.0f} seconds of CPU time and"),
         ("floor-plans.md", "## When a file is wrong", "[{:.0f} seconds of CPU time]"),
     ],
     "resolvers/processes/process_pool:MAX_WAITING": [
@@ -317,7 +323,10 @@ INTERNAL = {
     "routing/directions/turns:MAX_GENTLE_DEGREES",
     "storage/backup/backup_file:MAX_MANIFEST_BYTES",  # of an archive that this service has written
     "storage/backup/backup_file:MAX_PART_BYTES",  # the same
+    "resolvers/processes/cpu_limit:MAX_CPU_OVERRUN",
+    "resolvers/processes/worker_process:MAX_END_SECONDS",
     "resolvers/processing/pipeline:MAX_ATTEMPTS",
+    "resolvers/plans/tangles:MAX_BLOCK_PAIRS",
     "gateway/cli/key_ids:MAX_CANDIDATES",
     "gateway/cli/commands/keys:MAX_COMPARED_ASSETS",
     "parsing/drawing:MAX_EXAMPLES",

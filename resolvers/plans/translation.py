@@ -96,7 +96,7 @@ def translate_plan(
     points = _iter_points(doors, locations)
     spaces += iter_branches(points, path_index, open_floor, (rooms, obstacles), notes)
     for feature in drawing.features:
-        if not _is_used(feature):
+        if not is_used(feature):
             notes.add(f"not used, {_describe_tags(feature)}", feature.id)
     levels = tuple(
         Level(level.id, level.ordinal or 0.0, level.name, outlines.get(level.id))
@@ -237,7 +237,8 @@ def _index_spaces(spaces: Iterable[Space]) -> dict[str, ShapeIndex]:
     return _index_by_level((space.level_id, space.polygon) for space in spaces)
 
 
-def _is_used(feature: Feature) -> bool:
+def is_used(feature: Feature) -> bool:
+    """Return whether a plan has anything of a feature."""
     return (
         get_space_kind(feature) is not None
         or get_connector_kind(feature) is not None

@@ -10,6 +10,8 @@ from typing import Self
 from parsing.errors import DocumentRejectedError
 
 MAX_PARSE_CPU_SECONDS = 20.0
+MAX_CPU_OVERRUN = 1.1
+"""A process that has used so many times its CPU time ends: it may be in C, which runs on."""
 PARSE_MESSAGE = "the drawing takes over {:g} seconds of CPU time to parse; simplify it"
 
 
@@ -26,7 +28,8 @@ def limit_cpu_time(
 ) -> Iterator[None]:
     """Raise CpuTimeExceededError inside the block once the process has used so much CPU time.
 
-    Only for the main thread; only Python code is interrupted. A shorter limit may be inside.
+    Only for the main thread; only Python code is interrupted: see `kill_after_cpu_time` for the
+    rest. A shorter limit may be inside.
     """
 
     def stop(_: int, __: FrameType | None) -> None:
@@ -43,3 +46,15 @@ def limit_cpu_time(
         if outer_seconds:
             used_seconds = time.process_time() - started
             signal.setitimer(signal.ITIMER_PROF, max(outer_seconds - used_seconds, 0.001))
+
+
+def kill_after_cpu_time(seconds: float) -> None:
+    """Let SIGVTALRM kill this process once it has used so much CPU time outside the kernel.
+
+    Unlike RLIMIT_CPU this counts from now, and leaves no core dump.
+
+    >>> kill_after_cpu_time(60)
+    >>> kill_after_cpu_time(0)  # never
+    """
+    signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)

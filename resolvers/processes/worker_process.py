@@ -7,15 +7,31 @@ import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from resolvers.processes.cpu_limit import PARSE_MESSAGE, limit_cpu_time
+from resolvers.processes.cpu_limit import (
+    MAX_CPU_OVERRUN,
+    PARSE_MESSAGE,
+    CpuTimeExceededError,
+    kill_after_cpu_time,
+    limit_cpu_time,
+)
+from resolvers.processes.memory_limit import (
+    MAX_TASK_BYTES,
+    MEMORY_MESSAGE,
+    MemoryExceededError,
+    limit_memory,
+    read_resident_bytes,
+)
 
 NICENESS = 10
 """Lets the serving processes run first when all cores are busy."""
 MAX_IDLE_BYTES = 128 << 20
 """A process that keeps more memory than this ends after its work."""
+MAX_END_SECONDS = 10.0
+"""A process that has closed its connection ends within this time."""
+NO_MEMORY_EXIT_CODES = (127, -signal.SIGABRT)
+"""How the dynamic linker and C++ end a process that gets no memory."""
 
 Progress = tuple[float, str]
 _parent: ContextVar[Connection] = ContextVar("parent")
@@ -70,7 +86,8 @@ class WorkerProcess:
     ) -> Outcome:
         """Run a task and wait for its outcome, in a thread. Close the process if it was the last.
 
-        Raises TimeoutError if there is none after `max_seconds` of wall time, and WorkerDiedError.
+        Raises TimeoutError if there is none after `max_seconds` of wall time, and why the
+        process ended: CpuTimeExceededError, MemoryExceededError or WorkerDiedError.
         """
         is_reusable = False
         deadline = time.monotonic() + max_seconds
@@ -81,9 +98,8 @@ class WorkerProcess:
                 progress(*outcome)
             is_reusable = outcome.is_reusable
         except (EOFError, ConnectionError) as error:
-            raise WorkerDiedError(
-                "The process was killed while it worked, perhaps for lack of memory."
-            ) from error
+            self._process.join(MAX_END_SECONDS)
+            raise self._explain_death(task) from error
         finally:
             if not is_reusable:
                 self.close()
@@ -94,6 +110,16 @@ class WorkerProcess:
             raise TimeoutError
         received: Progress | Outcome = self._connection.recv()
         return received
+
+    def _explain_death(self, task: Task) -> Exception:
+        self._process.join(MAX_END_SECONDS)
+        if self._process.exitcode == -signal.SIGVTALRM:
+            return CpuTimeExceededError(task.cpu_message.format(task.cpu_seconds))
+        if self._process.exitcode in NO_MEMORY_EXIT_CODES:
+            return MemoryExceededError(MEMORY_MESSAGE.format(MAX_TASK_BYTES))
+        return WorkerDiedError(
+            "The process was killed while it worked, perhaps for lack of memory."
+        )
 
     def is_alive(self) -> bool:
         """Return whether the process runs."""
@@ -132,18 +158,11 @@ def _run_tasks(connection: Connection) -> None:
 def _run_task(task: Task) -> Outcome:
     result, raised = None, None
     try:
-        with limit_cpu_time(task.cpu_seconds, task.cpu_message):
+        kill_after_cpu_time(MAX_CPU_OVERRUN * task.cpu_seconds)
+        with limit_memory(MAX_TASK_BYTES), limit_cpu_time(task.cpu_seconds, task.cpu_message):
             result = task.function(*task.arguments)
     except Exception as error:
         raised = error
-    return Outcome(result, raised, is_reusable=_read_resident_bytes() <= MAX_IDLE_BYTES)
-
-
-def _read_resident_bytes() -> int:
-    """Return the memory of this process; 0 where the system does not have Linux's /proc."""
-    # Not `getrusage`: its maximum starts with that of the parent.
-    try:
-        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
-    except OSError:
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    finally:
+        kill_after_cpu_time(0)
+    return Outcome(result, raised, is_reusable=read_resident_bytes() <= MAX_IDLE_BYTES)

@@ -21,7 +21,8 @@ from resolvers.plans.records import (
     build_location_records,
     build_map_record,
 )
-from resolvers.plans.translation import translate_plan
+from resolvers.plans.tangles import leave_out_tangles
+from resolvers.plans.translation import is_used, translate_plan
 from resolvers.processes.cpu_limit import limit_cpu_time
 from resolvers.processes.worker_process import report_progress
 from resolvers.request.input_rules import Range
@@ -161,7 +162,10 @@ def _read_plan(request: ProcessingRequest) -> Drawing:
     plan_format = request.plan_format or detect_format(request.files)
     # The other formats have no styles or references; the limit of processing is enough for them.
     with limit_cpu_time() if plan_format == "svg" else nullcontext():
-        return read_plan(request.files, plan_format, request.feet_per_unit, strict=request.strict)
+        drawing = read_plan(
+            request.files, plan_format, request.feet_per_unit, strict=request.strict
+        )
+    return leave_out_tangles(drawing, is_used, strict=request.strict)
 
 
 def _draw_pictures(processed: ProcessedPlan) -> dict[str, str]:

@@ -15,11 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import numpy as np
 import pytest
+import shapely
 from anyio.abc import TaskGroup
 
 from resolvers.processes import process_pool, worker_process
 from resolvers.processes.cpu_limit import CpuTimeExceededError
+from resolvers.processes.memory_limit import (
+    MAX_TASK_BYTES,
+    MemoryExceededError,
+    limit_memory,
+)
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.processes.worker_process import (
     NICENESS,
@@ -28,6 +35,7 @@ from resolvers.processes.worker_process import (
     report_progress,
 )
 from resolvers.request.errors import ServiceBusyError
+from tests.resolvers.processes.test_cpu_limit import compute
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -384,3 +392,46 @@ async def test_a_call_cancelled_in_the_queue_leaves_it(
         others.cancel_scope.cancel()
     await waiting.end("a1")
     assert await pool_pid(pool)
+
+
+def take_memory() -> int:
+    return np.zeros(MAX_TASK_BYTES // 4).nbytes
+
+
+def union_grid(lines: int, max_bytes: int) -> float:
+    """Take memory in GEOS."""
+    at = np.arange(float(lines))
+    ends = [np.stack((at * 0, at), 1), np.stack((at * 0 + lines, at + 0.5), 1)]
+    rows = np.stack(ends, axis=1)
+    with limit_memory(max_bytes):
+        return float(shapely.union_all(shapely.linestrings([*rows, *rows[..., ::-1]])).length)
+
+
+def compute_in_c() -> None:
+    """Take minutes in one call, which no signal handler of Python interrupts."""
+    sum(range(10**11))
+
+
+async def test_work_that_takes_too_much_memory_ends_with_an_error(pool: ProcessPool) -> None:
+    with pytest.raises(MemoryExceededError, match=r"needs more than 4,294,967,296 bytes of memory"):
+        await pool.run(take_memory, cpu_seconds=CPU_SECONDS)
+    assert await pool.run(divide, 8, 4, cpu_seconds=CPU_SECONDS) == 2
+
+
+async def test_libraries_in_c_that_take_too_much_memory_end_with_an_error_too(
+    pool: ProcessPool,
+) -> None:
+    assert await pool.run(union_grid, 100, 100 << 20, cpu_seconds=CPU_SECONDS) > 0
+    with pytest.raises(MemoryExceededError):
+        await pool.run(union_grid, 1_000, 100 << 20, cpu_seconds=CPU_SECONDS)
+
+
+async def test_work_within_c_ends_after_its_cpu_time_too(pool: ProcessPool) -> None:
+    with pytest.raises(CpuTimeExceededError, match=r"takes over 0\.5 seconds of CPU time"):
+        await pool.run(compute_in_c, cpu_seconds=0.5)
+    assert await pool.run(divide, 8, 4, cpu_seconds=CPU_SECONDS) == 2
+
+
+async def test_a_later_call_has_all_of_its_cpu_time(pool: ProcessPool) -> None:
+    for _ in range(3):
+        await pool.run(compute, 0.3, cpu_seconds=0.5)
