@@ -45,7 +45,9 @@ LIFT, STAIRS = "lift-lower", "stairs-lower"
 async def clients(
     mongo_url: str, tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
 ) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
-    """Clients of two gateways on one database, and one with a key that does not see the map."""
+    """Clients of two gateways on one database, with a key that does not see the map,
+    and with one of an administrator who may do nothing else.
+    """
     directory = tmp_path_factory.mktemp("closures")
     world = await create_world(mongo_url, uuid.uuid4().hex, directory / "world.json")
     async with open_database(world) as database:
@@ -55,14 +57,21 @@ async def clients(
             permissions=("service.distances.calculate", "service.admin"),
             asset_ids=[SEEN],
         )
+        _, admin = await make_key(database, "administrator", permissions=("service.admin",))
     async with (
         yard_client(world, directory) as full,
         gateway_client(world.settings(), world.keys.full) as other,
         gateway_client(world.settings(), limited) as restricted,
+        gateway_client(world.settings(), admin) as administrator,
     ):
-        for client in (other, restricted):
+        for client in (other, restricted, administrator):
             client.headers.update(FLAGS)
-        yield {"full": full, "other": other, "restricted": restricted}
+        yield {
+            "full": full,
+            "other": other,
+            "restricted": restricted,
+            "administrator": administrator,
+        }
     drop_world(world)
 
 
@@ -312,6 +321,17 @@ async def test_only_an_administrator_closes_anything(
     missing = await full.put("/v1/maps/missing/closures", json={"data": NOTHING})
     assert missing.status_code == 404
     assert (await refuse(full, map="missing"))["code"] == "NOT_FOUND"
+
+
+async def test_an_administrator_reads_what_is_closed_only_with_that_permission_too(
+    client: httpx.AsyncClient, clients: dict[str, httpx.AsyncClient]
+) -> None:
+    path, closed = "/v1/maps/yard/closures", {**NOTHING, "connectors": [LIFT]}
+    written = await clients["administrator"].put(path, json={"data": closed})
+    assert (written.status_code, written.json()) == (200, {"data": closed})
+    refused = await clients["administrator"].get(path)
+    assert refused.status_code == 403
+    assert "service.distances.calculate" in refused.json()["message"]
 
 
 async def test_a_route_between_places_in_a_closed_space_is_none(client: httpx.AsyncClient) -> None:
