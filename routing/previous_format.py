@@ -53,7 +53,8 @@ def _build_level(values: dict[str, Any], arrays: Arrays, index: int) -> Levels:
     level_id, ordinal = values["levels"][index]
     [area] = _unpack_areas(arrays[f"{index}/free"])
     rooms = _unpack_areas(arrays[f"{index}/rooms"])
-    spaces = [Space(f"room {at}", level_id, room) for at, room in enumerate(rooms)]
+    # Neither the ids of spaces nor doors were stored, so neither can be closed.
+    spaces = [Space("", level_id, room) for room in rooms]
     portals = arrays[f"{index}/gates"].astype(np.int64)
     xy = np.array([values["gates"][portal][2:4] for portal in portals.tolist()]).reshape(-1, 2)
     return build_level(Level(level_id, ordinal), area, spaces, [], portals, xy)

@@ -81,7 +81,8 @@ def list_closable_ids(router: Router) -> dict[str, set[str]]:
     return {
         CONNECTOR: {connector.id for connector in network.connectors},
         DOOR: {door_id for number in numbers for (door_id,) in levels.door_rows.rows(number)},
-        SPACE: {space_id for number in numbers for space_id, *_ in levels.space_rows.rows(number)},
+        SPACE: {space_id for number in numbers for space_id, *_ in levels.space_rows.rows(number)}
+        - {""},
     }
 
 
@@ -116,4 +117,5 @@ def _iter_shapes(network: Network) -> Iterator[tuple[str, Closable, shapely.Poin
         ]
         shapes = [*levels.doors.shapes(number), *levels.spaces.shapes(number)]
         for part, point in zip(parts, shapely.point_on_surface(shapes), strict=True):
-            yield levels.ids[number], part, point
+            if part.part_id:  # archives of the release before have none of spaces
+                yield levels.ids[number], part, point

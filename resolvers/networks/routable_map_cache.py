@@ -63,7 +63,7 @@ class RoutableMapCache:
             return None
         whole = routable.router
         router = await self._restricted.get_or_build(digest, whole, restrictions)
-        return routable if router is whole else RoutableMap(router, routable.placements, whole)
+        return routable if router is whole else routable._replace(router=router, whole=whole)
 
     def prepare(self, digest: str, map_id: str, restrictions: Restrictions) -> None:
         """Start building what `get_or_restrict` returns, so that the next request finds it."""

@@ -46,6 +46,8 @@ class RoutableMap(NamedTuple):
     placements: Mapping[str, Placement]
     whole: Router | None = None
     """The router of the map with nothing closed or avoided, if `router` is another."""
+    is_previous: bool = False
+    """Whether the archive is of the release before, which did not store what is outdoors."""
 
 
 def to_placement(location: Location) -> Placement:
@@ -77,4 +79,4 @@ def deserialize_routable_map(buffer: Any) -> RoutableMap:
         location_id, on_floors = ids.get(key, key), tuple(floor_ids)
         on_floors = floors.setdefault(on_floors, on_floors)
         placements[location_id] = Placement(location_id, name, x, y, on_floors)
-    return RoutableMap(router, placements)
+    return RoutableMap(router, placements, is_previous=is_previous)

@@ -19,6 +19,7 @@ from resolvers.networks.routable_maps import RoutableMap
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.arguments import parse_page_request
 from resolvers.request.caller import Caller
+from resolvers.request.errors import InvalidInputError
 from resolvers.request.limits.budget import MAX_RECORDS_PER_REQUEST, Budget
 from resolvers.request.loading import BatchLoad, DataLoader
 from resolvers.request.read_log import ReadLog
@@ -228,12 +229,16 @@ class Context(Struct, frozen=True, eq=False):
     ) -> RoutableMap | None:
         """Return the router and locations of a visible map, or None if it is not routable.
 
-        The router uses nothing that is closed, or that is `avoided`.
+        The router uses nothing that is closed, or that is `avoided`. Raises InvalidInputError if
+        it is not stored what is outdoors, and that is avoided.
         """
 
-        return await self._load_routable_map(
+        routable = await self._load_routable_map(
             map_id, lambda closed: closed | avoided if avoided else closed
         )
+        if routable and routable.is_previous and avoided and avoided.outdoors:
+            raise InvalidInputError(map=OUTDOORS_UNKNOWN.format(map_id))
+        return routable
 
     async def load_archive(self, digest: str, map_id: str) -> RoutableMap | None:
         """Return the map in an archive; None if it is gone or of another format."""
@@ -344,6 +349,12 @@ class Context(Struct, frozen=True, eq=False):
         if name not in self._loaders:
             self._loaders[name] = DataLoader(load, min(max_keys, MAX_KEYS_PER_COMMAND))
         return self._loaders[name]
+
+
+OUTDOORS_UNKNOWN = (
+    "{!r} was processed by an earlier release, which did not store what is outdoors; process it"
+    " again to avoid that"
+)
 
 
 def to_restrictions(closures: Closures) -> Restrictions:

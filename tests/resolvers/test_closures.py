@@ -14,6 +14,8 @@ import routing.network.restrictions as restrictions_module
 from resolvers.closures import MAX_CLOSED
 from resolvers.networks import restricted_routers
 from routing.network.restrictions import Restrictions
+from storage.networks import publish_network
+from storage.publication import Publication
 from tests.fixtures import (
     SEEN,
     World,
@@ -24,6 +26,7 @@ from tests.fixtures import (
     make_key,
     open_database,
 )
+from tests.resolvers.networks.test_routable_maps import pack_previous
 from tests.resolvers.yard import FLAGS, PLACES, measure, yard_client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -42,7 +45,9 @@ LIFT, STAIRS = "lift-lower", "stairs-lower"
 async def clients(
     mongo_url: str, tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
 ) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
-    """Clients of two gateways on one database, and one with a key that does not see the map."""
+    """Clients of two gateways on one database, with a key that does not see the map,
+    and with one of an administrator who may do nothing else.
+    """
     directory = tmp_path_factory.mktemp("closures")
     world = await create_world(mongo_url, uuid.uuid4().hex, directory / "world.json")
     async with open_database(world) as database:
@@ -52,14 +57,21 @@ async def clients(
             permissions=("service.distances.calculate", "service.admin"),
             asset_ids=[SEEN],
         )
+        _, admin = await make_key(database, "administrator", permissions=("service.admin",))
     async with (
         yard_client(world, directory) as full,
         gateway_client(world.settings(), world.keys.full) as other,
         gateway_client(world.settings(), limited) as restricted,
+        gateway_client(world.settings(), admin) as administrator,
     ):
-        for client in (other, restricted):
+        for client in (other, restricted, administrator):
             client.headers.update(FLAGS)
-        yield {"full": full, "other": other, "restricted": restricted}
+        yield {
+            "full": full,
+            "other": other,
+            "restricted": restricted,
+            "administrator": administrator,
+        }
     drop_world(world)
 
 
@@ -259,6 +271,25 @@ async def test_a_map_that_is_not_routable_has_nothing_to_close(client: httpx.Asy
     assert (await client.get("/v1/maps/plain/closable")).json()["data"] == []
 
 
+@pytest.mark.parametrize(
+    "path", ["route?from=A&to=B", "nearest?from=A", "reachable?from=A&minutes=1"]
+)
+async def test_outdoors_cannot_be_avoided_where_it_is_not_stored(
+    own_world: World, tmp_path: Path, path: str
+) -> None:
+    async with yard_client(own_world, tmp_path) as client, open_database(own_world) as database:
+        await publish_network(
+            database, Publication("yard", pack_previous(), "foot_routing", {}, [])
+        )
+        refused = await client.get(f"/v1/maps/yard/{path}&avoid=outdoors")
+        assert refused.status_code == 422
+        [message] = refused.json()["fields"]["map"]
+        assert message.endswith("did not store what is outdoors; process it again to avoid that")
+        assert (await client.get(f"/v1/maps/yard/{path}&avoid=stairs")).status_code == 200
+        listed = (await client.get("/v1/maps/yard/closable")).json()["data"]
+        assert {each["part"] for each in listed} == {"connector"}
+
+
 async def test_the_map_itself_looks_as_it_did(client: httpx.AsyncClient) -> None:
     before = (await client.get("/v1/maps/yard")).json()
     await close(client, connectors=[LIFT, STAIRS])
@@ -290,6 +321,17 @@ async def test_only_an_administrator_closes_anything(
     missing = await full.put("/v1/maps/missing/closures", json={"data": NOTHING})
     assert missing.status_code == 404
     assert (await refuse(full, map="missing"))["code"] == "NOT_FOUND"
+
+
+async def test_an_administrator_reads_what_is_closed_only_with_that_permission_too(
+    client: httpx.AsyncClient, clients: dict[str, httpx.AsyncClient]
+) -> None:
+    path, closed = "/v1/maps/yard/closures", {**NOTHING, "connectors": [LIFT]}
+    written = await clients["administrator"].put(path, json={"data": closed})
+    assert (written.status_code, written.json()) == (200, {"data": closed})
+    refused = await clients["administrator"].get(path)
+    assert refused.status_code == 403
+    assert "service.distances.calculate" in refused.json()["message"]
 
 
 async def test_a_route_between_places_in_a_closed_space_is_none(client: httpx.AsyncClient) -> None:

@@ -67,8 +67,8 @@ def import_(
 def export(ndjson: bool, **values: Any) -> None:
     """Write the whole catalog to standard output, as a bundle that import accepts.
 
-    A bundle has no routing networks, processing reports, API keys or audit log: to save all of it,
-    use floorgate backup.
+    A bundle has no routing networks, processing reports, closures, API keys or audit log: to save
+    all of it, use floorgate backup.
     """
 
     async def work(database: driver.Database) -> None:
@@ -78,8 +78,8 @@ def export(ndjson: bool, **values: Any) -> None:
 
     run_with_database(settings_from_parameters(values), work, TIMEOUT_SECONDS)
     click.echo(
-        "Note: a bundle has no routing networks, API keys or audit log; floorgate backup saves"
-        " everything.",
+        "Note: a bundle has no routing networks, closures, API keys or audit log; floorgate backup"
+        " saves everything.",
         err=True,
     )
 

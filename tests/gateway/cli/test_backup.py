@@ -222,4 +222,4 @@ def test_an_archive_is_on_disk_before_it_has_its_name(
 
 def test_an_export_says_what_it_lacks(storage: list[str]) -> None:
     run = floorgate("export", *storage)
-    assert "no routing networks, API keys or audit log; floorgate backup" in run.stderr
+    assert "no routing networks, closures, API keys or audit log; floorgate backup" in run.stderr
