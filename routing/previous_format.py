@@ -13,7 +13,7 @@ import shapely
 
 from routing.archive import Arrays, raise_archive_errors, unpack_archive
 from routing.costing import Costing, TravelMode
-from routing.network.levels import Levels, build_level, join_levels
+from routing.network.levels import Levels, build_levels, draft_level, join_levels
 from routing.network.network import LocationIds, Network, attach_locations, compute_portal_paths
 from routing.network.portals import Portal
 from routing.plan import Level, PlanLocation, Space
@@ -32,11 +32,13 @@ def read_previous_router(buffer: Any) -> Router:
         for name, part in parts.items()
         if name.startswith("network/")
     }
-    built = [
-        _build_level(values, arrays, index)
-        for values, arrays in stored.values()
-        for index in range(len(values["levels"]))
-    ]
+    built = build_levels(
+        [
+            _draft_level(values, arrays, index)
+            for values, arrays in stored.values()
+            for index in range(len(values["levels"]))
+        ]
+    )
     levels, numbers, first = join_levels(built), {}, 0
     for mode, (values, _) in stored.items():
         numbers[mode] = np.arange(first, first + len(values["levels"]))
@@ -49,7 +51,7 @@ def read_previous_router(buffer: Any) -> Router:
     )
 
 
-def _build_level(values: dict[str, Any], arrays: Arrays, index: int) -> Levels:
+def _draft_level(values: dict[str, Any], arrays: Arrays, index: int) -> Levels:
     level_id, ordinal = values["levels"][index]
     [area] = _unpack_areas(arrays[f"{index}/free"])
     rooms = _unpack_areas(arrays[f"{index}/rooms"])
@@ -57,7 +59,7 @@ def _build_level(values: dict[str, Any], arrays: Arrays, index: int) -> Levels:
     spaces = [Space("", level_id, room) for room in rooms]
     portals = arrays[f"{index}/gates"].astype(np.int64)
     xy = np.array([values["gates"][portal][2:4] for portal in portals.tolist()]).reshape(-1, 2)
-    return build_level(Level(level_id, ordinal), area, spaces, [], portals, xy)
+    return draft_level(Level(level_id, ordinal), area, spaces, [], portals, xy)
 
 
 def _build_network(

@@ -257,9 +257,12 @@ DOCUMENTED = {
         ("floor-plans.md", "## The report", "as {} others of the plan are one-way"),
     ],
     "routing/network/coarsening:MAX_COARSE_CORNERS": [
-        ("routing.md", "## From space to graph", "It is simplified to {:,} at most"),
+        ("routing.md", "## From space to graph", "simplified to {:,} corners at most"),
     ],
-    "routing/network/coarsening:MAX_EXACT_CORNERS": [
+    "routing/network/levels:MAX_EXACT_WORK": [
+        ("routing.md", "## From space to graph", "more than {:,} comparisons"),
+    ],
+    "routing/network/levels:MAX_EXACT_CORNERS": [
         ("routing.md", "## From space to graph", "A level with more than {:,} corners"),
     ],
     "routing/verification:MAX_TESTED_LINES": [
@@ -341,6 +344,7 @@ INTERNAL = {
     "routing/diagnosis/names:MAX_NAME_CHARS",
     "routing/diagnosis/unreached:MAX_MEASURED_PARTS",
     "routing/markers:MAX_TITLES",
+    "routing/network/levels:MAX_COARSE_WORK",
     "parsing/svg/geometry/lengths:MAX_CACHED_LENGTHS",
     "parsing/svg/geometry/paths:MAX_CHORDS",
     "parsing/svg/style/cascade:MAX_CACHED_STYLES",

@@ -12,25 +12,23 @@ from routing.network.corners import find_corners
 from routing.plan import Polygonal
 from routing.space.plan_repair import extract_polygons, to_polygonal
 
-MAX_EXACT_CORNERS = 4_000
-"""The labels of so many take 15 to 25 seconds where all of them see each other."""
 MAX_COARSE_CORNERS = 2_000
 MIN_TOLERANCE_FEET = 0.05
 
 
-def coarsen(area: Polygonal) -> tuple[Polygonal, float]:
+def coarsen(area: Polygonal, max_corners: int) -> tuple[Polygonal, float]:
     """Return an area with few enough corners, and how far in feet its walls may have moved.
 
-    Obstacles smaller than that are left out. An area with at most MAX_EXACT_CORNERS stays as it is.
+    Obstacles smaller than that are left out. An area with at most `max_corners` stays as it is.
 
-    >>> area, tolerance_feet = coarsen(shapely.box(0, 0, 20, 10))
+    >>> area, tolerance_feet = coarsen(shapely.box(0, 0, 20, 10), 4)
     >>> tolerance_feet
     0.0
     """
-    if len(find_corners(area)) <= MAX_EXACT_CORNERS:
+    if len(find_corners(area)) <= max_corners:
         return area, 0.0
     coarse, tolerance_feet = area, MIN_TOLERANCE_FEET / 2
-    while len(find_corners(coarse)) > MAX_COARSE_CORNERS:
+    while len(find_corners(coarse)) > min(max_corners, MAX_COARSE_CORNERS):
         tolerance_feet *= 2
         # This never joins what was apart, and never cuts what was joined.
         coarse = shapely.simplify(coarse, tolerance_feet / 2, preserve_topology=True)

@@ -7,6 +7,7 @@ are few, because most paths lead through the same corridors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,31 @@ SAMPLED_VERTICES = 64
 FIRST_BATCH = 32
 """Hubs that are searched from before they are taken out of the graph; each batch is twice as large
 as the one before."""
+
+COMPARED_TOGETHER = 32
+"""Hubs through which paths are compared together; the first ones leave few vertices to label."""
+SEARCH_WORK = 3
+"""Comparisons that take as long as a search does for a vertex or an edge, at least."""
+
+
+class WorkExceededError(Exception):
+    """Labels that take too much work."""
+
+
+class WorkBudget:
+    """What building labels may take, in comparisons of two numbers: some 2 ns each.
+
+    Unlike time, it is the same on each machine, so that a plan always gives the same network.
+    """
+
+    def __init__(self, comparisons: float = math.inf) -> None:
+        self.left = comparisons
+
+    def spend(self, comparisons: int) -> None:
+        """Raise WorkExceededError if not so many are left."""
+        self.left -= comparisons
+        if self.left < 0:
+            raise WorkExceededError
 
 
 @dataclass(frozen=True)
@@ -63,14 +89,16 @@ def no_labels(count: int) -> Labels:
     return Labels(np.zeros(count + 1, dtype=np.int64), empty, np.empty(0))
 
 
-def build_labels(graph: WalkGraph) -> Labels:
-    """Return labels for all vertices of a graph.
+def build_labels(graph: WalkGraph, budget: WorkBudget | None = None) -> Labels:
+    """Return labels for all vertices of a graph. Raises WorkExceededError.
 
     >>> line = Edges(np.arange(3), np.arange(1, 4), np.ones(3))
     >>> len(build_labels(WalkGraph(4, line)).hubs)
     8
     """
+    budget = budget or WorkBudget()
     count = graph.vertex_count
+    budget.spend(SEARCH_WORK * SAMPLED_VERTICES * (count + len(graph.edges)))
     order = rank_hubs(graph)
     feet = np.full((count, count), np.inf)
     hubs_of: list[list[int]] = [[] for _ in range(count)]
@@ -81,10 +109,11 @@ def build_labels(graph: WalkGraph) -> Labels:
         # Paths through earlier hubs are known, so these are left out: most of a building is then
         # in small parts, and searches are short.
         vertices = np.flatnonzero(remaining)
-        searched = graph.restrict(vertices).distances(vertices.searchsorted(batch))
-        feet[batch[:, None], vertices] = searched
+        rest = graph.restrict(vertices)
+        budget.spend(SEARCH_WORK * len(batch) * (len(vertices) + len(rest.edges)))
+        feet[batch[:, None], vertices] = rest.distances(vertices.searchsorted(batch))
         for hub in batch.tolist():
-            needing = find_vertices_to_label(feet, hub, hubs_of[hub])
+            needing = find_vertices_to_label(feet, hub, hubs_of[hub], budget)
             labelled.append(needing)
             for vertex in needing.tolist():
                 hubs_of[vertex].append(hub)
@@ -97,18 +126,25 @@ def build_labels(graph: WalkGraph) -> Labels:
     return Labels(vertices.searchsorted(np.arange(count + 1)), hubs, feet[hubs, vertices])
 
 
-def find_vertices_to_label(feet: FloatArray, hub: int, own_hubs: list[int]) -> IntArray:
+def find_vertices_to_label(
+    feet: FloatArray, hub: int, own_hubs: list[int], budget: WorkBudget
+) -> IntArray:
     """Return the vertices to which no path through another hub is as short as the one from `hub`.
 
     Rows of `feet` (n, n) are walks from hubs, inf where other hubs are known to be on the way.
     """
-    reached = np.flatnonzero(np.isfinite(feet[hub]))
-    if not own_hubs:
-        return reached
-    others = np.array(own_hubs)
-    through = (feet[others, hub, None] + feet[others[:, None], reached]).min(axis=0)
-    needed = (feet[hub, reached] < through - SAME_FEET) | (reached == hub)
-    return np.asarray(reached[needed])
+    needing = np.flatnonzero(np.isfinite(feet[hub]))
+    for first in range(0, len(own_hubs), COMPARED_TOGETHER):
+        others = np.array(own_hubs[first : first + COMPARED_TOGETHER])
+        # Whole rows are faster to read than most of them.
+        if 4 * len(needing) > len(feet):
+            budget.spend(len(others) * len(feet))
+            through = (feet[others, hub, None] + feet[others]).min(axis=0)[needing]
+        else:
+            budget.spend(len(others) * len(needing))
+            through = (feet[others, hub, None] + feet[others[:, None], needing]).min(axis=0)
+        needing = needing[(feet[hub, needing] < through - SAME_FEET) | (needing == hub)]
+    return needing
 
 
 def rank_hubs(graph: WalkGraph) -> IntArray:

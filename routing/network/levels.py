@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -12,7 +12,14 @@ import shapely
 from routing.arrays import BoolArray, FloatArray, IntArray
 from routing.network.coarsening import coarsen
 from routing.network.corners import find_corners
-from routing.network.labels import Labels, build_labels, join_labels
+from routing.network.labels import (
+    Labels,
+    WorkBudget,
+    WorkExceededError,
+    build_labels,
+    join_labels,
+    no_labels,
+)
 from routing.network.mesh import Mesh, grow, join_meshes, triangulate
 from routing.network.packing import (
     PackedLists,
@@ -38,6 +45,15 @@ from routing.space.doors import Opening
 NO_PORTAL = -1
 MAX_SIGHT_AREAS = 256
 """Of all maps; each takes some 100 kB."""
+MAX_EXACT_CORNERS = 4_000
+"""Of a level; limits memory, which grows with their square."""
+MAX_EXACT_WORK = 3_500_000_000
+"""Of all levels in a travel mode, to build their labels: some ten seconds."""
+MAX_COARSE_WORK = 1_500_000_000
+"""The same, if all levels have to be simplified: each may take its share."""
+MIN_COARSE_WORK = 100_000_000
+FEW_CORNERS = 200
+"""A level with so few is never simplified."""
 
 
 @dataclass(frozen=True)
@@ -165,16 +181,20 @@ def prepare_sight_area(content: bytes) -> Polygonal:
     return area
 
 
-def build_level(
+def draft_level(
     level: Level,
     walkable_area: Polygonal,
     spaces: Sequence[Space],
     openings: Sequence[Opening],
     portals: IntArray,
     portal_xy: FloatArray,
+    max_corners: int = MAX_EXACT_CORNERS,
 ) -> Levels:
-    """Return a single level, with `portals` (p,) at `portal_xy` (p, 2)."""
-    return _build_level(
+    """Return a single level without labels, with `portals` (p,) at `portal_xy` (p, 2).
+
+    It is simplified if it has more than `max_corners`.
+    """
+    return _draft_level(
         level.id,
         level.ordinal,
         walkable_area,
@@ -184,6 +204,7 @@ def build_level(
         pack_rows([[(opening.door_id,) for opening in openings]]),
         portals,
         portal_xy,
+        max_corners,
     )
 
 
@@ -195,7 +216,49 @@ def rebuild_level(levels: Levels, level: int, walkable_area: Polygonal) -> Level
     vertices = levels.portal_vertices(level)
     portals, xy = levels.portals[level, : len(vertices)], levels.xy[vertices]
     kept = shapely.intersects_xy(grow(walkable_area), *xy.T)
-    return _build_level(
+    draft = _redraft_level(levels, level, walkable_area, portals[kept], xy[kept])
+    return build_levels([draft])[0]
+
+
+def build_levels(drafts: Sequence[Levels]) -> list[Levels]:
+    """Return single levels with labels.
+
+    Those with the most edges are simplified if all together take more than MAX_EXACT_WORK.
+    """
+    budget, built = WorkBudget(MAX_EXACT_WORK), [*drafts]
+    coarse_work = max(MAX_COARSE_WORK // max(1, len(drafts)), MIN_COARSE_WORK)
+    for index in sorted(range(len(drafts)), key=lambda index: len(drafts[index].edges)):
+        built[index] = _add_labels(drafts[index], budget, coarse_work)
+    return built
+
+
+def _add_labels(level: Levels, budget: WorkBudget, coarse_work: int) -> Levels:
+    """Return a level with labels, simplified if it is exact and the budget does not suffice."""
+    graph, portals = level.graph_of(level.vertices(0)), level.portal_vertices(0)
+    corner_count = len(level.xy) - len(portals)
+    if corner_count <= FEW_CORNERS:
+        budget = WorkBudget()
+    elif level.tolerances_feet[0]:
+        budget = WorkBudget(coarse_work)
+    try:
+        labels = build_labels(graph, budget)
+    except WorkExceededError:
+        area, numbers, xy = level.walkable_area(0), level.portals[0], level.xy[portals]
+        coarse = _redraft_level(level, 0, area, numbers, xy, corner_count // 2)
+        return _add_labels(coarse, budget, coarse_work)
+    return replace(level, labels=labels, portal_feet=graph.distances(portals))
+
+
+def _redraft_level(
+    levels: Levels,
+    level: int,
+    walkable_area: Polygonal,
+    portals: IntArray,
+    portal_xy: FloatArray,
+    max_corners: int = MAX_EXACT_CORNERS,
+) -> Levels:
+    """Return a level with another walkable area, as the only one."""
+    draft = _draft_level(
         levels.ids[level],
         levels.ordinals[level],
         walkable_area,
@@ -203,12 +266,15 @@ def rebuild_level(levels: Levels, level: int, walkable_area: Polygonal) -> Level
         levels.space_rows.take(level),
         levels.doors.take(level),
         levels.door_rows.take(level),
-        portals[kept],
-        xy[kept],
+        portals,
+        portal_xy,
+        max_corners,
     )
+    tolerance_feet = levels.tolerances_feet[level] + draft.tolerances_feet[0]
+    return replace(draft, tolerances_feet=(tolerance_feet,))
 
 
-def _build_level(
+def _draft_level(
     level_id: str,
     ordinal: float,
     walkable_area: Polygonal,
@@ -218,14 +284,14 @@ def _build_level(
     door_rows: PackedLists,
     portals: IntArray,
     portal_xy: FloatArray,
+    max_corners: int,
 ) -> Levels:
-    walkable_area, tolerance_feet = coarsen(walkable_area)
+    walkable_area, tolerance_feet = coarsen(walkable_area, max_corners)
     mesh, corners = triangulate(walkable_area), find_corners(walkable_area)
     xy = np.concatenate((corners.xy, portal_xy))
     sectors = join_sectors(tangent_sectors(corners), all_round(np.arange(len(corners), len(xy))))
     views = spread_views(mesh, xy, sectors)
     edges = build_edges(mesh, views, corners)
-    graph = WalkGraph(len(xy), edges)
     return Levels(
         (level_id,),
         (ordinal,),
@@ -238,10 +304,10 @@ def _build_level(
         mesh,
         views,
         np.stack((edges.first, edges.second), axis=1),
-        build_labels(graph),
+        no_labels(len(xy)),
         np.array([0, len(xy)]),
         portals[None],
-        graph.distances(np.arange(len(corners), len(xy))),
+        np.full((len(portals), len(xy)), np.inf),
     )
 
 

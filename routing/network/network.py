@@ -12,7 +12,8 @@ import shapely
 
 from routing.arrays import FloatArray, IntArray
 from routing.costing import Costing, TravelMode
-from routing.network.levels import Levels, build_level, join_levels
+from routing.network.coarsening import MAX_COARSE_CORNERS
+from routing.network.levels import MAX_EXACT_CORNERS, Levels, build_levels, draft_level, join_levels
 from routing.network.locator import OUTSIDE
 from routing.network.portals import (
     Link,
@@ -156,15 +157,23 @@ def build_network(
     numbers = [] if foot is None else foot.level_numbers.tolist()
     # Portals depend on the walkable area. With other portals, the indexes in its levels are wrong.
     shares_levels = foot is not None and foot.portals == tuple(portals)
-    count = sum(map(len, parts))
+    drafts, count = [], sum(map(len, parts))
     for index, (level, area) in enumerate(zip(walkable, areas, strict=True)):
         if not shares_levels or not level.are_all_passable(mode, costing):
             spaces = [space for space in plan.spaces if space.level_id == level.level.id]
             on_level = portals_on_level(portals, index)
-            parts.append(build_level(level.level, area, spaces, openings[index], *on_level))
+            # What was too much work on foot would be too much again.
+            is_coarse = foot is not None and foot.levels.tolerances_feet[numbers[index]] > 0
+            max_corners = MAX_COARSE_CORNERS if is_coarse else MAX_EXACT_CORNERS
+            drafts.append(
+                draft_level(level.level, area, spaces, openings[index], *on_level, max_corners)
+            )
             numbers[index : index + 1] = [count]
             count += 1
-    levels, level_numbers = join_levels(parts), np.array(numbers, dtype=np.int64)
+    levels, level_numbers = (
+        join_levels([*parts, *build_levels(drafts)]),
+        np.array(numbers, dtype=np.int64),
+    )
     return Network(
         mode,
         costing,

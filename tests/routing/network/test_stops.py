@@ -7,7 +7,7 @@ import pytest
 from shapely import MultiPolygon, Polygon, box
 
 from routing.network import stops
-from routing.network.levels import build_level
+from routing.network.levels import build_levels, draft_level
 from routing.network.packing import unpack_shapes
 from routing.network.stops import Stops, attach, join_stops
 from routing.plan import Level, Polygonal, Space
@@ -20,7 +20,7 @@ FLOOR = MultiPolygon([ROOM_FLOOR, box(14, 14, 20, 20)])
 
 def join(floor: Polygon | MultiPolygon, *places: tuple[float, float]) -> Stops:
     no_portals = np.empty(0, dtype=np.int64), np.empty((0, 2))
-    levels = build_level(Level("0", 0), floor, ROOMS, [], *no_portals)
+    [levels] = build_levels([draft_level(Level("0", 0), floor, ROOMS, [], *no_portals)])
     return attach(levels, np.zeros(len(places), dtype=np.int64), np.array(places), within_feet=6)
 
 
