@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 ERROR_FEET = 1e-6
 RELATIVE_ERROR = 1e-9
 SAMPLED_ROUTES = 6
+AREA_ERROR_FEET = 0.6
+"""Areas end up to half a foot too early, and lines are simplified."""
 
 
 def check_building(plan: Plan, seed: int) -> None:
@@ -33,6 +35,7 @@ def check_building(plan: Plan, seed: int) -> None:
         check_laws(network)
         check_table(router, stored, mode)
         check_routes(router, network, random)
+        check_area(router, network)
     if plan.locations:
         check_modes(router)
     check_restricted(router, draw_restrictions(plan, random), random)
@@ -130,6 +133,30 @@ def check_routes(router: Router, network: Network, random: np.random.Generator) 
         assert nearest == sorted(seconds[np.isfinite(seconds)].tolist())
 
 
+def check_area(router: Router, network: Network) -> None:
+    """Exactly the locations within reach of the first one are in the area, which is floor."""
+    ids, stops = network.location_ids, network.locations
+    [seconds] = router.matrix(ids[:1], ids, network.mode).seconds if ids else [np.array([])]
+    if not np.isfinite(seconds).any():
+        return
+    limit = float(np.nanmedian(seconds))
+    isochrone = router.isochrone(ids[0], limit, network.mode)
+    slack = AREA_ERROR_FEET / network.feet_per_second
+    on_floor = ~(stops.offset_feet > 0)
+    for level in network.level_numbers.tolist():
+        level_id = network.levels.ids[level]
+        reached = level_id in isochrone.level_ids
+        area = isochrone.area(level_id) if reached else shapely.MultiPolygon()
+        assert area.is_valid
+        assert area.difference(network.levels.walkable_area(level).buffer(0.1)).is_empty
+        own = on_floor & (stops.levels == level)
+        feet = shapely.distance(area, shapely.points(stops.near[own]))
+        times = np.where(np.isnan(seconds[own]), np.inf, seconds[own])
+        assert (feet[times <= limit - slack] <= 0.1).all()
+        is_inside = feet <= 0  # NaN where there is no area
+        assert not is_inside[times > limit + 0.05 / network.feet_per_second].any()
+
+
 def assert_on_floor(network: Network, leg: WalkLeg) -> None:
     """A walk leaves the floor only to its ends beside it, and through one-way doors."""
     level = network.level_index[leg.level_id]
@@ -169,7 +196,9 @@ def check_restricted(
     """What is left after closures is measured as exactly, and no closure makes a path faster."""
     for mode, network in restrict_networks(router.networks, restrictions).items():
         check_distances(network)
-        check_routes(Router({mode: network}), network, random)
+        own = Router({network.mode: network})
+        check_routes(own, network, random)
+        check_area(own, network)
         whole, kept = router.networks[mode], network.locations.are_attached
         near, before = network.locations.near[kept], whole.locations.near[kept]
         np.testing.assert_allclose(near, before, rtol=0, atol=SAME_WALL_FEET)
@@ -182,7 +211,7 @@ def check_restricted(
             )
         ]
         if places:
-            found = Router({network.mode: network}).matrix(places, places, network.mode)
+            found = own.matrix(places, places, network.mode)
             by_id = seconds_between(network)
             np.testing.assert_allclose(
                 np.where(np.isnan(found.seconds), np.inf, found.seconds), by_id, atol=1e-6
