@@ -18,6 +18,10 @@ from routing.issues import IssueKind, PlanIssue, point_in
 
 MIN_GAP_FEET = 0.15
 """A narrower gap is the wall that processing puts around each room."""
+NEAR_GAP_FEET = 8.0
+"""Floor this near may be joined before floor that is nearer to the rest."""
+THICK_WALL_FEET = 1.5
+"""The rest is joined directly through a wall of this thickness."""
 
 Misfits: TypeAlias = Mapping[str | None, tuple[STRtree, list[PlanIssue]]]
 """The doors in no wall of each level, with a tree of their positions."""
@@ -76,7 +80,7 @@ def measure_cut_off(
     if meant:
         hints = "; ".join(door.message for door in meant)
         return replace(issue, message=f"{issue.message}: {hints}", at=meant[0].at), meant
-    line, other = find_gap(here, component)
+    line, other = find_gap(survey, here, component)
     gap = f"{line.length:.1f} ft away" if line.length > MIN_GAP_FEET else "right behind the wall"
     nearest = f"the rest is {gap}"
     if other != here.home:
@@ -99,27 +103,28 @@ def describe_floor(level: LevelSurvey, component: int, names: PlanNames) -> str:
     return part
 
 
-def find_gap(level: LevelSurvey, component: int) -> tuple[LineString, int]:
+def find_gap(survey: Survey, level: LevelSurvey, component: int) -> tuple[LineString, int]:
     """Return the shortest line from a component to the next one on the way home, and that one.
 
-    It is the home, or what is nearest to the component on the shortest line to the home, and so
-    nearer to it: doors in the gaps of all components join them all.
+    It is the home if only a wall is between. Else it is what lies on the shortest line to the home,
+    or has locations, is within NEAR_GAP_FEET and nearer to the home: the nearest of all these.
     """
-    own = np.array(level.polygons_of(component), dtype=object)
-    pairs, feet = level.home_tree.query_nearest(own, return_distance=True, all_matches=False)
-    shortest = int(np.argmin(feet))
-    line = shapely.shortest_line(
-        own[pairs[0, shortest]], level.home_tree.geometries[pairs[1, shortest]]
-    )
-    floor, labels = level.built.floor, level.piece_components
-    between = [
-        index
-        for index in floor.piece_tree.query(line, predicate="intersects").tolist()
-        if labels[index] not in (component, level.home, NONE)
-    ]
-    if not between:
+    own = shapely.MultiPolygon(level.polygons_of(component))
+    [nearest] = level.home_tree.query_nearest(own, all_matches=False).tolist()
+    line = shapely.shortest_line(own, level.home_tree.geometries[nearest])
+    if line.length <= THICK_WALL_FEET:
         return line, level.home
-    start = Point(line.coords[0])
-    nearest = min(between, key=lambda index: floor.polygons[index].distance(start))
-    line = shapely.shortest_line(own[pairs[0, shortest]], floor.polygons[nearest])
-    return line, int(labels[nearest])
+    floor, labels = level.built.floor, level.piece_components.tolist()
+    on_line = floor.pieces_within(line)
+    near = [i for i in floor.pieces_within(own, NEAR_GAP_FEET) if survey.locations_of[labels[i]]]
+    others = [
+        index
+        for index in {*on_line, *near}
+        if labels[index] not in (component, level.home, NONE)
+        and level.home_feet[labels[index]] < line.length
+    ]
+    if not others:
+        return line, level.home
+    feet = shapely.distance([floor.polygons[index] for index in others], own)
+    other = others[int(np.argmin(feet))]
+    return shapely.shortest_line(own, floor.polygons[other]), labels[other]

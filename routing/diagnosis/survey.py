@@ -66,6 +66,15 @@ class LevelSurvey:
         """The polygons of the home component."""
         return STRtree(self.polygons_of(self.home))
 
+    @cached_property
+    def home_feet(self) -> Mapping[int, float]:
+        """How far each component is from the home."""
+        polygons = np.array(self.built.floor.polygons, dtype=object)
+        _, feet = self.home_tree.query_nearest(polygons, return_distance=True, all_matches=False)
+        return {
+            component: float(feet[indexes].min()) for component, indexes in self.pieces_of.items()
+        }
+
     def polygons_of(self, component: int) -> list[Polygon]:
         """Return the floor of a component here, the largest piece first."""
         pieces = (self.built.floor.pieces[index] for index in self.pieces_of.get(component, ()))

@@ -6,7 +6,7 @@ so that pieces never touch and a door is a shape that overlaps two of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,7 +15,6 @@ import shapely
 from shapely import LineString, Polygon, STRtree
 from shapely.geometry.base import BaseGeometry
 
-from routing.diagnosis.names import shorten
 from routing.issues import IssueKind, PlanIssue
 from routing.plan import Barrier, Level, Polygonal, Space, SpaceKind
 from routing.space.plan_repair import (
@@ -49,13 +48,14 @@ class FloorPiece:
 
 @dataclass(frozen=True)
 class FloorSurface:
-    """The pieces of one level's floor, and the rooms as drawn."""
+    """The pieces of one level's floor, the rooms as drawn, and the names of rooms by id."""
 
     level: Level
     pieces: tuple[FloorPiece, ...]
     rooms: tuple[Space, ...]
     piece_tree: STRtree = field(repr=False)
     walls: STRtree = field(repr=False)
+    names: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def pieces_within(self, geometry: BaseGeometry, within_feet: float = 0.0) -> list[int]:
         """Return the indexes of pieces within `within_feet` of `geometry`, in ascending order."""
@@ -71,12 +71,7 @@ class FloorSurface:
         room_id = self.pieces[index].room_id
         if room_id is None:
             return "a corridor or area"
-        return f"room {self.room_names[room_id] or room_id!r}"
-
-    @cached_property
-    def room_names(self) -> dict[str, str]:
-        """The names of the rooms by id, or ""."""
-        return {room.id: shorten(room.name.strip()) for room in self.rooms}
+        return f"room {self.names.get(room_id, room_id)!r}"
 
     def sides(self, index: int) -> list[LineString]:
         """Return the sides of a piece and of its holes."""
@@ -88,7 +83,10 @@ class FloorSurface:
 
 
 def build_floor(
-    level: Level, spaces: Sequence[Space], barriers: Sequence[Barrier]
+    level: Level,
+    spaces: Sequence[Space],
+    barriers: Sequence[Barrier],
+    names: Mapping[str, str] | None = None,
 ) -> tuple[FloorSurface, list[PlanIssue]]:
     """Return the floor of one level from its spaces and barriers, and the issues found."""
     rooms = [space for space in spaces if space.kind is SpaceKind.ROOM]
@@ -107,7 +105,7 @@ def build_floor(
         message = "has no walkable floor: no room, corridor or area"
         issues.append(PlanIssue(IssueKind.EMPTY_LEVEL, level.id, message, level.id))
     tree = STRtree([piece.polygon for piece in pieces])
-    return FloorSurface(level, tuple(pieces), tuple(rooms), tree, walls), issues
+    return FloorSurface(level, tuple(pieces), tuple(rooms), tree, walls, names or {}), issues
 
 
 def find_open_floor(

@@ -13,6 +13,7 @@ import shapely
 from shapely.geometry.base import BaseGeometry
 
 from routing.costing import Costing, TravelMode
+from routing.diagnosis.names import name_parts
 from routing.issues import IssueKind, PlanIssue, point_in
 from routing.plan import Barrier, Door, Level, Plan, Polygonal, Space
 from routing.space.door_inference import RoomDoors, infer_doors, joined_rooms
@@ -73,10 +74,11 @@ def build_walkable_levels(plan: Plan) -> tuple[list[WalkableLevel], list[PlanIss
     spaces = group_by_level(plan.spaces)
     barriers = group_by_level(plan.barriers)
     doors = group_by_level(plan.doors)
+    names = name_parts(plan).features
     walkable: list[WalkableLevel] = []
     issues: list[PlanIssue] = []
     for level in plan.levels:
-        floor, floor_issues = build_floor(level, spaces[level.id], barriers[level.id])
+        floor, floor_issues = build_floor(level, spaces[level.id], barriers[level.id], names)
         drawn, misfits, corner_issues = fit_doors(floor, doors[level.id])
         rooms = describe_rooms(plan, floor, doors[level.id], misfits)
         moved, door_issues = move_doors(floor, misfits, joined_rooms(floor, drawn) | rooms.locked)

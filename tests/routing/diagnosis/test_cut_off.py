@@ -65,3 +65,21 @@ def test_floor_behind_other_floor_that_is_cut_off_is_told_to_join_that() -> None
     assert near.at == pytest.approx((26, 2), abs=4)
     assert far.message.endswith("here, a part of level 0 of 48 ft² is 4.0 ft away, cut off as well")
     assert far.at == pytest.approx((42, 2), abs=4)
+
+
+def test_floor_is_told_to_join_its_neighbour_rather_than_what_lies_across_a_yard() -> None:
+    spaces = [("hall", 0, 40, 0, 20), ("wing", 40, 60, 30, 80), ("end", 62, 80, 22, 80)]
+    rooms = [
+        Space(name, "0", box(west, north, east, south), SpaceKind.CORRIDOR)
+        for name, west, east, north, south in spaces
+    ]
+    places = [("a", 5, 5), ("b", 9, 5), ("c", 15, 5), ("d", 50, 40), ("e", 70, 40)]
+    locations = tuple(PlanLocation(name, "0", x, y) for name, x, y in places)
+    groups = groups_of(Plan((Level("0", 0),), tuple(rooms), locations=locations))
+    wing, end = sorted(groups["floor-cut-off"].problems, key=lambda problem: problem.at or ())
+    assert wing.message.endswith("here, the rest is 10.0 ft away")
+    assert wing.at == (40, 25)
+    assert end.message.endswith(
+        "here, a part of level 0 of 1,000 ft² is 2.0 ft away, cut off as well"
+    )
+    assert end.at is not None and end.at[0] == 61

@@ -7,7 +7,17 @@ import pytest
 from shapely import LineString, Point, Polygon, box
 
 from routing.issues import IssueKind, PlanIssue
-from routing.plan import Barrier, Connector, ConnectorKind, Door, Level, Plan, Space, SpaceKind
+from routing.plan import (
+    Barrier,
+    Connector,
+    ConnectorKind,
+    Door,
+    Level,
+    Plan,
+    PlanLocation,
+    Space,
+    SpaceKind,
+)
 from routing.space.doors import DoorOrigin, Opening
 from routing.space.walkable import WalkableLevel, build_walkable_levels
 from tests.routing.ascii_plans import draw_plan
@@ -71,10 +81,13 @@ def test_an_inferred_door_stands_in_the_middle_of_the_longest_shared_edge_and_sa
     assert issue.at == pytest.approx((30, 20), abs=0.1)
 
 
-def test_a_room_is_called_by_its_name() -> None:
-    _, [issue] = build(HALL, replace(SHOPS[1], name="Bakery"))
-    assert issue.part == "shop 1"
-    assert "between room 'Bakery' and a corridor" in issue.message
+def test_a_room_is_called_by_its_name_or_that_of_its_location() -> None:
+    rooms = (HALL, replace(SHOPS[0], name="Bakery"), SHOPS[1])
+    place = PlanLocation("unit", "0", 30, 10, "12B", SHOPS[1].id)
+    _, issues = build_walkable_levels(Plan((Level("0", 0),), rooms, locations=(place,)))
+    assert [issue.part for issue in issues] == ["shop 0", "shop 1"]
+    assert "between room 'Bakery' and a corridor" in issues[0].message
+    assert "between room '12B' and a corridor" in issues[1].message
 
 
 def test_a_room_that_touches_only_rooms_opens_to_one_that_is_entered() -> None:
