@@ -151,7 +151,7 @@ def test_a_broken_geometry_is_an_error_with_file_and_feature(geometry: Any, mess
         ("{}".encode("utf-16"), NotWellFormedError, "not JSON in UTF-8"),
         (b"[" * 100_000, NotWellFormedError, "not JSON"),
         (b"[]", InvalidPlanError, "expected a GeoJSON FeatureCollection"),
-        (b'{"type": "Feature"}', InvalidPlanError, "type is 'Feature'; expected"),
+        (b'{"type": "Feature"}', InvalidPlanError, "read the only feature"),
         (b'{"type": "FeatureCollection"}', InvalidPlanError, "features is missing"),
         (collection([1]), InvalidPlanError, r"features\[0\] is not a GeoJSON Feature"),
         (collection([room(properties=3)]), InvalidPlanError, "properties that are no object"),
