@@ -22,6 +22,7 @@ from parsing.drawing import (
 )
 from parsing.errors import DocumentRejectedError, InvalidPlanError, NotWellFormedError
 from parsing.geo.coordinates import check_coordinate
+from parsing.xml.decoding import to_utf8
 
 MAX_SOURCE_BYTES: Final = 64 * 1024 * 1024
 RECORD_SEPARATOR: Final = b"\x1e"
@@ -51,7 +52,7 @@ def parse_json(content: bytes, name: str, collector: NoteCollector) -> Any:
             f"{len(content):,} bytes; at most {MAX_SOURCE_BYTES:,} are read"
         )
     # A parser may ignore a byte order mark (RFC 8259, section 8.1); orjson does not.
-    content = content.removeprefix(b"\xef\xbb\xbf")
+    content = to_utf8(content)
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError:
