@@ -1,6 +1,8 @@
 """Unpack zip archives in bounded memory."""
 
+import gzip
 import zlib
+from collections.abc import Mapping
 from io import BytesIO
 from typing import Final
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -8,6 +10,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 from parsing.errors import DocumentRejectedError, NotWellFormedError
 
 ZIP_SIGNATURES: Final = (b"PK\x03\x04", b"PK\x05\x06")
+GZIP_SIGNATURE: Final = b"\x1f\x8b"
 MAX_MEMBERS: Final = 1_000
 MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
 # Bit 0 of the general purpose flags (PKWARE APPNOTE.TXT, section 4.4.4).
@@ -25,6 +28,33 @@ def unzip(archive: bytes) -> dict[str, bytes]:
             return _read_members(zip_file)
     except (BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
         raise NotWellFormedError(f"not a zip archive that can be read: {error}") from error
+
+
+def unpack_gzip(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return files by name, with those that are compressed with gzip, as `plan.osm.gz`, unpacked.
+
+    Raises `NotWellFormedError` or `DocumentRejectedError`.
+    """
+    unpacked: dict[str, bytes] = {}
+    remaining_bytes = MAX_UNPACKED_BYTES
+    for name, content in files.items():
+        if content.startswith(GZIP_SIGNATURE):
+            content = read_gzip(content, remaining_bytes + 1, name)
+            remaining_bytes -= len(content)
+        unpacked[name] = content
+        if remaining_bytes < 0:
+            raise DocumentRejectedError(f"{name}: unpacks to over {MAX_UNPACKED_BYTES:,} bytes")
+    return unpacked
+
+
+def read_gzip(content: bytes, max_bytes: int, name: str) -> bytes:
+    """Return the first bytes of a file that is compressed. Raises `NotWellFormedError`."""
+    try:
+        with gzip.open(BytesIO(content)) as file:
+            return file.read(max_bytes)
+    except (OSError, EOFError, zlib.error) as error:
+        message = f"{name}: compressed with gzip, but cannot be unpacked: {error}"
+        raise NotWellFormedError(message) from error
 
 
 def _read_members(archive: ZipFile) -> dict[str, bytes]:

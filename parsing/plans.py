@@ -5,25 +5,33 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, Literal, TypeAlias, get_args
 
-from parsing.archives import ZIP_SIGNATURES, unzip
+from parsing.archives import GZIP_SIGNATURE, ZIP_SIGNATURES, read_gzip, unpack_gzip, unzip
 from parsing.drawing import Drawing, NoteCollector, ReadingFault
-from parsing.errors import DocumentRejectedError, InvalidPlanError, ParsingError
+from parsing.errors import (
+    DocumentRejectedError,
+    InvalidPlanError,
+    NotWellFormedError,
+    ParsingError,
+)
 from parsing.geo.geojson import parse_collections
 from parsing.imdf import reader
 from parsing.osm import geojson, osm_xml
+from parsing.osm.osm_json import OSM_JSON_START
 from parsing.svg import floor_plan
 
 PlanFormat: TypeAlias = Literal["svg", "osm", "geojson", "imdf"]
 PLAN_FORMATS: Final[tuple[PlanFormat, ...]] = get_args(PlanFormat)
 
 ROOT_ELEMENT: Final = re.compile(r"<(?![?!])(?:[\w.-]+:)?(\w+)")
+JSON_START: Final = re.compile(r"\x1e?\{|\[\s*\{")
 FORMAT_BY_ROOT: Final[Mapping[str, PlanFormat]] = {"svg": "svg", "osm": "osm"}
 # A file of a plan in a zip; not what an operating system adds to it.
 PLAN_NAME: Final = re.compile(r"(?!__MACOSX|.*/\.|\.).*\.(?:geojson|json|osm|svg)", re.IGNORECASE)
 HEAD_BYTES: Final = 4096
 MAX_NAMED_FILES: Final = 8
 EXPECTED_FORMATS: Final = (
-    "expected a unit-map SVG, OpenStreetMap XML or GeoJSON with indoor tags, or an IMDF archive"
+    "expected a unit-map SVG, OpenStreetMap XML or JSON, GeoJSON with indoor tags, or an IMDF "
+    "archive"
 )
 
 
@@ -63,6 +71,7 @@ def read_plan(
     degrees and are projected to feet. Faulty elements are left out and are the drawing's `faults`;
     if `strict`, they are an error. Raises `ParsingError`, which has all errors and faults.
     """
+    files = unpack_gzip(files)
     kind = plan_format or detect_format(files)
     collector = NoteCollector()
     try:
@@ -88,7 +97,7 @@ def _label(files: Mapping[str, bytes], kind: PlanFormat, collector: NoteCollecto
 def _detect_known(files: Mapping[str, bytes]) -> dict[str, PlanFormat]:
     formats = {}
     for name, content in files.items():
-        with suppress(InvalidPlanError):
+        with suppress(InvalidPlanError, NotWellFormedError):
             formats[name] = _detect_file_format(name, content)
     return formats
 
@@ -159,8 +168,12 @@ def _read_geojson(files: Mapping[str, bytes], collector: NoteCollector) -> Drawi
 def _detect_file_format(name: str, content: bytes) -> PlanFormat:
     if content.startswith(ZIP_SIGNATURES):
         return "imdf"
+    if content.startswith(GZIP_SIGNATURE):
+        content = read_gzip(content, HEAD_BYTES, name)
     head = _decode_head(content[:HEAD_BYTES]).lstrip("\ufeff \t\r\n")
-    if head.startswith("{"):
+    if OSM_JSON_START.match(head):
+        return "osm"
+    if JSON_START.match(head):
         return "geojson"
     root = ROOT_ELEMENT.search(head) if head.startswith("<") else None
     kind = FORMAT_BY_ROOT.get(root[1]) if root else None

@@ -4,7 +4,8 @@ Which properties a feature has is left to the format that uses GeoJSON.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -21,8 +22,10 @@ from parsing.drawing import (
 )
 from parsing.errors import DocumentRejectedError, InvalidPlanError, NotWellFormedError
 from parsing.geo.coordinates import check_coordinate
+from parsing.xml.decoding import to_utf8
 
 MAX_SOURCE_BYTES: Final = 64 * 1024 * 1024
+RECORD_SEPARATOR: Final = b"\x1e"
 MAX_COLLECTION_DEPTH: Final = 4
 WGS_84_NAMES: Final = ("CRS84", "EPSG::4326", "EPSG:4326")
 # Possessive, so that a string without an end takes linear time too.
@@ -40,6 +43,8 @@ class GeoJsonFeature(NamedTuple):
 def parse_json(content: bytes, name: str, collector: NoteCollector) -> Any:
     """Parse a JSON document; commas before a closing bracket are faults.
 
+    A document on each line (RFC 8142 or newline-delimited) is a list of them.
+
     Raises `NotWellFormedError` with line and column, or `DocumentRejectedError` if it is too large.
     """
     if len(content) > MAX_SOURCE_BYTES:
@@ -47,7 +52,7 @@ def parse_json(content: bytes, name: str, collector: NoteCollector) -> Any:
             f"{len(content):,} bytes; at most {MAX_SOURCE_BYTES:,} are read"
         )
     # A parser may ignore a byte order mark (RFC 8259, section 8.1); orjson does not.
-    content = content.removeprefix(b"\xef\xbb\xbf")
+    content = to_utf8(content)
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError:
@@ -58,6 +63,10 @@ def parse_json(content: bytes, name: str, collector: NoteCollector) -> Any:
     try:
         document = orjson.loads(text)
     except orjson.JSONDecodeError as error:
+        lines = content.translate(None, RECORD_SEPARATOR).split(b"\n")
+        with suppress(orjson.JSONDecodeError):
+            if documents := [orjson.loads(line) for line in lines if line.strip()]:
+                return documents
         reason = str(error).rpartition(" (char")[0] or str(error)
         raise NotWellFormedError(f"not JSON in UTF-8: {reason}") from error
     line, counted = 1, 0
@@ -81,8 +90,8 @@ def find_trailing_commas(text: bytes) -> list[int]:
 def parse_collections(content: bytes, name: str, collector: NoteCollector) -> list[GeoJsonFeature]:
     """Return the features of a document in WGS 84; what is no Feature is a fault.
 
-    FeatureCollections inside of other objects are read, which is a fault as well.
-    Raises `ParsingError`.
+    FeatureCollections inside of other objects, and features that are in none, are read, which is a
+    fault as well. Raises `ParsingError`.
     """
     document = parse_json(content, name, collector)
     collections = list(_iter_collections(document, ""))
@@ -90,35 +99,64 @@ def parse_collections(content: bytes, name: str, collector: NoteCollector) -> li
         kind = document.get("type") if isinstance(document, dict) else None
         message = f"type is {kind!r}; expected a GeoJSON FeatureCollection"
         collector.add_fault(ReadingFault("left out, no FeatureCollection", message, file=name))
-    elif collections[0][0]:
-        members = ", ".join(member for member, _ in collections)
-        message = f"expected a GeoJSON FeatureCollection; read from inside: {members}"
-        collector.add_fault(ReadingFault("FeatureCollection inside of JSON", message, file=name))
+    elif instead := _describe_deviation(document, [member for member, _ in collections]):
+        message = f"expected a GeoJSON FeatureCollection; read {instead}"
+        collector.add_fault(ReadingFault("no FeatureCollection", message, file=name))
     features = []
     for member, collection in collections:
         _check_reference_system(collection.get("crs"))
         items = collection.get("features")
         if not isinstance(items, list):
-            raise InvalidPlanError("features is missing; expected a list of features")
+            message = "features is missing; expected a list of features"
+            collector.add_fault(ReadingFault("left out, no features", message, file=name))
+            continue
         for index, item in enumerate(items):
             label = f"{member}.features[{index}]".removeprefix(".")
-            if isinstance(item, dict) and item.get("type") == "Feature":
-                features.append(GeoJsonFeature(name, label, item))
-            else:
+            if not _is_feature(item):
                 message = f"{label} is not a GeoJSON Feature"
                 collector.add_fault(ReadingFault("left out, no Feature", message, label, name))
+                continue
+            if "type" not in item:
+                message = f"{label} has no type; read as a Feature"
+                collector.add_fault(ReadingFault("member missing", message, label, name))
+            features.append(GeoJsonFeature(name, label, item))
     return features
 
 
+def _is_feature(value: Any) -> bool:
+    """Return whether a value is a Feature, or would be one with a type."""
+    if not isinstance(value, dict):
+        return False
+    return value.get("type") == "Feature" or ("type" not in value and bool(geometry_type(value)))
+
+
 def _iter_collections(value: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Iterate over the FeatureCollections in the members of objects, with their paths."""
+    """Iterate over the FeatureCollections in the members of objects, with their paths.
+
+    The whole document may also be a list of features, one feature, or lack its type.
+    """
+    if not path and (isinstance(value, list) or _is_feature(value)):
+        yield path, {"features": value if isinstance(value, list) else [value]}
+        return
     if not isinstance(value, dict) or path.count(".") >= MAX_COLLECTION_DEPTH:
         return
-    if value.get("type") == "FeatureCollection":
+    is_untyped = not path and "type" not in value and isinstance(value.get("features"), list)
+    if is_untyped or value.get("type") == "FeatureCollection":
         yield path, value
         return
     for key, member in value.items():
         yield from _iter_collections(member, f"{path}.{key}" if path else key)
+
+
+def _describe_deviation(document: Any, members: Sequence[str]) -> str:
+    """Return what a document is instead of a FeatureCollection, or ""."""
+    if isinstance(document, list):
+        return "the features of a list"
+    if _is_feature(document):
+        return "the only feature"
+    if members[0]:
+        return f"from inside: {', '.join(members)}"
+    return "" if "type" in document else "one without type"
 
 
 def _check_reference_system(system: Any) -> None:

@@ -17,7 +17,7 @@ from parsing.drawing import (
     ReadingFault,
     Tags,
 )
-from parsing.errors import FaultyElementError, InvalidPlanError
+from parsing.errors import FaultyElementError, InvalidPlanError, NotWellFormedError
 from parsing.geo.geojson import GeoJsonFeature, find_position, parse_collections
 from parsing.geo.ground import build_drawing_in_feet, leave_out_remote, limit_features
 from parsing.imdf.links import derive_connector_tags
@@ -31,6 +31,7 @@ from parsing.imdf.records import (
 )
 from parsing.imdf.terms import AMENITY_TAGS, OPENING_TAGS, ROOM, UNIT_TAGS, find_tags
 from parsing.imdf.traversals import derive_door_tags
+from parsing.osm.indoor import levels_of
 
 REQUIRED_FILES: Final = ("level.geojson", "unit.geojson")
 EXPECTED_FILES: Final = ("manifest.json", "venue.geojson", *REQUIRED_FILES)
@@ -57,23 +58,34 @@ def read_imdf(members: Mapping[str, bytes], collector: NoteCollector) -> Drawing
     files = strip_folders(members)
     for name in REQUIRED_FILES:
         if name not in files:
-            raise InvalidPlanError(
-                f"{name} is missing; an IMDF archive has {', '.join(EXPECTED_FILES)}"
-            )
+            message = f"{name} is missing; an IMDF archive has {', '.join(EXPECTED_FILES)}"
+            collector.errors.append(InvalidPlanError(message))
     note_missing_files(files, collector)
     language = ""
     if "manifest.json" in files:
-        with collector.reading_file("manifest.json"):
+        with _reading_file("manifest.json", collector):
             language = parse_language(files["manifest.json"], collector)
     features: dict[str, list[GeoJsonFeature]] = {}
     for kind in READ_KINDS:
         if (name := f"{kind}.geojson") in files:
-            with collector.reading_file(name):
+            with _reading_file(name, collector):
                 features[kind] = parse_collections(files[name], name, collector)
     collector.raise_errors()
     for name in sorted(files.keys() - KNOWN_FILES):
         collector.add("file not read", name)
     return _read_records(features, language, collector)
+
+
+@contextmanager
+def _reading_file(name: str, collector: NoteCollector) -> Iterator[None]:
+    """Make a broken file a fault if archives may lack it, else keep the error."""
+    with collector.reading_file(name):
+        try:
+            yield
+        except NotWellFormedError as error:
+            if name in REQUIRED_FILES:
+                raise
+            collector.add_fault(ReadingFault("left out, broken file", str(error), name, name))
 
 
 def note_missing_files(names: Collection[str], collector: NoteCollector) -> None:
@@ -226,7 +238,13 @@ class _ImdfReader:
         ordinal = record.properties.get("ordinal")
         if not isinstance(ordinal, int | float) or isinstance(ordinal, bool):
             message = f"{self._label(record)}: ordinal is {ordinal!r}; expected a number"
-            raise FaultyElementError("invalid ordinal", message)
+            labels = (pick_label(record.properties.get(key), "") for key in ("short_name", "name"))
+            named = next((level for label in labels for level in levels_of({"level": label})), None)
+            if named is None:
+                raise FaultyElementError("invalid ordinal", message)
+            ordinal = float(named)
+            message = f"{message}; read as {named} because of its name"
+            self._notes.add_fault(ReadingFault("invalid ordinal", message, record.id, record.file))
         return DrawnLevel(record.id, self._name_of(record), float(ordinal))
 
     def _level_feature(self, record: ImdfRecord) -> Feature | None:

@@ -1,4 +1,4 @@
-"""Read OpenStreetMap XML with Simple Indoor Tagging into a drawing.
+"""Read OpenStreetMap XML or JSON with Simple Indoor Tagging into a drawing.
 
 https://wiki.openstreetmap.org/wiki/OSM_XML, https://wiki.openstreetmap.org/wiki/Simple_Indoor_Tagging
 """
@@ -13,12 +13,15 @@ from parsing.geo.coordinates import check_coordinate
 from parsing.limits import DocumentLimits
 from parsing.osm.elements import Extract, OsmElement, OsmMember, iter_features
 from parsing.osm.indoor import build_drawing
+from parsing.osm.osm_json import feed_json
 from parsing.xml.decoding import decode_document
 from parsing.xml.tokens import ParserTarget, feed_document, number_faults
 
 OSM_LIMITS: Final = DocumentLimits(source_bytes=64 * 1024 * 1024, elements=2_000_000)
 END_TAG: Final = b"</osm>"
 TAIL_BYTES: Final = 1024
+JSON_START_BYTES: Final = 64
+BLANKS: Final = b"\xef\xbb\xbf \t\r\n"
 ELEMENT_KINDS: Final = frozenset({"node", "way", "relation"})
 
 
@@ -34,7 +37,11 @@ def read_osm_xml(
     for name, xml in files.items():
         with collector.reading_file(name):
             scope = _FileScope(name, f"@{name}" if len(files) > 1 else "")
-            _read_file(xml, _OsmTarget(extract, scope, collector, limits), collector)
+            target = _OsmTarget(extract, scope, collector, limits)
+            if xml[:JSON_START_BYTES].lstrip(BLANKS).startswith(b"{"):
+                feed_json(xml, name, target, collector)
+            else:
+                _read_file(xml, target, collector)
     collector.raise_errors()
     return build_drawing(iter_features(extract, collector), collector)
 

@@ -51,7 +51,7 @@ def decode_document(svg: bytes, limits: DocumentLimits) -> XmlDocument:
         raise NotWellFormedError("the document is compressed with gzip; send it uncompressed")
     if not svg.strip():
         raise NotWellFormedError("the document is empty; expected an XML document")
-    text = _to_utf8(svg)
+    text = to_utf8(svg)
     document = XmlDocument(text, b"<!ENTITY" in text)
     if XINCLUDE_NAMESPACE in text:
         position = line_and_column(text, text.index(XINCLUDE_NAMESPACE))
@@ -75,7 +75,8 @@ def line_and_column(text: bytes, offset: int) -> tuple[int, int]:
     return text.count(b"\n", 0, offset) + 1, column
 
 
-def _to_utf8(svg: bytes) -> bytes:
+def to_utf8(svg: bytes) -> bytes:
+    """Return a document in UTF-8 without byte order mark. Raises `NotWellFormedError`."""
     encoding, mark_bytes = _detect_encoding(svg)
     body = svg[mark_bytes:] if mark_bytes else svg
     try:

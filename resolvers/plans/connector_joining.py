@@ -50,10 +50,10 @@ class DrawnConnector:
     shapes: dict[str, PlanGeometry] = field(default_factory=dict)
     direction: Direction | None = None
     confidence: float = 1.0
+    ref: str = field(init=False)
 
-    @property
-    def ref(self) -> str:
-        return next((f.tags["ref"] for f in self.features if f.tags.get("ref")), "")
+    def __post_init__(self) -> None:
+        self.ref = next((f.tags["ref"] for f in self.features if f.tags.get("ref")), "")
 
     @property
     def outline(self) -> BaseGeometry:
@@ -64,6 +64,7 @@ class DrawnConnector:
         """Add another drawing of the same connector."""
         self.confidence = min(self.confidence, part.confidence, confidence)
         self.features += part.features
+        self.ref = self.ref or part.ref
         self.direction = self.direction or part.direction
         for level, shape in part.shapes.items():
             if level not in self.shapes or shape.area > self.shapes[level].area:

@@ -1,10 +1,11 @@
+import gzip
 from io import BytesIO
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
 from parsing import archives
-from parsing.archives import unzip
+from parsing.archives import unpack_gzip, unzip
 from parsing.errors import DocumentRejectedError, NotWellFormedError
 
 
@@ -26,6 +27,14 @@ def test_an_archive_that_unpacks_to_too_much_is_rejected(monkeypatch: pytest.Mon
     assert len(bomb) < 1_000
     with pytest.raises(DocumentRejectedError, match="unpacks to more than 100,000 bytes"):
         unzip(bomb)
+
+
+def test_a_gzip_bomb_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 100_000)
+    half = gzip.compress(bytes(60_000))
+    with pytest.raises(DocumentRejectedError, match="b: unpacks to over 100,000 bytes"):
+        unpack_gzip({"a": half, "b": half})
+    assert unpack_gzip({"a": half, "b": b"plain"}) == {"a": bytes(60_000), "b": b"plain"}
 
 
 def test_a_false_size_in_the_archive_does_not_evade_the_limit(

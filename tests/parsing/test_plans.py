@@ -1,5 +1,8 @@
+import gzip
+from collections.abc import Callable
 from typing import Any
 
+import orjson
 import pytest
 
 from parsing import plans
@@ -29,6 +32,10 @@ def builder() -> OsmPlanBuilder:
         ({"a.svg": SVG.decode().encode("utf-16")}, "svg"),
         ({"a.osm": builder().to_osm()}, "osm"),
         ({"a.xml": b"<osm></osm>"}, "osm"),
+        ({"a.osm.gz": gzip.compress(builder().to_osm())}, "osm"),
+        ({"a.json": b'{"version": 0.6, "osm3s": {"a": "[b]"}, "elements": [{}]}'}, "osm"),
+        ({"a.json": b'{"type": "FeatureCollection", "features": [{"elements": [1]}]}'}, "geojson"),
+        ({"a.json": b'[{"type": "Feature"}]'}, "geojson"),
         ({"a.json": builder().to_geojson()}, "geojson"),
         ({"0.geojson": builder().to_geojson(), "1.geojson": builder().to_geojson()}, "geojson"),
         ({"a.zip": make_archive(make_venue())}, "imdf"),
@@ -88,8 +95,8 @@ def test_every_format_reads_into_the_same_kind_of_drawing(
         (
             {"a": b"{}"},
             {"plan_format": "osm"},
-            NotWellFormedError,
-            "a: line 1, column 1: not well-formed",
+            InvalidPlanError,
+            "a: elements is missing; expected a list",
         ),
         ({"a": b"{}"}, {"plan_format": "imdf"}, NotWellFormedError, "a: not a zip archive"),
         (
@@ -136,6 +143,54 @@ def test_an_archive_without_manifest_is_faulty_in_a_folder_as_in_a_zip() -> None
     for files in (members, {"a.zip": make_archive(members)}):
         with pytest.raises(InvalidPlanError, match=r"^manifest.json is missing$"):
             plans.read_plan(files, strict=True)
+
+
+def test_a_compressed_file_is_read_like_the_file() -> None:
+    xml = builder().to_osm()
+    drawing = plans.read_plan({"a.osm.gz": gzip.compress(xml)}, strict=True)
+    assert drawing == plans.read_plan({"a.osm": xml})
+    with pytest.raises(NotWellFormedError, match=r"^a.osm.gz: compressed with gzip, but cannot be"):
+        plans.read_plan({"a.osm.gz": gzip.compress(xml)[:-20]})
+
+
+@pytest.mark.parametrize(
+    ("change", "instead"),
+    [
+        (lambda whole: whole["features"], "read the features of a list"),
+        (lambda whole: whole["features"][0], "read the only feature"),
+        (lambda whole: {"features": whole["features"]}, "read one without type"),
+        (lambda whole: {"data": whole}, "read from inside: data"),
+    ],
+)
+def test_features_are_read_that_are_in_no_collection(
+    change: Callable[[Any], Any], instead: str
+) -> None:
+    whole = builder().to_geojson()
+    drawing = plans.read_plan({"a.json": orjson.dumps(change(orjson.loads(whole)))})
+    assert drawing.features == plans.read_plan({"a.json": whole}).features
+    assert [fault.message for fault in drawing.faults] == [
+        f"expected a GeoJSON FeatureCollection; {instead}"
+    ]
+
+
+@pytest.mark.parametrize("separator", [b"\n", b"\n\x1e"])
+def test_a_feature_on_each_line_is_read(separator: bytes) -> None:
+    drawn = builder()
+    drawn.add_way(box(5, 0, 9, 5), indoor="corridor", level="0")
+    whole = drawn.to_geojson()
+    lines = separator.join(map(orjson.dumps, orjson.loads(whole)["features"]))
+    drawing = plans.read_plan({"a.geojsonl": separator[1:] + lines})
+    assert drawing.features == plans.read_plan({"a.json": whole}).features
+
+
+def test_a_feature_without_type_is_read_and_named() -> None:
+    whole = orjson.loads(builder().to_geojson())
+    del whole["features"][0]["type"]
+    drawing = plans.read_plan({"a.json": orjson.dumps(whole)})
+    assert len(drawing.features) == 1
+    assert [str(fault) for fault in drawing.faults] == [
+        "a.json: features[0] has no type; read as a Feature"
+    ]
 
 
 def test_a_zip_of_other_files_than_imdf_is_read_like_a_folder() -> None:

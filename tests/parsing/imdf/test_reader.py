@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -407,3 +408,30 @@ def test_two_venues_in_one_archive_are_an_error() -> None:
     one = {f"a/{name}": content for name, content in make_venue().items()}
     with pytest.raises(InvalidPlanError, match="is there twice; an archive holds one venue"):
         read_imdf(one | {"b/unit.geojson": b""})
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "venue.geojson", "amenity.geojson"])
+def test_a_broken_file_that_archives_may_lack_is_left_out(name: str) -> None:
+    drawing = read_imdf(make_venue() | {name: b'{"type": "Feat'})
+    (fault,) = drawing.faults
+    assert (fault.cause, fault.file) == ("left out, broken file", name)
+    assert drawing.features
+
+
+def test_all_files_that_are_missing_or_broken_are_named_at_once() -> None:
+    members = make_venue() | {"unit.geojson": b"{"}
+    del members["level.geojson"]
+    with pytest.raises(InvalidPlanError) as error:
+        read_imdf(members)
+    assert re.match(r"(?s)level.geojson is missing.*\nunit.geojson: not JSON", str(error.value))
+
+
+def test_a_level_without_ordinal_takes_that_in_its_name() -> None:
+    def change(levels: list[Any]) -> None:
+        del levels[0]["properties"]["ordinal"]
+        levels[0]["properties"]["short_name"] = {"en": "B2"}
+
+    drawing = read_imdf(changed("level", change))
+    assert drawing.levels[0].ordinal == -2
+    (fault,) = drawing.faults
+    assert fault.message.endswith("expected a number; read as -2 because of its name")

@@ -86,6 +86,12 @@ def test_numbers_keep_all_of_their_digits(number: float, text: str) -> None:
     assert found.tags["ref"] == text
 
 
+def test_utf_16_is_read_with_its_byte_order_mark() -> None:
+    text = collection([room()])
+    drawing = read_geojson({"a": text.decode().encode("utf-16")}, strict=True)
+    assert drawing == read_geojson({"a": text})
+
+
 def test_several_files_make_one_plan() -> None:
     upper = room(id="way/2", properties={"indoor": "room", "level": 1})
     drawing = read_geojson({"0": collection([room()]), "1": collection([upper])})
@@ -147,11 +153,15 @@ def test_a_broken_geometry_is_an_error_with_file_and_feature(geometry: Any, mess
         ),
         (b'{"type": "FeatureCollection"', NotWellFormedError, "line 1 column 29"),
         (b"", NotWellFormedError, "not JSON"),
-        ('{"é": 1}'.encode("latin-1"), NotWellFormedError, "not JSON in UTF-8"),
-        ("{}".encode("utf-16"), NotWellFormedError, "not JSON in UTF-8"),
+        (
+            '{"é": 1}'.encode("latin-1"),
+            NotWellFormedError,
+            "1, column 3: these bytes are not utf-8: e9",
+        ),
+        ("{}".encode("utf-16"), InvalidPlanError, "expected a GeoJSON FeatureCollection"),
         (b"[" * 100_000, NotWellFormedError, "not JSON"),
         (b"[]", InvalidPlanError, "expected a GeoJSON FeatureCollection"),
-        (b'{"type": "Feature"}', InvalidPlanError, "type is 'Feature'; expected"),
+        (b'{"type": "Feature"}', InvalidPlanError, "read the only feature"),
         (b'{"type": "FeatureCollection"}', InvalidPlanError, "features is missing"),
         (collection([1]), InvalidPlanError, r"features\[0\] is not a GeoJSON Feature"),
         (collection([room(properties=3)]), InvalidPlanError, "properties that are no object"),
