@@ -271,20 +271,18 @@ def test_the_fault_of_what_is_in_a_unit_has_the_level_of_the_unit() -> None:
 
 
 def test_all_that_is_on_a_level_that_is_left_out_is_one_fault() -> None:
-    whole, drawing = (
-        read_imdf(each)
-        for each in (make_venue(), changed("level", set_property(0, "ordinal", None)))
-    )
+    def disorder(levels: list[Any]) -> None:
+        levels[0]["properties"] |= {"ordinal": None, "name": {"en": "Hall"}, "short_name": None}
+
+    whole, drawing = (read_imdf(each) for each in (make_venue(), changed("level", disorder)))
     level = make_feature("level", 0)
     first, second = drawing.faults
-    assert (
-        first.message == f"level {level['id']} (Ground floor): ordinal is None; expected a number"
-    )
+    assert first.message == f"level {level['id']} (Hall): ordinal is None; expected a number"
     lost = {feature.id for feature in whole.features} - {feature.id for feature in drawing.features}
     assert second.elements == len(lost - {level["id"]}) > 2
     assert second.message == (
         f"unit {second.part} ({second.name}) and {second.elements - 1} more: level_id is "
-        f"{level['id']!r}, but level {level['id']} (Ground floor) is left out"
+        f"{level['id']!r}, but level {level['id']} (Hall) is left out"
     )
     [_, note] = [note for note in drawing.notes if note.message.startswith("left out")]
     assert note.count == second.elements
