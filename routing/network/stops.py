@@ -133,7 +133,11 @@ class RoomFloors:
         if room == EVERYWHERE:
             return self._walkable_area
         if room not in self._areas:
-            self._areas[room] = self._rooms[room].intersection(self._walkable_area)
+            shape = self._rooms[room]
+            # Several times as fast as an intersection, and all that a rectangle needs.
+            within = shapely.clip_by_rect(self._walkable_area, *shape.bounds)
+            is_rectangle = shape.equals(shape.envelope)
+            self._areas[room] = within if is_rectangle else shape.intersection(self._walkable_area)
         return self._areas[room]
 
 
