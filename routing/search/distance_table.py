@@ -17,7 +17,7 @@ from routing.search.matrix import TravelMatrix, approach_portals, measure_routes
 MAX_TABLE_LOCATIONS = 3_000
 """A larger table would take over 90 MB per mode; such maps are searched on each request."""
 NO_PATH = 2**32 - 1
-MAX_ROUNDING_FEET = 1e-7
+MAX_ROUNDING_FEET = 2.5e-7
 """Where steps would round lengths by more, as one is over 850 feet, they are stored in full."""
 SECONDS_DECIMALS = 6
 """Rides whose times differ by less are stored as one."""
