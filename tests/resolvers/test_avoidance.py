@@ -133,3 +133,22 @@ async def test_a_matrix_names_where_the_wrong_value_is(client: httpx.AsyncClient
         assert response.status_code == 422
         path = "data.costing_options.pedestrian.avoid"
         assert response.json()["fields"] == {path: [error]}
+
+
+async def test_what_is_within_reach_is_so_without_what_is_avoided(
+    client: httpx.AsyncClient,
+) -> None:
+    async def reach(avoid: str = "") -> tuple[set[str], set[str]]:
+        """The units and floors within reach."""
+        path = f"/v1/maps/yard/reachable?from=10,10,lower&minutes=60{avoid}"
+        found = (await client.get(path)).json()["data"]
+        units = {each["unit"]["id"] for each in found["units"]}
+        return units, {area["floor_id"] for area in found["areas"]}
+
+    units, floors = await reach()
+    assert len(units) == 4
+    assert floors == {"lower", "upper"}
+    assert await reach("&avoid=outdoors") == (units, floors)
+    alone, below = await reach("&avoid=outdoors,lifts")
+    assert len(alone) == 1
+    assert below == {"lower"}
