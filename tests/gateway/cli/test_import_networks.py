@@ -66,7 +66,7 @@ def test_a_plan_of_another_map_does_the_same(
     bundle.write_text(json.dumps(catalog))
     assert floorgate("import", bundle, *storage).exit_code == 0
     plan = tmp_path / "annex.svg"
-    plan.write_text(SVG.replace('rect id="', 'rect id="annex-'))
+    plan.write_text(SVG.replace('rect id="', 'rect id="annex-').replace("floor=", "floor=annex-"))
     command = ["maps", "process", "annex", plan, "--asset", "tower", "--feet-per-unit", "2"]
     run = floorgate(*command, "--networks", "withdraw", *storage)
     assert run.exit_code == 0
