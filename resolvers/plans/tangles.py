@@ -15,7 +15,6 @@ import shapely
 from numpy.typing import NDArray
 
 from parsing.drawing import (
-    MAX_FAULTS,
     Coordinate,
     Coordinates,
     Drawing,
@@ -32,7 +31,7 @@ MAX_CROSSINGS: Final = 20_000
 """On a level. Of 35 plans that others have published, the most have 1,378."""
 MAX_BLOCK_PAIRS: Final = 2_000_000
 """Pairs of segments that are compared together; limits memory."""
-CAUSE: Final = "crosses itself or other features too often"
+CAUSE: Final = "left out, crosses itself or other features too often"
 
 Segments = NDArray[np.float64]
 """Starts and ends (n, 2, 2)."""
@@ -72,7 +71,7 @@ def leave_out_tangles(
         drawing,
         features=tuple(feature for feature in drawing.features if id(feature) not in left_out),
         notes=(*drawing.notes, *collector.notes()),
-        faults=(*drawing.faults, *collector.faults)[:MAX_FAULTS],
+        faults=(*drawing.faults, *collector.faults),
     )
 
 
