@@ -11,7 +11,7 @@ from routing import verification
 from routing.costing import TravelMode
 from routing.errors import VerificationError
 from routing.network import corners, levels, walk_graph
-from routing.network.labels import Labels, build_labels
+from routing.network.labels import Labels, WorkBudget, build_labels
 from routing.network.walk_graph import Edges, WalkGraph
 from routing.processing import process_plan
 from routing.search.router import Router
@@ -58,8 +58,8 @@ def test_a_corner_that_was_missed_is_found(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_labels_that_miss_a_hub_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forget_a_hub(graph: WalkGraph) -> Labels:
-        labels = build_labels(graph)
+    def forget_a_hub(graph: WalkGraph, budget: WorkBudget) -> Labels:
+        labels = build_labels(graph, budget)
         most_used = np.bincount(labels.hubs).argmax()
         feet = np.where(labels.hubs == most_used, labels.feet + 0.01, labels.feet)
         return replace(labels, feet=feet)
