@@ -70,7 +70,8 @@ def search_seconds(network: Network) -> Floats:
         offsets = np.concatenate((stops.offset_feet[own], np.zeros(len(portals))))
         walks = geodesic_feet(network.levels.walkable_area(level), xy.tolist())
         walks += offsets[:, None] + offsets
-        ends = [*own, *(network.levels.portals[level, : len(portals)] + count).tolist()]
+        indexes = network.levels.portals[level, : len(portals)].tolist()
+        ends = [*own, *(count + index for index in indexes)]
         for row, one in enumerate(ends):
             for column, other in enumerate(ends):
                 seconds = walks[row, column] / network.feet_per_second
