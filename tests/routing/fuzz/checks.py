@@ -23,6 +23,7 @@ RELATIVE_ERROR = 1e-9
 SAMPLED_ROUTES = 6
 AREA_ERROR_FEET = 0.6
 """Areas end up to half a foot too early, and lines are simplified."""
+MAX_OUTSIDE_SQUARE_FEET = 1e-3
 
 
 def check_building(plan: Plan, seed: int) -> None:
@@ -149,7 +150,7 @@ def check_area(router: Router, network: Network) -> None:
         reached = level_id in isochrone.level_ids
         area = isochrone.area(level_id) if reached else shapely.MultiPolygon()
         assert area.is_valid
-        assert area.difference(network.levels.walkable_area(level).buffer(0.1)).is_empty
+        assert area.difference(network.levels.walkable_area(level)).area < MAX_OUTSIDE_SQUARE_FEET
         own = on_floor & (stops.levels == level)
         feet = shapely.distance(area, shapely.points(stops.near[own]))
         times = np.where(np.isnan(seconds[own]), np.inf, seconds[own])
