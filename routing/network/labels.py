@@ -92,6 +92,7 @@ def no_labels(count: int) -> Labels:
 def build_labels(graph: WalkGraph, budget: WorkBudget | None = None) -> Labels:
     """Return labels for all vertices of a graph. Raises WorkExceededError.
 
+    >>> from routing.network.walk_graph import Edges
     >>> line = Edges(np.arange(3), np.arange(1, 4), np.ones(3))
     >>> len(build_labels(WalkGraph(4, line)).hubs)
     8
