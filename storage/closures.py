@@ -1,12 +1,12 @@
 """What the operator has closed on a map: doors, connectors and spaces that routes do not use.
 
-They are a field of the map's document that imports and processing do not write, so it stays. It is
-read with the network, by the same command, so what is closed and what it is closed in are of one
-time (docs/decisions/routing/closures.md).
+They are a field of the map's document that imports do not write, so it stays. It is read with the
+network, by the same command, so what is closed and what it is closed in are of one time
+(docs/decisions/routing/closures.md).
 
 Shapes without an id in the drawing are numbered, so another drawing may give the id of a closed
 part to another one. What was closed is therefore stored beside the ids, and compared when a network
-is published.
+is published: the only write of processing.
 """
 
 import math
