@@ -74,8 +74,8 @@ def group_problems(
 
     What keeps people on foot from a location precedes what keeps only wheelchairs from it. Of
     causes that cost the same, the one that comes first in `IssueKind` does: levels that nothing
-    joins, before their rooms. What was left out comes before all that costs nothing: nobody knows
-    what it would have joined. `statements` replace those of the table of causes.
+    joins, before their rooms. What was left out comes before all that costs nothing: what it would
+    have joined is not known. `statements` replace those of the table of causes.
     """
     by_cause: dict[IssueKind, list[PlanIssue]] = defaultdict(list)
     for issue in issues:

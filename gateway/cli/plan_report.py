@@ -66,7 +66,7 @@ def _print_groups(console: Console, report: dict[str, Any], *, verbose: bool) ->
     """Print each group of problems: its number in the pictures, the cause, the remedy, the parts.
 
     A group that keeps no location from being reached comes after a line that says so, but for
-    what was left out, of which nobody knows.
+    what was left out, whose cost is not known.
     """
     names = _label_levels(report["levels"])
     had_cost = True

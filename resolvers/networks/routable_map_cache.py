@@ -68,7 +68,7 @@ class RoutableMapCache:
     def prepare(self, digest: str, map_id: str, restrictions: Restrictions) -> None:
         """Start building what `get_or_restrict` returns, so that the next request finds it."""
         restricting = self.get_or_restrict(digest, map_id, restrictions)
-        # In a context of its own: nobody waits for it, so it has no deadline.
+        # In a context of its own: the deadline of this request does not apply to it.
         task = asyncio.create_task(restricting, context=Context())
         self._preparing.add(task)
         task.add_done_callback(self._end_preparing)

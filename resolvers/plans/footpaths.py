@@ -62,7 +62,7 @@ def iter_branches(
 ) -> Iterator[Space]:
     """Yield a straight branch from a footway to each point beside it that no open floor reaches.
 
-    A footway drawn as a line stands for the hall around it, which nobody drew. `obstacles` are the
+    A footway drawn as a line stands for the hall around it, which is not drawn. `obstacles` are the
     rooms and barriers that a branch must not cross.
     """
     for id_, level, point in points:

@@ -10,7 +10,7 @@ from routing.plan import ConnectorKind, SpaceKind
 MAX_SPOKEN_NAMES = 2
 """The last rooms before the next manoeuvre help most; more are hard to remember."""
 MAX_EXACT_FEET = 100
-"""Longer walks are rounded to ten feet: nobody can tell the difference."""
+"""Longer walks are rounded to ten feet."""
 
 CONNECTOR_NOUNS = {
     ConnectorKind.ELEVATOR: "lift",
