@@ -34,6 +34,8 @@ from storage.routing_inputs import StaleNetwork
 
 _logger = logging.getLogger("floorgate.networks")
 
+NO_MEMBERS_NOTE = "there are no members: all arrays are empty"
+
 MAP_FILE_FIELDS = ("source", "parsed", NETWORK_FIELD)
 """Fields of a map that hold the digest of a file."""
 
@@ -107,12 +109,13 @@ class ImportRun:
         self._audit_trail = AuditTrail()
         self._stale_networks: list[StaleNetwork] = []
         self._publication: Publication | None = None
+        self._violations = Violations()
 
     async def stage(
         self, bundles: Sequence[BundleSource], parse_source: SourceParser | None
     ) -> None:
-        """Read the bundles into the staging collections. Raises BundleError."""
-        violations = Violations()
+        """Read the bundles into the staging collections, as far as they can be read."""
+        violations = self._violations
         writer = PipelinedWriter()
         total = count_total_bytes(bundles)
         batches = read_batches(bundles, violations)
@@ -121,13 +124,12 @@ class ImportRun:
                 self._lease.check_held()
                 for member in batch.members:
                     if member.document.get("source") is not None:
-                        await self._store_drawing(member, batch.directory, parse_source, violations)
+                        await self._store_drawing(member, batch.directory, parse_source)
                 await writer.submit(self._staging.add_members(batch.members, violations))
                 self._member_count += len(batch.members)
                 self._progress(ImportProgress("reading", batch.bytes_read, total))
         finally:
             await writer.drain()
-        violations.raise_if_any()
 
     async def stage_publication(self, publication: Publication) -> None:
         """Stage a network that is published once the members are written."""
@@ -139,7 +141,6 @@ class ImportRun:
         member: BundleMember,
         directory: Path | None,
         parse_source: SourceParser | None,
-        violations: Violations,
     ) -> None:
         """Store a map's drawing and its parsed form as files; the map gets their digests."""
         document = member.document
@@ -151,13 +152,15 @@ class ImportRun:
                 document["parsed"] = await files.write_file(self._database, drawing.parsed)
                 document[SHOWN_UNITS_FIELD] = list(drawing.unit_ids)
         except SourceError as error:
-            violations.add(f"{member.origin}.source", str(error))
+            self._violations.add(f"{member.origin}.source", str(error))
 
     async def validate(self) -> ImportSummary:
-        """Validate the staged members and count what they change. Raises BundleError."""
-        violations = Violations()
+        """Validate the staged members and count what they change.
+
+        Raises BundleError with what is wrong with them and with those that could not be read.
+        """
         validator = BundleValidator(
-            self._database, self._staging, self._planner.owner_caches, violations
+            self._database, self._staging, self._planner.owner_caches, self._violations
         )
         summary = ImportSummary()
         networks = StaleNetworks(self._database)
@@ -176,8 +179,10 @@ class ImportRun:
                 self._progress(ImportProgress("checking", done, self._member_count))
             if counts != ImportCounts():
                 summary.kinds[kind.name] = counts
-        violations.raise_if_any()
+        self._violations.raise_if_any()
         summary.notes = await validator.collect_notes()
+        if not self._member_count and self._publication is None:
+            summary.notes.append(NO_MEMBERS_NOTE)
         summary.stale_networks = self._stale_networks = await networks.find()
         return summary
 

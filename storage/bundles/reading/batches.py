@@ -8,7 +8,6 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from storage.bundles.reading.parser import BundleMember, read_members
 from storage.bundles.reading.violations import Violations
-from storage.errors import BundleError
 
 STANDARD_INPUT = "-"
 BundleSource: TypeAlias = Path | str | bytes
@@ -57,12 +56,18 @@ def _size_bytes(bundle: BundleSource) -> int:
 
 
 def read_batches(bundles: Sequence[BundleSource], violations: Violations) -> Iterator[MemberBatch]:
-    """Yield the members of all bundles in batches. Raises BundleError."""
+    """Yield the members of all bundles in batches."""
     finished_bytes = 0
     for bundle in bundles:
         name = get_bundle_name(bundle)
         directory = None if isinstance(bundle, bytes) else Path(bundle).parent
-        with _open_source(bundle) as stream:
+        try:
+            source = _open_source(bundle)
+        except OSError as error:
+            violations.add(name, str(error.strerror or error))
+            violations.rejected.add_unknown()
+            continue
+        with source as stream:
             counted = _CountingReader(stream)
             for batch in _split_into_batches(
                 read_members(cast(BinaryIO, counted), name, violations)
@@ -83,10 +88,7 @@ def _open_source(bundle: BundleSource) -> BinaryIO:
         return io.BytesIO(bundle)
     if str(bundle) == STANDARD_INPUT:
         return cast(BinaryIO, sys.stdin.buffer)
-    try:
-        return cast(BinaryIO, Path(bundle).open("rb", buffering=0))
-    except OSError as error:
-        raise BundleError([f"{bundle}: {error.strerror}"]) from error
+    return cast(BinaryIO, Path(bundle).open("rb", buffering=0))
 
 
 def _split_into_batches(members: Iterator[BundleMember]) -> Iterator[list[BundleMember]]:
