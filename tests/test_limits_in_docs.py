@@ -292,6 +292,12 @@ DOCUMENTED = {
     "schema/operations:MAX_NUMBER_DIGITS": [
         ("graphql.md", "## Limits", "`nesting`, `digits` | 100 or more, {:,} |"),
     ],
+    "storage/bundles/checking/check_bundles:MAX_CHECK_VIOLATIONS": [
+        ("bundles.md", "### Checking without a service", "up to {:,} of them"),
+    ],
+    "storage/bundles/checking/check_bundles:MAX_LISTED_OWNERS": [
+        ("bundles.md", "### Checking without a service", "the first {:,} are listed"),
+    ],
     "storage/bundles/reading/parser:MAX_MEMBER_CHARACTERS": [
         ("bundles.md", "## The two forms", "A member has at most {:,} characters"),
     ],
