@@ -33,11 +33,22 @@ class Georeference(NamedTuple):
     pitch: Number
 
 
+class UnitGroup:
+    """A group with the name of a unit: the first shape in it without a name is the unit's."""
+
+    __slots__ = ("is_drawn", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_drawn = False
+
+
 class ShapeContainer(NamedTuple):
     """The Level around a shape and its layer: `HitAreaLayer`, `UnitLayer` or ""."""
 
     level: Group | None = None
     layer: str = ""
+    group: UnitGroup | None = None
 
 
 # A msgspec struct takes a third of a NamedTuple's time to make, and there is one per shape.

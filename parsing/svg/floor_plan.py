@@ -60,7 +60,10 @@ def read_svg_plan(
     if not (math.isfinite(feet_per_unit) and feet_per_unit > 0):
         raise InvalidPlanError(f"feet per unit is {feet_per_unit:g}; expected a number above 0")
     reader = _PlanHandler(CURVE_TOLERANCE_FEET / feet_per_unit, collector, limits, file)
-    walk_drawing(svg, reader, limits)
+    for warning in walk_drawing(svg, reader, limits):
+        if warning.code == "read-as":
+            for place in warning.places:
+                collector.add("group read by its name", f"{place.name}, line {place.line}")
     if reader.fault_ordinals:
         number_faults(collector, decode_document(svg, limits), reader.fault_ordinals)
     return reader.build_drawing(feet_per_unit)

@@ -10,8 +10,13 @@ ILLUSTRATOR_MARKER: Final = re.compile(rb"<!--\s*Generator: Adobe Illustrator|<!
 COPY_SUFFIX: Final = re.compile(r"_[0-9]+_$")
 ESCAPED_CHARACTER: Final = re.compile(r"_x([0-9A-Fa-f]{2,4})_")
 EXPORT_SUFFIX: Final = re.compile(r"-[0-9]+$")
+INKSCAPE_LABEL: Final = "{http://www.inkscape.org/namespaces/inkscape}label"
+# Inkscape adds a number, and to those of copies more: rect847, path12-3.
+GENERATED_ID: Final = re.compile(
+    r"(?:rect|path|circle|ellipse|polygon|polyline|line|g|layer|use|text|image)[0-9]+(?:-[0-9]+)*"
+)
 IDENTITY_ATTRIBUTES: Final = frozenset(
-    {"id", "data-id", "data-name", "data-target-id", "data-target-type"}
+    {"id", "data-id", "data-name", "data-target-id", "data-target-type", INKSCAPE_LABEL}
 )
 HIT_PREFIX: Final = "hit"
 
@@ -48,15 +53,28 @@ def identify_hit_area(attributes: Mapping[str, str], illustrator: bool) -> Ident
 def designer_name(attributes: Mapping[str, str], illustrator: bool) -> str:
     """Return the name that the designer gave to an element, or "".
 
-    Illustrator changes names on export; that is undone.
+    Illustrator changes names on export; that is undone. Inkscape makes ids up, and has the names in
+    its labels.
     """
     element_id = check_text_length(attributes.get("id", ""), "id")
     if data_id := attributes.get("data-id", ""):
         return data_id
+    if INKSCAPE_LABEL in attributes and is_generated_id(element_id):
+        label = check_text_length(attributes[INKSCAPE_LABEL], "inkscape:label").strip()
+        return label or element_id
     layer_name = check_text_length(attributes.get("data-name", ""), "data-name")
     if layer_name and _is_derived_from(element_id, layer_name):
         return layer_name
     return _undo_illustrator_escapes(element_id) if illustrator else element_id
+
+
+def is_generated_id(element_id: str) -> bool:
+    """Return whether an id looks like those that Inkscape makes up.
+
+    >>> is_generated_id("rect847"), is_generated_id("path12-3"), is_generated_id("101")
+    (True, True, False)
+    """
+    return GENERATED_ID.fullmatch(element_id) is not None
 
 
 def _is_derived_from(element_id: str, layer_name: str) -> bool:

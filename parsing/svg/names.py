@@ -18,6 +18,7 @@ def _with_namespace(names: Mapping[str, str]) -> dict[str, str]:
 SHAPE_TAGS: Final = _with_namespace({kind.lower(): kind for kind in SHAPE_KINDS})
 CONTAINER_TAGS: Final = _with_namespace({name: name for name in ("g", "a", "svg", "switch")})
 USE_TAGS: Final = _with_namespace({"use": "use"})
+LEFT_OUT_TAGS: Final = _with_namespace({name: name for name in ("text", "image", "foreignObject")})
 SYMBOL_TAGS: Final = _with_namespace({"symbol": "symbol"})
 
 # Inherited properties (SVG 2, chapter 13): a group's value goes to its shapes.

@@ -13,6 +13,8 @@ from parsing.svg.elements import Georeference, Group, RejectedShape, Shape
 from parsing.svg.geometry.lengths import Number, parse_opacity
 from parsing.svg.identities import Identity
 from parsing.svg.names import LAYER_KINDS, OUTLINE_ATTRIBUTES, SHAPE_KINDS
+from parsing.svg.report.drawing_report import DrawingReport, MapSummary
+from parsing.svg.report.warnings import ParseWarning
 from parsing.svg.walk import walk_drawing
 
 UNIT_MAP_VERSION: Final = "1.2"
@@ -31,6 +33,8 @@ class ParsedUnitMap:
     """A parsed map as JSON text in UTF-8, ready to be sent or stored."""
 
     json: bytes
+    warnings: tuple[ParseWarning, ...] = ()
+    summary: MapSummary = MapSummary(0, 0, 0, 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON as objects: version, type, width, height, elements."""
@@ -38,8 +42,12 @@ class ParsedUnitMap:
         return parsed
 
 
-def parse_unit_map(svg: bytes, *, limits: DocumentLimits = DEFAULT_LIMITS) -> ParsedUnitMap:
+def parse_unit_map(
+    svg: bytes, *, force: bool = False, limits: DocumentLimits = DEFAULT_LIMITS
+) -> ParsedUnitMap:
     """Parse the SVG of a unit map. Raises `ParsingError`.
+
+    A drawing that is mostly an image is rejected, unless `force` asks for what is left of it.
 
     The result is JSON text because half a million shapes take a tenth of the memory that objects
     would, and text crosses process borders at the cost of a copy.
@@ -49,8 +57,11 @@ def parse_unit_map(svg: bytes, *, limits: DocumentLimits = DEFAULT_LIMITS) -> Pa
     [{'width': 9, 'height': 5, 'type': 'Rect'}]
     """
     writer = _UnitMapWriter(limits)
-    walk_drawing(svg, writer, limits)
-    return ParsedUnitMap(writer.to_bytes())
+    report = DrawingReport()
+    warnings = walk_drawing(svg, writer, limits, report)
+    if not force:
+        report.check_image_share()
+    return ParsedUnitMap(writer.to_bytes(), tuple(warnings), report.summary)
 
 
 class _UnitMapWriter:

@@ -23,6 +23,7 @@ from parsing.svg.names import (
     CONTAINER_TAGS,
     GROUP_ATTRIBUTES,
     LAYER_KINDS,
+    LEFT_OUT_TAGS,
     OUTPUT_ATTRIBUTES,
     RECT_LENGTHS,
     SHAPE_TAGS,
@@ -32,6 +33,10 @@ from parsing.svg.names import (
     USE_TAGS,
     referenced_id,
 )
+from parsing.svg.naming.layer_names import NamedType
+from parsing.svg.naming.names_as_markup import NameReader
+from parsing.svg.report.drawing_report import DrawingReport
+from parsing.svg.report.warnings import ParseWarning
 from parsing.svg.style.cascade import Cascade, ElementStyle
 from parsing.svg.style.styles import NO_DECLARATIONS
 from parsing.svg.use_expansion import ExpansionCounter, check_nested_uses
@@ -40,26 +45,31 @@ from parsing.xml.decoding import decode_document
 from parsing.xml.tokens import ParserTarget, StartTag, Token, feed_document
 
 PLAIN_LAYER: Final = Group("Layer")
-IDENTITY_BY_LAYER: Final = {
-    "HitAreaLayer": identities.identify_hit_area,
-    "UnitLayer": identities.identify_unit,
-}
 
 
 def walk_drawing(
-    svg: bytes, handler: DrawingHandler, limits: DocumentLimits = DEFAULT_LIMITS
-) -> None:
+    svg: bytes,
+    handler: DrawingHandler,
+    limits: DocumentLimits = DEFAULT_LIMITS,
+    report: DrawingReport | None = None,
+) -> list[ParseWarning]:
     """Call `handler` with a drawing's canvas size, groups, shapes and georeferences.
 
     Skips what the unit-map format does not have: text, images, definitions, foreign namespaces.
-    Memory does not grow with the drawing. Raises `ParsingError`, always with a position.
+    Returns warnings of what is lost and what may be a mistake; `report` collects them. Memory does
+    not grow with the drawing, except for ids. Raises `ParsingError`, always with a position.
     """
+    report = DrawingReport() if report is None else report
     try:
         document = decode_document(svg, limits)
         definitions = read_definitions(document, limits)
         cascade = Cascade(definitions.style_sheet, limits)
         illustrator = identities.ILLUSTRATOR_MARKER.search(document.text) is not None
-        feed_document(document, DrawingWalker(handler, definitions, cascade, illustrator, limits))
+        names = NameReader(document.text, illustrator)
+        report.begin(document.text, definitions.style_sheet)
+        walker = DrawingWalker(handler, definitions, cascade, names, report, limits)
+        feed_document(document, walker)
+        return report.finish(document)
     except ParsingError as error:
         if error.line:
             raise
@@ -74,7 +84,8 @@ class DrawingWalker(ParserTarget):
         handler: DrawingHandler,
         definitions: Definitions,
         cascade: Cascade,
-        illustrator: bool,
+        names: NameReader,
+        report: DrawingReport,
         limits: DocumentLimits,
     ) -> None:
         super().__init__(limits)
@@ -82,7 +93,9 @@ class DrawingWalker(ParserTarget):
         self._definitions = definitions
         self._cascade = cascade
         self._has_rules = cascade.has_rules
-        self._illustrator = illustrator
+        self._names = names
+        self._report = report
+        self._has_references = report.has_references
         self._context: InheritedStyle | None = None  # None before the root
         self._ancestors: list[InheritedStyle] = []
         self._skip_depth = 0  # open elements inside a skipped one, itself included
@@ -113,6 +126,8 @@ class DrawingWalker(ParserTarget):
         else:
             if tag in USE_TAGS:
                 self._expand_use(attributes, context)
+            elif (element := LEFT_OUT_TAGS.get(tag)) and context.is_visible:
+                self._leave_out(element, attributes, context)
             self._skip_depth = 1
 
     def leave(self) -> None:
@@ -128,30 +143,65 @@ class DrawingWalker(ParserTarget):
             raise InvalidMarkupError(f"the root element is <{name}>; a unit map is an <svg>")
         frame = root_frame(attributes, self.limits.magnitude)
         self._handler.set_canvas_size(*(max(1, int(side + 0.5)) for side in frame.viewport))
+        self._report.canvas = frame.viewport
         outside = InheritedStyle(frame.viewport).with_transform(frame.transform)
         self._context = self._inherit_style("svg", attributes, outside)
 
     def _open_group(self, name: str, attributes: dict[str, str], context: InheritedStyle) -> None:
-        kind = attributes.get("data-type") if name == "g" else None
+        kind, named = attributes.get("data-type") if name == "g" else None, None
+        if kind is not None:
+            self._report.check_type(kind, attributes.get("id", ""), self.elements)
+        elif name == "g" and attributes:
+            named = self._read_name(attributes, context.position)
+            kind = named and named.kind
         if kind == "Georeference":
-            self._handler.add_georeference(parse_georeference(attributes, self.limits.magnitude))
+            self._add_georeference(attributes, named)
             self._skip_depth = 1
             return
         if len(self._ancestors) >= self.limits.nesting:
             raise DocumentRejectedError(
                 f"groups nest deeper than {self.limits.nesting} when use is expanded"
             )
-        group = self._to_group(kind, attributes)
+        group = self._to_group(kind, attributes, named)
+        if group.kind == "Level":
+            self._report.add_level(group, self.elements)
+        if self._has_references and context.is_visible:
+            level = context.position.level
+            self._report.check_references(name, attributes, level, self.elements)
         self._handler.start_group(group)
         self._ancestors.append(context)
         self._context = self._enter_group(name, attributes, group, context)
 
-    def _to_group(self, kind: str | None, attributes: dict[str, str]) -> Group:
+    def _read_name(self, attributes: dict[str, str], position: ShapeContainer) -> NamedType | None:
+        """Return what the name of a group makes of it, if anything; report it."""
+        found = self._names.read_group(attributes)
+        if found is None:
+            return None
+        name, named = found
+        if isinstance(named, str):
+            self._report.suggest_name(name, named, self.elements)
+        elif not self._names.are_markup:
+            self._report.ignore_name(name, named.kind, self.elements)
+        elif not (position.layer or (named.kind == "Level" and position.level)):
+            self._report.add_name(name, named.kind, self.elements)
+            return named
+        return None
+
+    def _add_georeference(self, attributes: dict[str, str], named: NamedType | None) -> None:
+        if named is not None:
+            attributes = {f"data-{name}": value for name, value in (named.tags or {}).items()}
+        georeference = parse_georeference(attributes, self.limits.magnitude)
+        self._report.add_georeference(georeference, self.elements)
+        self._handler.add_georeference(georeference)
+
+    def _to_group(
+        self, kind: str | None, attributes: dict[str, str], named: NamedType | None
+    ) -> Group:
         if kind == "Level":
+            if named is not None:
+                return Group(kind, attributes.get("data-id", named.id), named.tags)
             tags = parse_tags(attributes.get("data-tags", ""))
-            return Group(
-                kind, identities.designer_name(attributes, self._illustrator), tags or None
-            )
+            return Group(kind, self._names.find_name(attributes), tags or None)
         return Group(kind) if kind in LAYER_KINDS else PLAIN_LAYER
 
     def _enter_group(
@@ -163,6 +213,9 @@ class DrawingWalker(ParserTarget):
             return inner._replace(position=ShapeContainer(group))
         if group.kind != "Layer":
             return inner._replace(position=ShapeContainer(context.position.level, group.kind))
+        if attributes and context.position.layer and self._names.are_markup:
+            position = self._names.enter_unit_group(attributes, context.position)
+            inner = inner._replace(position=position)
         if name == "switch":
             return inner._replace(switch_choice=[])
         if name == "svg":
@@ -207,9 +260,27 @@ class DrawingWalker(ParserTarget):
         position = context.position
         identity = None
         if position.layer:
-            identity = IDENTITY_BY_LAYER[position.layer](attributes, self._illustrator)
+            identity = self._names.identify(attributes, position)
         drawn = self._resolve_rect_lengths(style, context.viewport) if kind == "Rect" else style
-        self._handler.add_shape(Shape(kind, drawn, attributes, position, identity, is_visible))
+        shape = Shape(kind, drawn, attributes, position, identity, is_visible)
+        if identity is None and is_visible:
+            self._report.shapes += 1
+        if position.layer or self._has_references:
+            self._report.check_shape(shape, self.elements)
+        self._handler.add_shape(shape)
+
+    def _leave_out(self, element: str, attributes: dict[str, str], context: InheritedStyle) -> None:
+        _, controls = self._cascade.compute_style(element, attributes, context.match_state)
+        if not (context.is_shape_visible(controls) and conditions_hold(attributes)):
+            return
+        self._report.leave_out(element, attributes, context.position.level, self.elements)
+        if element == "image":
+            width, height = (
+                self._resolve_length(name, attributes.get(name, "0"), context.viewport) or 0
+                for name in ("width", "height")
+            )
+            transform = f"{context.transform} {attributes.get('transform', '')}"
+            self._report.add_image(width, height, transform)
 
     def _resolve_rect_lengths(
         self, texts: Mapping[str, str], viewport: Viewport

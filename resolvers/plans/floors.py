@@ -1,12 +1,17 @@
 """Assign the catalog's floors to the levels of a drawing."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Final
 
 from parsing.drawing import Drawing, DrawnLevel, NoteCollector
 from parsing.osm.levels import find_level_in_name
 from resolvers.request.errors import InvalidInputError
 from routing.plan import Connector
+
+LEVEL_PREFIX: Final = re.compile(r"\Alevel[\s_-]", re.IGNORECASE)
+"""What the id of a level may have in front of that of its floor, as in `Level 2`."""
 
 
 def assign_floors(
@@ -74,6 +79,9 @@ def _floor_id_of(level: DrawnLevel, drawing: Drawing, floor_sorts: Mapping[str, 
     floor_id = level.floor_id or level.id
     if floor_id in floor_sorts:
         return floor_id
+    storey = LEVEL_PREFIX.sub("", level.id)
+    if level.floor_id is None and storey in floor_sorts:
+        return storey
     known = ", ".join(sorted(floor_sorts)) or "none"
     if level.floor_id is None:
         raise InvalidInputError(

@@ -66,7 +66,10 @@ class Cascade:
             }
         if self.has_rules or "style" in attributes:
             ruled = self._cached_style(name, attributes, outer)
-            output.update(ruled.output)
+            if "class" in attributes and ruled.output:
+                output = _replace_class(attributes, ruled.output)
+            else:
+                output.update(ruled.output)
             controls = {**controls, **ruled.controls} if ruled.controls else controls
             if not output.get("transform", "none"):
                 del output["transform"]
@@ -102,3 +105,17 @@ class Cascade:
             {name: value for name, value in values.items() if name in OUTPUT_ATTRIBUTES},
             {name: value for name, value in values.items() if name in RENDERING_PROPERTIES},
         )
+
+
+def _replace_class(attributes: Mapping[str, str], ruled: Mapping[str, str]) -> dict[str, str]:
+    """Return the attributes of the output, with values of rules where `class` is written.
+
+    So a drawing has the same order whether its program writes classes or attributes.
+    """
+    output: dict[str, str] = {}
+    for name, value in attributes.items():
+        if name == "class":
+            output |= {each: ruled[each] for each in ruled if each not in attributes}
+        elif name in OUTPUT_ATTRIBUTES:
+            output[name] = ruled.get(name, value)
+    return output

@@ -124,7 +124,7 @@ def test_a_group_has_a_kind_and_a_level_also_an_id_and_tags(attributes: str, gro
 def test_a_shape_knows_the_level_and_layer_around_it(
     body: str, level: str | None, layer: str
 ) -> None:
-    ((around, found),) = (shape.container for shape in shapes_of(body))
+    ((around, found, _),) = (shape.container for shape in shapes_of(body))
     assert (around.id if around else None, found) == (level, layer)
 
 

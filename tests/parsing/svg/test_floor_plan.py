@@ -48,6 +48,22 @@ def test_shapes_of_the_unit_layer_are_rooms_of_their_units() -> None:
     assert drawing.notes == ()
 
 
+def test_names_are_markup_of_plans_too() -> None:
+    drawing = read(
+        '<g id="Level 2: floor=f2"><g id="Unit Layer"><g id="u101"><rect width="5" height="5"/>'
+        '</g></g></g><g id="Level 3"><rect width="5" height="5" data-tags="indoor=room"/></g>'
+    )
+    assert [(level.id, level.floor_id) for level in drawing.levels] == [
+        ("f2", "f2"),
+        ("Level 3", None),
+    ]
+    assert drawing.features[0].unit_id == "u101"
+    [note] = drawing.notes
+    assert str(note) == (
+        "group read by its name: 3 (Level 2: floor=f2, line 1, Unit Layer, line 1, Level 3, line 1)"
+    )
+
+
 def test_transforms_are_applied_from_the_outside_in() -> None:
     drawing = read(
         '<g transform="translate(100,0)">'

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from parsing.errors import InvalidMarkupError
-from parsing.svg.unit_map import ParsedUnitMap, parse_unit_map
+from parsing.svg.unit_map import parse_unit_map
 from tests.parsing.sources import MADE
 from tests.parsing.tree import find_bad_uids, parse_content, parse_drawing, parse_shapes
 
@@ -194,7 +194,7 @@ def test_the_root_must_be_an_svg() -> None:
 def test_a_parsed_map_crosses_process_borders() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         parsed = pool.apply(parse_unit_map, (UNIT_MAP,))
-    assert parsed == ParsedUnitMap(parse_unit_map(UNIT_MAP).json)
+    assert parsed == parse_unit_map(UNIT_MAP)
     assert parsed.to_dict() == orjson.loads(parsed.json)
 
 

@@ -34,6 +34,17 @@ def test_a_single_level_needs_no_floor_if_there_is_one_only() -> None:
     assert level.id == "lobby"
 
 
+@pytest.mark.parametrize("name", ["Level 2", "level_2", "LEVEL-2", "2"])
+def test_a_level_may_be_named_after_the_id_of_its_floor(name: str) -> None:
+    [level] = assign(drawing(DrawnLevel(name, name)), {"1": 1, "2": 2}).levels
+    assert level.id == "2"
+
+
+def test_a_floor_whose_id_is_the_whole_name_comes_first() -> None:
+    [level] = assign(drawing(DrawnLevel("Level 2", "")), {"Level 2": 1, "2": 2}).levels
+    assert level.id == "Level 2"
+
+
 def test_without_floors_ids_are_made_up_and_ordinals_stay() -> None:
     [level] = assign(drawing(DrawnLevel("-1", "", -1.0)), None).levels
     assert (level.id, level.ordinal) == ("map-level--1", -1.0)

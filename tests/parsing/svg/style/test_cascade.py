@@ -25,6 +25,18 @@ def test_the_more_specific_rule_wins() -> None:
     assert style(sheet, id="a", **{"class": "b"}).output == {"fill": "red"}
 
 
+def test_values_of_a_class_stand_where_the_class_is_written() -> None:
+    sheet = ".st0{opacity:0.5;fill:red}"
+    with_class = style(sheet, x="1", **{"class": "st0"}, points="0,0")
+    with_attributes = style("", x="1", opacity="0.5", fill="red", points="0,0")
+    assert [*with_class.output.items()] == [*with_attributes.output.items()]
+
+
+def test_a_value_of_a_class_that_is_an_attribute_too_stays_in_its_place() -> None:
+    overridden = style(".st0{fill:red}", fill="blue", x="1", **{"class": "st0"}, y="2")
+    assert [*overridden.output.items()] == [("fill", "red"), ("x", "1"), ("y", "2")]
+
+
 def test_rendering_properties_are_kept_apart() -> None:
     assert style("rect{display:none;fill:red}") == ElementStyle(
         {"fill": "red"}, {"display": "none"}

@@ -1,0 +1,122 @@
+"""Read names of groups and shapes as markup, in drawings without `data-type`."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property, partial
+from typing import Final
+
+from parsing.svg.elements import ShapeContainer, UnitGroup
+from parsing.svg.identities import (
+    HIT_PREFIX,
+    INKSCAPE_LABEL,
+    Identity,
+    designer_name,
+    identify_hit_area,
+    identify_unit,
+    is_generated_id,
+)
+from parsing.svg.naming.layer_names import (
+    MAX_NAME_CHARACTERS,
+    NAME_START,
+    NamedType,
+    read_layer_name,
+    suggest_name,
+)
+
+COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
+TYPED_GROUP: Final = re.compile(rb"\sdata-type\s*=\s*[\"'](?:Level|UnitLayer|HitAreaLayer)[\"']")
+ID_ATTRIBUTE: Final = re.compile(rb"\sid\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+INKSCAPE_LAYER: Final = "{http://www.inkscape.org/namespaces/inkscape}groupmode"
+COPY_NUMBER: Final = re.compile(r"(.+)_(?:[2-9]|[1-9][0-9]{1,4})")
+HIT_NAME: Final = re.compile(r"hit[\s_-]*(.+)", re.IGNORECASE | re.DOTALL)
+# What Figma and Illustrator call an object until the designer names it.
+DEFAULT_NAME: Final = re.compile(
+    r"(?:Rectangle|Ellipse|Polygon|Star|Line|Arrow|Vector|Path|Compound Path|Clip path group"
+    r"|Mask group|Union|Subtract|Intersect|Exclude|Group|Frame|Shape|Oval|XMLID|SVGID|Layer)"
+    r"(?:[\s_-][0-9]+)*_?|<.*>|_[A-Z][A-Za-z]*_(?:-?[0-9]+)?"
+)
+IDENTITY_BY_LAYER: Final = {"HitAreaLayer": identify_hit_area, "UnitLayer": identify_unit}
+NAME_ATTRIBUTES: Final = (INKSCAPE_LABEL, "data-name", "id")
+"""Where the name of a group is looked for, in this order."""
+OTHER_NAMES: Final = frozenset({INKSCAPE_LABEL, "data-name"})
+
+
+class NameReader:
+    """Reads the names of one drawing."""
+
+    def __init__(self, text: bytes, illustrator: bool) -> None:
+        self._text = text
+        self._illustrator = illustrator
+
+    @cached_property
+    def are_markup(self) -> bool:
+        """Whether no group has a `data-type` that makes it a part of the map."""
+        text = self._text
+        return b"data-type" not in text or not TYPED_GROUP.search(COMMENT.sub(b"", text))
+
+    def read_group(self, attributes: Mapping[str, str]) -> tuple[str, NamedType | str] | None:
+        """Return the first name of a group that names a type, and the type.
+
+        If a name only resembles markup, return that name and the markup; if none does, None.
+        """
+        # Most groups have no name, or one that is no markup.
+        if OTHER_NAMES.isdisjoint(attributes) and not NAME_START.match(attributes.get("id", "")):
+            return None
+        names = [*self._group_names(attributes)]
+        for read in (partial(read_layer_name, illustrator=self._illustrator), suggest_name):
+            for name in names:
+                if found := read(name):
+                    return name, found
+        return None
+
+    def enter_unit_group(
+        self, attributes: Mapping[str, str], position: ShapeContainer
+    ) -> ShapeContainer:
+        """Return the position inside a group of a layer, which may have the name of a unit."""
+        if attributes.get(INKSCAPE_LAYER) == "layer":
+            return position
+        name = self._unit_name(attributes)
+        return position._replace(group=UnitGroup(name)) if name else position
+
+    def identify(self, attributes: Mapping[str, str], position: ShapeContainer) -> Identity | None:
+        """Return the identity of a shape in a layer, by its own name or that of its group."""
+        if not self.are_markup:
+            return IDENTITY_BY_LAYER[position.layer](attributes, self._illustrator)
+        name, group = self._unit_name(attributes), position.group
+        if group is not None and name in ("", group.name):
+            if group.is_drawn:
+                return None
+            group.is_drawn = True
+            name = group.name
+        if not name:
+            return None
+        named = {**attributes, "data-id": name}
+        if position.layer == "HitAreaLayer" and not attributes.get("data-target-id"):
+            prefixed = HIT_NAME.fullmatch(name)
+            named["data-id"] = HIT_PREFIX + (prefixed[1] if prefixed else name)
+        return IDENTITY_BY_LAYER[position.layer](named, self._illustrator)
+
+    def find_name(self, attributes: Mapping[str, str]) -> str:
+        """Return the name that the designer gave to an element, or ""."""
+        return designer_name(attributes, self._illustrator)
+
+    def _group_names(self, attributes: Mapping[str, str]) -> Iterator[str]:
+        for attribute in NAME_ATTRIBUTES:
+            if 0 < len(name := attributes.get(attribute, "")) <= MAX_NAME_CHARACTERS:
+                yield name if attribute != "id" else designer_name(attributes, self._illustrator)
+
+    def _unit_name(self, attributes: Mapping[str, str]) -> str:
+        """Return the name of an object, or "" for one that its program made up."""
+        name = designer_name(attributes, self._illustrator).strip()
+        if "data-id" in attributes or not name:
+            return name
+        if is_generated_id(name) or DEFAULT_NAME.fullmatch(name):
+            return ""
+        copy = COPY_NUMBER.fullmatch(name)
+        return copy[1] if copy and copy[1] in self._ids else name
+
+    @cached_property
+    def _ids(self) -> frozenset[str]:
+        """All ids of the drawing. Figma adds a number to an id that is taken: 101_2."""
+        found = ID_ATTRIBUTE.findall(self._text)
+        return frozenset((double or single).decode() for double, single in found)

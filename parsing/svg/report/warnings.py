@@ -1,0 +1,102 @@
+"""Warnings of a parse: what is lost of a drawing, and what may be a mistake in it.
+
+Each has a cause from a table. All places are counted, and the first few of a cause are kept.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Final, NamedTuple
+
+from parsing.svg.report.causes import CAUSES
+from parsing.xml.decoding import XmlDocument
+from parsing.xml.tokens import locate_start_tags
+
+MAX_PLACES: Final = 10
+"""Places of one cause that are kept."""
+MAX_QUOTED_CHARACTERS: Final = 80
+"""Characters of an id or a name in a warning."""
+
+
+class WarningPlace(NamedTuple):
+    """One place that a warning is about. Line and column are 0 for the drawing as a whole."""
+
+    line: Annotated[int, "Line of the element's start tag, from 1; 0 for the whole drawing."]
+    column: Annotated[int, "Column of the element's start tag, from 1; 0 for the whole drawing."]
+    element: Annotated[str, "Name of the element, such as `text`, or empty."]
+    name: Annotated[str, "Its `id` in the drawing, or empty."]
+    level: Annotated[str, "Id of the Level around it, or empty."]
+    detail: Annotated[str, "What exactly is meant, such as a value, or empty."]
+
+
+@dataclass(frozen=True, slots=True)
+class ParseWarning:
+    """What is left out of a drawing or is probably a mistake, or how a name was read."""
+
+    code: Annotated[str, "The cause, such as `text`; see the table of warnings in the docs."]
+    is_note: Annotated[bool, "Whether it only says how a name was read, and nothing is wrong."]
+    message: str
+    remedy: Annotated[str, "What to do about it, or empty."]
+    count: Annotated[int, "In how many places."]
+    places: Annotated[list[WarningPlace], "The first of these places, at most 10."]
+
+    def describe(self, place: WarningPlace) -> str:
+        """Return the message about one of the places.
+
+        >>> place = WarningPlace(12, 5, "text", "lobby", "Level 2", "")
+        >>> ParseWarning("text", False, "text is left out", "", 3, [place]).describe(place)
+        "text is left out: <text> 'lobby' in level 'Level 2'"
+        """
+        element = f"<{place.element}>" if place.element else ""
+        name = repr(place.name) if place.name else ""
+        level = f"in level {place.level!r}" if place.level else ""
+        subject = place.detail or " ".join(filter(None, (element, name, level)))
+        return f"{self.message}: {subject}" if subject else self.message
+
+    def __str__(self) -> str:
+        place = self.places[0]
+        line = f"line {place.line}: " if place.line else ""
+        more = f", and {self.count - 1:,} more" if self.count > 1 else ""
+        return f"{line}{self.describe(place)}{more}"
+
+
+class WarningCollector:
+    """Counts the places of each cause and keeps the first, until they are located."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._places: list[tuple[int, str, WarningPlace]] = []  # start tag, cause, place
+
+    def add(
+        self,
+        code: str,
+        ordinal: int,
+        element: str = "",
+        name: str = "",
+        level: str = "",
+        detail: str = "",
+    ) -> None:
+        """Add a place; `ordinal` is the number of its start tag, 0 for the whole drawing."""
+        count = self._counts[code] = self._counts.get(code, 0) + 1
+        if count <= MAX_PLACES:
+            place = WarningPlace(0, 0, element, quote(name), quote(level), detail)
+            self._places.append((ordinal, code, place))
+
+    def locate(self, document: XmlDocument) -> list[ParseWarning]:
+        """Return the warnings with line and column, ordered by cause as in the table."""
+        places: dict[str, list[WarningPlace]] = {code: [] for code in self._counts}
+        in_order = sorted(self._places, key=lambda each: each[0])
+        positions = locate_start_tags(document, (ordinal for ordinal, _, _ in in_order))
+        for (ordinal, code, place), (line, column) in zip(in_order, positions, strict=True):
+            located = place._replace(line=line, column=column) if ordinal else place
+            places[code].append(located)
+        return [
+            ParseWarning(code, cause.is_note, cause.message, cause.remedy, count, places[code])
+            for code, cause in CAUSES.items()
+            if (count := self._counts.get(code))
+        ]
+
+
+def quote(text: str) -> str:
+    """Return a text of the drawing as warnings show it: of bounded length."""
+    if len(text) <= MAX_QUOTED_CHARACTERS:
+        return text
+    return text[: MAX_QUOTED_CHARACTERS - 3] + "..."
