@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from storage.cache.bookmarks import ListKey, PageBookmarks
 from storage.cache.cache import Cache
-from storage.maps import MAPS
+from storage.maps import MAPS, PARSED_FIELD
 from storage.mongo import driver, files
 from storage.pauses import build_in_parts
 from storage.records.fields import Record
@@ -199,6 +199,21 @@ class Store:
             )
         return {document["_id"]: document[field] for document in documents}
 
+    async def list_drawn(self, scope: AssetScope, map_ids: Iterable[str]) -> set[str]:
+        """Return which of the maps are visible and have a parsed drawing."""
+        ids = sorted(set(map_ids))
+        where = scope.restrict(MAPS, {"_id": {"$in": ids}, PARSED_FIELD: {"$type": "string"}})
+        with driver.translate_errors():
+            maps = await driver.find_documents(
+                self.database,
+                MAPS.name,
+                where,
+                {"_id": 1},
+                limit=len(ids),
+                session=self._session,
+            )
+        return {document["_id"] for document in maps}
+
     async def load_drawings(
         self, scope: AssetScope, map_ids: Iterable[str], check_size: Callable[[int], None]
     ) -> dict[str, bytes]:
@@ -212,10 +227,12 @@ class Store:
         where = scope.restrict(MAPS, {"_id": {"$in": ids}})
         with driver.translate_errors():
             maps = await driver.find_documents(
-                self.database, MAPS.name, where, {"parsed": 1}, limit=len(ids)
+                self.database, MAPS.name, where, {PARSED_FIELD: 1}, limit=len(ids)
             )
             digests = {
-                document["_id"]: digest for document in maps if (digest := document.get("parsed"))
+                document["_id"]: digest
+                for document in maps
+                if (digest := document.get(PARSED_FIELD))
             }
             distinct = set(digests.values())
             if len(distinct) > 1:

@@ -48,12 +48,12 @@ def parse_unit_map(svg: bytes, *, limits: DocumentLimits = DEFAULT_LIMITS) -> Pa
     >>> parse_unit_map(svg).to_dict()["elements"]
     [{'width': 9, 'height': 5, 'type': 'Rect'}]
     """
-    writer = _UnitMapWriter(limits)
+    writer = UnitMapWriter(limits)
     walk_drawing(svg, writer, limits)
     return ParsedUnitMap(writer.to_bytes())
 
 
-class _UnitMapWriter:
+class UnitMapWriter:
     """Writes elements as JSON. A uid is `u` and the number of the element in document order."""
 
     def __init__(self, limits: DocumentLimits) -> None:

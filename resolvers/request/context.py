@@ -308,6 +308,16 @@ class Context(Struct, frozen=True, eq=False):
 
         return await self._get_loader("closures", load).load(map_ids)
 
+    async def has_drawings(self, map_ids: Sequence[str | None]) -> list[bool]:
+        """Return whether each map has a parsed drawing; None has none."""
+
+        async def load(map_ids: list[str | None]) -> Sequence[bool]:
+            keys = [map_id for map_id in map_ids if map_id is not None]
+            drawn = await self._log_read(MAPS).list_drawn(self.caller.scope, keys) if keys else ()
+            return [map_id in drawn for map_id in map_ids]
+
+        return await self._get_loader("drawn", load).load(map_ids)
+
     async def load_drawings(self, map_ids: Sequence[str | None]) -> list[bytes | None]:
         """Return each map's parsed drawing as JSON; None for None and for maps without one."""
 
