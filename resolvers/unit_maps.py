@@ -45,11 +45,10 @@ async def load_url_of_map(parents: Sequence[Map], info: Info) -> list[str | None
     from, and if its record names a URL, has that instead.
     """
     to_ask = [None if parent.source or parent.url else parent.id for parent in parents]
-    has_no_drawing = [False] * len(parents)
-    drawn = await info.context.has_drawings(to_ask) if any(to_ask) else has_no_drawing
+    digests = await info.context.load_drawing_digests(to_ask) if any(to_ask) else to_ask
     return [
         info.context.base_url + PARSED_PATH.format(quote(parent.id, safe=""))
-        if parent.source or is_drawn
+        if parent.source or digest
         else parent.url
-        for parent, is_drawn in zip(parents, drawn, strict=True)
+        for parent, digest in zip(parents, digests, strict=True)
     ]
