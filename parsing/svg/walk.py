@@ -209,7 +209,9 @@ class DrawingWalker(ParserTarget):
         if position.layer:
             identity = IDENTITY_BY_LAYER[position.layer](attributes, self._illustrator)
         drawn = self._resolve_rect_lengths(style, context.viewport) if kind == "Rect" else style
-        self._handler.add_shape(Shape(kind, drawn, attributes, position, identity, is_visible))
+        self._handler.add_shape(
+            Shape(kind, drawn, attributes, position, identity, is_visible, self.elements)
+        )
 
     def _resolve_rect_lengths(
         self, texts: Mapping[str, str], viewport: Viewport

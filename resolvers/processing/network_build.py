@@ -144,7 +144,17 @@ def _list_faults(drawing: Drawing) -> Iterator[PlanIssue]:
         at = fault.position and (fault.position[0] * scale, fault.position[1] * scale)
         level = next(iter(fault.levels), None)
         kind, name = _kind_of(fault), shorten(fault.name)
-        yield PlanIssue(kind, fault.part, str(fault), level, at, name=name, count=fault.elements)
+        yield PlanIssue(
+            kind,
+            fault.part,
+            str(fault),
+            level,
+            at,
+            name=name,
+            count=fault.elements,
+            file=fault.file,
+            line=fault.line,
+        )
     last = {fault.cause: fault for fault in drawing.faults}
     for note in drawing.notes:
         kept = sum(fault.elements for fault in drawing.faults if fault.cause == note.message)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
-from routing.plan import ConnectorKind, Level, Plan
+from routing.issues import FROM_FILES, PlanIssue
+from routing.plan import ConnectorKind, Level, PartSource, Plan
 
 MAX_NAME_CHARS = 60
 MAX_LISTED_NAMES = 4
@@ -18,12 +20,20 @@ CONNECTOR_NAMES = {
 }
 
 
+QUOTED_ID = re.compile(r"'([^']+)'(?: \(([^()]*)\))?")
+"""An id in a message, and the name after it, if there is one: `room 'r1' (Lobby)`."""
+
+
 @dataclass(frozen=True)
 class PlanNames:
-    """Labels of levels by id, from the lowest up, and the names of the features that have one."""
+    """Labels of levels by id, from the lowest up, and the names of the features that have one.
+
+    `sources` says what parts are made from.
+    """
 
     levels: dict[str, str]
     features: dict[str, str]
+    sources: Mapping[str, PartSource] = field(default_factory=dict)
 
     def level(self, level_id: str) -> str:
         """Return a level as in `level 0`, `level 'Lobby'` or `'Level 1'`."""
@@ -41,13 +51,46 @@ class PlanNames:
         """Return the name of a feature, else its id, in quotes."""
         return repr(self.features.get(part, part))
 
+    def place(self, part: str) -> str:
+        """Return a feature as `feature` does, and where it stands in its file, if that is known.
+
+        >>> source = PartSource("way/5", "Gym", "a.osm", 214)
+        >>> names = PlanNames({}, {"way/5": "Gym"}, {"way/5": source})
+        >>> names.place("way/5")
+        "'Gym' (line 214 of a.osm)"
+        """
+        source = self.sources.get(part)
+        if source is None or not source.file:
+            return self.feature(part)
+        is_named = source.line or part in self.features
+        return f"{self.feature(part)} ({source if is_named else source.file})"
+
+    def complete(self, issue: PlanIssue) -> PlanIssue:
+        """Return an issue whose message calls parts by their ids with their names instead.
+
+        The part that it is about has its place too. What readers have found is as they say it.
+        """
+        if issue.kind in FROM_FILES:
+            return issue
+
+        def name(found: re.Match[str]) -> str:
+            part, after = found[1], found[2]
+            if part not in self.sources:
+                return found[0]
+            label = self.place(part) if part == issue.part else self.feature(part)
+            is_its_name = after is not None and shorten(after.strip()) == self.features.get(part)
+            return label if after is None or is_its_name else f"{label} ({after})"
+
+        return replace(issue, message=QUOTED_ID.sub(name, issue.message))
+
 
 def name_parts(plan: Plan) -> PlanNames:
     """Return the names in a plan. A level is called by its name, else by its ordinal.
 
     If two share it, the ordinal is added, or else the id.
     """
-    features = {location.id: location.name for location in plan.locations}
+    features = {part: source.name for part, source in plan.sources.items()}
+    features |= {location.id: location.name for location in plan.locations}
     features |= {
         location.space_id: location.name for location in plan.locations if location.space_id
     }
@@ -55,7 +98,9 @@ def name_parts(plan: Plan) -> PlanNames:
     features |= {space.id: space.name for space in plan.spaces if space.name}
     names = {part: shorten(name.strip()) for part, name in features.items() if name != part}
     return PlanNames(
-        label_levels(plan.levels), {part: name for part, name in names.items() if name}
+        label_levels(plan.levels),
+        {part: name for part, name in names.items() if name},
+        plan.sources,
     )
 
 
