@@ -95,7 +95,7 @@ class _OsmTarget(ParserTarget):
         self.fault_ordinals: dict[int, int] = {}
         """Number of the start tag of each fault, by index in the collector's list."""
         self.ordinals: dict[str, int] = {}
-        """Number of the start tag of each element that may be part of a plan, by name."""
+        """Number of the start tag of each element with tags, by name."""
         self.file = scope.file
         self._ordinal = 0  # of the open element
         self._extract = extract
@@ -189,8 +189,7 @@ class _OsmTarget(ParserTarget):
             extract.ways[element.id] = element.nodes
         if element.tags and not opened.lacks_tags:
             extract.tagged[element.name] = element
-            if element.is_indoors:
-                self.ordinals[element.name] = self._ordinal
+            self.ordinals[element.name] = self._ordinal
 
     def _add_fault(self, reason: str, message: str, element: OsmElement | None = None) -> None:
         index = len(self._collector.faults)

@@ -131,15 +131,18 @@ def _build_sources(
     """Return what the parts of a plan, and its locations, are made from."""
     sources: dict[str, PartSource] = {}
     for feature in filter(is_used, drawing.features):
-        name = feature.tags.get("name", "").strip()
-        place = drawing.places.get(feature.id, NO_PLACE)
-        source = PartSource(feature.id, name, place.file, place.line)
+        source = _to_source(feature, drawing)
         sources[feature.id] = source
         if len(feature.levels) > 1:
             sources |= {part_id(feature, level): source for level in feature.levels}
     for each in candidates:
-        sources.setdefault(each.id, sources[each.feature.id])
+        sources.setdefault(each.id, _to_source(each.feature, drawing))
     return sources
+
+
+def _to_source(feature: Feature, drawing: Drawing) -> PartSource:
+    place = drawing.places.get(feature.id, NO_PLACE)
+    return PartSource(feature.id, feature.tags.get("name", "").strip(), place.file, place.line)
 
 
 def _iter_shapes(drawing: Drawing, notes: NoteCollector) -> Iterator[DrawnFeature]:

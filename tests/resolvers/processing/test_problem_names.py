@@ -131,3 +131,15 @@ def test_a_door_without_a_name_has_its_line() -> None:
     assert door["message"].startswith(
         f"door '{door['part']}' (line {door['line']} of plan.osm) stands within open floor"
     )
+
+
+def test_a_place_on_a_network_of_paths_has_its_line() -> None:
+    builder = OsmPlanBuilder()
+    builder.add_way([(0, 0), (30, 0)], highway="footway", level="0")
+    for x, name in ((0, "West"), (30, "East")):
+        builder.add_node((x, 0), level="0", name=name)
+    builder.add_node((15, 12), level="0", name="Island")
+    xml = builder.to_osm()
+    island = problem_of(problems({"plan.osm": xml}), "Island")
+    line = line_of(xml.decode(), "v='Island'")
+    assert island["message"].startswith(f"location 'Island' (line {line} of plan.osm) lies")
