@@ -20,8 +20,7 @@ CONNECTOR_NAMES = {
 }
 
 
-QUOTED_ID = re.compile(r"'([^']+)'(?: \(([^()]*)\))?")
-"""An id in a message, and the name after it, if there is one: `room 'r1' (Lobby)`."""
+QUOTED = re.compile(r"'([^']+)'")
 
 
 @dataclass(frozen=True)
@@ -74,14 +73,16 @@ class PlanNames:
             return issue
 
         def name(found: re.Match[str]) -> str:
-            part, after = found[1], found[2]
+            part = found[1]
             if part not in self.sources:
                 return found[0]
-            label = self.place(part) if part == issue.part else self.feature(part)
-            is_its_name = after is not None and shorten(after.strip()) == self.features.get(part)
-            return label if after is None or is_its_name else f"{label} ({after})"
+            return self.place(part) if part == issue.part else self.feature(part)
 
-        return replace(issue, message=QUOTED_ID.sub(name, issue.message))
+        message = issue.message
+        for part in QUOTED.findall(message):
+            if part in self.sources:  # such as `room 'r1' (Lobby)`
+                message = message.replace(f"{part!r} ({self.sources[part].name})", repr(part))
+        return replace(issue, message=QUOTED.sub(name, message))
 
 
 def name_parts(plan: Plan) -> PlanNames:

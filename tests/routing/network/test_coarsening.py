@@ -35,7 +35,9 @@ def on_level(plan: Plan, level_id: str) -> Plan:
 
 def joined(*plans: Plan) -> Plan:
     columns = ("levels", "spaces", "barriers", "doors", "connectors", "locations")
-    return Plan(*(tuple(x for plan in plans for x in getattr(plan, name)) for name in columns))
+    return Plan(
+        **{name: tuple(x for plan in plans for x in getattr(plan, name)) for name in columns}
+    )
 
 
 def tolerances(processed: ProcessedPlan, mode: TravelMode = TravelMode.FOOT) -> list[float]:
